@@ -13,7 +13,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 PIP_INSTALL := $(PY) -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
-EXTRAS := ray,spark,fast,demo,docs,dev
+EXTRAS := ray,spark,fast,cli,server,demo,docs,dev
 
 # Spark's workers must be this environment, Ray must not call home, and nobody's running cluster or other Spark may be picked up by accident.
 export PYSPARK_PYTHON := $(CURDIR)/$(PY)
@@ -33,7 +33,7 @@ STATEMENTS ?= 1000000
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: demo test test-slow plans generated nightly faults simulate lint format types bench bench-tpc docs lock clean distclean help install java
+.PHONY: demo test test-slow plans generated nightly faults simulate wheel lint format types bench bench-tpc docs lock clean distclean help install java browser pictures
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -69,6 +69,9 @@ SEEDS ?= 2000
 simulate: $(STAMP) ## a cluster on a virtual clock and network while everything fails: SEEDS=n runs, SEED=first
 	@$(PY) tests/simulation/run.py --seeds $(SEEDS) --seed $(SEED)
 
+wheel: $(STAMP) ## build the wheel and try it in empty environments, of each Python that is installed
+	@$(PY) -m pytest -m slow tests/system/test_wheel.py $(PYTEST_ARGS)
+
 lint: $(STAMP) types ## ruff and mypy --strict
 	@$(PY) -m ruff check .
 	@$(PY) -m ruff format --check .
@@ -80,6 +83,12 @@ format: $(STAMP) ## rewrite the sources in the project's format
 	@$(PY) -m ruff check --fix-only --quiet .
 	@$(PY) -m ruff format .
 
+browser: $(STAMP) ## a Chromium for the tests of the dashboard, which are skipped without one
+	@for name in chromium chromium-browser google-chrome google-chrome-stable; do command -v $$name >/dev/null && exit 0; done; \
+		{ [ "$$(id -u)" = 0 ] && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium >/dev/null; } \
+		|| $(PY) -m playwright install chromium || { \
+		echo "There is no Chromium, and none could be installed. Install it (Debian: apt-get install chromium; macOS: brew install --cask chromium)" >&2; exit 1; }
+
 bench: $(STAMP) java ## latency and load rate; writes build/bench/*.json and prints the tables
 	@$(PY) -m benchmarks.planning
 	@$(PY) -m benchmarks.serving $(BENCH_ARGS)
@@ -90,6 +99,9 @@ bench-tpc: $(STAMP) java ## TPC-H at scale factor 1 on three Ray members, in one
 docs: $(STAMP) ## the documentation as a web site in build/docs
 	@$(PY) -m sphinx --fail-on-warning --keep-going --quiet -d build/doctrees docs build/docs
 	@echo "open build/docs/index.html"
+
+pictures: $(STAMP) browser ## the pictures of docs/dashboard.md, of a cluster under load
+	@$(PY) -m docs.pictures.dashboard
 
 lock: $(STAMP) ## resolve pyproject.toml anew into constraints.txt, for every supported Python and platform
 	@printf '%s\n' '# What the tests and the demo run with. Made by `make lock` from pyproject.toml; do not edit.' > constraints.txt.new

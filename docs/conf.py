@@ -12,6 +12,8 @@ source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
 myst_fence_as_directive = ["mermaid"]
+# The highlighter knows no braces in SQL, which are STRUCT and MAP values of the dialect.
+suppress_warnings = ["misc.highlighting_failure"]
 
 autodoc_default_options = {"members": True, "member-order": "bysource", "show-inheritance": True}
 autodoc_typehints = "description"

@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from secateur.engine_limits import EngineLimits
     from secateur.pipeline import Pipeline
     from secateur.planner.cost_model import CostModel
+    from secateur.wire import Tls
 
 __all__ = [
     "BINARY",
@@ -100,6 +101,7 @@ __all__ = [
     "TimeFromTicks",
     "Timestamp",
     "TimestampFromTicks",
+    "Tls",
     "Warning",
     "apilevel",
     "attach",
@@ -131,6 +133,7 @@ _LATER: Final = {
     "JobConfig": "secateur.dag",
     "MemberInfo": "secateur.cluster",
     "Pipeline": "secateur.pipeline",
+    "Tls": "secateur.wire",
     "attach": "secateur.cluster",
     "between": "secateur.dag",
     "from_": "secateur.dag",

@@ -110,9 +110,15 @@ class EngineLimits:
     estimate_miss_factor: float = tunable(
         8.0,
         "times",
-        "a step that finds so many times more or fewer values than expected has its statistics collected anew",
+        "a step or scan that finds so many times more or fewer values than expected has its statistics collected anew",
         "not measured: chosen above what uneven values do to an estimate that takes them for even",
         least=1,
+    )
+    connector_listing_s: float = tunable(
+        60.0,
+        "seconds",
+        "how long the connector of an external table may take to name its columns or its partitions",
+        "not measured: chosen longer than listing a store of many thousand files takes",
     )
     duckdb_slots_max: int = tunable(
         64,
@@ -165,6 +171,13 @@ class EngineLimits:
         "bytes",
         "a run of a column with more bytes stays in its parts",
         "not measured: its values are large, so that the number of arrays does not matter, and a copy of them does",
+    )
+    change_feed_bytes_max: int = tunable(
+        16 << 20,
+        "bytes",
+        "the changes of a partition that are kept for readers of its change feed, where its table has one",
+        "not measured: chosen as minutes of a thousand small writes a second",
+        least=1,
     )
     load_outcomes_max: int = tunable(
         10_000,

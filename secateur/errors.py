@@ -30,6 +30,7 @@ The names required by PEP 249 are the trunk; ours are the branches::
         │   ├── TopologyChangedError    a partition moved; the statement ran against old owners
         │   │   ├── UnknownOwnersError  a client lacks owners of a large table, and fetches them
         │   │   └── UnknownRangesError  a client lacks ranges of a large table, and fetches them
+        │   ├── ChangesDroppedError     changes of a table that a reader of its feed has missed; read the table again
         │   ├── DataChangedError        a load was published in the middle of a distributed read
         │   ├── KeysChangedError        rows of found join keys changed; the coordinator runs the statement undivided
         │   ├── DiskError               a member could not write to its data directory, or not use it
@@ -55,6 +56,7 @@ from typing import Any, Final
 
 __all__ = [
     "AuthenticationError",
+    "ChangesDroppedError",
     "DagError",
     "DamagedDirectoryError",
     "DataChangedError",
@@ -258,6 +260,14 @@ class DataChangedError(OperationalError):
     """
 
     retry_safe = True
+
+
+class ChangesDroppedError(OperationalError):
+    """Changes of a table that a reader of its change feed has not read are not kept any more.
+
+    The table has to be read again, and followed from a position that was taken before that. ``oldest`` of ``details``
+    is the oldest version that can be followed from.
+    """
 
 
 class KeysChangedError(OperationalError):

@@ -6,12 +6,14 @@ that a guard in front of a call protects it. An expression that fails has no val
 itself then raises DuckDB's error, or does not evaluate the expression at all.
 
 Members and clients that have DuckDB evaluate alike. The planner admits only expressions that depend on nothing but
-their parameters and whose values are bounded (:mod:`secateur.planner.predicates.evaluable`); the lengths of the
-parameters are bounded here.
+their parameters and whose values are bounded (:mod:`secateur.planner.predicates.evaluable`). What an evaluation may
+cost is bounded here, because nothing interrupts DuckDB within the one row that it evaluates: before anything is
+evaluated, from the lengths of the texts, so that all places decide alike.
 """
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
@@ -24,13 +26,24 @@ import duckdb
 from secateur.partitioning.pruning.expression import UNKNOWN
 from secateur.partitioning.pruning.operand import Evaluated, quick_value
 
-__all__ = ["VERSION", "complete", "complete_without_evaluation", "value_of"]
+__all__ = ["GUARD", "MADE_CHARS_MAX", "VERSION", "complete", "complete_without_evaluation", "value_of"]
 
 VERSION: Final = duckdb.__version__
 """Two processes whose versions are equal give an expression the same value."""
 
 _PARAMETER_LENGTH_MAX: Final = 4096
-"""No expression takes longer than the square of its parameters: a few milliseconds for two such texts."""
+_STEPS_MAX: Final = 1 << 24
+"""The steps of one expression. A call takes at most as many as the square of the characters of its expression, as
+``levenshtein`` does: some tens of milliseconds.
+"""
+_STEPS_TOGETHER_MAX: Final = 4 * _STEPS_MAX
+"""The steps of all expressions of one evaluation."""
+_TEXT: Final = re.compile(r"'(?:[^']|'')*'|\$([0-9]+)")
+"""A text in an expression, or the number of a parameter."""
+MADE_CHARS_MAX: Final = 256
+"""The characters that a guarded call may make: a key is not longer."""
+GUARD: Final = "error('too large')"
+"""What the guard of a call evaluates that would make more, once in the text of each guarded call."""
 _MEMORY_LIMIT: Final = "64MB"
 _KEPT_MAX: Final = 256
 _COMPARABLE: Final = frozenset(
@@ -86,8 +99,11 @@ def _completed(
 
 def value_of(sql: str) -> _Value:
     """The value of an expression without parameters, as a tuple of it alone; empty if it is not known."""
+    expression = Evaluated(sql, sql, ())
+    if not _affordable([expression], ()):
+        return _NOT_KNOWN
     with _lock:
-        return _evaluated([Evaluated(sql, sql, ())], ())[0]
+        return _evaluated([expression], ())[0]
 
 
 def _not_quick(params: Sequence[Any], expressions: Sequence[Evaluated]) -> tuple[Evaluated, ...]:
@@ -101,7 +117,8 @@ def _values(expressions: tuple[Evaluated, ...], params: Sequence[Any]) -> Sequen
     with _lock:
         found = _kept.get(key)
         if found is None:
-            possible = [each for each in expressions if all(_is_fit(params[index]) for index in each.parameters)]
+            fit = [each for each in expressions if all(_is_fit(params[index]) for index in each.parameters)]
+            possible = _affordable(fit, params)
             known = dict(zip(possible, _evaluated(possible, params), strict=True))
             found = _kept[key] = [known.get(each, _NOT_KNOWN) for each in expressions]
             if len(_kept) > _KEPT_MAX:
@@ -122,6 +139,27 @@ def _is_fit(value: Any) -> bool:
     """Whether a parameter is a single value, known and not too long."""
     is_long = isinstance(value, (str, bytes)) and len(value) > _PARAMETER_LENGTH_MAX
     return not is_long and value is not UNKNOWN and not isinstance(value, list)
+
+
+def _affordable(expressions: Sequence[Evaluated], params: Sequence[Any]) -> list[Evaluated]:
+    """The expressions that may be evaluated together; of more, the first ones."""
+    left = _STEPS_TOGETHER_MAX
+    found = []
+    for each in expressions:
+        steps = _steps(each.sql, params)
+        if steps <= min(_STEPS_MAX, left):
+            left -= steps
+            found.append(each)
+    return found
+
+
+def _steps(sql: str, params: Sequence[Any]) -> int:
+    """The most steps that an expression may take; what its guarded calls make counts as well."""
+    calls, chars = sql.count("("), sql.count(GUARD) * MADE_CHARS_MAX
+    for text in _TEXT.finditer(sql):
+        value = params[int(text[1]) - 1] if text[1] else text[0]
+        chars += len(value) if isinstance(value, (str, bytes)) else 1
+    return calls * chars * chars
 
 
 def _evaluated(expressions: Sequence[Evaluated], params: Sequence[Any]) -> list[_Value]:

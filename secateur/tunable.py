@@ -1,4 +1,4 @@
-"""Numbers that users and tests may set: each says its unit, what it does, and where its default comes from."""
+"""Settings that describe themselves; numbers also say their unit, their bounds, and where their default comes from."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any, Final
 
 from secateur.errors import ProgrammingError
 
-__all__ = ["Tunable", "check_tunables", "tunable", "tunables_of"]
+__all__ = ["Tunable", "check_tunables", "description_of", "setting", "tunable", "tunables_of"]
 
 _KEY: Final = "tunable"
+_DESCRIPTION: Final = "description"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,22 @@ def tunable(default: float, unit: str, effect: str, basis: str, *, least: float 
     A whole default takes whole numbers only.
     """
     return field(default=default, metadata={_KEY: Tunable("", default, unit, effect, basis, least, most)})
+
+
+def setting(description: str, **field_options: Any) -> Any:
+    """A field of a dataclass that users may set and that is no bounded number.
+
+    Args:
+        description: What it does, as users read it.
+        field_options: As :func:`dataclasses.field` takes them.
+    """
+    return field(metadata={_DESCRIPTION: description}, **field_options)
+
+
+def description_of(one: Field[Any]) -> str | None:
+    """What a field says of itself; None for a field that users do not set."""
+    found: str | None = one.metadata.get(_DESCRIPTION)
+    return found
 
 
 def tunables_of(cls: type[Any]) -> tuple[Tunable, ...]:

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import decimal
 import itertools
+import os
 from collections.abc import Iterator
 
 import pytest
+import trustme
 
 import secateur
 from secateur.cluster import Cluster
 
 _numbers = itertools.count(1)
+
+# Spark's jobs are small here: compiling their code once more, for the last bit of speed, costs more than it brings.
+os.environ.setdefault(
+    "PYSPARK_SUBMIT_ARGS", '--driver-java-options "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" pyspark-shell'
+)
 
 # Nothing that secateur does may depend on the decimal context of a thread: all tests run in one in which what is
 # rounded to five digits raises.
@@ -23,14 +30,14 @@ decimal.setcontext(decimal.DefaultContext.copy())
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
     """Three members in this process."""
-    with secateur.start(members=3, runtime="embedded") as running:
+    with secateur.start(members=3, runtime="embedded", member_silence_s=10.0) as running:
         yield running
 
 
 @pytest.fixture(scope="session")
 def lone_cluster() -> Iterator[Cluster]:
     """One member in this process."""
-    with secateur.start(members=1, runtime="embedded") as running:
+    with secateur.start(members=1, runtime="embedded", member_silence_s=10.0) as running:
         yield running
 
 
@@ -44,3 +51,19 @@ def conn(cluster: Cluster) -> Iterator[secateur.Connection]:
 def table_name() -> str:
     """A name that no other test uses."""
     return f"t{next(_numbers)}"
+
+
+@pytest.fixture(scope="session")
+def authority() -> trustme.CA:
+    """An authority for certificates of this run."""
+    return trustme.CA()
+
+
+@pytest.fixture(scope="session")
+def tls(authority: trustme.CA, tmp_path_factory: pytest.TempPathFactory) -> secateur.Tls:
+    """A certificate for 127.0.0.1, its key, and its authority."""
+    folder = tmp_path_factory.mktemp("tls")
+    issued = authority.issue_cert("127.0.0.1", "localhost")
+    issued.private_key_and_cert_chain_pem.write_to_path(str(folder / "server.pem"))
+    authority.cert_pem.write_to_path(str(folder / "ca.pem"))
+    return secateur.Tls(certificate=folder / "server.pem", ca=folder / "ca.pem")

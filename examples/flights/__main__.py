@@ -1,4 +1,4 @@
-"""The whole way once: Ray members, a Spark pipeline, a load, six questions.
+"""The whole way once: Ray members, a Spark pipeline, a load, hourly upserts under statements, six questions.
 
 Ends with exit code 0 only if every answer was DuckDB's.
 """
@@ -10,14 +10,16 @@ import signal
 import sys
 import tempfile
 from contextlib import ExitStack
+from itertools import accumulate
 from pathlib import Path
 from types import FrameType
 
 import secateur
 from examples.flights.answer import Answer, Oracle, WrongAnswerError, ask
 from examples.flights.dataset import unpack
+from examples.flights.increments import ReaderThread, check_agreement, hourly_increments, until_last_day
 from examples.flights.pipeline import clean, start_spark
-from examples.flights.questions import QUESTIONS
+from examples.flights.questions import AIRCRAFT, QUESTIONS
 from examples.flights.screen import Screen
 from examples.flights.tables import DDL
 from secateur.errors import Error
@@ -49,9 +51,25 @@ def run(screen: Screen) -> None:
         for name, table in cleaned.tables.items():
             with screen.step(f"Loading {name}") as notes:
                 connection.execute(DDL[name])
-                report = secateur.spark.write(table, name, mode="append", address=cluster.address)
+                first = until_last_day(table) if name == "flights" else table
+                report = secateur.spark.write(first, name, mode="append", address=cluster.address)
                 notes.append(f"{report.rows:,} rows, {report.rows / report.seconds:,.0f} a second")
         screen.members(cluster.members())
+
+        screen.heading("The last day of the year, hour by hour, while statements are answered")
+        flights = cleaned.tables["flights"]
+        increments = list(hourly_increments(flights))
+        totals = list(accumulate((increment.scheduled for increment in increments), initial=0))
+        with (
+            screen.step(f"{len(increments)} upserts") as notes,
+            ReaderThread(cluster.connect, AIRCRAFT, totals) as reader,
+        ):
+            for increment in increments:
+                secateur.spark.write(increment.rows, "flights", mode="upsert", address=cluster.address)
+            notes.append(f"{totals[-1]:,} flights, each twice; {reader.lookups:,} look-ups meanwhile,")
+            notes.append(f"median {reader.median_ms:.2f} ms")
+        with screen.step("Comparing what Spark and secateur hold") as notes:
+            notes.append(f"the figures of {check_agreement(flights, connection)} airlines agree")
 
         with screen.step("Giving DuckDB the same rows, to compare every answer with"):
             oracle = Oracle({name: table.toArrow() for name, table in cleaned.tables.items()})

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["QUESTIONS", "Question"]
+__all__ = ["AIRCRAFT", "QUESTIONS", "Question"]
+
+AIRCRAFT: Final = ("N14228", "N725MQ", "N328AA")
+"""Some tail numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +60,8 @@ WHERE tailnum = ? GROUP BY ALL ORDER BY airline""",
         sql="""
 SELECT tailnum, count(*) AS flights, max(distance_miles) AS longest, avg(dep_delay_min) AS mean_departure_delay
 FROM flights WHERE tailnum IN (?, ?, ?) GROUP BY tailnum ORDER BY tailnum""",
-        parameters=("N14228", "N725MQ", "N328AA"),
-        aircraft=("N14228", "N725MQ", "N328AA"),
+        parameters=AIRCRAFT,
+        aircraft=AIRCRAFT,
     ),
     Question(
         title="The whole year, by airline",

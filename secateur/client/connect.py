@@ -7,17 +7,27 @@ from typing import Final
 
 from secateur.client.address import parse_address
 from secateur.client.dbapi.connection import Connection
-from secateur.client.own_clusters import own_token
+from secateur.client.execution.retry_policy import CONNECT_TIMEOUT_S
+from secateur.client.own_clusters import is_own, own_tls, own_token
 from secateur.client.session import Session
 from secateur.errors import InterfaceError
+from secateur.wire.tls import Tls
 
-__all__ = ["ADDRESS_VARIABLE", "TOKEN_VARIABLE", "connect", "token_for"]
+__all__ = ["ADDRESS_VARIABLE", "TLS_CA_VARIABLE", "TOKEN_VARIABLE", "connect", "tls_for", "token_for"]
 
 ADDRESS_VARIABLE: Final = "SECATEUR_ADDRESS"
 TOKEN_VARIABLE: Final = "SECATEUR_TOKEN"
+TLS_CA_VARIABLE: Final = "SECATEUR_TLS_CA"
 
 
-def connect(address: str | None = None, token: str | None = None, timeout_s: float | None = None) -> Connection:
+def connect(
+    address: str | None = None,
+    token: str | None = None,
+    timeout_s: float | None = None,
+    connect_timeout_s: float = CONNECT_TIMEOUT_S,
+    *,
+    tls: Tls | None = None,
+) -> Connection:
     """Connect to a cluster.
 
     Args:
@@ -29,11 +39,17 @@ def connect(address: str | None = None, token: str | None = None, timeout_s: flo
         timeout_s: Seconds to wait for each part of an answer, whatever the cluster is doing meanwhile; None, the
             default, waits as long as the working process shows signs of life. A process that is dead or silent is
             noticed within seconds in any case. ``SET statement_timeout`` bounds whole statements.
+        connect_timeout_s: Seconds to wait if no process answers at the address: while a controller starts anew, there
+            is none. 0 fails at once.
+        tls: How to encrypt the connection, and whom to trust, for a cluster that was started with ``tls=``. By default
+            as a cluster of this process was started, or else the variable ``SECATEUR_TLS_CA``, which names the file
+            of ``Tls(ca=...)``.
 
     Raises:
         InterfaceError: The address has another form, or is missing.
         UnreachableError: The cluster cannot be reached.
-        AuthenticationError: The token is missing or wrong.
+        AuthenticationError: The token is missing or wrong, the certificate is not accepted, or the cluster speaks TLS
+            alone.
         ProtocolError: The process that answers is not a secateur cluster.
     """
     found = os.environ.get(ADDRESS_VARIABLE) if address is None else address
@@ -42,7 +58,21 @@ def connect(address: str | None = None, token: str | None = None, timeout_s: flo
             f"the address of the cluster is missing: pass cluster.address, or set {ADDRESS_VARIABLE} in the environment"
         )
     host, port = parse_address(found)
-    return Connection(Session(host, port, token=token_for(host, port, token), timeout_s=timeout_s))
+    known = token_for(host, port, token)
+    encryption = tls_for(host, port, tls)
+    return Connection(
+        Session(host, port, token=known, timeout_s=timeout_s, connect_timeout_s=connect_timeout_s, tls=encryption)
+    )
+
+
+def tls_for(host: str, port: int, given: Tls | None) -> Tls | None:
+    """Return the TLS for a cluster: the given one, that of a cluster of this process, or that of the environment."""
+    if given is not None:
+        return given
+    if is_own(host, port):
+        return own_tls(host, port)
+    authorities = os.environ.get(TLS_CA_VARIABLE)
+    return Tls(ca=authorities) if authorities else None
 
 
 def token_for(host: str, port: int, given: str | None) -> str | None:

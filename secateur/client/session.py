@@ -7,6 +7,7 @@ topology. When a member reports that the topology has changed, the session asks 
 from __future__ import annotations
 
 import itertools
+import socket
 import threading
 import time
 import uuid
@@ -16,10 +17,12 @@ from enum import Enum, auto
 from typing import Any, Final, NoReturn, TypeVar
 from weakref import WeakSet
 
+from msgspec.structs import replace
+
 from secateur.client.channel_pool import ChannelPool
 from secateur.client.dbapi.parameters import parameter_types
 from secateur.client.execution.result_stream import ResultStream
-from secateur.client.execution.retry_policy import CONTROLLER_WAIT_S, RETRY_S
+from secateur.client.execution.retry_policy import CONNECT_TIMEOUT_S, CONTROLLER_WAIT_S, RETRY_S
 from secateur.client.execution.statement_cache import (
     Prepared,
     StatementCache,
@@ -53,13 +56,13 @@ from secateur.protocol.catalog import (
     GetTables,
     GetTopology,
 )
-from secateur.protocol.hello import Versions
+from secateur.protocol.hello import Greeting, Versions
 from secateur.protocol.message import Message, as_repeated
 from secateur.protocol.operation import operation_of
 from secateur.protocol.pruning import Pruning
 from secateur.protocol.query import Execute, Executed, Prepare
 from secateur.protocol.statements import EvaluatedInsert, InsertRows
-from secateur.wire import SILENCE_S, Answer, CallControl, Channel, Payload, decode_tables
+from secateur.wire import SILENCE_S, Answer, CallControl, Channel, Payload, Tls, decode_tables
 
 __all__ = ["Session", "Sign"]
 
@@ -99,6 +102,8 @@ class Session:
         token: The secret of the cluster, if it has one.
         timeout_s: Seconds to wait for more of an answer; None waits as long as the process that works on it shows signs
             of life.
+        connect_timeout_s: How long to wait for a controller that cannot be reached.
+        tls: How connections are encrypted; None for a cluster without TLS.
 
     Raises:
         UnreachableError: No process answers at this address.
@@ -106,16 +111,28 @@ class Session:
         ProtocolError: Something answers that is not a cluster of ours.
     """
 
-    def __init__(self, host: str, port: int, *, token: str | None, timeout_s: float | None) -> None:
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        *,
+        token: str | None,
+        timeout_s: float | None,
+        connect_timeout_s: float = CONNECT_TIMEOUT_S,
+        tls: Tls | None = None,
+    ) -> None:
         self._own_pruning: Pruning | None = None
         self._plan_options: tuple[tuple[str, str], ...] = ()
         self.statements = StatementCache(_STATEMENTS_MAX)
+        self.local_effects = True
         self.closed = False
         self.retry_s = RETRY_S
         self.controller_wait_s = CONTROLLER_WAIT_S
+        self._id = uuid.uuid4().hex
         self._token = token
+        self._tls = tls
         self._timeout_s = timeout_s
-        self._controller = Channel(host, port, token=token, timeout_s=timeout_s)
+        self._controller = Channel(host, port, token=token, timeout_s=timeout_s, tls=tls)
         self._members: dict[tuple[str, int], ChannelPool] = {}
         self._alone: set[Channel] = set()
         self._lock = threading.Lock()
@@ -128,7 +145,7 @@ class Session:
         self._large: dict[str, TableDef] = {}  # the tables with large schemes, which statements name by reference
         self._outlined: dict[str, PartitionScheme] = {}  # the schemes of which this session learns ranges, by table
         try:
-            hello = self._controller.connect()
+            hello = _greeted(self._controller, connect_timeout_s)
         except BaseException:
             self._controller.close()
             raise
@@ -465,7 +482,7 @@ class Session:
         if known is None:
             return Sign.GONE
         for _ in range(_PROBES_MAX):
-            channel = Channel(known.host, known.port, token=self._token, timeout_s=_PROBE_S)
+            channel = Channel(known.host, known.port, token=self._token, timeout_s=_PROBE_S, tls=self._tls)
             try:
                 channel.connect()
             except UnreachableError as error:
@@ -597,15 +614,19 @@ class Session:
             self._large[name.casefold()] = table
         return table
 
-    def outlined_table(self, name: str) -> TableDef:
+    def outlined_table(self, name: str, *, waits: bool = True) -> TableDef:
         """Fetch the definition of a table; of a large scheme without its ranges. One round trip.
+
+        Args:
+            name: Its name.
+            waits: As for :meth:`ask`.
 
         Raises:
             UnknownTableError: There is no such table.
         """
-        (definition,) = self.ask(GetTables(name, outlines=True)).message.tables
-        if definition.scheme is not None:
-            self._keep(definition.scheme)
+        (definition,) = self.ask(GetTables(name, outlines=True), waits=waits).message.tables
+        if definition.outline is not None:
+            self._keep(definition.outline)
         return definition.table
 
     def _learn_ranges(self, unknown: UnknownRangesError) -> None:
@@ -629,7 +650,9 @@ class Session:
     def known_table(self, name: str) -> TableDef:
         """The definition of a table that this session has; it may be old.
 
-        Costs a round trip only for a table whose definition the session does not have.
+        Of a large scheme it has the ranges that this process knows; whoever needs more gets an
+        :class:`~secateur.errors.UnknownRangesError`, see :meth:`when_known`. Costs a round trip only for a table whose
+        definition the session does not have.
 
         Raises:
             UnknownTableError: There is no such table.
@@ -637,7 +660,9 @@ class Session:
         key = name.casefold()
         table = self._known.get(key)
         if table is None:
-            table = self._known[key] = self.table(name)
+            table = self._known[key] = self.outlined_table(name)
+        if table.scheme.partial is not None:
+            table = self._known[key] = replace(table)  # reads its reference again
         return table
 
     def forget_tables(self) -> None:
@@ -692,7 +717,7 @@ class Session:
     @contextmanager
     def _channel_alone(self, host: str, port: int) -> Iterator[Channel]:
         """A connection for one caller, which has no time-out and ends with the session."""
-        channel = Channel(host, port, token=self._token, timeout_s=None)
+        channel = Channel(host, port, token=self._token, timeout_s=None, tls=self._tls)
         with self._lock:
             self.check_open()
             self._alone.add(channel)
@@ -721,6 +746,8 @@ class Session:
             timeout_s=self._timeout_s,
             silence_s=self._silence_s,
             is_awaited=lambda: self._has_member_at(host, port),
+            session=self._id,
+            tls=self._tls,
         )
 
     def _has_member_at(self, host: str, port: int) -> bool:
@@ -736,3 +763,15 @@ def _name_member(error: Error, channel: Channel, member_id: str) -> None:
     """Note which member did not answer, if a member was asked: another process may soon have its address."""
     if error.details.get("address") == channel.address:
         error.details.setdefault("member", member_id)
+
+
+def _greeted(controller: Channel, wait_s: float) -> Greeting:
+    """Connect; the address of a controller that is being started anew refuses connections for a while."""
+    end_s = time.monotonic() + wait_s
+    while True:
+        try:
+            return controller.connect()
+        except UnreachableError as error:
+            if isinstance(error.__cause__, socket.gaierror) or time.monotonic() >= end_s:
+                raise
+        time.sleep(_CONTROLLER_PAUSE_S)

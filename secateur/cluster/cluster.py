@@ -10,13 +10,16 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from html import escape
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Literal, NoReturn, ParamSpec, Self, TypeVar
 
 from secateur.client import Connection, connect
+from secateur.client.dbapi.html_table import html_records
 from secateur.client.execution.retry_policy import CONTROLLER_WAIT_S
-from secateur.client.own_clusters import forget_token, remember_token
+from secateur.client.own_clusters import forget_cluster, remember_tls, remember_token
+from secateur.client.tokens import Tokens
 from secateur.cluster.data_directory import claimed, members_to_start
 from secateur.cluster.fsync import Fsync
 from secateur.cluster.runtimes.embedded import EmbeddedRuntime
@@ -24,6 +27,7 @@ from secateur.cluster.runtimes.runtime import Runtime
 from secateur.cluster.settings import DEFAULTS, ClusterSettings
 from secateur.engine_limits import EngineLimits
 from secateur.errors import (
+    Error,
     InterfaceError,
     MemberLostError,
     OperationalError,
@@ -36,7 +40,7 @@ from secateur.protocol.copies import DrainMembers, GetRebalancing
 from secateur.protocol.membership import GetMembers, MemberInfo, NameMember, ReportMemberLost
 from secateur.protocol.message import Message, Role
 from secateur.protocol.pruning import Pruning
-from secateur.wire import Channel, Limits
+from secateur.wire import Channel, Limits, Tls
 
 __all__ = ["Cluster", "MemberInfo", "attach", "start"]
 
@@ -82,7 +86,9 @@ class Cluster:
             client="cluster owner",
             timeout_s=settings.start_timeout_s,
             identity=settings.identity(Role.CONTROLLER),
+            tls=settings.tls,
         )
+        remember_tls(host_port, settings.tls)
         if is_cold_start:
             try:
                 self._channel.request(GetMembers())  # answered once the controller knows the cluster again
@@ -106,6 +112,12 @@ class Cluster:
         self._check_running()
         return connect(self.address, token=self.token or "")
 
+    @property
+    def tokens(self) -> Tokens:
+        """Tokens with a role, for clients that are not to do everything; see :class:`secateur.client.tokens.Tokens`."""
+        self._check_running()
+        return Tokens(lambda message: self._channel.request(message).message)
+
     def members(self) -> list[MemberInfo]:
         """Ask for the state of all members. Costs one round trip to each; not counted in ``frames_received``."""
         self._check_running()
@@ -127,7 +139,7 @@ class Cluster:
         """
         self._check_running()
         checked = dataclasses.replace(self._settings, members=members)
-        there = [member.id for member in self.members() if member.state in ("active", "suspect")]
+        there = [member.id for member in self.members() if member.is_alive]
         excess = sorted(there, key=lambda member_id: (len(member_id), member_id))[members:]
         try:
             if excess and not self._settings.rebalancing:
@@ -187,7 +199,7 @@ class Cluster:
             ProgrammingError: No live member has that id.
         """
         self._check_running()
-        alive = [member.id for member in self.members() if member.state in ("active", "suspect")]
+        alive = [member.id for member in self.members() if member.is_alive]
         if member_id not in alive:
             raise ProgrammingError(f"there is no live member {member_id!r}; there is {', '.join(alive)}")
         self._runtime.kill_member(member_id)
@@ -220,7 +232,7 @@ class Cluster:
         atexit.unregister(self._at_exit)
         channel = getattr(self, "_channel", None)
         if channel is not None:
-            forget_token(channel.address)
+            forget_cluster(channel.address)
             channel.close()
         end()
 
@@ -231,6 +243,25 @@ class Cluster:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.stop()
+
+    def _repr_html_(self) -> str:
+        """Its members, as a notebook shows them; only its address if it does not answer."""
+        head = f"<pre>{escape(repr(self))}</pre>"
+        try:
+            members = self.members()
+        except Error:
+            return head
+        return head + html_records(
+            ("member", "state", "address", "primary partitions", "backup partitions", "rows", "megabytes"),
+            [
+                (
+                    *(member.id, member.state, member.address),
+                    *(member.partitions_primary, member.partitions_backup),
+                    *(f"{member.rows:,}", f"{member.bytes / 1e6:,.1f}"),
+                )
+                for member in members
+            ],
+        )
 
     def __repr__(self) -> str:
         state = "stopped" if self._stopped else f"{self._settings.members} members"
@@ -267,12 +298,14 @@ def start(
     detached: bool = False,
     name: str | None = None,
     token: str | None = None,
+    tls: Tls | None = DEFAULTS.tls,
     allow_code: bool = DEFAULTS.allow_code,
     host: str | None = DEFAULTS.host,
     port: int = DEFAULTS.port,
     start_timeout_s: float = DEFAULTS.start_timeout_s,
     member_silence_s: float = DEFAULTS.member_silence_s,
     member_stall_s: float = DEFAULTS.member_stall_s,
+    staged_load_idle_s: float = DEFAULTS.staged_load_idle_s,
     rebalancing: bool = DEFAULTS.rebalancing,
     replace_members: bool = DEFAULTS.replace_members,
     memory_limit: int | None = DEFAULTS.memory_limit,
@@ -284,6 +317,8 @@ def start(
     fsync: Literal["always", "interval", "off"] = "interval",
     gathered_bytes_max: int = DEFAULTS.gathered_bytes_max,
     result_bytes_max: int = DEFAULTS.result_bytes_max,
+    max_running_statements: int = DEFAULTS.max_running_statements,
+    max_waiting_statements: int = DEFAULTS.max_waiting_statements,
     plan_cache_max: int = DEFAULTS.plan_cache_max,
     cluster_id: str | None = None,
     limits: Limits = DEFAULTS.limits,
@@ -306,6 +341,7 @@ def start(
         token: Left out, or None, it is made at random: connections and Spark writes of this process carry it by
             themselves, other processes need ``cluster.token``. ``""`` is a cluster without a secret, which every
             process that reaches its port may read and write, and which therefore runs no Python functions of clients.
+        tls: As there.
         allow_code: As there.
         ray_actor_options: As there.
         host: As there.
@@ -313,6 +349,7 @@ def start(
         start_timeout_s: As there.
         member_silence_s: As there.
         member_stall_s: As there.
+        staged_load_idle_s: As there.
         rebalancing: As there.
         replace_members: As there.
         memory_limit: As there.
@@ -324,6 +361,8 @@ def start(
         fsync: As there.
         gathered_bytes_max: As there.
         result_bytes_max: As there.
+        max_running_statements: As there.
+        max_waiting_statements: As there.
         plan_cache_max: As there.
         cluster_id: As there; None makes one.
         limits: As there.
@@ -349,12 +388,14 @@ def start(
         ray_address=ray_address,
         ray_actor_options=ray_actor_options,
         token=secrets.token_urlsafe(_TOKEN_BYTES) if token is None else token or None,
+        tls=tls,
         allow_code=allow_code,
         host=host,
         port=port,
         start_timeout_s=start_timeout_s,
         member_silence_s=member_silence_s,
         member_stall_s=member_stall_s,
+        staged_load_idle_s=staged_load_idle_s,
         rebalancing=rebalancing,
         replace_members=replace_members,
         memory_limit=memory_limit,
@@ -366,6 +407,8 @@ def start(
         fsync=Fsync(fsync),
         gathered_bytes_max=gathered_bytes_max,
         result_bytes_max=result_bytes_max,
+        max_running_statements=max_running_statements,
+        max_waiting_statements=max_waiting_statements,
         plan_cache_max=plan_cache_max,
         cluster_id=secrets.token_hex(4) if cluster_id is None else cluster_id,
         limits=limits,

@@ -20,7 +20,7 @@ Source: C. Gray, D. Cheriton, "Leases: an efficient fault-tolerant mechanism for
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias, assert_never
@@ -125,12 +125,17 @@ class LeaseHolder:
         self.until_s = -math.inf
         self._times = times
         self._peers: frozenset[str] = frozenset()
+        self._addresses: dict[str, Hashable] = {}
         self._gone: set[str] = set()
         self._round: _Round | None = None
 
-    def topology_changed(self, peers: Collection[str]) -> None:
-        """This member acts on a newer topology, with these other members."""
-        self._peers = frozenset(peers)
+    def topology_changed(self, peers: Mapping[str, Hashable]) -> None:
+        """This member acts on a newer topology, with these other members and their addresses.
+
+        One that was gone may have come back, as another process at another address: that has promised nothing.
+        """
+        self._gone = {peer for peer in self._gone if peers.get(peer) == self._addresses.get(peer)}
+        self._peers, self._addresses = frozenset(peers), dict(peers)
 
     def renew(self, now_s: float) -> list[Effect]:
         """It is time to renew the lease."""
@@ -220,13 +225,25 @@ class Promises:
             return LeaseOutcome.GRANTED
         return LeaseOutcome.GIVEN_UP if self._version >= topology_version else LeaseOutcome.REFUSED
 
-    def heard(self, version: int, members: Collection[str], now_s: float) -> float:
+    def heard(self, version: int, members: Collection[str], now_s: float, *, gains_copies: bool) -> float:
         """A newer topology has arrived; nothing is promised to those that it leaves out from now on.
+
+        Another member may hold a lease that rests on the promises of all members but this one, which it did not know
+        when it asked. This member has no copies then: it gets its first ones once all others have acted on a topology
+        with it. So whenever it gains copies, it promises to all.
+
+        Args:
+            version: The version of the topology.
+            members: Its members.
+            now_s: Now.
+            gains_copies: Whether this member has copies in it that it had not before.
 
         Returns:
             When this member may act on it.
         """
         if version > self._version:
+            if gains_copies:
+                self._until_s |= dict.fromkeys(self._members.union(members), now_s + self._times.promise_s)
             self._version, self._members = version, frozenset(members)
         left_out = [until_s for member, until_s in self._until_s.items() if member not in self._members]
         self._until_s = {member: until_s for member, until_s in self._until_s.items() if until_s > now_s}

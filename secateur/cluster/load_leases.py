@@ -99,10 +99,20 @@ class LoadLeases:
         while any(self._protocol.holds(load_id) for load_id in loads):
             await self._opened.wait()
 
+    async def settle_held(self) -> None:
+        """Have the members decide everything that closes a latch here; returns when they have."""
+        self.controller_replaced()
+        while self._latches:
+            await self._opened.wait()
+
     @property
     def held(self) -> int:
         """How many latches are closed."""
         return len(self._latches)
+
+    def holds(self, load_id: str) -> bool:
+        """Whether a load closes a latch."""
+        return load_id in self._latches
 
     async def decided(self, load_id: str) -> None:
         """Return at once for a load that is not in doubt; else when the members have decided it."""

@@ -108,4 +108,6 @@ async def _cancel_others() -> None:
         task.cancel()
     await asyncio.gather(*others, return_exceptions=True)
     await asyncio.get_running_loop().shutdown_asyncgens()
-    await asyncio.get_running_loop().shutdown_default_executor()
+    # It waits in a thread; from Python 3.12 on a process that exits starts none, and those of executors have ended.
+    with suppress(RuntimeError):
+        await asyncio.get_running_loop().shutdown_default_executor()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.sockets import peer_at
-from secateur.errors import InterfaceError, MemberLostError
+from secateur.errors import Error, InterfaceError, MemberLostError
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.message import Message, Notice, Role
 from secateur.protocol.operation import operation_of
@@ -34,12 +35,20 @@ class Peers:
         name: How this side calls itself in the members' logs.
         role: The role of this side, which it proves to the members.
         settings: Token, limits and time-outs of the cluster.
+        on_broken: Called with the id of a member that has not left, when one-way messages to it may be lost.
     """
 
-    def __init__(self, name: str, role: Role, settings: ClusterSettings) -> None:
+    def __init__(
+        self,
+        name: str,
+        role: Role,
+        settings: ClusterSettings,
+        on_broken: Callable[[str, Error], None] = lambda _member, _error: None,
+    ) -> None:
         self._name = name
         self._role = role
         self._settings = settings
+        self._on_broken = on_broken
         self._addresses: dict[str, tuple[str, int]] = {}
         self._peers: dict[str, Peer] = {}
         self._closing: set[asyncio.Task[None]] = set()
@@ -53,6 +62,9 @@ class Peers:
                 task = asyncio.get_running_loop().create_task(self._peers.pop(member_id).close())
                 self._closing.add(task)
                 task.add_done_callback(self._closing.discard)
+                if member_id in self._addresses:
+                    moved = MemberLostError(f"another process has come back as member {member_id}", member=member_id)
+                    self._on_broken(member_id, moved)
 
     def cut(self) -> None:
         """Send nothing more and hear nothing more, as if this process had ended; whoever asks is cancelled."""
@@ -68,8 +80,9 @@ class Peers:
         if peer is None:
             address = self._addresses.get(member_id)
             if address is None:
-                raise MemberLostError(f"member {member_id} has left the cluster", member=member_id)
-            peer = peer_at(*address, self._settings, name=self._name, role=self._role)
+                raise MemberLostError(f"member {member_id} has left the cluster", member=member_id, has_left=True)
+            broken = partial(self._on_broken, member_id)
+            peer = peer_at(*address, self._settings, name=self._name, role=self._role, on_broken=broken)
             self._peers[member_id] = peer
         return peer
 

@@ -17,7 +17,8 @@ from secateur.planner.cost_model import CostModel
 from secateur.protocol.job_config import RESULT_BYTES_MAX
 from secateur.protocol.message import Role
 from secateur.protocol.pruning import Pruning
-from secateur.wire import ClusterIdentity, Limits
+from secateur.tunable import setting
+from secateur.wire import ClusterIdentity, Limits, Tls
 
 __all__ = ["DEFAULTS", "ClusterSettings"]
 
@@ -32,99 +33,161 @@ _RAY_OPTIONS: Final = frozenset(
 class ClusterSettings:
     """Settings that every process of a cluster shares.
 
-    Attributes:
-        members: How many members to start.
-        host: The address that controller and members listen on. None: loopback, if all run on this machine; on a Ray
-            that was not started for this process, each process listens on the address of its own Ray node.
-            ``"0.0.0.0"`` listens on every interface of each node.
-        port: The controller's port; 0 takes any free one.
-        token: The secret that every connection has to prove; None asks for none. :func:`secateur.start` makes one by
-            default.
-        allow_code: Whether clients that have proved the secret may submit DAGs that carry Python functions. Without a
-            secret no client may.
-        memory_limit: Bytes that one member may take for tables, staged rows, results and its kernel; rows that would
-            not fit are refused with LimitExceededError, and nothing of them is written. None: the ``memory`` of
-            ``ray_actor_options``, else 80 % of the machine or container divided by the number of members.
-        kernel_memory_bytes_max: The memory that the duckdb kernel of one member process may use; a statement that needs
-            more spills, or fails with LimitExceededError. None: a quarter of ``memory_limit``, or where that is not set
-            either DuckDB's default, 80 % of the machine.
-        spill_directory: A directory of the members' machines for intermediate results that pass a limit; None: passing
-            the limit is an error. Files left there by a killed process belong to no other process.
-        external_directories: The directories of the members' machines whose files external tables may read, with all
-            that is below them; none by default. Files outside of them are never read, whatever links and ``..`` lead
-            there.
-        data_directory: A directory that every process of the cluster sees under this path, for data that survive the
-            end of all processes: each member has a directory of its own in it. None: nothing is on disk. A cluster that
-            is started on a directory that was used before has the tables that were there.
-        fsync: When an acknowledged write is on disk: ``"always"``: before it is acknowledged; ``"interval"``: a
-            twentieth of a second later; ``"off"``: when the operating system writes it.
-        gathered_bytes_max: Bytes of each other's rows that the stages of one statement may gather on one member; a
-            statement that needs more fails with LimitExceededError.
-        result_bytes_max: Bytes of results that one member holds while clients read them, all together; more is a
-            LimitExceededError. Rows that can be made as they are read do not count, only those of results that are made
-            whole.
-        kernel_threads: Kernel calls over many rows that one member runs at the same time. Short ones have as many
-            threads of their own, and so have loads and changes; a call there that turns out to be long no longer
-            counts.
-        plan_cache_max: Plans kept by the controller and by each member.
-        start_timeout_s: Seconds that the cluster may take to come up, Ray included.
-        ray_address: The Ray to run on, as ``ray.init(address=...)`` takes it; None: the one that this process is
-            connected to, else one that is started for this process and ends with its last cluster. ``RAY_ADDRESS`` is
-            not followed.
-        ray_actor_options: What each member asks Ray for, as :meth:`ray.actor.ActorClass.options` takes it:
-            ``{"num_cpus": 4, "memory": 8 << 30, "resources": {"serving": 1}}``. By default a member asks for nothing,
-            and members are spread over the nodes. Names, restarts and the like are secateur's.
-        member_silence_s: Seconds of silence after which a member is given up: its backups serve its partitions from
-            then on, and partitions without a backup are lost. A member that lives comes back as a new one. Pauses of a
-            machine that are to be survived have to be shorter.
-        member_stall_s: Seconds for which a member may be unable to answer although its process lives, because a
-            function holds its event loop, before it is given up as well.
-        rebalancing: Whether copies that were lost are built again, and partitions moved to members that come, by
-            themselves.
-        replace_members: Whether a member whose process has ended is replaced by a new one.
-        cluster_id: Tells clusters apart: in Ray actor names, and so that a client notices that an address belongs to
-            another cluster now.
-        detached: Whether the cluster outlives the process that starts it.
-        name: The name under which a detached cluster is found again; None for other clusters.
-        limits: Bounds of every connection.
-        engine_limits: Bounds of the storage and the engine of each member.
-        cost_model: The costs by which the planner chooses between plans that give the same rows; a session may set
-            single numbers.
-        pruning: Whether statements run only on the partitions that they need, in sessions that have not set it
-            themselves: ``"on"``, ``"off"`` or ``"verify"``. ``SET GLOBAL pruning`` changes it later.
-        secret: The secret by which members and controller recognise each other; made at random, and given to no client.
+    Each field says what it does, to readers here and in ``secateur.settings``; docs/settings.md says the same.
     """
 
-    members: int = 3
-    host: str | None = None
-    port: int = 0
-    token: str | None = field(default=None, repr=False)
-    allow_code: bool = True
-    memory_limit: int | None = None
-    kernel_memory_bytes_max: int | None = None
-    spill_directory: str | None = None
-    external_directories: tuple[str, ...] = ()
-    data_directory: str | None = None
-    fsync: Fsync = Fsync.INTERVAL
-    gathered_bytes_max: int = 2 << 30
-    result_bytes_max: int = RESULT_BYTES_MAX
-    kernel_threads: int = 2
-    plan_cache_max: int = 1024
-    start_timeout_s: float = 60.0
-    ray_address: str | None = None
-    ray_actor_options: Mapping[str, Any] | None = None
-    member_silence_s: float = 5.0
-    member_stall_s: float = 60.0
-    rebalancing: bool = True
-    replace_members: bool = True
-    cluster_id: str = field(default_factory=lambda: secrets.token_hex(4))
-    detached: bool = False
-    name: str | None = None
-    limits: Limits = field(default_factory=Limits)
-    engine_limits: EngineLimits = field(default_factory=EngineLimits)
-    cost_model: CostModel = field(default_factory=CostModel)
-    pruning: Pruning = Pruning.ON
+    members: int = setting("how many members to start", default=3)
+    host: str | None = setting(
+        "the address that the controller and the members listen on. By default loopback, if the cluster "
+        "runs in this process or on a Ray that was started for it; on any other Ray, each process listens "
+        'on the address of its own node. `"0.0.0.0"` listens on every interface',
+        default=None,
+    )
+    port: int = setting("the controller's port; 0 takes any free one", default=0)
+    token: str | None = setting(
+        'the secret that connections have to prove; by default it is random, see `cluster.token`; `""` '
+        "requires none, and then the cluster runs no functions",
+        default=None,
+        repr=False,
+    )
+    tls: Tls | None = setting(
+        "encrypts all connections, those between members too: `secateur.Tls(certificate=..., key=..., ca=...)`, "
+        "with files that every machine has under these paths; a connection without TLS is then refused. By "
+        "default nothing is encrypted; see docs/security.md",
+        default=None,
+    )
+    allow_code: bool = setting(
+        "whether clients that have proved the token may submit jobs with Python functions",
+        default=True,
+    )
+    memory_limit: int | None = setting(
+        "bytes that one member may take for tables, staged rows, results and its kernel; by default the "
+        "`memory` of `ray_actor_options`, else 80 % of the machine or container divided by the number of "
+        "members. A load or write that would not fit is refused with `LimitExceededError`, and nothing of "
+        "it is written. Second forms of often scanned columns, indexes and buffers come on top: leave a "
+        "quarter of the machine",
+        default=None,
+    )
+    kernel_memory_bytes_max: int | None = setting(
+        "memory that DuckDB may use in one member process; by default a quarter of `memory_limit`, or 80 % "
+        "of the machine if neither is set. A statement that needs more spills, or fails with "
+        "`LimitExceededError`",
+        default=None,
+    )
+    spill_directory: str | None = setting(
+        "where intermediate results that pass a limit are written; by default, passing a limit is an error",
+        default=None,
+    )
+    external_directories: tuple[str, ...] = setting(
+        "directories of the members' machines whose files external tables may read, with all that is below "
+        "them; none by default",
+        default=(),
+    )
+    data_directory: str | None = setting(
+        "a directory that every process of the cluster sees under this path: tables are kept there and are "
+        "back when a cluster is started on it again, see docs/operations.md; by default nothing is on disk",
+        default=None,
+    )
+    fsync: Fsync = setting(
+        'when an acknowledged write is on disk: `"always"`: before it is acknowledged; `"interval"`: a '
+        'twentieth of a second later; `"off"`: when the operating system writes it',
+        default=Fsync.INTERVAL,
+    )
+    gathered_bytes_max: int = setting(
+        "bytes of rows that one statement may gather from other members on one member",
+        default=2 << 30,
+    )
+    result_bytes_max: int = setting(
+        "bytes of results that a member holds while clients read them",
+        default=RESULT_BYTES_MAX,
+    )
+    kernel_threads: int = setting(
+        "kernel calls over many rows that a member runs at the same time; short calls have as many threads "
+        "of their own, and so have loads and changes",
+        default=2,
+    )
+    max_running_statements: int = setting(
+        "statements that read many rows, or rows of several members, and that one member runs or "
+        "coordinates at the same time; further ones wait, and connections take turns. Statements over few "
+        "rows of one member do not wait for these",
+        default=16,
+    )
+    max_waiting_statements: int = setting(
+        "statements that wait at one member. One more is refused with `LimitExceededError` (`retry_safe`), "
+        "that of the connection with most waiting ones first",
+        default=1000,
+    )
+    plan_cache_max: int = setting("plans kept by the controller and by each member", default=1024)
+    start_timeout_s: float = setting(
+        "seconds that the cluster may take to come up, Ray included",
+        default=60.0,
+    )
+    ray_address: str | None = setting(
+        "the Ray to run on, as for `ray.init(address=...)`; by default the one that this process is "
+        "connected to, else a private one that ends with the last cluster of the process. `RAY_ADDRESS` and"
+        " Ray's directories are not used to find one",
+        default=None,
+    )
+    ray_actor_options: Mapping[str, Any] | None = setting(
+        'what each member asks Ray for: `{"num_cpus": 4, "memory": 8 << 30, "resources": {"serving": 1}}`, '
+        "as `options()` of a Ray actor takes it. By default a member asks for nothing, and Ray spreads the "
+        "members over its nodes",
+        default=None,
+    )
+    member_silence_s: float = setting(
+        "seconds of silence after which a member is removed: its backups take over, and rows without a "
+        "backup are out of reach; if the member lives, it comes back with these, or as a new, empty one if "
+        "others have everything",
+        default=5.0,
+    )
+    member_stall_s: float = setting(
+        "seconds for which a function may hold the event loop of a living member before the member is removed",
+        default=60.0,
+    )
+    staged_load_idle_s: float = setting(
+        "seconds after which a member drops the rows of a load that is not being published and for which none "
+        "have come since, because its client is gone; if it is not, its load fails and has to start again",
+        default=3600.0,
+    )
+    rebalancing: bool = setting(
+        "whether lost copies are built again, and partitions moved to members that come, by themselves",
+        default=True,
+    )
+    replace_members: bool = setting(
+        "whether a member whose process has ended is replaced by a new one",
+        default=True,
+    )
+    cluster_id: str = setting(
+        "identifies the cluster; by default it is random",
+        default_factory=lambda: secrets.token_hex(4),
+    )
+    detached: bool = setting(
+        "whether the cluster outlives the process that starts it, on the Ray of `ray_address`; "
+        "`secateur.attach(name)` finds it again, and `stop()` ends it",
+        default=False,
+    )
+    name: str | None = setting("the name of a detached cluster", default=None)
+    limits: Limits = setting(
+        "bounds of every connection (sizes of frames, requests in flight) and of all together (connections,"
+        " sockets that have not said hello, bytes of frames in memory)",
+        default_factory=Limits,
+    )
+    engine_limits: EngineLimits = setting(
+        "block sizes, queues and bounds of the storage and the engine of each member",
+        default_factory=EngineLimits,
+    )
+    cost_model: CostModel = setting(
+        "by what the planner chooses between plans that give the same rows",
+        default_factory=CostModel,
+    )
+    pruning: Pruning = setting(
+        "whether statements run only on the partitions that they need, in connections that have not set it "
+        'themselves (`"on"`, `"off"` or `"verify"`); `SET GLOBAL pruning = off` changes it while the '
+        "cluster runs",
+        default=Pruning.ON,
+    )
     secret: str = field(default_factory=lambda: secrets.token_hex(32), repr=False)
+    """By this members and controller recognise each other; made at random, and given to no client."""
 
     def identity(self, role: Role) -> ClusterIdentity:
         """The identity that a process of this cluster proves in its hello."""
@@ -145,6 +208,8 @@ class ClusterSettings:
             raise ProgrammingError(f"members={self.members!r}: a cluster has 1 to {_MEMBERS_MAX} members")
         if self.token is not None and not self.token:
             raise ProgrammingError("token='' proves nothing: a cluster without a secret has token=None in its settings")
+        if self.tls is not None and self.tls.certificate is None:
+            raise ProgrammingError("tls= of a cluster needs a certificate: Tls(certificate=..., key=..., ca=...)")
         if not all(Path(directory).is_absolute() for directory in self.external_directories):
             raise ProgrammingError(
                 f"external_directories={self.external_directories!r}: a list of absolute paths of the members' machines"
@@ -158,12 +223,17 @@ class ClusterSettings:
             raise ProgrammingError(
                 f"data_directory={self.data_directory!r}: an absolute path, the same for every process of the cluster"
             )
+        for name in ("max_running_statements", "max_waiting_statements"):
+            if getattr(self, name) < (least := int(name == "max_running_statements")):
+                raise ProgrammingError(f"{name}={getattr(self, name)!r}: a number of statements, at least {least}")
         if self.result_bytes_max < 1:
             raise ProgrammingError(f"result_bytes_max={self.result_bytes_max!r}: a number of bytes, at least 1")
         if not self.member_stall_s >= self.member_silence_s:
             raise ProgrammingError(
                 f"member_stall_s={self.member_stall_s!r}: at least member_silence_s, which is {self.member_silence_s!r}"
             )
+        if not self.staged_load_idle_s > 0:
+            raise ProgrammingError(f"staged_load_idle_s={self.staged_load_idle_s!r}: a number of seconds, more than 0")
         if self.detached != (self.name is not None):
             raise ProgrammingError(
                 f"detached={self.detached!r}, name={self.name!r}: a detached cluster has a name, by which attach(name)"

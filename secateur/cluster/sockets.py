@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 
 from secateur.cluster.process_address import ProcessAddress
 from secateur.cluster.settings import ClusterSettings
+from secateur.errors import Error
 from secateur.protocol.message import Role
 from secateur.protocol.operation import OperationBase
-from secateur.wire import ALIVE_S, FrameServer, Handler, Peer, PeerInfo
+from secateur.wire import ALIVE_S, FrameServer, Handler, Peer, PeerInfo, TokenBook
 
 __all__ = ["listening", "peer_at"]
 
@@ -42,11 +43,20 @@ def listening(
         limits=settings.limits,
         on_gone=on_gone,
         alive_s=min(ALIVE_S, settings.member_silence_s / 4),
+        tls=settings.tls,
+        tokens=TokenBook(is_complete=False),
     )
 
 
 def peer_at(
-    host: str, port: int, settings: ClusterSettings, *, name: str, role: Role, timeout_s: float | None = None
+    host: str,
+    port: int,
+    settings: ClusterSettings,
+    *,
+    name: str,
+    role: Role,
+    timeout_s: float | None = None,
+    on_broken: Callable[[Error], None] | None = None,
 ) -> Peer:
     """A connection to a controller or member, opened at the first request.
 
@@ -58,6 +68,7 @@ def peer_at(
         role: The role that this side proves.
         timeout_s: Seconds of silence after which the other side is taken for lost; None takes those that the cluster
             has to come up.
+        on_broken: Called when a connection has broken over which notices were sent.
     """
     return Peer(
         host,
@@ -67,4 +78,6 @@ def peer_at(
         timeout_s=settings.start_timeout_s if timeout_s is None else timeout_s,
         limits=settings.limits,
         identity=settings.identity(role),
+        on_broken=on_broken,
+        tls=settings.tls,
     )

@@ -10,12 +10,12 @@ from msgspec.structs import replace
 
 from secateur.engine.runtime.result import ResultCollector
 from secateur.engine.sql.select_job import merge_names, vertex_names
-from secateur.engine.sql.select_plan import SelectPlan
+from secateur.engine.sql.select_plan import PinnedScan, SelectPlan
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.metrics import VertexMetrics
 from secateur.protocol.profile import RunProfile, StageWork
 
-__all__ = ["CountedResult", "combined_profile", "job_work", "local_work", "work_of"]
+__all__ = ["CountedResult", "combined_profile", "fetched_work", "job_work", "local_work", "work_of"]
 
 
 class CountedResult(ResultCollector):
@@ -51,6 +51,16 @@ def combined_profile(profiles: Sequence[RunProfile]) -> RunProfile:
         for entry in step.work
     ]
     return RunProfile(last.rows, last.bytes, (*work, *last.work))
+
+
+def fetched_work(plan: SelectPlan) -> tuple[StageWork, ...]:
+    """What members read of the external tables of a query, before it ran over these rows."""
+    return tuple(
+        work
+        for scan in plan.scans
+        if isinstance(scan, PinnedScan) and scan.external is not None
+        for work in scan.fetched.work
+    )
 
 
 def local_work(

@@ -44,7 +44,12 @@ async def ends(stop: Callable[[], None], timeout_s: float = STOP_S) -> bool:
         with suppress(RuntimeError):  # the loop was closed by now
             loop.call_soon_threadsafe(ended.set)
 
-    threading.Thread(target=wait, name="secateur-stop", daemon=True).start()
+    try:
+        threading.Thread(target=wait, name="secateur-stop", daemon=True).start()
+    except RuntimeError:
+        # From Python 3.12 on, a process that exits starts no thread. Those of its executors have ended by then.
+        stop()
+        return True
     try:
         async with asyncio.timeout(timeout_s):
             await ended.wait()

@@ -4,6 +4,10 @@ A write reaches the primary at one moment and each backup at another. If a load 
 would apply the two in different orders. So a member that prepares a load first lets its running writes reach their
 backups and starts no new ones until the load is published or aborted.
 
+The latch of the primary opens when the primary has published. A write that follows at once may reach a backup that has
+not published yet: it says which load was published before it, and waits there for that load
+(:meth:`secateur.cluster.member.replication.Replication.write_copy`).
+
 **Invariant**: while the latch of a table is closed, none of its writes is on its way from this primary to a backup.
 
 The holder of a latch has a lease on it; see :mod:`secateur.cluster.load_leases`.

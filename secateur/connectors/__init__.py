@@ -1,28 +1,35 @@
 """Sources and sinks of DAGs: tables, files, Python objects and functions, Arrow batches, results; and Spark.
 
 Also the interface of connectors, by which a source in Python becomes an external table of SQL.
+
+Each is imported at its first use: a task of Spark needs nothing but the connector for Spark, and is over in less time
+than all of them take to be imported.
 """
 
 from __future__ import annotations
 
-from secateur.connectors.batches import batch_source
-from secateur.connectors.collect import collect
-from secateur.connectors.external.connector import (
-    Connector,
-    ConnectorContext,
-    ConnectorPartition,
-    ExternalScanRequest,
-)
-from secateur.connectors.external.folder import csv_folder, parquet_folder
-from secateur.connectors.files import file_source
-from secateur.connectors.function_sink import function_sink, logger_sink
-from secateur.connectors.generator import generator_source
-from secateur.connectors.iterable import iterable_source
-from secateur.connectors.parquet_sink import parquet_sink
-from secateur.connectors.table import table_source
-from secateur.connectors.table_sink import table_sink
-from secateur.partitioning.pruning.row_predicate import RowPredicate
-from secateur.partitioning.pruning.value_set import ValueSet, between, one_of
+import importlib
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from secateur.connectors.batches import batch_source
+    from secateur.connectors.collect_sink import collect
+    from secateur.connectors.external.connector import (
+        Connector,
+        ConnectorContext,
+        ConnectorPartition,
+        ExternalScanRequest,
+    )
+    from secateur.connectors.external.folder import csv_folder, parquet_folder
+    from secateur.connectors.files import file_source
+    from secateur.connectors.function_sinks import function_sink, logger_sink
+    from secateur.connectors.generator import generator_source
+    from secateur.connectors.iterable import iterable_source
+    from secateur.connectors.parquet_sinks import parquet_sink
+    from secateur.connectors.table import table_source
+    from secateur.connectors.table_sinks import table_sink
+    from secateur.partitioning.pruning.row_predicate import RowPredicate
+    from secateur.partitioning.pruning.value_set import ValueSet, between, one_of
 
 __all__ = [
     "Connector",
@@ -46,3 +53,36 @@ __all__ = [
     "table_sink",
     "table_source",
 ]
+
+_LATER: Final = {
+    "Connector": "secateur.connectors.external.connector",
+    "ConnectorContext": "secateur.connectors.external.connector",
+    "ConnectorPartition": "secateur.connectors.external.connector",
+    "ExternalScanRequest": "secateur.connectors.external.connector",
+    "RowPredicate": "secateur.partitioning.pruning.row_predicate",
+    "ValueSet": "secateur.partitioning.pruning.value_set",
+    "batch_source": "secateur.connectors.batches",
+    "between": "secateur.partitioning.pruning.value_set",
+    "collect": "secateur.connectors.collect_sink",
+    "csv_folder": "secateur.connectors.external.folder",
+    "file_source": "secateur.connectors.files",
+    "function_sink": "secateur.connectors.function_sinks",
+    "generator_source": "secateur.connectors.generator",
+    "iterable_source": "secateur.connectors.iterable",
+    "logger_sink": "secateur.connectors.function_sinks",
+    "one_of": "secateur.partitioning.pruning.value_set",
+    "parquet_folder": "secateur.connectors.external.folder",
+    "parquet_sink": "secateur.connectors.parquet_sinks",
+    "table_sink": "secateur.connectors.table_sinks",
+    "table_source": "secateur.connectors.table",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_LATER[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Final, assert_never
 
 import pyarrow as pa
-import pyarrow.dataset as pads
 
 from secateur.engine.exchange.batches import BATCH_ROWS
 from secateur.errors import DagError, DataError
@@ -91,6 +90,8 @@ def read_file(
 def _table_rows(
     path: str, form: SourceFormat, columns: Sequence[str] | None, schema: pa.Schema | None
 ) -> Iterator[pa.RecordBatch]:
+    import pyarrow.dataset as pads  # here, because it imports pandas: a quarter of a second of each process
+
     file = pads.dataset([path], schema=schema, format="ipc" if form is SourceFormat.ARROW else str(form))
     missing = [name for name in columns or () if name not in file.schema.names]
     if missing:

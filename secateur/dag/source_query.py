@@ -18,10 +18,12 @@ class SourceQuery:
     Attributes:
         sql: Its text.
         params: The values of its placeholders, in order or by name, bound to the parameters of the job.
+        pruning: Whether partitions and rows that its condition excludes are left out before it is tested.
     """
 
     sql: str
     params: Sequence[Any] | Mapping[str, Any] = ()
+    pruning: bool = True
 
 
 NeedsOfQuery: TypeAlias = Callable[[SourceQuery], JobRequirements]

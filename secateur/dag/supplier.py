@@ -18,7 +18,7 @@ Source: Hazelcast Jet, ``ProcessorMetaSupplier`` and ``ProcessorSupplier``, incl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -138,6 +138,13 @@ class ProcessorSupplier:
 
     init_is_cooperative: bool = False
     close_is_cooperative: bool = False
+
+    def reads(self) -> Iterable[tuple[int, int]]:
+        """The partitions, by table and number, of which ``init`` has taken the rows as they are then.
+
+        The processors run when the changes in these rows are acknowledged.
+        """
+        return ()
 
     def init(self, context: SupplierContext) -> None:
         """Prepare what the processors of this member share: open a connection, load a model."""

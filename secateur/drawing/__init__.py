@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from secateur.drawing.diagram import Diagram, DiagramEdge, DiagramNode, abbreviated
 from secateur.drawing.drawable import Drawable
+from secateur.drawing.layered_svg import layered_svg
 from secateur.drawing.quantity import byte_text, count_text, duration_text
 
 __all__ = [
@@ -15,4 +16,5 @@ __all__ = [
     "byte_text",
     "count_text",
     "duration_text",
+    "layered_svg",
 ]

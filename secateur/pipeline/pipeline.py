@@ -23,7 +23,7 @@ from secateur.connectors.generator import GeneratorFunction, generator_source
 from secateur.connectors.iterable import iterable_source
 from secateur.connectors.rows import BATCH_ROWS_OF_PYTHON
 from secateur.connectors.table import table_source
-from secateur.connectors.table_sink import TableSink
+from secateur.connectors.table_sinks import TableSink
 from secateur.dag.dag import FrozenDAG
 from secateur.dag.processor import Params
 from secateur.engine.processors.result_sink import ResultSink
@@ -462,9 +462,9 @@ class Stage:
         """End the chain.
 
         Args:
-            sink: Such as :func:`~secateur.connectors.collect.collect`,
-                :func:`~secateur.connectors.table_sink.table_sink`,
-                :func:`~secateur.connectors.parquet_sink.parquet_sink`, or anything that :meth:`DAG.new_vertex` takes.
+            sink: Such as :func:`~secateur.connectors.collect_sink.collect`,
+                :func:`~secateur.connectors.table_sinks.table_sink`,
+                :func:`~secateur.connectors.parquet_sinks.parquet_sink`, or anything that :meth:`DAG.new_vertex` takes.
             name: The name of the vertex; ``JobResult`` has the collected rows under it.
             route: How rows reach it; None: to the coordinator for :func:`collect`, to the owners of its partitions for
                 a table, otherwise they stay on their member.

@@ -24,6 +24,7 @@ _FILES = {
         "PlannedSelect",
         "PlannedStep",
         "PlannedSteps",
+        "KillJob",
         "KillStatement",
         "SetGlobalPruning",
         "Statement",

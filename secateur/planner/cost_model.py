@@ -184,6 +184,14 @@ class CostModel:
         "of a million rows from three members merging takes 1.2 times the processor time of one sort, half of it at the"
         " coordinator; the bound itself was not measured",
     )
+    scatter_partitions_max: int = tunable(
+        64,
+        "partitions",
+        "a statement over at most so many partitions of several members asks each owner once instead of running a job;"
+        " 0 for never",
+        "not measured by itself: five keys take 0.46 of the time of a job, and each further partition costs its owner a"
+        " search",
+    )
     step_rows: int = tunable(
         250_000,
         "rows",

@@ -25,7 +25,7 @@ from secateur.engine.sql.stage import QueryStage, stage_relation
 from secateur.planner.binding.query import Query
 from secateur.planner.cost_model import CostModel
 from secateur.planner.gathered_cost import gathered_ms, placed_ms
-from secateur.planner.placement.cost import Estimate
+from secateur.planner.placement.cost import Estimate, expected_rows
 from secateur.planner.placement.scan_rows import ScanRows
 from secateur.planner.placement.stage_builder import Columns, Schema
 from secateur.planner.scans.scan_reading import ScanReading
@@ -43,11 +43,13 @@ class GatheredScan:
         references: The scans whose rows these are: they read the same columns of the same partitions and key ranges.
         where: The filter of the rows, over column names; empty for all.
         nbytes: The estimated bytes.
+        expected: About how many rows these are; None where that is not comparable with what a run finds.
     """
 
     references: tuple[ScanReading, ...]
     where: str
     nbytes: float
+    expected: int | None = None
 
 
 def gathered_scans(
@@ -151,7 +153,10 @@ def gathered_stages(
         )
         stages.append(
             QueryStage(
-                f"scan:{first.alias}", structs.replace(fragment, is_pipelineable=True), scans=(number[first.relation],)
+                f"scan:{first.alias}",
+                structs.replace(fragment, is_pipelineable=True),
+                scans=(number[first.relation],),
+                estimate=gathered.expected,
             )
         )
         aliases += [InputAlias(reference.scan.relation, stage_relation(index)) for reference in gathered.references]
@@ -189,5 +194,8 @@ def _gathered_scan(
     is_worth_filtering = nbytes >= model.unfiltered_bytes_max and share <= model.filtered_share_max
     if not filters_all and ("" in wheres or not is_worth_filtering):
         return GatheredScan(tuple(references), "", nbytes)
-    where = wheres.popitem()[0] if len(wheres) == 1 else " OR ".join(f"({where})" for where in wheres)
-    return GatheredScan(tuple(references), where, nbytes * share)
+    if len(wheres) > 1:
+        return GatheredScan(tuple(references), " OR ".join(f"({where})" for where in wheres), nbytes * share)
+    first = references[0]
+    expected = expected_rows(first, rows_of[first.scan.relation], found[0])
+    return GatheredScan(tuple(references), wheres.popitem()[0], nbytes * share, expected)

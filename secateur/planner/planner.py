@@ -49,6 +49,7 @@ from secateur.planner.statement import (
     DropTable,
     DropView,
     ExplainStatement,
+    KillJob,
     KillStatement,
     PlannedSelect,
     SetGlobalPruning,
@@ -67,7 +68,6 @@ from secateur.planner.system.show import (
     summarized_sql,
 )
 from secateur.planner.system.tables import SCHEMA as SYSTEM_SCHEMA
-from secateur.planner.text.clock_functions import CLOCKS
 from secateur.planner.text.dialect import tokenize
 from secateur.planner.text.folding import folded
 from secateur.planner.text.hoisted_lists import HOISTED_CHARS_MIN, HoistedText, hoist_lists, readings_of
@@ -75,6 +75,7 @@ from secateur.planner.text.parameters import Parameters, read_parameters
 from secateur.planner.text.positions import located, syntax_error
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.planner.views.create_view import read_create_view, read_drop_view
+from secateur.protocol.clocks import CLOCKS
 from secateur.protocol.statements import (
     BackupTo,
     ChangeStatement,
@@ -576,6 +577,7 @@ def _planned(statement: Statement | InsertValues) -> _Planned | None:
             | BackupTo()
             | RestoreFrom()
             | KillStatement()
+            | KillJob()
             | SetPruning()
             | SetGlobalPruning()
             | SetTimeout()

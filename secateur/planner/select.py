@@ -19,7 +19,8 @@ from secateur.engine.kernels.arrow.fragment import ArrowFragment
 from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.sql.key_search import KeySearch
-from secateur.engine.sql.select_plan import ScanPlan, SelectPlan, Strategy
+from secateur.engine.sql.scatter import can_scatter
+from secateur.engine.sql.select_plan import PartialAtReaders, ScanPlan, SelectPlan, Strategy
 from secateur.errors import DatabaseError, DataError, NotSupportedError, ProgrammingError
 from secateur.partitioning.pruning.nodes import All, Everywhere
 from secateur.partitioning.pruning.tree import PartitionTree
@@ -32,6 +33,7 @@ from secateur.partitioning.types.empty_rows import empty_table
 from secateur.planner.binding.binding_errors import in_users_terms
 from secateur.planner.binding.clocks import reads_clock, settled
 from secateur.planner.binding.evaluation import evaluate, is_bounded_over_no_rows, is_small, refuse_large_constants
+from secateur.planner.binding.parameter_types import INTEGERS
 from secateur.planner.binding.query import Query, TableReference, bind_query
 from secateur.planner.checks.columns_by_position import read_by_position
 from secateur.planner.checks.recomposed import spelling_difference
@@ -110,6 +112,7 @@ class BoundSelect:
         self._params = params
         self._catalog_version = catalog_version
         self._parameter_types = tuple(parameter_types)
+        self._integers = frozenset(index for index, kind in enumerate(parameter_types) if kind in INTEGERS)
         self._settings = settings
         self._statistics_snapshot = statistics_snapshot
         self._plan_step = plan_step
@@ -198,7 +201,7 @@ class BoundSelect:
         plan = SelectPlan(
             plan_id="",
             origin=self._origin(),
-            scans=self.scans,
+            scans=self.scans if found.at_readers is None else _read_in_parts(self.scans, found.at_readers),
             local=local,
             stages=found.stages,
             gathered=found.gathered,
@@ -214,6 +217,9 @@ class BoundSelect:
             views=query.views,
             is_sized=self._is_sized,
             undivided=as_written(query, read, self._schemas, self.columns) if self._settings.is_verified else (),
+            scatter_partitions_max=(
+                self._settings.cost_model.scatter_partitions_max if can_scatter(self.scans, found.stages) else 0
+            ),
         ).named()
         statement = PlannedSelect(
             plan,
@@ -233,9 +239,9 @@ class BoundSelect:
 
     @cached_property
     def _read(self) -> QueryReading:
-        read = read_query(self._query, self._settings, _spelled(self._query))
+        read = read_query(self._query, self._settings, _spelled(self._query), self._integers)
         return (
-            read_query(self._query, self._settings, _spelled(self._query))
+            read_query(self._query, self._settings, _spelled(self._query), self._integers)
             if self._left_columns_out(read.second)
             else read
         )
@@ -282,7 +288,7 @@ class BoundSelect:
         query = self._bind()
         if query.parameters.clock is not None:
             query = settled(query, query.parameters.clock)
-        read = read_query(query, self._settings, _spelled(query))
+        read = read_query(query, self._settings, _spelled(query), self._integers)
         return sent_if_placed(
             query, read, self._schemas, self.columns, self._params, self._estimates, self._settings.cost_model
         )
@@ -327,6 +333,13 @@ def _scan_plan(read: ScanReading, query: Query, *, is_faithful: bool) -> ScanPla
         external=None if scan.external is None else external_scan(read, query, is_faithful=is_faithful),
         reason=None if read.bounds.reason is None else _own_name(read.bounds.reason, query),
     )
+
+
+def _read_in_parts(scans: tuple[ScanPlan, ...], at_readers: PartialAtReaders) -> tuple[ScanPlan, ...]:
+    """The only scan of a statement over an external table, with what its readers compute."""
+    (scan,) = scans
+    assert scan.external is not None
+    return (replace(scan, external=replace(scan.external, at_readers=at_readers)),)
 
 
 def _described(query: Query, schemas: Schemas, params: Sequence[Any]) -> tuple[tuple[str, str], ...]:

@@ -18,7 +18,7 @@ from sqlglot import exp
 from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.engine.kernels.duckdb.result_types import is_restored
 from secateur.engine.kernels.fragment import Fragment
-from secateur.engine.sql.select_plan import Strategy
+from secateur.engine.sql.select_plan import PartialAtReaders, Strategy
 from secateur.engine.sql.stage import ExchangeKind, QueryStage, stage_relation
 from secateur.errors import DatabaseError
 from secateur.partitioning.types.column_type import SqlType
@@ -34,7 +34,7 @@ from secateur.planner.fragments.partial_final import PartialFinal, split_select
 from secateur.planner.fragments.qualified import NotDistributable, RecompositionMismatch, named
 from secateur.planner.fragments.unstable import check_unstable, is_stable
 from secateur.planner.gathered import FragmentOf, GatheredScan, gathered_scans, gathered_stages, why_gathered
-from secateur.planner.placement.cost import Estimate
+from secateur.planner.placement.cost import Estimate, expected_rows
 from secateur.planner.placement.place import place
 from secateur.planner.placement.scan_rows import ScanRows, is_about_scan
 from secateur.planner.placement.sent_bytes import sent_bytes
@@ -62,12 +62,15 @@ class StagedPlan:
         reason: Why everything is gathered; for a placed statement the tables that are gathered for a part of it, and
             why; None where nothing is.
         gathered: The stages that gather the filtered rows of each scan, for a statement that runs in other stages.
+        at_readers: For a statement over one external table, what is computed where its rows are read; None where they
+            are gathered as they are.
     """
 
     stages: tuple[QueryStage, ...]
     strategy: Strategy
     reason: str | None = None
     gathered: tuple[QueryStage, ...] = ()
+    at_readers: PartialAtReaders | None = None
 
 
 def why_whole(
@@ -148,6 +151,7 @@ def staged(
     try:
         settled = _Settled(query, read, params, gathered)
         binder = settled.binder
+        at_readers = _at_readers(settled, read, schemas, columns)
         if len(query.scans) == 1 and not query.scans[0].is_fetched:
             try:
                 is_large = is_worth_merging((estimate.bytes for estimate in estimates.values()), model)
@@ -158,9 +162,13 @@ def staged(
             except NotDistributable:
                 pass
         drafts, parts = _placed(settled, schemas, columns, estimates, model)
-        placed = _placed_stages(drafts, query, schemas, binder)
+        expected = {
+            scan.scan.relation: expected_rows(scan, gathered[scan.scan.relation], estimates[scan.scan.relation])
+            for scan in read.scans
+        }
+        placed = _placed_stages(drafts, query, schemas, binder, expected)
         # When a placed statement has failed, it does not matter which kernel answers.
-        return StagedPlan(placed, Strategy.PLACED, parts, gathered=whole(Fragment.over))
+        return StagedPlan(placed, Strategy.PLACED, parts, gathered=whole(Fragment.over), at_readers=at_readers)
     except NotDistributable as refused:
         return StagedPlan(whole(binder.fragment), Strategy.GATHER, query.located(str(refused), refused.node))
 
@@ -243,7 +251,11 @@ def as_written(query: Query, read: QueryReading, schemas: Schemas, columns: Colu
 
 
 def _placed_stages(
-    drafts: Sequence[StageDraft], query: Query, schemas: Schemas, binder: _Binder
+    drafts: Sequence[StageDraft],
+    query: Query,
+    schemas: Schemas,
+    binder: _Binder,
+    expected: Mapping[str, int | None],
 ) -> tuple[QueryStage, ...]:
     scans = {scan.relation: index for index, scan in enumerate(query.scans)}
     rows = {stage_relation(index): index for index in range(len(drafts))}
@@ -286,6 +298,8 @@ def _placed_stages(
                 columns=() if route is None else route.columns,
                 route=None if route is None or route.anchor is None else scans[route.anchor],
                 keeps_unmatched=route is not None and route.keeps_unmatched,
+                # A scan that others reduce has more relations.
+                estimate=expected[draft.relations[0]] if draft.is_scan and len(draft.relations) == 1 else None,
             )
         )
     return tuple(stages)
@@ -316,12 +330,54 @@ def _in_two(
     read: QueryReading,
     reading: DuckDBParse,
     schemas: Schemas,
-    columns: Sequence[tuple[str, str]],
+    columns: Columns,
     binder: _Binder,
     *,
     is_large: bool,
 ) -> tuple[QueryStage, QueryStage]:
-    """Partial and final of a split statement over one scan, bound.
+    """Partial and final of a split statement over one scan, as stages.
+
+    Raises:
+        NotDistributable: It cannot be split, or a part does not bind as it should.
+    """
+    split, partial_columns = _split(query, reading, schemas, columns, binder)
+    gathered = {stage_relation(0): dict(partial_columns)}
+    order = merge_keys(split.order, partial_columns) if is_large else ()
+    if split.passing is not None and (order or split.limit):
+        partial = binder.fragment(split.partial + order_clause(order, partial_columns), schemas, partial_columns)
+        final = structs.replace(binder.fragment(split.passing, gathered, columns), is_pipelineable=True)
+    else:
+        partial = structs.replace(
+            binder.fragment(split.partial, schemas, partial_columns), is_pipelineable=split.is_pipelineable
+        )
+        final = structs.replace(binder.fragment(split.final, gathered, columns), is_pipelineable=split.is_pipelineable)
+    first = structs.replace(_scan_stage(0, read.scans[0], partial), order=order)
+    return first, QueryStage("final", final, inputs=(0,), at_coordinator=True, limit=split.limit)
+
+
+def _at_readers(settled: _Settled, read: QueryReading, schemas: Schemas, columns: Columns) -> PartialAtReaders | None:
+    """What a statement over one external table has its readers compute; None where that saves nothing."""
+    query, binder = settled.query, settled.binder
+    if len(query.scans) != 1 or query.scans[0].external is None:
+        return None
+    try:
+        split, partial_columns = _split(query, settled.reading, schemas, columns, binder)
+    except RecompositionMismatch:
+        raise
+    except NotDistributable:
+        return None
+    if split.is_pipelineable and not query.tree.args.get("where"):
+        return None
+    gathered = {stage_relation(0): dict(partial_columns)}
+    return PartialAtReaders(
+        binder.fragment(split.partial, schemas, partial_columns), binder.fragment(split.final, gathered, columns)
+    )
+
+
+def _split(
+    query: Query, reading: DuckDBParse, schemas: Schemas, columns: Columns, binder: _Binder
+) -> tuple[PartialFinal, tuple[tuple[str, str], ...]]:
+    """Partial and final of a statement over one scan, and the columns of the partial rows.
 
     Raises:
         NotDistributable: It cannot be split, or a part does not bind as it should.
@@ -334,32 +390,16 @@ def _in_two(
         ]
 
     try:
-        partial_final: PartialFinal = split_select(query, reading, len(columns), types_of)
-        partial_columns = binder.describe(partial_final.partial, schemas)
-        gathered = {stage_relation(0): dict(partial_columns)}
-        final_columns = binder.describe(partial_final.final, gathered)
+        split: PartialFinal = split_select(query, reading, len(columns), types_of)
+        partial_columns = binder.describe(split.partial, schemas)
+        final_columns = binder.describe(split.final, {stage_relation(0): dict(partial_columns)})
     except DatabaseError as error:
         raise NotDistributable(f"its stages do not bind: {error.message}") from error
     _check_restored(partial_columns)
-    _check(query, reading, partial_final)
+    _check(query, reading, split)
     if [text for _, text in final_columns] != [text for _, text in columns]:
         raise NotDistributable("its stages return other types than the statement: CAST the columns of the result")
-    order = merge_keys(partial_final.order, partial_columns) if is_large else ()
-    if partial_final.passing is not None and (order or partial_final.limit):
-        partial = binder.fragment(
-            partial_final.partial + order_clause(order, partial_columns), schemas, partial_columns
-        )
-        final = structs.replace(binder.fragment(partial_final.passing, gathered, columns), is_pipelineable=True)
-    else:
-        partial = structs.replace(
-            binder.fragment(partial_final.partial, schemas, partial_columns),
-            is_pipelineable=partial_final.is_pipelineable,
-        )
-        final = structs.replace(
-            binder.fragment(partial_final.final, gathered, columns), is_pipelineable=partial_final.is_pipelineable
-        )
-    first = structs.replace(_scan_stage(0, read.scans[0], partial), order=order)
-    return first, QueryStage("final", final, inputs=(0,), at_coordinator=True, limit=partial_final.limit)
+    return split, partial_columns
 
 
 def _check_restored(columns: Columns) -> None:

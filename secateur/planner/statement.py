@@ -48,6 +48,7 @@ __all__ = [
     "DropView",
     "ExplainFormat",
     "ExplainStatement",
+    "KillJob",
     "KillStatement",
     "PlannedSelect",
     "PlannedStep",
@@ -224,11 +225,22 @@ class SetGlobalPruning:
 
 
 @dataclass(frozen=True, slots=True)
+class KillJob:
+    """``KILL JOB``: stop a job.
+
+    Attributes:
+        job: Its id or name.
+    """
+
+    job: str
+
+
+@dataclass(frozen=True, slots=True)
 class KillStatement:
     """``KILL``: end a running statement of any connection.
 
     Attributes:
-        member: The member that coordinates it.
+        member: The member that coordinates it, or ``"controller"``.
         number: Its number there.
     """
 
@@ -252,6 +264,7 @@ Command: TypeAlias = (
     | DropIndex
     | SetGlobalPruning
     | KillStatement
+    | KillJob
 )
 """The controller carries it out."""
 

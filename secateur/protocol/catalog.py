@@ -187,9 +187,14 @@ class MakeRanges(Message[Versions], frozen=True):
 
 
 class CreateStoredTable(Message[Acknowledged], frozen=True):
-    """Have a table, and copies of these partitions."""
+    """Have a table, and copies of these partitions.
 
-    table: TableDefinition
+    Attributes:
+        table: The table, encoded as in :class:`PrepareRanges`.
+        partitions: Those of which the member keeps copies.
+    """
+
+    table: bytes
     partitions: list[int]
 
 
@@ -236,10 +241,18 @@ class AbortRanges(Message[Acknowledged], frozen=True):
 
 
 class CatchUp(Message[Acknowledged], frozen=True):
-    """Have a table that other members have already, as the one named has it; None where there is no other."""
+    """Have a table that other members have already.
 
-    table: TableDefinition
+    Attributes:
+        table: The table, encoded as in :class:`PrepareRanges`.
+        source: The member to copy it from; None where there is no other.
+        is_current: Whether nothing was published since this member left, so that its rows of a replicated table count
+            if nobody else has some.
+    """
+
+    table: bytes
     source: str | None
+    is_current: bool = False
 
 
 class CopiedTable(msgspec.Struct, frozen=True):

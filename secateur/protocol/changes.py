@@ -30,6 +30,7 @@ __all__ = [
     "GetCopyTails",
     "GetLoadOutcome",
     "GetReturnedRows",
+    "GetStagedLoads",
     "HoldLoad",
     "LoadDropped",
     "LoadOutcomeAnswer",
@@ -44,8 +45,11 @@ __all__ = [
     "StageChange",
     "StageCopy",
     "StageRows",
+    "StagedLoadEntry",
+    "StagedLoads",
     "StandingAnswer",
     "StandingOfLoad",
+    "StreamBatch",
     "TellSettled",
     "TwoPhaseKind",
     "WorkOutChange",
@@ -77,12 +81,12 @@ class RowCount(msgspec.Struct, frozen=True):
 
 
 class WriteRows(Message[RowCount], frozen=True):
-    """Write the rows of the payload, all of one partition, visible at once.
+    """Write the rows of the payload, all of one partition, visible at once, or delete those with its keys.
 
     Attributes:
         table_id: The table.
         partition: The partition.
-        mode: The treatment of keys that exist already.
+        mode: The treatment of keys that exist already; ``delete`` if the rows are keys of rows to delete.
         change_id: A write under an id that was used before is not repeated; None for a write without one.
     """
 
@@ -148,6 +152,7 @@ class WriteCopy(Message[CopyState], frozen=True, array_like=True):
         sequence: Its number.
         term: The term of the primary.
         settled: The number up to which all copies have all changes.
+        published: The number of the last load that the primary had published before it.
     """
 
     table_id: int
@@ -157,14 +162,19 @@ class WriteCopy(Message[CopyState], frozen=True, array_like=True):
     sequence: int
     term: int
     settled: int
+    published: int = 0
 
 
 class CopyTail(msgspec.Struct, frozen=True, array_like=True):
-    """The tail of a copy: the number of its last change, and later changes as number, id, operation and rows."""
+    """The tail of a copy: the number of its last change, and later changes as number, id, operation and rows.
+
+    ``published`` is the number of the last load that was published before the last of them.
+    """
 
     partition: int
     last: int
     changes: list[tuple[int, str, str, bytes]]
+    published: int = 0
 
 
 class CopyTails(msgspec.Struct, frozen=True):
@@ -325,10 +335,31 @@ class GetReturnedRows(Message[RowCount], frozen=True):
 
 
 class LoadedRows(Versions, frozen=True, kw_only=True):
-    """The result of a load."""
+    """The result of a load.
+
+    Attributes:
+        rows: Rows that became visible.
+        work: The work of the members, where that was wanted.
+        was_published: Whether the batch of a stream had been published before, so that nothing was done now.
+    """
 
     rows: int
     work: tuple[StageWork, ...] = ()
+    was_published: bool = False
+
+
+class StreamBatch(msgspec.Struct, frozen=True):
+    """The batch of a stream that a load brings, which is published once however often it is tried.
+
+    Attributes:
+        stream: The name of the stream, which has one last batch for each table.
+        query: The query that writes it: numbers of batches mean the same only within one.
+        batch: The number of the batch, which grows.
+    """
+
+    stream: str
+    query: str
+    batch: int
 
 
 class PublishLoad(Message[LoadedRows], frozen=True):
@@ -337,9 +368,10 @@ class PublishLoad(Message[LoadedRows], frozen=True):
     Attributes:
         load_id: The load.
         table: The table.
-        mode: The treatment of keys that exist already.
+        mode: The treatment of keys that exist already; ``delete`` if the rows are keys.
         parts: The numbers of the attempts that count, by partition.
         table_id: The id of the table for which they were staged; None where that is not known.
+        stream: The batch of a stream that it is; None for any other load.
     """
 
     load_id: str
@@ -348,6 +380,7 @@ class PublishLoad(Message[LoadedRows], frozen=True):
     parts: dict[int, list[int]]
     table_id: int | None = None
     is_repeat: bool = False
+    stream: StreamBatch | None = None
 
 
 class AbortLoad(Message[Acknowledged], frozen=True):
@@ -385,20 +418,34 @@ class StageCopy(Message[RowCount], frozen=True):
 
 
 class PreparedRows(msgspec.Struct, frozen=True):
-    """The rows that a member is about to publish: those of its copies, those of its primaries, and removed rows."""
+    """The rows that a member is about to publish: of its copies, of the partitions that it counts, and removed ones.
+
+    ``age_s`` are the seconds since the first of them arrived.
+    """
 
     rows: int
-    rows_primary: int
+    rows_counted: int
     rows_removed: int
+    age_s: float = 0.0
 
 
 class PrepareLoad(Message[PreparedRows], frozen=True):
-    """First phase of publishing; ``parts`` has partitions with the attempts that count."""
+    """First phase of publishing.
+
+    Attributes:
+        load_id: The load.
+        table_id: Its table.
+        mode: How its rows change the table.
+        parts: Partitions with the attempts that count.
+        counted: Those whose rows this member counts, for the number of rows that the load changes: each is counted by
+            one of its owners.
+    """
 
     load_id: str
     table_id: int
     mode: str
     parts: list[tuple[int, list[int]]]
+    counted: list[int] = []  # noqa: RUF012 -- msgspec copies it
 
 
 class PublishPreparedLoad(Message[RowCount], frozen=True):
@@ -413,6 +460,35 @@ class PublishPreparedLoad(Message[RowCount], frozen=True):
     load_id: str
     number: int
     rows_total: int = -1
+
+
+class StagedLoadEntry(msgspec.Struct, frozen=True):
+    """A load on one member that is neither published nor dropped.
+
+    Attributes:
+        load_id: The load.
+        table_id: Its table.
+        is_prepared: Whether the member has prepared it.
+        age_s: Seconds since its first rows arrived.
+        parts: Partitions of which the member keeps a copy, and the rows staged there; those of failed attempts count
+            until it is prepared.
+    """
+
+    load_id: str
+    table_id: int
+    is_prepared: bool
+    age_s: float
+    parts: list[tuple[int, int]]
+
+
+class StagedLoads(msgspec.Struct, frozen=True):
+    """The loads that a member has under way."""
+
+    loads: list[StagedLoadEntry]
+
+
+class GetStagedLoads(Message[StagedLoads], frozen=True):
+    """Ask a member for the loads that it has under way."""
 
 
 class LoadDropped(msgspec.Struct, frozen=True):

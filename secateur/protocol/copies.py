@@ -55,6 +55,7 @@ class OpenedCopy(msgspec.Struct, frozen=True):
         kept: Number, id, operation and rows of the changes that some copy may lack.
         changes: Id, rows changed and number of recent changes, so that none is made again when it is repeated.
         rows: How many rows there are.
+        feed_start: The version behind which the change feed of the partition has every change; None without a feed.
     """
 
     partition: int
@@ -64,6 +65,7 @@ class OpenedCopy(msgspec.Struct, frozen=True):
     kept: list[tuple[int, str, str, bytes]]
     changes: list[tuple[str, int, int]]
     rows: int
+    feed_start: int | None = None
 
 
 class StagedPiece(msgspec.Struct, frozen=True):
@@ -123,6 +125,7 @@ class FetchCopy(Message[CopiedPiece], frozen=True):
         start: The first row wanted.
         load_id: The load whose staged rows are wanted; None for the rows of the partition.
         attempt: The attempt of the load.
+        is_feed: Whether the changes of the partition are wanted, that its change feed has.
     """
 
     table_id: int
@@ -131,6 +134,7 @@ class FetchCopy(Message[CopiedPiece], frozen=True):
     start: int
     load_id: str | None = None
     attempt: int = 0
+    is_feed: bool = False
 
 
 class CountCopies(Message[Acknowledged], frozen=True):

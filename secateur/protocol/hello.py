@@ -73,6 +73,8 @@ class Hello(Message[Greeting], frozen=True, kw_only=True):
         token: The users' secret; None where there is none.
         role: The claimed role of a process of the cluster; None for a client.
         secret: The secret of the cluster, which proves the role.
+        session: What the connections of one client session have in common, so that its statements share their turns;
+            empty where every connection is a session of its own.
     """
 
     protocol: int = PROTOCOL_VERSION
@@ -80,6 +82,7 @@ class Hello(Message[Greeting], frozen=True, kw_only=True):
     token: str | None = None
     role: str | None = None
     secret: str | None = None
+    session: str = ""
 
     def __repr__(self) -> str:
         return f"Hello(protocol={self.protocol}, client={self.client!r}, role={self.role!r})"  # without the secrets

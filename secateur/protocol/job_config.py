@@ -34,6 +34,8 @@ class JobConfig:
             requirements that the sources declare decide.
         member_pruning: False deploys to every member, whatever is required. Use it to find out whether member pruning
             causes a problem.
+        pruning: False has sources with a condition of SQL read every partition and test the condition on every row.
+            ``SET pruning = off`` of a connection does the same for the jobs that it submits.
         timeout_s: The job fails with ``DeadlineError`` after that many seconds, restarts included; None: no limit.
         result_bytes_max: Most bytes that the result sinks of the job may collect at the coordinator.
         kernel_bytes_max: Most memory that the kernel calls of the job (sorts, joins, aggregates) use for intermediate
@@ -52,6 +54,7 @@ class JobConfig:
     result_bytes_max: int = RESULT_BYTES_MAX
     on_member_lost: str = OnMemberLost.RESTART
     kernel_bytes_max: int | None = None
+    pruning: bool = True
 
     def __post_init__(self) -> None:
         if self.timeout_s is not None and not self.timeout_s > 0:

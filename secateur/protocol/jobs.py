@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -15,6 +15,7 @@ from secateur.protocol.message import Acknowledged, Message, Notice
 from secateur.protocol.metrics import VertexMetrics
 
 __all__ = [
+    "ENDED_JOBS_MAX",
     "CancelJob",
     "CancelRun",
     "CreditRows",
@@ -25,6 +26,7 @@ __all__ = [
     "GetJobMetrics",
     "GetJobPlan",
     "GetJobResult",
+    "GetKeptJob",
     "HaltAttempt",
     "JobMetrics",
     "JobName",
@@ -33,7 +35,12 @@ __all__ = [
     "JobSinks",
     "JobState",
     "Jobs",
+    "KeepJob",
+    "KeptJob",
+    "KeptJobs",
     "ListJobs",
+    "ListKeptJobs",
+    "MessagesLost",
     "NewJob",
     "ReportJobEnded",
     "ResolveJob",
@@ -46,6 +53,10 @@ __all__ = [
     "SubmitJob",
     "WaitForJob",
 ]
+
+
+ENDED_JOBS_MAX: Final = 1000
+"""Jobs on record that are remembered after their end."""
 
 
 # -- at the controller
@@ -160,6 +171,55 @@ class ReportJobEnded(Message[Acknowledged], frozen=True):
 
 
 # -- at members
+
+
+class KeptJob(msgspec.Struct, frozen=True, kw_only=True):
+    """A job on record as members keep it for a controller that starts anew.
+
+    Attributes:
+        version: Of two of one job, the one of the higher version is newer; also across controllers.
+        state: What clients may ask.
+        config: How it is to run.
+        params: The values of its parameters; None once it has ended.
+        needs: The partitions and members that it needs.
+        deadline_s: When it has to have ended, in seconds since the epoch; None without a deadline.
+        cause: Why it is being stopped; None while nobody wants that.
+        plan: Where the attempt that started last runs or ran; None before.
+    """
+
+    version: int
+    state: JobState
+    config: JobConfig
+    params: list[Any] | dict[str, Any] | None
+    needs: JobRequirements
+    deadline_s: float | None
+    cause: Failure | None
+    plan: JobPlacement | None
+
+
+class KeepJob(Message[Acknowledged], frozen=True):
+    """Keep a job for a controller that starts anew; an older version of it changes nothing.
+
+    The payload is the DAG. An empty one leaves the DAG that the member has, until the job has ended.
+    """
+
+    job: KeptJob
+
+
+class KeptJobs(msgspec.Struct, frozen=True):
+    """The versions of the jobs that a member keeps, by id."""
+
+    versions: dict[str, int]
+
+
+class ListKeptJobs(Message[KeptJobs], frozen=True):
+    """A controller that starts anew asks which jobs a member keeps."""
+
+
+class GetKeptJob(Message[KeptJob], frozen=True):
+    """A controller that starts anew asks for a job that a member keeps; the payload of the answer is its DAG."""
+
+    job: str
 
 
 class FinishedJob(msgspec.Struct, frozen=True):
@@ -321,3 +381,12 @@ class CancelRun(Notice, frozen=True):
     job: str
     sender: str
     failure: Failure
+
+
+class MessagesLost(Notice, frozen=True):
+    """A connection from ``sender`` broke, and what it had sent over it may not have arrived.
+
+    It comes first on the next connection. Nobody repeats those messages, so every job ends in which both take part.
+    """
+
+    sender: str

@@ -54,6 +54,11 @@ class LatencyHistogram(msgspec.Struct, frozen=True, array_like=True):
                 counts[bucket] = counts.get(bucket, 0) + count
         return cls(counts)
 
+    @property
+    def buckets(self) -> list[tuple[float, int]]:
+        """The upper bound in milliseconds and the number of latencies of each bucket that has some, in order."""
+        return [(_bound_ms(bucket), count) for bucket, count in sorted(self.counts.items())]
+
     def percentile_ms(self, fraction: float) -> float:
         """The upper bound of the bucket that has the percentile by nearest rank.
 
@@ -71,8 +76,12 @@ class LatencyHistogram(msgspec.Struct, frozen=True, array_like=True):
         for bucket, count in sorted(self.counts.items()):
             rank -= count
             if rank <= 0:
-                return float(_FIRST_MS * 2 ** (bucket / _BUCKETS_PER_DOUBLING))
+                return _bound_ms(bucket)
         raise ValueError("a histogram without latencies has no percentile")
+
+
+def _bound_ms(bucket: int) -> float:
+    return float(_FIRST_MS * 2 ** (bucket / _BUCKETS_PER_DOUBLING))
 
 
 def _bucket(latency_ms: float) -> int:

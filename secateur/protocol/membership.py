@@ -6,6 +6,7 @@ import msgspec
 
 from secateur.protocol.hello import Versions
 from secateur.protocol.message import Message
+from secateur.protocol.tokens import GrantedToken
 
 __all__ = [
     "AskForPromise",
@@ -27,9 +28,10 @@ __all__ = [
 
 
 class Joined(Versions, frozen=True, kw_only=True):
-    """The member is in; ``views`` are the views that there are, by id."""
+    """The member is in; ``views`` are the views that there are, by id, and ``tokens`` those of clients."""
 
     views: list[int]
+    tokens: tuple[GrantedToken, ...] = ()
 
 
 class JoinRequest(Message[Joined], frozen=True):
@@ -42,9 +44,16 @@ class JoinRequest(Message[Joined], frozen=True):
 
 
 class MemberName(msgspec.Struct, frozen=True):
-    """An id that no member has had."""
+    """An id that no member has had.
+
+    Attributes:
+        member: The id.
+        absent: The members that have left and have the last copies of partitions. If one has left its data on disk, it
+            can come back with these (:class:`secateur.protocol.recovery.AskToReturn`).
+    """
 
     member: str
+    absent: tuple[str, ...] = ()
 
 
 class NameMember(Message[MemberName], frozen=True):
@@ -130,6 +139,9 @@ class MemberInfo(msgspec.Struct, frozen=True):
         frames_received: Frames of statements, jobs, loads and data that reached it; housekeeping does not count.
         memory_limit: The bytes that it may take, its kernel included.
         memory_used: The bytes of its tables, of staged rows and of results that are being read.
+        running_statements: Statements of clients that it runs or coordinates now, except those that it answers at once.
+        waiting_statements: Statements of clients that wait until one of those has ended.
+        refused_statements: Statements of clients that it has refused because too many waited.
     """
 
     id: str
@@ -144,6 +156,14 @@ class MemberInfo(msgspec.Struct, frozen=True):
     frames_received: int = 0
     memory_limit: int = 0
     memory_used: int = 0
+    running_statements: int = 0
+    waiting_statements: int = 0
+    refused_statements: int = 0
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it is a member that serves: active, or only suspected to be lost."""
+        return self.state in ("active", "suspect")
 
 
 class Members(msgspec.Struct, frozen=True):
@@ -157,10 +177,19 @@ class GetMembers(Message[Members], frozen=True):
 
 
 class StoredTable(msgspec.Struct, frozen=True):
-    """A member's part of a table: rows by partition, bytes, and the number of partitions."""
+    """A member's part of a table.
+
+    Attributes:
+        table_id: The table.
+        rows: Rows by partition, for those that are not empty.
+        partition_bytes: Arrow bytes of the same partitions.
+        bytes: Arrow bytes of all partitions.
+        partitions: The number of partitions.
+    """
 
     table_id: int
     rows: dict[int, int]
+    partition_bytes: dict[int, int]
     bytes: int
     partitions: int
 
@@ -177,6 +206,9 @@ class MemberStats(msgspec.Struct, frozen=True):
         open_result_bytes: The bytes that these hold.
         memory_limit: The bytes that the member may take, its kernel included.
         memory_used: The bytes of tables, staged rows and results.
+        running_statements: As :class:`MemberInfo`.
+        waiting_statements: As there.
+        refused_statements: As there.
     """
 
     tables: list[StoredTable] = []
@@ -187,6 +219,9 @@ class MemberStats(msgspec.Struct, frozen=True):
     open_result_bytes: int = 0
     memory_limit: int = 0
     memory_used: int = 0
+    running_statements: int = 0
+    waiting_statements: int = 0
+    refused_statements: int = 0
 
 
 class GetMemberStats(Message[MemberStats], frozen=True):

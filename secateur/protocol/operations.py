@@ -14,7 +14,21 @@ from __future__ import annotations
 
 from typing import Final
 
-from secateur.protocol import catalog, changes, copies, external_tables, hello, jobs, membership, query, recovery
+from secateur.protocol import (
+    catalog,
+    change_feed,
+    changes,
+    copies,
+    external_tables,
+    hello,
+    jobs,
+    key_value,
+    membership,
+    query,
+    recovery,
+    snapshots,
+    tokens,
+)
 from secateur.protocol.operation import ANYBODY, CLUSTER, CONTROLLER, MEMBERS, OperationBase, Server, Trait
 
 __all__ = ["CONTROLLER_OPERATIONS", "MEMBER_OPERATIONS", "Operation"]
@@ -54,7 +68,7 @@ class Operation(OperationBase):
     GET_PLAN = 26, Server.ANY, query.GetPlan, CLUSTER, _REPEATED
     READ_SYSTEM_TABLE = 27, _AT_CONTROLLER, query.ReadSystemTable, CLUSTER, _IDEMPOTENT
     REPORT_JOB_ENDED = 28, _AT_CONTROLLER, jobs.ReportJobEnded, CLUSTER, _IDEMPOTENT
-    JOIN = 29, _AT_CONTROLLER, membership.JoinRequest, CLUSTER
+    JOIN = 29, _AT_CONTROLLER, membership.JoinRequest, CLUSTER, _IDEMPOTENT
     NAME_MEMBER = 30, _AT_CONTROLLER, membership.NameMember, CLUSTER
     RENEW_LEASE = 31, _AT_CONTROLLER, membership.RenewLease, MEMBERS
     GET_MEMBERS = 32, _AT_CONTROLLER, membership.GetMembers, CONTROLLER, _IDEMPOTENT
@@ -65,6 +79,11 @@ class Operation(OperationBase):
     GET_RANGES = 37, Server.ANY, catalog.GetRanges, ANYBODY, _REPEATED
     REPORT_TO_CONTROLLER = 38, _AT_CONTROLLER, recovery.ReportToController, MEMBERS, _REPEATED
     GET_OWNER_PAGES = 39, Server.ANY, catalog.GetOwnerPages, ANYBODY, _REPEATED
+    ASK_TO_RETURN = 42, _AT_CONTROLLER, recovery.AskToReturn, MEMBERS, _IDEMPOTENT
+
+    CREATE_TOKEN = 43, _AT_CONTROLLER, tokens.CreateToken, ANYBODY
+    LIST_TOKENS = 44, _AT_CONTROLLER, tokens.ListTokens, ANYBODY, _IDEMPOTENT
+    REVOKE_TOKEN = 45, _AT_CONTROLLER, tokens.RevokeToken, ANYBODY
 
     GET_REBALANCING = 40, _AT_CONTROLLER, copies.GetRebalancing, CONTROLLER, _HOUSEKEEPING
     DRAIN_MEMBERS = 41, _AT_CONTROLLER, copies.DrainMembers, CONTROLLER, _HOUSEKEEPING
@@ -82,6 +101,11 @@ class Operation(OperationBase):
     GET_RETURNED_ROWS = 60, _AT_MEMBER, changes.GetReturnedRows, ANYBODY
     WRITE_ROWS = 61, _AT_MEMBER, changes.WriteRows, ANYBODY
     STAGE_ROWS = 62, _AT_MEMBER, changes.StageRows, ANYBODY
+    OPEN_SNAPSHOT = 64, _AT_MEMBER, snapshots.OpenSnapshot, ANYBODY, _ABANDONABLE | _IDEMPOTENT
+    READ_SNAPSHOT = 65, _AT_MEMBER, snapshots.ReadSnapshot, ANYBODY, _ABANDONABLE | _IDEMPOTENT
+    CLOSE_SNAPSHOT = 66, _AT_MEMBER, snapshots.CloseSnapshot, ANYBODY, _IDEMPOTENT
+    GET_ROWS = 67, _AT_MEMBER, key_value.GetRows, ANYBODY, _ABANDONABLE | _IDEMPOTENT
+    READ_CHANGES = 68, _AT_MEMBER, change_feed.ReadChanges, ANYBODY, _ABANDONABLE | _IDEMPOTENT
     GET_OWNERS = 63, _AT_MEMBER, catalog.GetOwners, ANYBODY, _HOUSEKEEPING
 
     WRITE_COPY = 80, _AT_MEMBER, changes.WriteCopy, MEMBERS
@@ -95,6 +119,7 @@ class Operation(OperationBase):
     DECIDE_LOAD = 88, _AT_MEMBER, changes.DecideLoad, MEMBERS, _HOUSEKEEPING
     SETTLE_LOAD = 89, _AT_MEMBER, changes.SettleLoad, MEMBERS, _HOUSEKEEPING
     EXECUTE_PART = 90, _AT_MEMBER, query.ExecutePart, MEMBERS, _ABANDONABLE
+    EXECUTE_FIRST_STAGE = 91, _AT_MEMBER, query.ExecuteFirstStage, MEMBERS, _ABANDONABLE
 
     OPEN_COPIES = 92, _AT_MEMBER, copies.OpenCopies, MEMBERS, _HOUSEKEEPING
     FETCH_COPY = 93, _AT_MEMBER, copies.FetchCopy, MEMBERS, _HOUSEKEEPING
@@ -104,6 +129,7 @@ class Operation(OperationBase):
     CREDIT_ROWS = 102, _AT_MEMBER, jobs.CreditRows, MEMBERS
     END_RUN = 103, _AT_MEMBER, jobs.EndRun, MEMBERS
     CANCEL_RUN = 104, _AT_MEMBER, jobs.CancelRun, MEMBERS
+    MESSAGES_LOST = 105, _AT_MEMBER, jobs.MessagesLost, MEMBERS
 
     CATCH_UP = 120, _AT_MEMBER, catalog.CatchUp, CONTROLLER, _HOUSEKEEPING
     RUN_ATTEMPT = 121, _AT_MEMBER, jobs.RunAttempt, CONTROLLER
@@ -131,8 +157,13 @@ class Operation(OperationBase):
     FORGET_COPIES = 146, _AT_MEMBER, copies.ForgetCopies, CONTROLLER, _REPEATED
     DROP_COPIES = 147, _AT_MEMBER, copies.DropCopies, CONTROLLER, _REPEATED
     KILL_STATEMENT = 150, _AT_MEMBER, query.KillRunningStatement, CONTROLLER, _HOUSEKEEPING
+    GET_STAGED_LOADS = 159, _AT_MEMBER, changes.GetStagedLoads, CONTROLLER, _HOUSEKEEPING
     LOOK_AT_STATISTICS = 139, _AT_MEMBER, catalog.LookAtStatistics, CONTROLLER, _HOUSEKEEPING | _ABANDONABLE
     GET_LOAD_OUTCOME = 143, _AT_MEMBER, changes.GetLoadOutcome, CONTROLLER, _REPEATED
+    BEGIN_RETURN = 148, _AT_MEMBER, recovery.BeginReturn, CONTROLLER, _REPEATED
+    KEEP_JOB = 151, _AT_MEMBER, jobs.KeepJob, CONTROLLER, _REPEATED
+    LIST_KEPT_JOBS = 152, _AT_MEMBER, jobs.ListKeptJobs, CONTROLLER, _REPEATED
+    GET_KEPT_JOB = 153, _AT_MEMBER, jobs.GetKeptJob, CONTROLLER, _REPEATED
     GET_REPORT = 142, _AT_MEMBER, recovery.GetReport, CONTROLLER, _REPEATED
 
 

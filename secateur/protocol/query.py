@@ -18,10 +18,13 @@ from secateur.protocol.steps import NarrowedScans, SteppedQuery, StepResult
 __all__ = [
     "CloseResult",
     "Execute",
+    "ExecuteFirstStage",
     "ExecutePart",
     "Executed",
+    "ExecutionTotals",
     "ExplainRequest",
     "Explained",
+    "FirstStageRows",
     "GetPlan",
     "GetStatements",
     "KillRunningStatement",
@@ -121,7 +124,7 @@ class Executed(msgspec.Struct, frozen=True, array_like=True):
     """The result of a plan; its rows are ``values``, or the payload.
 
     Attributes:
-        execution: ``"local"`` or ``"distributed"``.
+        execution: ``"local"``, ``"scatter"`` or ``"distributed"``.
         partitions_read: How many partitions were read, over all scans.
         partitions_total: How many the tables of the scans have.
         topology_version: The owners for which it ran.
@@ -178,6 +181,42 @@ class ExecutePart(Execute, frozen=True, array_like=True):
     """Run a part of a query in steps for the member that coordinates it; the part is run undivided."""
 
 
+class FirstStageRows(msgspec.Struct, frozen=True, array_like=True):
+    """The rows of the first stage of a plan on one member; they are ``values``, or the payload.
+
+    Attributes:
+        rows: How many there are.
+        values: The columns of few rows as plain values; None where the payload has the rows.
+        is_declined: Whether the member has too many rows for such an answer, and sends none.
+        rows_read: Rows of the tables that the stage has read.
+        kernel_ms: Milliseconds spent in a kernel call in a thread.
+        busy_ms: Milliseconds spent in a kernel call on the event loop.
+    """
+
+    rows: int
+    values: Sequence[list[Any]] | None = None
+    is_declined: bool = False
+    rows_read: int = 0
+    kernel_ms: float = 0.0
+    busy_ms: float = 0.0
+
+
+class ExecuteFirstStage(Message[FirstStageRows], frozen=True, array_like=True):
+    """Run the first stage of a plan over partitions of the member that is asked, for the one that combines the rows.
+
+    Attributes:
+        plan: Its id.
+        params: The values of its parameters, in order, with those of its expressions behind them.
+        partitions: For each scan the partitions to read there; without meaning for a replicated table.
+        published: For each scan the number of the load that has to be the last one published there.
+    """
+
+    plan: str
+    params: list[Any]
+    partitions: list[list[int]]
+    published: list[int]
+
+
 class Profiled(msgspec.Struct, frozen=True):
     """The result of a plan, with the profile of the run.
 
@@ -222,7 +261,7 @@ class StatementEntry(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         number: Counts the statements of the member.
         plan_id: The id of its plan.
-        state: ``"running"``, ``"done"`` or ``"failed"``.
+        state: ``"waiting"`` for its turn, ``"running"``, ``"done"`` or ``"failed"``.
         started: Seconds since the epoch.
         elapsed_ms: Milliseconds that it took, or has taken so far.
         execution: As in :class:`Executed`; None while it runs and after a failure, like all below.
@@ -268,20 +307,50 @@ class PlanExecutions(msgspec.Struct, frozen=True, array_like=True):
     latencies: LatencyHistogram
 
 
+class ExecutionTotals(msgspec.Struct, frozen=True, array_like=True):
+    """The statements that have ended on a member since it is there, of those that ran in one way.
+
+    Attributes:
+        execution: As in :class:`Executed`; ``"change"`` for a part of a change, ``"failed"`` after an error.
+        statements: How many there were.
+        elapsed_ms: Milliseconds that they took together.
+        latencies: The time of each.
+        members_touched: The members that took part, added up over all of them.
+        pruned: Those that left a partition out.
+        unpruned: Those that read all of several partitions.
+    """
+
+    execution: str
+    statements: int
+    elapsed_ms: float
+    latencies: LatencyHistogram
+    members_touched: int = 0
+    pruned: int = 0
+    unpruned: int = 0
+
+
 class Statements(msgspec.Struct, frozen=True):
     """The statements of a member.
 
     Attributes:
         statements: Those that run, then the newest that have ended, newest first.
         executions: The executions of each plan.
+        totals: All that have ended, by how they ran.
     """
 
-    statements: list[StatementEntry]
+    statements: list[StatementEntry] = []
     executions: list[PlanExecutions] = []
+    totals: list[ExecutionTotals] = []
 
 
 class GetStatements(Message[Statements], frozen=True):
-    """The statements of a member."""
+    """The statements of a member.
+
+    Attributes:
+        totals_only: Whether only their totals are wanted, which are a thousandth of the bytes.
+    """
+
+    totals_only: bool = False
 
 
 class KillRunningStatement(Message[Acknowledged], frozen=True):

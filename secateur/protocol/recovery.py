@@ -11,10 +11,39 @@ import msgspec
 
 from secateur.partitioning.tables.external_table import ExternalTable
 from secateur.partitioning.topology.topology import MemberAddress, Topology
+from secateur.protocol.changes import StreamBatch
 from secateur.protocol.message import Acknowledged, Message
 from secateur.protocol.pruning import Pruning
+from secateur.protocol.tokens import GrantedToken
 
-__all__ = ["ClusterRecord", "ControllerState", "GetReport", "HeldTable", "MemberReport", "ReportToController"]
+__all__ = [
+    "AskToReturn",
+    "BeginReturn",
+    "ClusterRecord",
+    "ControllerState",
+    "GetReport",
+    "HeldTable",
+    "MemberReport",
+    "PublishedBatch",
+    "ReportToController",
+    "ReturnAnswer",
+]
+
+
+class PublishedBatch(msgspec.Struct, frozen=True):
+    """The last batch of a stream for one table; see :mod:`secateur.cluster.controller.stream_batches`.
+
+    Attributes:
+        table_id: The table.
+        batch: The batch.
+        load_id: The load that brought it, or was to bring it.
+        is_published: Whether that load is known to be published. If not, the members know.
+    """
+
+    table_id: int
+    batch: StreamBatch
+    load_id: str
+    is_published: bool = False
 
 
 class ControllerState(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,6 +62,8 @@ class ControllerState(msgspec.Struct, frozen=True, kw_only=True):
         pruning: The setting of sessions that have not set their own.
         last_member: The newest number of a member.
         done: The ids of the last requests that have changed the tables or views.
+        streams: The last batch of each stream for each table.
+        tokens: The tokens of clients beside that of the cluster, as digests.
     """
 
     catalog_version: int
@@ -46,6 +77,8 @@ class ControllerState(msgspec.Struct, frozen=True, kw_only=True):
     pruning: Pruning = Pruning.ON
     last_member: int = 0
     done: tuple[str, ...] = ()
+    streams: tuple[PublishedBatch, ...] = ()
+    tokens: tuple[GrantedToken, ...] = ()
 
 
 class ClusterRecord(msgspec.Struct, frozen=True):
@@ -55,7 +88,7 @@ class ClusterRecord(msgspec.Struct, frozen=True):
         epoch: Grows with every start of a controller; members refuse what a controller of an earlier epoch sends.
         version: Grows with every change of the record within an epoch.
         topology: Members and owners.
-        state: An encoded :class:`ControllerState`. Members do not look into it.
+        state: An encoded :class:`ControllerState`. Members read nothing but the tokens out of it.
     """
 
     epoch: int
@@ -65,10 +98,19 @@ class ClusterRecord(msgspec.Struct, frozen=True):
 
 
 class HeldTable(msgspec.Struct, frozen=True):
-    """A table that a member knows, and the version of its ranges there."""
+    """A table that a member knows.
+
+    Attributes:
+        table_id: The table.
+        version: The version of its ranges there.
+        published: The number of the last load that was published there.
+        has_load_in_doubt: Whether a load of it is prepared there, and its outcome is not known.
+    """
 
     table_id: int
     version: int
+    published: int = 0
+    has_load_in_doubt: bool = False
 
 
 class MemberReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,6 +124,7 @@ class MemberReport(msgspec.Struct, frozen=True, kw_only=True):
         views_version: The newest version of the catalog of which it has heard.
         range_changes_in_doubt: How many changes of ranges it has prepared whose outcome members are to decide.
         damage: Why it cannot use its data directory; empty for a member that can, or has none.
+        cut_bytes: The bytes at the end of its log that were not completely written when its process ended.
     """
 
     address: MemberAddress
@@ -91,10 +134,34 @@ class MemberReport(msgspec.Struct, frozen=True, kw_only=True):
     views_version: int = 0
     range_changes_in_doubt: int = 0
     damage: str = ""
+    cut_bytes: int = 0
 
 
 class GetReport(Message[MemberReport], frozen=True):
     """Ask a member for its report once more."""
+
+
+class ReturnAnswer(msgspec.Struct, frozen=True):
+    """Whether a member that was given up is in the cluster again, with the copies that nobody else has."""
+
+    is_member: bool
+
+
+class AskToReturn(Message[ReturnAnswer], frozen=True):
+    """A member that was given up although it lives, or has its data on disk, asks to be let in again with them."""
+
+    cluster: str
+    address: MemberAddress
+
+
+class BeginReturn(Message[MemberReport], frozen=True):
+    """A member that was given up is about to be let in again.
+
+    It takes over the owners of now, and settles the loads and changes of ranges that it has prepared; its report says
+    what it has then.
+    """
+
+    topology: Topology
 
 
 class ReportToController(Message[Acknowledged], frozen=True):

@@ -18,6 +18,7 @@ from secateur.exports import exports
 _FILES = {
     "block": ["BLOCK_BYTES_MIN", "into_block", "message_bytes"],
     "change": ["ChangeCount", "ChangeOperation", "DuplicateKeys", "MIXED", "MixedAttempt", "load_mode"],
+    "change_feed": ["feed_table"],
     "gather": ["concatenate", "single_array"],
     "key_column": ["KeyColumn"],
     "key_order": ["KeyOrder"],

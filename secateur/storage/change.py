@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, IntEnum, StrEnum
 from typing import Final, assert_never
 
@@ -32,6 +32,12 @@ class ChangeOperation(StrEnum):
     OVERWRITE = "overwrite"
     """Replace everything by the rows given; a key that is given twice is an error."""
 
+    OVERWRITE_RANGES = "overwrite_ranges"
+    """Replace everything in the partitions named; a key that is given twice is an error.
+
+    The controller names all partitions of each range that gets rows; without rows, they become empty.
+    """
+
     UPSERT = "upsert"
     """Add rows, or replace those with the same key; of a key that is given twice the last row wins."""
 
@@ -48,7 +54,7 @@ class ChangeOperation(StrEnum):
     def repeats(self) -> DuplicateKeys:
         """The treatment of a key that occurs twice."""
         match self:
-            case ChangeOperation.APPEND | ChangeOperation.OVERWRITE:
+            case ChangeOperation.APPEND | ChangeOperation.OVERWRITE | ChangeOperation.OVERWRITE_RANGES:
                 return DuplicateKeys.REFUSED
             case ChangeOperation.IGNORE:
                 return DuplicateKeys.FIRST_WINS
@@ -56,6 +62,11 @@ class ChangeOperation(StrEnum):
                 return DuplicateKeys.LAST_WINS
             case _:
                 assert_never(self)
+
+    @property
+    def replaces_all(self) -> bool:
+        """Whether the rows that a partition had before do not matter."""
+        return self in (ChangeOperation.OVERWRITE, ChangeOperation.OVERWRITE_RANGES)
 
 
 class MixedAttempt(IntEnum):
@@ -79,18 +90,22 @@ class ChangeCount:
     total: int = 0
     rows: int = 0
     """Rows that were written or removed one by one, and not by loads."""
+    unfolded: set[int] = field(default_factory=set)
+    """Partitions that were written so since :class:`~secateur.storage.fold_queue.FoldQueue` looked at them."""
 
 
 def load_mode(text: str) -> ChangeOperation:
     """Read the mode of a load.
 
     Raises:
-        ProgrammingError: It is none of ``append``, ``overwrite``, ``upsert`` and ``ignore``.
+        ProgrammingError: It is none of ``append``, ``overwrite``, ``overwrite_ranges``, ``upsert`` and ``ignore``.
     """
     try:
         operation = ChangeOperation(text)
     except ValueError:
         operation = ChangeOperation.DELETE
     if operation is ChangeOperation.DELETE:
-        raise ProgrammingError(f"load mode {text!r} does not exist; use 'append', 'overwrite', 'upsert' or 'ignore'")
+        raise ProgrammingError(
+            f"load mode {text!r} does not exist; use 'append', 'overwrite', 'overwrite_ranges', 'upsert' or 'ignore'"
+        )
     return operation

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from secateur.errors import DataError, NotSupportedError
-from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.partitioning.types.column_type import NESTED, SqlType, TypeKind
 from secateur.partitioning.types.decimals import unscaled
 from secateur.storage.key_view import (
     Cell,
@@ -80,11 +80,11 @@ class KeyColumn:
         """Describe a key column.
 
         Raises:
-            NotSupportedError: The type has no order that a key could use (LIST, INTERVAL).
+            NotSupportedError: The type has no order that a key could use (INTERVAL, nested types).
         """
-        if type_.kind in (TypeKind.LIST, TypeKind.INTERVAL):
+        if type_.kind in NESTED or type_.kind is TypeKind.INTERVAL:
             raise NotSupportedError(
-                f"table {table}: column {name} of type {type_} cannot be part of the primary key; keep it as a plain"
+                f"table {table}: column {name} of type {type_} cannot be part of a key or index; keep it as a plain"
                 " column"
             )
         return cls(table, name, type_, _cell_maker(type_))

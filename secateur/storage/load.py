@@ -39,6 +39,7 @@ class StagedLoad:
         rows: Rows staged so far, all attempts.
         nbytes: Bytes of them.
         touched_s: When a row arrived last, on the clock of the store.
+        began_s: When the first arrived.
         operation: The mode, once prepared; else None.
         parts: The rows that publication installs, by partition, once prepared.
     """
@@ -46,11 +47,22 @@ class StagedLoad:
     load_id: str
     table_id: int
     touched_s: float
+    began_s: float
     staged: dict[tuple[int, int], list[pa.Table]] = field(default_factory=dict)
     rows: int = 0
     nbytes: int = 0
     operation: ChangeOperation | None = None
     parts: dict[int, PreparedPart] = field(default_factory=dict)
+
+    @property
+    def partition_rows(self) -> dict[int, int]:
+        """The rows of each partition: staged ones of all attempts, or those that publication brings."""
+        if self.operation is not None:
+            return {partition: part.rows.rows for partition, part in self.parts.items()}
+        found: dict[int, int] = {}
+        for (partition, _), tables in self.staged.items():
+            found[partition] = found.get(partition, 0) + sum(table.num_rows for table in tables)
+        return found
 
     @property
     def prepared_rows(self) -> int:
@@ -152,11 +164,7 @@ class Preparation:
         rows = sort_rows(self.layout, part.tables, self.operation.repeats)
         if self.operation is ChangeOperation.IGNORE:
             rows = new_rows(self.layout, part.snapshot.fold(), rows)
-        merged = (
-            rows
-            if self.operation is ChangeOperation.OVERWRITE
-            else merge(self.layout, part.snapshot.fold(), rows, self.operation)
-        )
+        merged = rows if self.operation.replaces_all else merge(self.layout, part.snapshot.fold(), rows, self.operation)
         return PreparedPart(part.partition, rows, merged, part.version)
 
     def _prepare_mixed(self, part: StagedPart) -> PreparedPart:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -33,6 +33,8 @@ class LoadInfo:
         prepared: Whether it is prepared. Such a load must not be aborted on suspicion: other members may have published
             it.
         idle_s: Seconds since the last row arrived.
+        age_s: Seconds since the first.
+        partition_rows: Rows by partition, as ``StagedLoad.partition_rows``.
     """
 
     load_id: str
@@ -41,6 +43,8 @@ class LoadInfo:
     nbytes: int
     prepared: bool
     idle_s: float
+    age_s: float
+    partition_rows: Mapping[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +100,28 @@ class LoadRegistry:
         """All loads under way."""
         now_s = self._clock()
         return [
-            LoadInfo(x.load_id, x.table_id, x.rows, x.nbytes, x.operation is not None, now_s - x.touched_s)
+            LoadInfo(
+                x.load_id,
+                x.table_id,
+                x.rows,
+                x.nbytes,
+                x.operation is not None,
+                now_s - x.touched_s,
+                now_s - x.began_s,
+                x.partition_rows,
+            )
             for x in self._loads.values()
         ]
+
+    def idle(self, seconds: float) -> list[str]:
+        """The loads that are not prepared and have got no row for so many seconds."""
+        since_s = self._clock() - seconds
+        return [load.load_id for load in self._loads.values() if load.operation is None and load.touched_s < since_s]
+
+    def age_s(self, load_id: str) -> float:
+        """Seconds since the first row of a load arrived; 0 if it is not under way."""
+        load = self._loads.get(load_id)
+        return 0.0 if load is None else self._clock() - load.began_s
 
     def open(self, load_id: str, table_id: int) -> StagedLoad:
         """The load that can still be prepared or take rows; an unknown id begins one.
@@ -110,7 +133,7 @@ class LoadRegistry:
         if load is None:
             if load_id in self._outcomes:
                 raise self.ended(load_id)
-            load = self._loads[load_id] = StagedLoad(load_id, table_id, self._clock())
+            load = self._loads[load_id] = StagedLoad(load_id, table_id, self._clock(), self._clock())
         if load.table_id != table_id:
             raise LoadFailedError(
                 f"load {load_id} loads table {load.table_id}, not {table_id}; use a load id of its own for every load",

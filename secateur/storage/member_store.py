@@ -12,16 +12,19 @@ import pyarrow as pa
 from secateur.engine_limits import EngineLimits
 from secateur.errors import TableExistsError
 from secateur.partitioning.pruning.key_range import IndexSlice, KeyRanges, KeySlice
+from secateur.partitioning.schemes.garbage_collection import no_garbage_collection
 from secateur.partitioning.tables.table import TableDef, TableDefinition
 from secateur.protocol.codec import encode
 from secateur.storage.change import ChangeCount, ChangeOperation, load_mode
+from secateur.storage.change_feed import ChangeFeed
+from secateur.storage.fold_queue import FoldQueue
 from secateur.storage.hosted_tables import HostedTable, HostedTables
-from secateur.storage.key_order import CellRange
 from secateur.storage.key_windows import KeyWindows
 from secateur.storage.layout import TableLayout
 from secateur.storage.log.journal import Journal
 from secateur.storage.log.records import LoggedChange, LoggedDrop, LoggedRanges, LoggedTable, body_of
 from secateur.storage.partition import Partition
+from secateur.storage.pinned_rows import PinnedRows, index_windows, pinned
 from secateur.storage.read_lease import ReadLease
 from secateur.storage.read_versions import ReadVersions
 from secateur.storage.scan_form import scanned
@@ -58,6 +61,7 @@ class TableStats:
         rows: Rows that readers see.
         nbytes: Bytes of the Arrow buffers behind them.
         partition_rows: Rows by partition, for those that are not empty.
+        partition_bytes: Bytes of the same partitions.
     """
 
     table_id: int
@@ -66,6 +70,7 @@ class TableStats:
     rows: int
     nbytes: int
     partition_rows: Mapping[int, int]
+    partition_bytes: Mapping[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +125,7 @@ class MemberStore:
         views: The ids of the views that plans may use: queries over the tables, which the member keeps only to check
             plans.
         marks: The read versions of each table.
+        folds: The partitions to be merged with their recent changes.
         lease: Until when rows may be read here: rows read later may have changed elsewhere.
     """
 
@@ -136,12 +142,14 @@ class MemberStore:
         self.lease = ReadLease()
         self._tables = HostedTables()
         self.loads = StoreLoads(self._tables, staged_bytes_max, clock, self._limits.load_outcomes_max)
+        self.folds = FoldQueue(self._tables)
         self._journal: Journal | None = None
 
     def record_to(self, journal: Journal) -> None:
         """Record all changes from now on, but those of :meth:`apply` and :meth:`write`, which their callers record."""
         self._journal = self.loads.journal = journal
 
+    @no_garbage_collection()
     def create_table(self, tdef: TableDef, partitions: Iterable[int]) -> None:
         """Host partitions of a new table, empty at first. Repeating the call does nothing.
 
@@ -166,29 +174,35 @@ class MemberStore:
             self._journal.append(partial(table_body, tdef, tuple(self._tables[tdef.table_id].partitions), 0))
 
     def copy_table(self, tdef: TableDef, rows: Mapping[int, pa.Table], published: int) -> None:
-        """Host partitions of a table that another member has, with its rows.
+        """Host partitions of a table that another member has, with its rows, besides those that are here.
 
         Args:
-            tdef: The table.
+            tdef: The table; the same as here, if it is here.
             rows: All rows of each partition.
             published: The number in the other member's :class:`DataVersion`.
 
         Raises:
             Error: As :meth:`create_table`, and as for an overwriting :meth:`write`.
         """
-        self.create_table(tdef, rows)
+        table = self._tables.get(tdef.table_id)
+        if table is None:
+            self.create_table(tdef, rows)
+            table = self._tables.table(tdef.table_id)
         for partition, copied in rows.items():
+            if partition not in table.partitions:
+                self.begin_copy(tdef.table_id, partition)
             self.write(tdef.table_id, partition, copied, "overwrite")
         self.set_published(tdef.table_id, published)
         if self._journal is not None:
             for partition, copied in rows.items():
                 self._journal.append(partial(_copied_body, tdef.table_id, partition, copied))
-            self._journal.append(partial(table_body, tdef, tuple(rows), published))
+            self._journal.append(partial(table_body, table.layout.tdef, tuple(table.partitions), published))
 
     def set_published(self, table_id: int, published: int) -> None:
         """Go on from the number of a load that was published before, here or elsewhere."""
         self._tables.table(table_id).published = published
 
+    @no_garbage_collection()
     def alter_table(self, tdef: TableDef, partitions: Iterable[int]) -> None:
         """Take over new ranges of a table.
 
@@ -305,12 +319,7 @@ class MemberStore:
         positions = None if columns is None else layout.column_positions(columns)
         hosted = table.pick(partitions)
         if isinstance(keys, IndexSlice):
-            order, part = layout.index_order(keys.columns), keys.part
-            if isinstance(part, KeyRanges):
-                spans = [order.window(span) for span in part.ranges]
-            else:
-                prefix = order.cells(part.values)
-                spans = [] if prefix is None else [CellRange(prefix, False, prefix, True)]
+            order, spans = index_windows(layout, keys)
             found = [partition.snapshot().read_index(positions, order, spans) for partition in hosted]
         elif isinstance(keys, KeyRanges):
             windows = KeyWindows.of(layout, keys)
@@ -329,6 +338,17 @@ class MemberStore:
             return pa.concat_tables(pieces)
         empty = layout.no_rows
         return empty if positions is None else empty.select(positions)
+
+    def pin(
+        self, table_id: int, partitions: Iterable[int], columns: Sequence[str], keys: KeySlice | None
+    ) -> list[PinnedRows]:
+        """The rows of some partitions as they are now, one by one, for readers that come later.
+
+        Arguments and errors are those of :meth:`relation`; partitions without such rows are left out.
+        """
+        self.lease.check()
+        table = self._tables.table(table_id)
+        return list(pinned(table.layout, table.pick(partitions), columns, keys))
 
     def scan(self, table_id: int, partitions: Iterable[int], columns: Sequence[str]) -> TableScan:
         """Return all current rows of some partitions for a kernel.
@@ -370,6 +390,12 @@ class MemberStore:
         """
         return self.partition(table_id, partition).apply(load_mode(mode), rows)
 
+    def feed(self, table_id: int, partition: int) -> ChangeFeed | None:
+        """The change feed of a partition; None if its table has none, or it is not here."""
+        table = self._tables.get(table_id)
+        found = None if table is None else table.partitions.get(partition)
+        return None if found is None else found.feed
+
     def apply(
         self, table_id: int, partition: int, operation: ChangeOperation, rows: pa.Table, *, is_copy: bool = False
     ) -> int:
@@ -404,6 +430,11 @@ class MemberStore:
         """
         return sorted(self._tables.table(table_id).partitions)
 
+    def find(self, table_id: int) -> TableDef | None:
+        """The description of a table; None if it is not here."""
+        table = self._tables.get(table_id)
+        return None if table is None else table.layout.tdef
+
     def tables(self) -> list[TableDef]:
         """The descriptions of all tables here, by table id."""
         return [self._tables[table_id].layout.tdef for table_id in sorted(self._tables)]
@@ -426,10 +457,13 @@ class MemberStore:
         """Rows and bytes of every table, by table id. Costs about a microsecond per partition."""
         result = []
         for table_id, table in sorted(self._tables.items()):
-            sizes = {number: partition.rows for number, partition in sorted(table.partitions.items()) if partition.rows}
+            rows = {number: partition.rows for number, partition in sorted(table.partitions.items()) if partition.rows}
+            sizes = {number: table.partitions[number].nbytes for number in rows}
             nbytes = sum(partition.nbytes for partition in table.partitions.values())
             result.append(
-                TableStats(table_id, table.layout.tdef.name, len(table.partitions), sum(sizes.values()), nbytes, sizes)
+                TableStats(
+                    table_id, table.layout.tdef.name, len(table.partitions), sum(rows.values()), nbytes, rows, sizes
+                )
             )
         return result
 

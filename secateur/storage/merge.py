@@ -21,7 +21,7 @@ from secateur.storage.gather import concatenate, gather
 from secateur.storage.layout import TableLayout
 from secateur.storage.sorted_rows import SortedRows
 
-__all__ = ["common_row", "merge", "new_rows", "sort_rows"]
+__all__ = ["common_row", "matching_rows", "merge", "new_rows", "sort_rows"]
 
 
 def sort_rows(layout: TableLayout, tables: Sequence[pa.Table], repeats: DuplicateKeys) -> SortedRows:
@@ -61,7 +61,7 @@ def merge(layout: TableLayout, base: SortedRows, incoming: SortedRows, operation
         LimitExceededError: The rows do not fit into one partition.
     """
     match operation:
-        case ChangeOperation.OVERWRITE:
+        case ChangeOperation.OVERWRITE | ChangeOperation.OVERWRITE_RANGES:
             return incoming
         case ChangeOperation.APPEND | ChangeOperation.UPSERT | ChangeOperation.IGNORE if base.rows == 0:
             return incoming
@@ -100,6 +100,14 @@ def new_rows(layout: TableLayout, base: SortedRows, incoming: SortedRows) -> Sor
         return incoming
     kept = np.delete(np.arange(incoming.rows), arrangement.repeating - base.rows)
     return SortedRows(gather([incoming.table], pa.array(kept), at_rest=True), layout.order)
+
+
+def matching_rows(layout: TableLayout, base: SortedRows, keys: SortedRows) -> pa.Table:
+    """The rows of ``base`` with a key of ``keys``, in key order."""
+    if base.rows == 0 or keys.rows == 0:
+        return layout.no_rows
+    arrangement = _arrange(_keys_of_both(layout, base, keys))
+    return base.table.take(pa.array(arrangement.superseded)) if len(arrangement.repeats) else layout.no_rows
 
 
 def common_row(layout: TableLayout, left: SortedRows, right: SortedRows) -> int | None:

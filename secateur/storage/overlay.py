@@ -67,11 +67,16 @@ class Overlay:
             columns: Positions of the columns wanted, at least one; None for all.
 
         Returns:
-            New memory. Costs a copy of the range: a vectorised merge, since every changed key knows its position.
+            New memory, but for a single row. Costs a copy of the range: a vectorised merge, since every changed key
+            knows its position.
         """
-        window, rows = base.slice(start, stop - start), self.rows
+        rows = self.rows if columns is None else self.rows.select(columns)
+        if last == first + 1 and self.replaces.item(first) == (stop - start):
+            # One key, which is all of the range: its new row, as it lies there.
+            return rows.slice(self.sources.item(first), 1) if self.live.item(first) else rows.slice(0, 0)
+        window = base.slice(start, stop - start)
         if columns is not None:
-            window, rows = window.select(columns), rows.select(columns)
+            window = window.select(columns)
         positions = self.positions[first:last] - start
         live = self.live[first:last]
         fresh = rows.take(pa.array(self.sources[first:last][live]))

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any, Final
+
 import pyarrow as pa
 
 from secateur.errors import LoadFailedError
-from secateur.storage.change import ChangeCount, ChangeOperation
+from secateur.storage.change import ChangeCount, ChangeOperation, DuplicateKeys
+from secateur.storage.change_feed import ChangeFeed, ChangeType, changed_rows, typed_rows
 from secateur.storage.delta import Delta
+from secateur.storage.gather import gather
 from secateur.storage.key_order import Cells
 from secateur.storage.layout import TableLayout
+from secateur.storage.load import PreparedPart
 from secateur.storage.merge import common_row, merge, sort_rows
 from secateur.storage.snapshot import PartitionSnapshot
 from secateur.storage.sorted_rows import SortedRows
 
 __all__ = ["Partition"]
+
+
+_FOLDED_ROWS_MAX: Final = 1 << 16
+"""Copying so many rows takes about a millisecond."""
+_FOLDED_ROWS_PER_CHANGE: Final = 256
+"""In a larger partition, so many rows may be copied for one change."""
 
 
 class Partition:
@@ -35,6 +47,8 @@ class Partition:
         self._delta = Delta(layout, SortedRows(layout.no_rows, layout.order))
         self._snapshot: PartitionSnapshot | None = None
         self._reserved: dict[str, SortedRows] = {}
+        self.feed = ChangeFeed(layout.limits.change_feed_bytes_max) if layout.tdef.change_feed else None
+        """Its last changes, for tables with a change feed."""
         self.version = 0
         """Number of changes so far; equal versions mean equal rows."""
 
@@ -80,20 +94,44 @@ class Partition:
         """
         admitted = self._layout.admit_keys(rows) if operation is ChangeOperation.DELETE else self._layout.admit(rows)
         self._layout.check_partition(admitted, self.number)
-        if admitted.num_rows == 0 and operation is not ChangeOperation.OVERWRITE:
+        if admitted.num_rows == 0 and not operation.replaces_all:
             return 0
         self._settle()
-        if (
-            operation is not ChangeOperation.OVERWRITE
-            and self._delta.size + 2 * admitted.num_rows <= self._delta_bound()
-        ):
+        is_small = not operation.replaces_all and self._delta.size + 2 * admitted.num_rows <= self._delta_bound()
+        changed = None if self.feed is None else self._changed_rows(operation, admitted, is_small=is_small)
+        if is_small:
             affected = self._apply_small(operation, admitted, check_reserved=not is_copy)
         else:
             affected = self._apply_whole(operation, admitted, check_reserved=not is_copy)
+        if self.feed is not None:
+            self.feed.note(changed)
         if affected or operation not in (ChangeOperation.DELETE, ChangeOperation.IGNORE):
             self._note_change()
             self._changes.rows += affected
+            self._changes.unfolded.add(self.number)
         return affected
+
+    def note_load(self, operation: ChangeOperation, part: PreparedPart, number: int) -> None:
+        """Record in the change feed, if there is one, a load that is about to be installed.
+
+        Args:
+            operation: The operation.
+            part: The rows of the load.
+            number: The number of the load.
+        """
+        if self.feed is None:
+            return
+        removed = part.removed
+        if (
+            operation.replaces_all
+            or not self.feed.keeps(part.rows)
+            or not (removed is None or self.feed.keeps(removed))
+        ):
+            self.feed.replaced(number)
+            return
+        before = self.snapshot().fold()
+        self.feed.note(changed_rows(self._layout, operation, before, part.rows, removed))
+        self.feed.loaded(number)
 
     def install(self, rows: SortedRows) -> None:
         """Replace all rows by some that were prepared aside. Cannot fail and costs nothing."""
@@ -131,6 +169,62 @@ class Partition:
         if self._snapshot is None:
             self._snapshot = PartitionSnapshot(self._layout, self._delta.base, self._delta.freeze(), self._delta.rows)
         return self._snapshot
+
+    def find(self, key: Sequence[Any]) -> tuple[Sequence[pa.ChunkedArray], int] | None:
+        """The row with a key: columns that have it, all of the table, and its position in them; None without one.
+
+        They are the columns of this moment, whatever is written later.
+
+        Args:
+            key: Canonical Python values of all key columns.
+
+        Raises:
+            DataError: A value of another type than its column.
+
+        Cost: a look-up among the recent changes, and a binary search in the sorted rows. Nothing is copied, and unlike
+        :meth:`snapshot` it costs the same after a write.
+        """
+        cells = self._layout.order.cells(key)
+        if cells is None:
+            return None
+        self._settle()
+        return self._delta.find(cells)
+
+    @property
+    def pays_to_fold(self) -> bool:
+        """Whether merging the recent changes costs little, or little for each of them."""
+        changed, rows = self._delta.size, self._delta.base.rows
+        return bool(changed) and (rows <= _FOLDED_ROWS_MAX or rows <= _FOLDED_ROWS_PER_CHANGE * changed)
+
+    def _changed_rows(self, operation: ChangeOperation, rows: pa.Table, *, is_small: bool) -> pa.Table | None:
+        """What a change is about to do, for the feed; an APPEND of a key that is there is refused afterwards."""
+        if operation.replaces_all:
+            return None
+        if is_small:
+            return self._few_changed_rows(operation, rows)
+        repeats = operation.repeats
+        given = sort_rows(
+            self._layout, [rows], DuplicateKeys.LAST_WINS if repeats is DuplicateKeys.REFUSED else repeats
+        )
+        return changed_rows(self._layout, operation, self.snapshot().fold(), given)
+
+    def _few_changed_rows(self, operation: ChangeOperation, rows: pa.Table) -> pa.Table:
+        """As :func:`changed_rows`, by looking keys up one by one."""
+        keys = self._layout.order.keys(rows)
+        if operation is ChangeOperation.DELETE:
+            return typed_rows(((self._delta.take(dict.fromkeys(keys)), ChangeType.DELETE),))
+        is_first_kept = operation is ChangeOperation.IGNORE
+        ordered = reversed(list(enumerate(keys))) if is_first_kept else enumerate(keys)
+        source = {key: row for row, key in ordered}
+        known = {key: row for key, row in source.items() if self._delta.holds(key)}
+        new = [row for key, row in source.items() if key not in known]
+        kinds = []
+        if known and not is_first_kept:
+            kinds.append((self._delta.take(known), ChangeType.UPDATE_PREIMAGE))
+            kinds.append((_copied(rows, list(known.values())), ChangeType.UPDATE_POSTIMAGE))
+        if new or not kinds:
+            kinds.append((_copied(rows, new), ChangeType.INSERT))
+        return typed_rows(kinds)
 
     def _apply_small(self, operation: ChangeOperation, rows: pa.Table, *, check_reserved: bool) -> int:
         keys = self._layout.order.keys(rows)
@@ -214,3 +308,7 @@ class Partition:
         self._snapshot = None
         self.version += 1
         self._changes.total += 1
+
+
+def _copied(rows: pa.Table, numbers: list[int]) -> pa.Table:
+    return gather([rows], pa.array(numbers, pa.int64()))

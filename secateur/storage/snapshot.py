@@ -18,6 +18,9 @@ __all__ = ["PartitionSnapshot"]
 _ROWS_PER_FOUND: Final = 8
 """Rows that a kernel filters in the time in which one that was found by an index is copied."""
 
+_BYTES_PER_CELL: Final = 16
+"""A guess, for rows that were all written since the last merge."""
+
 
 class PartitionSnapshot:
     """The rows of a partition at one moment, sorted by primary key.
@@ -57,11 +60,28 @@ class PartitionSnapshot:
             self._state = (base, None)
         return base
 
+    def settle(self) -> None:
+        """:meth:`fold`, with the secondary indexes that the sorted rows had before, so that no reader has to sort."""
+        base, overlay = self._state
+        if overlay is None:
+            return
+        folded = overlay.fold(base, self._layout)
+        for columns in base.indexed:
+            folded.index(self._layout.index_order(columns))
+        self._state = (folded, None)
+
     @property
     def folded(self) -> SortedRows | None:
         """The result of :meth:`fold` if it is available without work, else None."""
         base, overlay = self._state
         return base if overlay is None else None
+
+    def bytes_of(self, columns: Sequence[int]) -> int:
+        """About as many bytes as some columns of all rows take: those of the sorted rows, and of as many changes."""
+        base, _ = self._state
+        if not base.rows:
+            return self.rows * _BYTES_PER_CELL * len(columns)
+        return int(base.table.select(columns).nbytes * self.rows / base.rows)
 
     def lookup(self, prefix: Sequence[Any]) -> pa.Table:
         """The rows whose key begins with the values given.

@@ -31,6 +31,11 @@ class SortedRows(SortedTable):
         scanned = 0 if self.scan_run is None else self.scan_run.nbytes
         return self.own_bytes + scanned + sum(index.nbytes for index in self._indexes.values())
 
+    @property
+    def indexed(self) -> list[tuple[str, ...]]:
+        """The columns of each secondary index that was made of them."""
+        return list(self._indexes)
+
     def index(self, order: KeyOrder) -> SortedIndex:
         """The secondary index by some columns. The first call sorts the rows, for all after it."""
         names = tuple(order.names)

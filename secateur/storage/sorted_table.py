@@ -23,7 +23,7 @@ class SortedTable:
         order: The key order of the table.
     """
 
-    __slots__ = ("__weakref__", "_order", "_views", "own_bytes", "rows", "table")
+    __slots__ = ("__weakref__", "_columns", "_order", "_views", "own_bytes", "rows", "table")
 
     def __init__(self, table: pa.Table, order: KeyOrder) -> None:
         self.table = table
@@ -31,6 +31,15 @@ class SortedTable:
         self.own_bytes: int = table.get_total_buffer_size()
         self._order = order
         self._views: tuple[CellView, ...] | None = None
+        self._columns: tuple[pa.ChunkedArray, ...] | None = None
+
+    @property
+    def columns(self) -> tuple[pa.ChunkedArray, ...]:
+        """The columns of the table; asking Arrow for them would cost as much as reading a row."""
+        columns = self._columns
+        if columns is None:
+            columns = self._columns = tuple(self.table.columns)
+        return columns
 
     def equal_range(self, prefix: Cells) -> tuple[int, int]:
         """Return the positions ``[start, stop)`` of the rows whose key begins with a prefix.

@@ -59,6 +59,14 @@ class StoreLoads:
         """The loads that are neither published nor aborted."""
         return self._registry.infos()
 
+    def idle(self, seconds: float) -> list[str]:
+        """The loads that are not prepared and have got no row for so many seconds. Costs little: it is asked often."""
+        return self._registry.idle(seconds)
+
+    def age_s(self, load_id: str) -> float:
+        """Seconds since the first row of a load arrived; 0 if it is not under way."""
+        return self._registry.age_s(load_id)
+
     def outcome(self, load_id: str) -> LoadOutcome | None:
         """How a load has ended, as far as that is remembered."""
         return self._registry.outcome(load_id)
@@ -125,10 +133,12 @@ class StoreLoads:
         Args:
             load_id: The load.
             table_id: Its table.
-            mode: ``append``, ``overwrite``, ``upsert``, ``ignore``, or ``delete`` for keys; ``mixed`` for a load of all
-                of these. Overwriting empties the partitions of this member that ``parts`` does not name.
+            mode: ``append``, ``overwrite``, ``overwrite_ranges``, ``upsert``, ``ignore``, or ``delete`` for keys;
+                ``mixed`` for a load of all of these. ``overwrite`` empties the partitions of this member that ``parts``
+                does not name.
             parts: The attempts that count, in the order of their rows, for each partition of this member that has rows:
-                several tasks may each bring a share of a partition.
+                several tasks may each bring a share of a partition. To ``overwrite_ranges``, none for a partition that
+                becomes empty.
 
         Returns:
             Rows that publication brings.
@@ -198,7 +208,7 @@ class StoreLoads:
     def is_current(self, preparation: Preparation) -> bool:
         """Whether the partitions have not changed since the preparation began; always True if all rows are replaced."""
         load = self._registry.find(preparation.load_id)
-        if load is None or preparation.operation is ChangeOperation.OVERWRITE:
+        if load is None or preparation.operation.replaces_all:
             return True
         partitions = self._tables.table(load.table_id).partitions
         return all(
@@ -304,10 +314,12 @@ class StoreLoads:
         if load is None or load.operation is None:
             raise self._registry.ended(load_id)
         table = self._tables.table(load.table_id)
+        number = table.published + 1 if number is None else number
         for part in load.parts.values():
             partition = table.partitions[part.partition]
             partition.release(load_id)
-            if load.operation is ChangeOperation.OVERWRITE or part.version == partition.version:
+            partition.note_load(load.operation, part, number)
+            if load.operation.replaces_all or part.version == partition.version:
                 partition.install(part.merged)
             else:
                 partition.merge_prepared(load.operation, part.rows, part.removed)
@@ -316,7 +328,9 @@ class StoreLoads:
             for partition in table.partitions.values():
                 if partition.number not in load.parts and partition.rows:
                     partition.install(nothing)
-        table.published = table.published + 1 if number is None else number
+                    if partition.feed is not None:
+                        partition.feed.replaced(number)
+        table.published = number
         table.changes.total += 1
         outcome = LoadOutcome(published=True, rows=load.prepared_rows, number=table.published)
         self._end(load_id, outcome)

@@ -12,10 +12,13 @@ from secateur.wire.limits import Limits
 from secateur.wire.messages import Answer, Handled, Handler, PeerInfo, Reply, Request
 from secateur.wire.peer import Peer
 from secateur.wire.server import ALIVE_S, FrameServer
-from secateur.wire.short_table import ShortTable, is_short, shorten, travels_short
+from secateur.wire.short_table import SHORT_ROWS_MAX, ShortTable, is_short, shorten, travels_short
+from secateur.wire.tls import Tls
+from secateur.wire.token_book import TokenBook
 
 __all__ = [
     "ALIVE_S",
+    "SHORT_ROWS_MAX",
     "SILENCE_S",
     "Answer",
     "CallControl",
@@ -35,6 +38,8 @@ __all__ = [
     "Reply",
     "Request",
     "ShortTable",
+    "Tls",
+    "TokenBook",
     "decode_schema",
     "decode_table",
     "decode_tables",

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from typing import Final, TypeVar
 
 from secateur.errors import (
-    AuthenticationError,
     DeadlineError,
+    Error,
     InterfaceError,
     MemberLostError,
     ProtocolError,
@@ -28,6 +28,7 @@ from secateur.wire.frames import REQUEST_ID_MAX, Frame, FrameDecoder, FrameKind,
 from secateur.wire.handshake import ClusterIdentity, hello, peer_limits
 from secateur.wire.limits import Limits
 from secateur.wire.messages import Answer
+from secateur.wire.tls import Tls, client_context, handshake_error
 
 __all__ = ["SILENCE_S", "Channel"]
 
@@ -65,6 +66,8 @@ class Channel:
             come, for at most ``SILENCE_S``. None: it cannot.
         limits: Bounds on frames, both ways; the server's bounds also apply if they are tighter.
         identity: The identity to prove; None for a client.
+        session: What the connections of one client session have in common.
+        tls: How to encrypt the connection, and whom to trust; None for a server without TLS.
     """
 
     _socket: socket.socket | None = None  # on the class, for a channel whose __init__ was called wrongly
@@ -81,15 +84,18 @@ class Channel:
         is_awaited: Callable[[], bool] | None = None,
         limits: Limits | None = None,
         identity: ClusterIdentity | None = None,
+        session: str = "",
+        tls: Tls | None = None,
     ) -> None:
         self.host = host
         self.port = port
         self.hello = Greeting()
         """The server's answer to the hello of the present connection."""
-        self._hello = hello(token, client or f"python pid {os.getpid()}", identity)
+        self._hello = hello(token, client or f"python pid {os.getpid()}", identity, session)
         self._timeout_s = timeout_s
         self._silence_s = silence_s
         self._is_awaited = is_awaited
+        self._tls = tls
         self._limits = limits or Limits()
         self._send_limits = self._limits
         self._lock = threading.Lock()
@@ -107,7 +113,7 @@ class Channel:
 
         Raises:
             UnreachableError: The server cannot be reached.
-            AuthenticationError: The token is missing or wrong.
+            AuthenticationError: The token is missing or wrong, or the certificate of the server is not accepted.
             ProtocolError: The process that answers is not a secateur server.
         """
         with self._lock:
@@ -165,7 +171,10 @@ class Channel:
         connected = self._socket
         if connected is not None:
             with contextlib.suppress(OSError):
-                connected.shutdown(socket.SHUT_RDWR)
+                if self._tls is None:
+                    connected.shutdown(socket.SHUT_RDWR)
+                else:  # of the socket below TLS: SSLSocket.shutdown() would let the other thread go on unencrypted
+                    socket.socket.shutdown(connected, socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Disconnect for good. May be called twice, and from another thread to end a request that waits."""
@@ -288,6 +297,8 @@ class Channel:
                 silent=isinstance(error, TimeoutError),
             ) from error
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self._tls is not None:
+            self._encrypt(self._tls, deadline)
         self._decoder = FrameDecoder(self._limits)
         self._frames = iter(())
         self._send_limits = self._limits
@@ -295,9 +306,6 @@ class Channel:
         try:
             operation = operation_of(self._hello)
             (frame,) = self._exchange(operation, operation.requests.encode(self._hello), b"", remaining)
-        except AuthenticationError:
-            self._disconnect()
-            raise
         except (DeadlineError, MemberLostError) as error:
             raise UnreachableError(
                 f"{self.address} accepted the connection but did not answer the hello: the process there is"
@@ -305,8 +313,24 @@ class Channel:
                 address=self.address,
                 silent=isinstance(error.__cause__, TimeoutError),
             ) from error
+        except Error:  # the next request says hello again
+            self._disconnect()
+            raise
         self.hello = operation.replies.decode(frame.header)
         self._send_limits = peer_limits(self.hello, self._limits)
+
+    def _encrypt(self, tls: Tls, deadline_s: float) -> None:
+        plain = self._connected
+        try:
+            context = client_context(tls)
+            plain.settimeout(max(deadline_s - time.monotonic(), 0.001))
+            self._socket = context.wrap_socket(plain, server_hostname=tls.server_name or self.host)
+        except OSError as error:
+            self._disconnect()
+            raise handshake_error(self.address, error) from error
+        except BaseException:
+            self._disconnect()
+            raise
 
     def _wait_until(self, end_s: float | None) -> None:
         """Set how long the next bytes may take: as long as silence may be, and at most until ``end_s``."""

@@ -19,10 +19,12 @@ from typing import Any, Final, cast
 import msgspec
 
 from secateur.errors import AuthenticationError, Error, InternalError, LimitExceededError, ProtocolError
+from secateur.protocol.access import role_needed
 from secateur.protocol.codec import Codec
 from secateur.protocol.failure import Failure
 from secateur.protocol.hello import FrameLimits, Greeting
 from secateur.protocol.operation import OperationBase
+from secateur.protocol.tokens import TokenRole
 from secateur.wire.frame_receiver import FrameReceiver
 from secateur.wire.frames import Frame, FrameKind, Payload, encode_frame
 from secateur.wire.handshake import check_hello
@@ -30,11 +32,13 @@ from secateur.wire.limits import HANDSHAKE_LIMITS, Limits
 from secateur.wire.messages import Handler, PeerInfo, Reply, Request
 from secateur.wire.payload_budget import PayloadBudget
 from secateur.wire.send_buffer import SendBuffer
+from secateur.wire.token_book import TokenBook
 
 __all__ = ["ServerConnection"]
 
 _log = logging.getLogger(__name__)
 _NO_REQUEST: Final = 0
+_EVERYTHING: Final = TokenRole.CODE
 _LINGER_S: Final = 1.0
 _UNACKNOWLEDGED_MS: Final = 20_000
 _ids = itertools.count(1)
@@ -57,11 +61,14 @@ class ServerConnection(FrameReceiver):
         limits: Limits,
         held: PayloadBudget,
         on_gone: Callable[[PeerInfo], None] | None = None,
+        refusal: Error | None = None,
+        tokens: TokenBook | None = None,
     ) -> None:
         super().__init__(HANDSHAKE_LIMITS, is_stranger=True)
         self._handler = handler
         self._operations = operations
         self._on_gone = on_gone
+        self._refusal = refusal  # the answer to any hello; None to judge it
         self._connections = connections  # the server's, and so are the tasks: they may outlive the connection
         self._tasks = tasks
         self._unproven = unproven  # in the order in which they came
@@ -72,12 +79,14 @@ class ServerConnection(FrameReceiver):
         self._abandonable: dict[int, asyncio.Task[None]] = {}  # by the id of the request
         self._in_flight = 0
         self._token = token
+        self._tokens = tokens
         self._secret = secret
         self._limits = limits
         self._waiting: deque[Frame] = deque()
         self._gone = asyncio.Event()
         self._peer: PeerInfo | None = None  # None until a good hello
         self._refused = False
+        self._has_said_all = False  # the end of the stream was written: answers that come later are dropped
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._transport: asyncio.Transport
@@ -137,6 +146,11 @@ class ServerConnection(FrameReceiver):
         """Tell the peer, if it waits for an answer, that this side is at work."""
         if self._in_flight and self._peer is not None and not self._refused and self._outbox.clear.is_set():
             self._write(FrameKind.ALIVE, b"")
+
+    def check_token(self, tokens: TokenBook) -> None:
+        """Hang up, with a word, if the token of the peer is not valid any more."""
+        if self._peer is not None and self._peer.token_id is not None and not tokens.has(self._peer.token_id):
+            self._refuse(AuthenticationError(f"the token {self._peer.token_id!r} was revoked: use another one"))
 
     async def close(self) -> None:
         """Drop the connection at once."""
@@ -215,7 +229,9 @@ class ServerConnection(FrameReceiver):
 
     def _greet(self, frame: Frame) -> None:
         try:
-            proven = check_hello(frame, self._token, self._secret)
+            if self._refusal is not None:
+                raise self._refusal
+            proven = check_hello(frame, self._token, self._secret, self._tokens)
         except Error as error:
             self._refuse(error, frame.request_id)
             return
@@ -231,7 +247,17 @@ class ServerConnection(FrameReceiver):
             self._timer.cancel()
         self.read_more()
         host, port, *_ = self._transport.get_extra_info("peername") or ("?", 0)
-        self._peer = PeerInfo(next(_ids), f"{host}:{port}", proven.client, self._token is not None, proven.role)
+        connection_id = next(_ids)
+        self._peer = PeerInfo(
+            connection_id,
+            f"{host}:{port}",
+            proven.client,
+            self._token is not None,
+            proven.role,
+            proven.session or f"connection {connection_id}",
+            proven.token_role,
+            proven.token_id,
+        )
         self._decoder.limits = self._limits
         self._answer(frame, self._peer)
 
@@ -240,7 +266,7 @@ class ServerConnection(FrameReceiver):
 
         Raises:
             ProtocolError: There is no such operation here, or its message cannot be read.
-            AuthenticationError: Its sender may not request the operation.
+            AuthenticationError: Its sender may not request the operation, or the role of its token does not allow it.
         """
         operation = self._operations.get(frame.operation)
         if operation is None or (operation.reply is None) is not (frame.kind is FrameKind.NOTIFY):
@@ -252,6 +278,11 @@ class ServerConnection(FrameReceiver):
             raise AuthenticationError(
                 f"{operation.title!r} may be asked by {' or '.join(sorted(operation.callers))} of this cluster only,"
                 f" and {peer.address} has said hello as {peer.role.value}; nothing was done"
+            )
+        if peer.token_role is not _EVERYTHING and peer.token_role < (needed := role_needed(operation)):
+            raise AuthenticationError(
+                f"{operation.title!r} needs a token with the role {needed.title!r}, and the token {peer.token_id!r} of"
+                f" this connection has the role {peer.token_role.title!r}; nothing was done"
             )
         return Request(operation, operation.requests.decode(frame.header), frame.payload, peer)
 
@@ -362,7 +393,7 @@ class ServerConnection(FrameReceiver):
 
     def _write(self, kind: FrameKind, header: bytes, payload: Payload = b"", request_id: int = _NO_REQUEST) -> None:
         buffers = encode_frame(kind, header, payload, self._limits, request_id=request_id)
-        if not self._gone.is_set() and not self._transport.is_closing():
+        if not self._has_said_all and not self._gone.is_set() and not self._transport.is_closing():
             self._outbox.write(buffers)
 
     def _refuse(self, error: Error, request_id: int = _NO_REQUEST) -> None:
@@ -381,4 +412,5 @@ class ServerConnection(FrameReceiver):
         if self._outbox.clear.is_set():
             with contextlib.suppress(OSError, NotImplementedError):
                 self._transport.write_eof()
+                self._has_said_all = True
         self._timer = self._loop.call_later(_LINGER_S, self._transport.abort)

@@ -8,16 +8,18 @@ cluster.
 from __future__ import annotations
 
 import hmac
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from secateur.errors import AuthenticationError
 from secateur.protocol.codec import decode
 from secateur.protocol.hello import Greeting, Hello, SpokenVersion
 from secateur.protocol.message import Role
 from secateur.protocol.operations import Operation
+from secateur.protocol.tokens import TokenRole
 from secateur.protocol.version import PROTOCOL_VERSION
 from secateur.wire.frames import Frame, wrong_version
 from secateur.wire.limits import Limits
+from secateur.wire.token_book import TokenBook
 
 __all__ = ["ClusterIdentity", "Proven", "check_hello", "hello", "peer_limits"]
 
@@ -39,31 +41,36 @@ class ClusterIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Proven:
-    """The claims that a hello has proved: the client's name, for logs and lists, and the role of the peer."""
+    """The claims that a hello has proved: name, role and session of the peer, and what its token is good for."""
 
     client: str
     role: Role
+    session: str
+    token_role: TokenRole = TokenRole.CODE
+    token_id: str | None = None
 
 
-def hello(token: str | None, client: str, identity: ClusterIdentity | None) -> Hello:
+def hello(token: str | None, client: str, identity: ClusterIdentity | None, session: str = "") -> Hello:
     """The hello of a side that connects."""
     if identity is None:
-        return Hello(token=token, client=client)
+        return Hello(token=token, client=client, session=session)
     return Hello(token=token, client=client, role=identity.role.value, secret=identity.secret)
 
 
-def check_hello(frame: Frame, token: str | None, secret: str | None = None) -> Proven:
+def check_hello(frame: Frame, token: str | None, secret: str | None = None, tokens: TokenBook | None = None) -> Proven:
     """Judge the first request of a connection.
 
     Args:
         frame: The request.
         token: The secret that a client has to know; None if there is none.
         secret: The secret that a process of the cluster has to know; None where there are no such processes.
+        tokens: Other tokens that are accepted, with their roles.
 
     Raises:
         AuthenticationError: It is no hello, its token is not ``token``, or it claims to be part of the cluster without
             knowing ``secret``.
         ProtocolError: Its protocol version is not ours.
+        UnreachableError: The tokens are not known yet.
     """
     if frame.operation != Operation.HELLO.code:
         raise AuthenticationError(
@@ -73,6 +80,7 @@ def check_hello(frame: Frame, token: str | None, secret: str | None = None) -> P
     if spoken != PROTOCOL_VERSION:
         raise wrong_version(spoken)
     said = decode(frame.header, Hello)
+    granted = None
     if token is not None:
         if said.token is None:
             raise AuthenticationError(
@@ -80,8 +88,14 @@ def check_hello(frame: Frame, token: str | None, secret: str | None = None) -> P
                 "it is cluster.token in the process that started it"
             )
         if not _is_same(said.token, token):
-            raise AuthenticationError("the token is wrong: use the one that the cluster was started with")
-    return Proven(said.client[:_CLIENT_CHARS_MAX], _role(said, secret))
+            granted = None if tokens is None else tokens.find(said.token)
+            if granted is None:
+                raise AuthenticationError(
+                    "the token is wrong or was revoked: use the one that the cluster was started with, or one that was"
+                    " made since"
+                )
+    proven = Proven(said.client[:_CLIENT_CHARS_MAX], _role(said, secret), said.session[:_CLIENT_CHARS_MAX])
+    return proven if granted is None else replace(proven, token_role=granted.role, token_id=granted.id)
 
 
 def _role(said: Hello, secret: str | None) -> Role:

@@ -10,6 +10,7 @@ import msgspec
 
 from secateur.protocol.message import Role
 from secateur.protocol.operation import OperationBase
+from secateur.protocol.tokens import TokenRole
 from secateur.wire.frames import Payload
 
 __all__ = ["Answer", "Handled", "Handler", "PeerInfo", "Reply", "Request"]
@@ -30,6 +31,9 @@ class PeerInfo:
         client: Its name in its hello; for people.
         authenticated: Whether the server has a token and the peer proved it.
         role: The role that it proved.
+        session: The session of a client, which may have several connections; of another peer, the connection.
+        token_role: What the bearer of its token may do.
+        token_id: Names that token; None for the token of the cluster, and where there is none.
     """
 
     connection_id: int
@@ -37,6 +41,9 @@ class PeerInfo:
     client: str
     authenticated: bool
     role: Role = Role.CLIENT
+    session: str = ""
+    token_role: TokenRole = TokenRole.CODE
+    token_id: str | None = None
 
 
 class Request(msgspec.Struct, Generic[M], frozen=True):

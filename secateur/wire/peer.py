@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
+from collections.abc import Callable
 from typing import Final, TypeVar, cast
 
 from secateur.errors import (
@@ -25,6 +27,7 @@ from secateur.wire.handshake import ClusterIdentity, hello, peer_limits
 from secateur.wire.limits import Limits
 from secateur.wire.messages import Answer
 from secateur.wire.send_buffer import SendBuffer
+from secateur.wire.tls import Tls, client_context, handshake_error
 
 __all__ = ["Peer"]
 
@@ -51,6 +54,8 @@ class Peer:
             at most, whether there are signs or not.
         limits: Bounds on frames, both ways.
         identity: The identity to prove; None for a client.
+        on_broken: Called when a connection has broken over which notices were sent: they may not have arrived.
+        tls: How to encrypt the connection, and whom to trust; None for a server without TLS.
     """
 
     def __init__(
@@ -63,12 +68,16 @@ class Peer:
         timeout_s: float | None = 30.0,
         limits: Limits | None = None,
         identity: ClusterIdentity | None = None,
+        on_broken: Callable[[Error], None] | None = None,
+        tls: Tls | None = None,
     ) -> None:
         self.host = host
         self.port = port
         self._hello = hello(token, client, identity)
         self._timeout_s = timeout_s
         self._limits = limits or Limits()
+        self._on_broken = on_broken
+        self._tls = tls
         self._link: _Link | None = None
         self._connecting: asyncio.Task[_Link] | None = None
         self._closed = False
@@ -121,6 +130,7 @@ class Peer:
         link = await self._connected()
         await link.writable()
         operation = operation_of(notice)
+        link.on_broken = self._broken
         link.send(FrameKind.NOTIFY, operation.requests.encode(notice), payload, operation=operation.code)
 
     async def close(self) -> None:
@@ -133,6 +143,10 @@ class Peer:
         link, self._link = self._link, None
         if link is not None:
             await link.close(InterfaceError(f"the connection to {self.address} was closed by this side"))
+
+    def _broken(self, error: Error) -> None:
+        if not self._closed and self._on_broken is not None:
+            self._on_broken(error)
 
     async def _answer(self, link: _Link, request_id: int, operation: OperationBase, timeout_s: float | None) -> Frame:
         loop = asyncio.get_running_loop()
@@ -179,7 +193,15 @@ class Peer:
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(self._timeout_s):
-                _, link = await loop.create_connection(lambda: _Link(self.address, self._limits), self.host, self.port)
+                _, link = await loop.create_connection(
+                    lambda: _Link(self.address, self._limits),
+                    self.host,
+                    self.port,
+                    ssl=None if self._tls is None else client_context(self._tls),
+                    server_hostname=None if self._tls is None else self._tls.server_name or self.host,
+                )
+        except ssl.SSLError as error:
+            raise handshake_error(self.address, error) from error
         except (OSError, TimeoutError) as error:
             raise UnreachableError(
                 f"no process answers at {self.address} ({error}): check that the process there lives",
@@ -212,6 +234,7 @@ class _Link(FrameReceiver):
     def __init__(self, address: str, limits: Limits) -> None:
         super().__init__(limits)
         self.failure: Error | None = None
+        self.on_broken: Callable[[Error], None] = lambda _: None
         self.heard_s = 0.0
         """The time of the peer's last sign of life, on the clock of the loop."""
         self._address = address
@@ -329,3 +352,4 @@ class _Link(FrameReceiver):
             queue.put_nowait(error)
         self._outbox.abandon()
         self._transport.abort()
+        self.on_broken(error)

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Final
 
-from secateur.errors import OperationalError
+from secateur.errors import AuthenticationError, Error, OperationalError
 from secateur.protocol.operation import OperationBase
 from secateur.protocol.operations import Operation
+from secateur.protocol.tokens import GrantedToken
 from secateur.wire.connection import ServerConnection
 from secateur.wire.limits import Limits
 from secateur.wire.messages import Handler, PeerInfo
 from secateur.wire.payload_budget import PayloadBudget
+from secateur.wire.tls import Tls, server_context
+from secateur.wire.tls_listener import TlsListener
+from secateur.wire.token_book import TokenBook
 
 __all__ = ["ALIVE_S", "FrameServer"]
 
@@ -34,6 +39,8 @@ class FrameServer:
         limits: Bounds of every connection.
         on_gone: Called for every peer that disconnects after its hello.
         alive_s: Seconds between two signs of life to peers that wait for an answer.
+        tls: The certificate by which it speaks TLS with everybody; None speaks it with nobody.
+        tokens: Other tokens that it accepts, with their roles; none by default.
     """
 
     def __init__(
@@ -48,6 +55,8 @@ class FrameServer:
         limits: Limits | None = None,
         on_gone: Callable[[PeerInfo], None] | None = None,
         alive_s: float = ALIVE_S,
+        tls: Tls | None = None,
+        tokens: TokenBook | None = None,
     ) -> None:
         self.host = host
         self.port = port
@@ -58,11 +67,13 @@ class FrameServer:
         self._on_gone = on_gone
         self._operations = {Operation.HELLO.code: Operation.HELLO, **operations}
         self._alive_s = alive_s
+        self._tls = tls
+        self._tokens = TokenBook() if tokens is None else tokens
         self._connections: set[ServerConnection] = set()
         self._unproven: dict[ServerConnection, None] = {}
         self._held = PayloadBudget(self._limits.held_bytes_max, self._limits.stalled_s)
         self._tasks: set[asyncio.Task[None]] = set()
-        self._server: asyncio.Server | None = None
+        self._server: asyncio.Server | TlsListener | None = None
         self._ticking: asyncio.TimerHandle | None = None
 
     @property
@@ -79,15 +90,20 @@ class FrameServer:
 
         Raises:
             OperationalError: The address cannot be listened on.
+            ProgrammingError: The files of TLS cannot be used.
         """
         loop = asyncio.get_running_loop()
         try:
-            self._server = await loop.create_server(self._connection, self.host, self.port, backlog=_BACKLOG)
+            if self._tls is None:
+                server = await loop.create_server(self._connection, self.host, self.port, backlog=_BACKLOG)
+                self._server, self.port = server, server.sockets[0].getsockname()[1]
+            else:
+                self._server = self._listening_for_tls(self._tls)
+                self.port = self._server.port
         except OSError as error:
             raise OperationalError(
                 f"cannot listen on {self.host}:{self.port}: {error}; choose another port, or 0 for any free one"
             ) from error
-        self.port = self._server.sockets[0].getsockname()[1]
         self._tick()
 
     async def stop(self) -> None:
@@ -98,7 +114,10 @@ class FrameServer:
         server, self._server = self._server, None
         if server is None:
             return
-        server.close()
+        if isinstance(server, TlsListener):
+            await server.close()
+        else:
+            server.close()
         if self._ticking is not None:
             self._ticking.cancel()
         caller = {asyncio.current_task()}  # a handler may stop its own server
@@ -108,7 +127,36 @@ class FrameServer:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             await asyncio.gather(*(connection.close() for connection in list(self._connections)))
-        await server.wait_closed()
+        if not isinstance(server, TlsListener):
+            await server.wait_closed()
+
+    def _listening_for_tls(self, tls: Tls) -> TlsListener:
+        return TlsListener(
+            self.host,
+            self.port,
+            backlog=_BACKLOG,
+            context=server_context(tls),
+            limits=self._limits,
+            secured=self._connection,
+            plain=partial(
+                self._connection,
+                refusal=AuthenticationError(
+                    "this cluster speaks TLS alone, and the connection does not: pass tls=Tls(ca=...) to connect, or"
+                    " set SECATEUR_TLS_CA to the file with the authority of its certificate; nothing was done"
+                ),
+            ),
+        )
+
+    def take_tokens(self, tokens: Iterable[GrantedToken]) -> None:
+        """Accept these tokens and no others; connections with one that is not among them are closed."""
+        self._tokens.take(tokens)
+        for connection in list(self._connections):
+            connection.check_token(self._tokens)
+
+    @property
+    def knows_tokens(self) -> bool:
+        """Whether it was told which tokens there are."""
+        return self._tokens.is_complete
 
     def _tick(self) -> None:
         """Send a sign of life to all peers that wait.
@@ -119,7 +167,7 @@ class FrameServer:
         for connection in self._connections:
             connection.tell_alive()
 
-    def _connection(self) -> ServerConnection:
+    def _connection(self, refusal: Error | None = None) -> ServerConnection:
         return ServerConnection(
             self._handler,
             self._operations,
@@ -131,4 +179,6 @@ class FrameServer:
             limits=self._limits,
             held=self._held,
             on_gone=self._on_gone,
+            refusal=refusal,
+            tokens=self._tokens,
         )

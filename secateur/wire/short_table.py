@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 import pyarrow as pa
 
-from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.partitioning.types.column_type import NESTED, SqlType, TypeKind
 
 __all__ = ["SHORT_ROWS_MAX", "ShortTable", "is_short", "shorten", "travels_short"]
 
@@ -23,8 +23,8 @@ SHORT_ROWS_MAX: Final = 32
 _CHARACTERS_MAX: Final = 8192
 """Texts longer than this together are cheaper as a payload, and headers are bounded."""
 _LONG_KINDS: Final = frozenset({TypeKind.VARCHAR, TypeKind.BLOB})
-# INTERVAL has months and nanoseconds that its Python value does not have; lists may be long.
-_PLAIN_KINDS: Final = frozenset(TypeKind) - {TypeKind.INTERVAL, TypeKind.LIST}
+# INTERVAL has months and nanoseconds that its Python value does not have; nested values may be long.
+_PLAIN_KINDS: Final = frozenset(TypeKind) - NESTED - {TypeKind.INTERVAL}
 
 
 class ShortTable(msgspec.Struct, frozen=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -22,10 +23,11 @@ from secateur.errors import (
     SerializationError,
     TopologyChangedError,
     UnknownTableError,
+    UnreachableError,
 )
 from secateur.partitioning.tables import TableDef
 from secateur.partitioning.topology import Ownership
-from secateur.protocol import CancelRun, EndRun, ExchangeRows, Notice
+from secateur.protocol import CancelRun, EndRun, ExchangeRows, MessagesLost, Notice, StartRun
 from secateur.testing import LocalCluster
 from secateur.testing.local_cluster import until
 from small_jobs import Forever, Numbers, Place, pipeline, read_by_key
@@ -113,6 +115,90 @@ def test_a_connection_between_two_participants_that_breaks_fails_the_job(run: Ru
             cluster.network.carry = carry  # type: ignore[method-assign]
             with pytest.raises(MemberLostError, match=r"member m3 was lost.*connection reset"):
                 await cluster.run(pipeline(Place(lambda: Numbers(5), "m2"), lambda e: e.distribute_to("m3")))
+
+    run(main())
+
+
+@pytest.mark.parametrize(
+    ("lost", "sender", "receiver"),
+    [
+        pytest.param(StartRun, "m1", "m2", id="the start"),
+        pytest.param(EndRun, "m2", "m1", id="the end"),
+        pytest.param(ExchangeRows, "m2", "m3", id="rows"),
+    ],
+)
+def test_a_message_that_is_lost_with_its_connection_fails_the_job(
+    run: RunTest, lost: type[Notice], sender: str, receiver: str
+) -> None:
+    """Only the sender learns of it, after it has sent: the receiver's end of the connection looks whole."""
+
+    async def main() -> None:
+        async with LocalCluster(3) as cluster:
+            network, carry, is_whole = cluster.network, cluster.network.carry, True
+
+            async def carried(source: str, target: str, notice: Notice, payload: Any) -> None:
+                nonlocal is_whole
+                if is_whole and isinstance(notice, lost) and (source, target) == (sender, receiver):
+                    is_whole = False
+                    return
+                await carry(source, target, notice, payload)
+
+            network.carry = carried  # type: ignore[method-assign]
+            dag = pipeline(Place(lambda: Numbers(5), "m2"), lambda e: e.distribute_to("m3"))
+            job = await cluster.runtimes["m1"].start_job(dag, JobConfig(), (), cluster.topology)
+            await until(lambda: not is_whole)
+            for _ in range(100):  # everything else goes its way
+                await asyncio.sleep(0)
+            assert not job.done
+            cluster.runtimes[sender].connection_lost(receiver, MemberLostError("connection reset"))
+            with pytest.raises(MemberLostError, match="was lost while it took part in the job") as caught:
+                await job.result()
+            assert caught.value.details["member"] in {sender, receiver}
+            await until(lambda: not any(runtime.running_executions for runtime in cluster.runtimes.values()))
+
+    run(main())
+
+
+def test_who_cannot_be_told_that_messages_were_lost_is_told_later(run: RunTest) -> None:
+    async def main() -> None:
+        async with LocalCluster(2) as cluster:
+            network, carry, tries = cluster.network, cluster.network.carry, 0
+
+            async def carried(sender: str, receiver: str, notice: Notice, payload: Any) -> None:
+                nonlocal tries
+                if receiver == "m1":
+                    tries += 1
+                    if tries <= 4:
+                        raise UnreachableError("connection refused")
+                await carry(sender, receiver, notice, payload)
+
+            network.carry = carried  # type: ignore[method-assign]
+            dag = pipeline(Place(lambda: Numbers(1), "m2"), lambda e: e.distribute_to("m2"))
+            with pytest.raises(MemberLostError, match="m2 was lost while it took part in the job: its connect"):
+                await cluster.run(dag)  # m2 could not say how it has ended
+            assert tries >= 5
+            told = [message for message in network.sent if message.receiver == "m1"]
+            assert isinstance(told[0].notice, MessagesLost), "before anything else"
+
+    run(main())
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_member_that_has_left_is_told_nothing(run: RunTest, *, is_known: bool) -> None:
+    async def left(*_: Any) -> None:
+        raise MemberLostError("member m2 has left the cluster", has_left=True)
+
+    async def main() -> None:
+        async with LocalCluster(2) as cluster:
+            cluster.network.lose("m2")
+            if not is_known:  # the connection says so before the news of the loss has come
+                cluster.network.carry = left  # type: ignore[method-assign]
+            cluster.runtimes["m1"].connection_lost("m2", MemberLostError("connection reset"))
+            await asyncio.sleep(0)
+            if is_known:
+                cluster.runtimes["m1"].member_lost("m2")
+            await until(lambda: all(task.get_name() != "secateur-outgoing-m2" for task in asyncio.all_tasks()))
+            assert cluster.network.sent == []
 
     run(main())
 

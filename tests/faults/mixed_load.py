@@ -46,7 +46,6 @@ FROZEN_S = 20.0
 GRACE_S = 120.0
 MEMBERS = 4
 PARTITIONS = 53
-SILENCE_S = 1.5
 
 KINDS: Final = ("kill", "freeze", "reset", "controller")
 _LEAST_COPIES: Final = "SELECT max(copies_missing) FROM secateur.partitions"
@@ -60,11 +59,13 @@ class Plan:
         kinds: Kinds of faults; each comes once in a random order, then again and again.
         every_s: Seconds between two faults, at least and at most.
         controller_kills: How often the controller is killed, at even intervals, besides.
+        fsync: When acknowledged writes are on disk; None for a cluster without a data directory.
     """
 
     kinds: Sequence[str] = ("kill", "freeze", "reset", "reset")
     every_s: tuple[float, float] = (5.0, 15.0)
     controller_kills: int = 2
+    fsync: str | None = None
 
 
 @dataclass(frozen=True)
@@ -174,7 +175,7 @@ class Faults:
         try:
             with self._cluster.connect() as conn:
                 ((missing,),) = conn.execute(_LEAST_COPIES).fetchall()
-            members = [member for member in self._cluster.members() if member.state == "active"]
+            members = [member for member in self._cluster.members() if member.is_alive]
         except Error as error:
             self._leave_out(f"the cluster does not tell which copies it has: {error}")
             return None
@@ -193,7 +194,7 @@ class Faults:
 
     def _ports(self) -> list[str]:
         try:
-            return [member.address.rsplit(":", 1)[1] for member in self._cluster.members() if member.state == "active"]
+            return [member.address.rsplit(":", 1)[1] for member in self._cluster.members() if member.is_alive]
         except Error:
             return []
 
@@ -218,7 +219,8 @@ def run(seconds: float, seed: int, plan: Plan) -> Outcome:
     """
     folder = Path(tempfile.mkdtemp(prefix="secateur-faults-"))
     try:
-        with secateur.start(members=MEMBERS, runtime="ray", member_silence_s=SILENCE_S) as cluster:
+        on_disk = {} if plan.fsync is None else {"data_directory": str(folder / "data"), "fsync": plan.fsync}
+        with secateur.start(members=MEMBERS, runtime="ray", member_silence_s=1.5, **on_disk) as cluster:
             _create_tables(cluster)
             for name, keys in (("register", KEYS), ("counter", COUNTERS)):
                 Ledger(folder / name, keys, create=True)
@@ -367,10 +369,15 @@ def main() -> None:
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=Plan.kinds, help="kinds of faults, in turn")
     parser.add_argument("--every", type=float, help="seconds between two faults; by default 5 to 15")
     parser.add_argument("--controller-kills", type=int, default=Plan.controller_kills)
+    parser.add_argument("--fsync", choices=("always", "interval", "off"), help="with a data directory")
     arguments = parser.parse_args()
     print(f"seed {arguments.seed}", flush=True)
     every_s = Plan.every_s if arguments.every is None else (arguments.every, arguments.every)
-    outcome = run(arguments.seconds, arguments.seed, Plan(tuple(arguments.kinds), every_s, arguments.controller_kills))
+    outcome = run(
+        arguments.seconds,
+        arguments.seed,
+        Plan(tuple(arguments.kinds), every_s, arguments.controller_kills, arguments.fsync),
+    )
     print(f"{outcome.calls} calls, {outcome.errors.total()} failed, {len(outcome.faults)} faults")
     for (kind, error), count in outcome.errors.most_common(20):
         print(f"  {count:5} x {kind}: {error}")

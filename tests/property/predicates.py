@@ -178,14 +178,19 @@ class Predicates:
             case "pattern" | "shifted" | "cast" if form == "pattern" or column == "b":
                 return self.pattern_form()
             case "shifted" if column != "c":
-                shifted = rng.choice(["{} + 1", "{} - 2", "-{}", "3 - {}", "1 + {} + 1", "-(2 - {})"]).format(name)
+                shifted = rng.choice(
+                    [
+                        *("{} + 1", "{} - 2", "-{}", "3 - {}", "1 + {} + 1", "-(2 - {})"),
+                        *("{} * 2", "2 * {} + 1", "-3 * ({} - 1)", "abs({})"),
+                    ]
+                ).format(name)
                 return f"{shifted} {rng.choice(['=', '<', '>=', '<>', 'IN'])} ({value()})"
             case "shifted":
                 return f"{name} {rng.choice(['+ 1', '- 2'])} {rng.choice(['=', '<', '>='])} {value()}"
             case "cast":
                 expression = rng.choice(
                     {"c": ["date_trunc('{1}', {0})", "CAST({0} AS DATE)"]}.get(
-                        column, ["CAST({0} AS BIGINT)", "CAST({0} AS HUGEINT)"]
+                        column, ["CAST({0} AS BIGINT)", "CAST({0} AS HUGEINT)", "{0}::DOUBLE"]
                     )
                 )
                 expression = expression.format(name, rng.choice(["day", "week", "month", "year", "quarter"]))
@@ -196,7 +201,15 @@ class Predicates:
                 return _filled(form, lambda: expression, value)
             case "columns":
                 form = rng.choice(
-                    ["{0} = {1}", "({0} = {1} AND {1} = {2})", "{0} + 1 = {1}", "NOT ({0} <> {1} OR {1} < {2})"]
+                    [
+                        *("{0} = {1}", "({0} = {1} AND {1} = {2})", "{0} + 1 = {1}", "NOT ({0} <> {1} OR {1} < {2})"),
+                        *("({1} = {2} AND {0} = {1} + 1)", "({1} * 2 = {0} AND {2} = {1})"),
+                        *("({1} = {2} AND {0} IN ({1}, {1} - 1))", "({1} = {2} AND {0} BETWEEN {1} AND {1} + 1)"),
+                        *(
+                            "({1} = {2} AND NOT ({0} <> {1} - 1 OR {1} IS NULL))",
+                            "({1} <> {2} AND ({0} = 1 OR {1} = {2}))",
+                        ),
+                    ]
                 )
                 return _filled(
                     form, lambda: f"{self.qualifier}a", lambda: f"{self.qualifier}v", lambda: self.value("v")
@@ -378,6 +391,8 @@ class Predicates:
             [
                 *("{} SIMILAR TO {}", "{} NOT SIMILAR TO {}", "{} ~ {}", "{} !~ {}"),
                 *("regexp_full_match({}, {})", "regexp_matches({}, {})", "NOT regexp_full_match({}, {})"),
+                *("regexp_full_match({}, {}, 'i')", "NOT regexp_matches({}, {}, 'i')", "regexp_matches({}, {}, 'c')"),
+                *("regexp_full_match({}, {}, 'is')", "regexp_full_match({}, {}, 'l')", "regexp_matches({}, {}, 'cim')"),
             ]
         )
         return str(form.format(f"{self.qualifier}b", pattern))
@@ -391,8 +406,12 @@ class Predicates:
             [
                 *(f"{length} < {number}", f"{length} <= {number}", f"{length} = {number}", f"{number} > {length}"),
                 *(f"{length} BETWEEN 0 AND {number}", f"{length} > {number}", f"{length} < {number}.5"),
+                *(f"{length} < ", f"{length} <= 1 + ", f"{length} = "),
             ]
         )
+        if bound.endswith(" "):
+            self.makers.append(lambda: rng.choice([-1, 0, 1, 2, 3, None]))
+            bound += f"${len(self.makers)}"
         form = rng.choice(["({0} AND {1})", "({0} AND NOT ({1}))", "({0} AND ({1} OR {2}))", "NOT ({0} OR {1})", "{0}"])
         return _filled(form, lambda: bound, rng.choice([self.pattern_form, self.matching_form]), self.leaf)
 

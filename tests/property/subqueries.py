@@ -56,6 +56,8 @@ class SubqueryPredicates(Predicates):
                 "IN",
                 "IN",
                 "ANY",
+                "SOME",
+                "ALL",
                 "NOT IN",
                 "=",
                 "=",
@@ -74,6 +76,10 @@ class SubqueryPredicates(Predicates):
                 return f"{name} NOT IN ({self.values_of(column)})"
             case "ANY":
                 return f"{name} = ANY ({self.values_of(column)})"
+            case "SOME":
+                return f"{name} = SOME ({self.values_of(column)})"
+            case "ALL":
+                return f"{name} <> ALL ({self.values_of(column)})"
             case "BETWEEN":
                 return f"{name} BETWEEN ({self.value_of(column)}) AND ({self.value_of(column)})"
             case "mirrored":

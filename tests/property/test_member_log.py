@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import errno
 import random
+import threading
 from collections.abc import Mapping
 from functools import partial
 
@@ -42,6 +45,29 @@ class _Counting(VirtualDisk):
         super().sync(name)
 
 
+class _TornOnce(VirtualDisk):
+    """Waits before one write that it then tears, and counts the bytes that are written behind it."""
+
+    def __init__(self, rng: random.Random) -> None:
+        super().__init__(rng)
+        self.tears_next = False
+        self.torn = ""
+        self.behind_torn = 0
+        self.reached, self.may_go_on = threading.Event(), threading.Event()
+
+    def append(self, name: str, data: bytes) -> None:
+        if not self.tears_next:
+            self.behind_torn += len(data) if name == self.torn else 0
+            super().append(name, data)
+            return
+        self.tears_next = False
+        self.torn = name
+        self.reached.set()
+        self.may_go_on.wait(20)
+        super().append(name, data[: len(data) // 2])
+        raise OSError(errno.EIO, "Input/output error")
+
+
 class _Member:
     """A store with a log."""
 
@@ -61,6 +87,14 @@ class _Member:
         self.sequence += 1
         change = LoggedChange(1, 0, 1, self.sequence, 0, f"id{key}", "upsert", 1)
         self.log.append(partial(body_of, change, (encode_table(rows),)))
+
+    async def takes_writes(self) -> None:
+        """Return once the log is mended."""
+        async with asyncio.timeout(20):
+            while True:
+                with contextlib.suppress(DiskError):
+                    return self.log.check()
+                await asyncio.sleep(0.001)
 
     def _checkpoint(self, number: int, written: Mapping[tuple[int, int], WrittenSnapshot]) -> Checkpoint:
         return Checkpoint.of(number, CheckpointHead("c", "m"), self.store, [], written)
@@ -112,16 +146,39 @@ def test_a_write_that_the_disk_refuses_is_an_error_and_the_next_ones_are_refused
         with pytest.raises(DiskError, match="nothing was written"):
             member.log.check()
         disk.capacity_bytes, disk.fails = capacity_bytes, 0
-        async with asyncio.timeout(20):
-            while True:
-                try:
-                    member.log.check()
-                    break
-                except DiskError:
-                    await asyncio.sleep(0.001)
+        await member.takes_writes()
         member.write(3)
         await member.log.durable()
         assert keys_on(disk) == {1, 2, 3}
+        await member.log.close()
+
+    asyncio.run(run())
+
+
+def test_nothing_is_written_behind_a_record_that_a_checkpoint_could_not_write() -> None:
+    async def run() -> None:
+        other = VirtualDisk(random.Random(5))
+        await (as_large := _Member(other)).begin()
+        await as_large.log.close()
+        disk = _TornOnce(random.Random(5))
+        member = _Member(disk, log_bytes_max=sum(len(other.read(name)) for name in other.list() if "log-" in name))
+        await member.begin()
+        member.write(1)
+        await member.log.durable()  # and a checkpoint begins, which writes what comes now
+        disk.tears_next = True
+        member.write(2)
+        assert await asyncio.to_thread(disk.reached.wait, 20)
+        member.write(3)
+        waiting = asyncio.ensure_future(member.log.durable())
+        await asyncio.sleep(0)
+        disk.may_go_on.set()
+        with pytest.raises(DiskError, match="may not survive a restart"):
+            await waiting
+        await member.takes_writes()
+        assert disk.behind_torn == 0
+        member.write(4)
+        await member.log.durable()
+        assert keys_on(disk) == {1, 2, 3, 4}
         await member.log.close()
 
     asyncio.run(run())

@@ -81,3 +81,29 @@ def test_a_source_reads_the_rows_and_partitions_of_sql(closed: Cluster, seed: in
                 assert kept == list(scan["partitions"]), said
             checked += 1
     assert checked >= PREDICATES // 4, f"seed {seed}: DuckDB refused too many predicates for the test to mean anything"
+
+
+def test_pruning_off_of_a_session_reaches_the_sources_of_its_jobs(closed: Cluster) -> None:
+    with closed.connect() as conn:
+        conn.execute(
+            "CREATE OR REPLACE TABLE t (a INTEGER, b VARCHAR, v BIGINT, PRIMARY KEY (a, b))"
+            " PARTITION BY HASH (a) PARTITIONS 7"
+        )
+        conn.cursor().executemany("INSERT INTO t VALUES (?, ?, ?)", [(n, "x", n) for n in range(40)])
+        job = (
+            secateur.Pipeline().read_table("t", where="a = ? AND v < 9", params=[7], columns=["v"]).write_to(collect())
+        )
+
+        def read(config: secateur.JobConfig | None = None) -> tuple[int | None, bool]:
+            assert job.submit(conn, config).result().to_pylist() == [{"v": 7}]
+            scan = conn.plan(job, config).vertices[0].scan
+            assert scan is not None
+            return scan.partitions_read, scan.searches
+
+        pruned, everything = (1, True), (7, False)
+        assert read() == pruned
+        assert read(secateur.JobConfig(pruning=False)) == everything
+        conn.execute("SET pruning = off")
+        assert read() == everything
+        conn.execute("SET pruning = verify")
+        assert read() == pruned

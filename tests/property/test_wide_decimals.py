@@ -31,6 +31,7 @@ class World:
         self, rng: random.Random, conn: secateur.Connection, name: str, precision: int, scale: int, partitioning: str
     ) -> None:
         self.rng, self.conn, self.name, self.precision, self.scale = rng, conn, name, precision, scale
+        self.failure: secateur.DatabaseError | None = None  # the last one, for messages
         largest = 10**precision - 1
         found = {largest, -largest, 0, 1, -1}
         while len(found) < ROWS:
@@ -105,8 +106,9 @@ class World:
             self.conn.execute(f"SET pruning = {pruning}")
             try:
                 found.append(self.conn.execute(sql, params).fetchall())
-            except secateur.DatabaseError:
+            except secateur.DatabaseError as error:
                 found.append(["error"])
+                self.failure = error
         self.conn.execute("SET pruning = on")
         try:
             found.append(self.oracle.execute(sql, params).fetchall())
@@ -116,8 +118,8 @@ class World:
 
     def check(self, sql: str, params: Sequence[Any]) -> None:
         pruned, unpruned, expected = self.answers(sql, params)
-        assert pruned == expected, f"pruned: {sql} {params}"
-        assert unpruned == expected, f"unpruned: {sql} {params}"
+        assert pruned == expected, f"pruned: {sql} {params} {self.failure}"
+        assert unpruned == expected, f"unpruned: {sql} {params} {self.failure}"
 
 
 @pytest.mark.parametrize("partitioning", PARTITIONINGS)

@@ -463,6 +463,13 @@ def test_a_condition_in_all_branches_of_an_or_joins(ranged: World, sql: str, kep
     [
         pytest.param("(id, v) IN (SELECT (id, v) FROM low WHERE id = 7)", [1, 1], id="rows of columns"),
         pytest.param("(v, id) IN (SELECT (v, id) FROM low WHERE id = 8)", [1, 1], id="in another order"),
+        pytest.param("(id, v) IN (SELECT id, v FROM low WHERE id = 7)", [1, 1], id="rows and columns"),
+        pytest.param("row(id, v) IN (SELECT id, v FROM low WHERE id = 7)", [1, 1], id="row() and columns"),
+        pytest.param("row(id, v) IN (SELECT (id, v) FROM low WHERE id = 7)", [1, 1], id="row() and rows"),
+        pytest.param("(id, v) = ANY (SELECT id, v FROM low WHERE id = 7)", [1, 1], id="= ANY over rows"),
+        pytest.param("(id, v) = SOME (SELECT (id, v) FROM low WHERE id = 7)", [1, 1], id="= SOME over rows"),
+        pytest.param("id = SOME (SELECT id FROM low WHERE id = 7)", [1, 1], id="= SOME"),
+        pytest.param("(id, v) <> ALL (SELECT id, v FROM low WHERE id = 7)", [10, 1], id="<> ALL"),
         pytest.param("(id, v) IN (SELECT DISTINCT (id, v + 0) FROM low WHERE id = 8)", [1, 1], id="a computed field"),
         pytest.param("(id, v) IN (SELECT (v, id) FROM low WHERE v = 7)", [10, 10], id="a field that may be NULL"),
         pytest.param("(id, v) NOT IN (SELECT (id, v) FROM low WHERE id = 7)", [10, 1], id="NOT IN"),

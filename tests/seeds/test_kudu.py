@@ -257,6 +257,8 @@ LEAST: Final = (
         ("BLOB", "''::BLOB"),
     ),
     *(("BOOLEAN", "FALSE"), ("UUID", "'00000000-0000-0000-0000-000000000000'::UUID"), ("DECIMAL(4, 2)", "-99.99")),
+    *(("DATE", "DATE '-infinity'"), ("TIMESTAMP", "TIMESTAMP '-infinity'")),
+    ("TIMESTAMPTZ", "'-infinity'::TIMESTAMPTZ"),
 )
 GREATEST: Final = (
     *(("TINYINT", "127"), ("BIGINT", "9223372036854775807"), ("UTINYINT", "255"), ("BOOLEAN", "TRUE")),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -13,11 +13,13 @@ import pyarrow as pa
 
 import secateur
 from linearizability import Call, is_linearizable
-from machine import Process
+from machine import Process, machine
 from secateur.errors import OperationalError, PartitionLostError
 from world import World
 
-__all__ = ["Workload"]
+__all__ = ["PAUSE_S", "Workload"]
+
+PAUSE_S: Final = 0.08
 
 _KEYS: Final = 6
 _COUNTERS: Final = 4
@@ -26,20 +28,38 @@ _BALANCE: Final = 100
 _STATE_ROWS: Final = 10
 _BATCH_ROWS: Final = 9
 _CALL_S_MAX: Final = 25.0
-_HISTORY_MAX: Final = 60
+_HISTORY_MAX: Final = 300
 
 
 class Workload:
     """The tables, what several clients do with them, and the history of their calls.
+
+    Args:
+        world: The cluster.
+        backups: Of all tables.
+        one_key: Whether all clients are about one key.
+        calls: What they do, by name, beside reading a row; none names everything.
+        pause_s: How long they rest between two calls, on average.
 
     Attributes:
         may_lose: Whether so many members are lost that partitions may be: statements may then say so.
         errors: Calls that failed, counted by kind and class.
     """
 
-    def __init__(self, world: World, backups: int) -> None:
+    def __init__(
+        self,
+        world: World,
+        backups: int,
+        *,
+        one_key: bool = False,
+        calls: Collection[str] = (),
+        pause_s: float = PAUSE_S,
+    ) -> None:
         self.world = world
         self.backups = backups
+        self._one_key = one_key
+        self._calls = calls
+        self._pause_s = pause_s
         self.may_lose = False
         self.is_over = False
         self.calls = 0
@@ -52,8 +72,12 @@ class Workload:
         self.batches: set[int] = set()
         self.running = 0
         self.longest_s = 0.0
+        self._hot = world.random.sample(range(_KEYS), 1 if one_key else world.random.choice((1, 2, 3)))
+        self._keys: dict[Process, list[int]] = {}
         self._value = 0
         self._batch = 0
+        self._range = 0
+        self._tables = 0
 
     def create(self, conn: secateur.Connection) -> None:
         """Make the tables; before any fault."""
@@ -70,14 +94,24 @@ class Workload:
                 f"CREATE TABLE {name} ({columns}, PRIMARY KEY (id)) PARTITION BY HASH (id) PARTITIONS {partitions}"
                 f" BACKUPS {self.backups}"
             )
+        conn.execute(
+            "CREATE TABLE ranged (day BIGINT, id BIGINT, PRIMARY KEY (day, id)) PARTITION BY RANGE (day)"
+            f" (PARTITION 0 <= VALUES < 10) BACKUPS {self.backups}"
+        )
         conn.table("counter").load({"id": list(range(_COUNTERS)), "n": [0] * _COUNTERS})
         conn.table("account").load({"id": list(range(_ACCOUNTS)), "amount": [_BALANCE] * _ACCOUNTS})
         conn.table("state").load({"id": list(range(_STATE_ROWS)), "v": [0] * _STATE_ROWS})
 
     def run(self, process: Process) -> None:
-        """One client, until the workload is over."""
+        """One client, until the workload is over: it has its own mixture of calls, and may rest for so long that it
+        does not hear of new owners. Every other one only reads one key, and so needs only one member.
+        """
         self.running += 1
         draw = self.world.random
+        is_reader = draw.random() < 0.5
+        has_one_key = is_reader or self._one_key
+        self._keys[process] = self._hot[:1] if has_one_key else draw.choice((self._hot, list(range(_KEYS))))
+        rests = draw.choice((0.0, 0.0, 0.1))
         conn = self._connected()
         kinds: list[tuple[Callable[[secateur.Connection], None], int]] = [
             (self._read, 30),
@@ -92,12 +126,19 @@ class Workload:
             (self._read_state, 6),
             (self._load_batch, 4),
             (self._read_batches, 4),
+            (self._merge_state, 2),
+            (self._add_and_drop_range, 2),
+            (self._create_and_drop_table, 1),
         ]
-        weights = [weight if draw.random() < 0.6 else 0 for _, weight in kinds]
+        weights = [weight if draw.random() < 0.6 and not is_reader else 0 for _, weight in kinds]
         weights[0] = max(weights[0], 1)
+        if self._calls:
+            weights = [float(kind.__name__.lstrip("_") in ("read", *self._calls)) for kind, _ in kinds]
+        if self._one_key:
+            weights = [1, *(0 if is_reader else weight for weight in (1, *[0] * (len(kinds) - 2)))]
         while not self.is_over:
             draw.choices([kind for kind, _ in kinds], weights)[0](conn)
-            time.sleep(draw.expovariate(1 / 0.08))
+            time.sleep(draw.uniform(0.5, 3.0) if draw.random() < rests else draw.expovariate(1 / self._pause_s))
         conn.close()
         self.running -= 1
 
@@ -209,6 +250,54 @@ class Workload:
         rows = {"id": list(range(_STATE_ROWS)), "v": [value] * _STATE_ROWS}
         return self._change_state(value, lambda: conn.table("state").load(rows, mode=mode))
 
+    def _merge_state(self, conn: secateur.Connection) -> bool:
+        value = self._next_value()
+        merge = (
+            "MERGE INTO state USING (SELECT id, CAST(? AS BIGINT) AS new FROM state) AS s USING (id)"
+            " WHEN MATCHED THEN UPDATE SET v = new"
+        )
+        return self._change_state(value, lambda: conn.execute(merge, [value]))
+
+    def _add_and_drop_range(self, conn: secateur.Connection) -> bool:
+        """A range comes, has rows, and goes; others do the same with other ranges."""
+        self._range += 1
+        first = self._range * 10
+        span, rows = f"{first} <= VALUES < {first + 10}", [(first + 1, 1), (first + 9, 2)]
+        with self._call("add range") as answered:
+            conn.execute(f"ALTER TABLE ranged ADD PARTITION {span}")
+        if answered:
+            answered = self._write_of(conn, "INSERT INTO ranged VALUES (?, 1), (?, 2)", [first + 1, first + 9])
+        if answered:
+            self._check_rows(conn, "SELECT day, id FROM ranged WHERE day BETWEEN ? AND ?", [first, first + 9], rows)
+            with self._call("drop range") as answered:
+                conn.execute(f"ALTER TABLE ranged DROP PARTITION {span}")
+        if answered:
+            self._check_rows(conn, "SELECT day, id FROM ranged WHERE day BETWEEN ? AND ?", [first, first + 9], [])
+        return bool(answered)
+
+    def _create_and_drop_table(self, conn: secateur.Connection) -> bool:
+        self._tables += 1
+        name = f"other_{self._tables}"
+        with self._call("create table") as answered:
+            parts = f"PARTITION BY HASH (id) PARTITIONS 3 BACKUPS {self.backups}"
+            conn.execute(f"CREATE TABLE {name} (id BIGINT PRIMARY KEY) {parts}")
+        if answered and self._write_of(conn, f"INSERT INTO {name} VALUES (1), (2), (3)", []):
+            self._check_rows(conn, f"SELECT id FROM {name}", [], [(1,), (2,), (3,)])
+        if answered:
+            with self._call("drop table") as answered:
+                conn.execute(f"DROP TABLE {name}")
+        return bool(answered)
+
+    def _write_of(self, conn: secateur.Connection, sql: str, values: list[Any]) -> list[bool]:
+        with self._call("insert") as answered:
+            conn.execute(sql, values)
+        return answered
+
+    def _check_rows(self, conn: secateur.Connection, sql: str, values: list[Any], expected: list[Any]) -> None:
+        with self._call("read back"):
+            if (rows := sorted(conn.execute(sql, values).fetchall())) != expected:
+                self.world.violated(f"{sql} with {values} has the rows {rows}, not {expected}")
+
     def _change_state(self, value: int, change: Callable[[], Any]) -> bool:
         if len(self.states) >= _HISTORY_MAX:
             return False
@@ -260,7 +349,7 @@ class Workload:
     # -- what they share
 
     def _key(self) -> int:
-        return self.world.random.randrange(_KEYS)
+        return self.world.random.choice(self._keys[machine().current.process])
 
     def _next_value(self) -> int:
         self._value += 1

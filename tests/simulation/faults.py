@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final
 
 from machine import Process
@@ -11,6 +11,7 @@ from world import CONTROLLER_HOST, Host, World
 
 __all__ = ["Faults"]
 
+_HOSTS_MAX: Final = 5
 _SHORT_S: Final = (0.05, 0.7)
 _LONG_S: Final = (2.0, 6.0)
 
@@ -21,16 +22,31 @@ class Faults:
     Args:
         world: The cluster.
         losses: How many members may be hurt for so long that the cluster goes on without them.
+        kills: Whether processes die.
+        only_splits: Whether nothing else happens than that a member is cut off with one client.
+        kinds: The faults that happen, by name; none names all.
 
     Attributes:
         done: What has been done, and when.
     """
 
-    def __init__(self, world: World, losses: int) -> None:
+    def __init__(
+        self,
+        world: World,
+        losses: int,
+        *,
+        kills: bool = True,
+        only_splits: bool = False,
+        kinds: Collection[str] = (),
+    ) -> None:
         self._world = world
         self._losses = losses
+        self._kills = kills
+        self._only_splits = only_splits
+        self._kinds = kinds
         self.done: list[str] = []
         self._mending = 0
+        self._has_power_failures = False
 
     @property
     def is_mended(self) -> bool:
@@ -41,22 +57,38 @@ class Faults:
         draw = self._world.random
         end_s = self._world.now_s + seconds
         kinds: list[tuple[Callable[[], None], float]] = [
+            (self._reset, 4),
+            (self._lose_answers, 2),
             (self._kill_member, 3),
             (self._pause_member, 3),
             (self._pause_controller, 2),
             (self._isolate_and_lose, 2),
             (self._kill_controller, 2),
             (self._suspend, 1),
-            (self._reset, 4),
             (self._cut, 4),
+            (self._split, 4),
             (self._slow, 2),
             (self._jump, 1),
+            (self._add_member, 1),
         ]
+        if self._world.disks:  # what a disk has refused may be seen, and lost with the power
+            self._has_power_failures = draw.random() < 0.6
+            kinds += [(self._disk, 4), (self._lose_power, 4 if self._has_power_failures else 0)]
+        deadly = (self._kill_member, self._isolate_and_lose, self._kill_controller, self._lose_power)
+        kinds = [(kind, weight if self._kills or kind not in deadly else 0) for kind, weight in kinds]
         weights = [weight if draw.random() < 0.5 else 0 for _, weight in kinds]
-        weights[-4] += 0.1  # resets are never left out
+        weights[0] += 0.1  # resets are never left out
+        if self._only_splits:
+            weights = [float(kind == self._split) for kind, _ in kinds]
+            self._has_power_failures = False
+        elif self._kinds:
+            weights = [float(kind.__name__.lstrip("_") in self._kinds) for kind, _ in kinds]
+            self._has_power_failures = "lose_power" in self._kinds
         while True:
             time.sleep(draw.uniform(0.1, 1.6))
             if self._world.now_s >= end_s:
+                if self._has_power_failures:
+                    self._lose_power()
                 return
             draw.choices([kind for kind, _ in kinds], weights)[0]()
 
@@ -71,11 +103,14 @@ class Faults:
         process = host.process
         assert process is not None
         process.kill(is_silent=is_silent)
+        if is_silent and host.host is not None:
+            self._lose_cache(host.host.member_id)
 
         def restart() -> None:
-            self._note(f"a new process at {host.address}")
             self._world.network.mend(links)
-            self._world.start_member(host)
+            if not self._world.is_off and not host.is_up:
+                self._note(f"a new process at {host.address}")
+                self._world.start_member(host)
 
         self._later(self._world.random.uniform(0.3, 4.0), restart)
 
@@ -91,15 +126,18 @@ class Faults:
 
         def fail() -> None:
             if process.is_dead:
+                self._world.network.mend(links)
                 return
             self._note(f"power failure at {name}")
             process.kill(is_silent=True)
+            self._lose_cache(name.partition(" ")[0])
             self._later(self._world.random.uniform(0.3, 4.0), restart)
 
         def restart() -> None:
-            self._note(f"a new process at {host.address}")
             self._world.network.mend(links)
-            self._world.start_member(host)
+            if not self._world.is_off and not host.is_up:
+                self._note(f"a new process at {host.address}")
+                self._world.start_member(host)
 
         self._later(self._world.random.uniform(0.05, 0.8), fail)
 
@@ -111,8 +149,9 @@ class Faults:
         process.kill()
 
         def restart() -> None:
-            self._note("a new controller")
-            self._world.start_controller(is_recovering=True)
+            if not self._world.is_off and self._world.controller.is_dead:
+                self._note("a new controller")
+                self._world.start_controller(is_recovering=True)
 
         self._later(self._world.random.uniform(0.05, 2.0), restart)
 
@@ -166,6 +205,14 @@ class Faults:
         for endpoint in broken:
             endpoint.break_now()
 
+    def _lose_answers(self) -> None:
+        """What a process answers next to some others is lost with its connections to them: they ask it again."""
+        draw, network = self._world.random, self._world.network
+        ends = [end for end in network.endpoints if end.address in network.listeners and draw.random() < 0.5]
+        self._note(f"the next answers over {len(ends)} connections are lost")
+        for end in ends:
+            end.loses_next = True
+
     def _cut(self) -> None:
         draw = self._world.random
         hosts = [CONTROLLER_HOST, *(host.address for host in self._world.hosts if host.is_up)]
@@ -184,19 +231,58 @@ class Faults:
             case 1:
                 links = {link for link in links if link[1] == one}
         self._note(f"cut {sorted(links)}")
+        self._cut_for(links, self._length(is_long))
+
+    def _split(self) -> None:
+        """A member and some clients on one side, everybody else on the other; one or both directions are lost."""
+        host = self._member_for(is_long := self._only_splits or self._world.random.random() < 0.7)
+        if host is None:
+            return
+        if self._only_splits:
+            host = self._owner_of_the_key() or host
+        draw = self._world.random
+        hosts = [CONTROLLER_HOST, *(other.address for other in self._world.hosts)]
+        clients = sorted({end.process.host for end in self._world.network.endpoints} - set(hosts))
+        count = min(1, len(clients)) if self._only_splits else draw.randint(min(1, len(clients)), len(clients))
+        near = {host.address, *draw.sample(clients, count)}
+        far = {*hosts, *clients} - near
+        if not self._only_splits and draw.random() < 0.4:  # all clients reach both sides
+            near, far = {host.address}, far - set(clients)
+        there, back = {(one, other) for one in near for other in far}, {(other, one) for one in near for other in far}
+        links = draw.choice((there | back, there | back, there, back))
+        directions = "both ways" if len(links) > len(there) else "from it" if links == there else "to it"
+        self._note(f"split {sorted(near)} off, {directions}")
+        self._cut_for(links, self._length(is_long))
+
+    def _owner_of_the_key(self) -> Host | None:
+        """The member that all clients ask, of those that have not left, when they are about one key."""
+        for host in self._world.hosts:
+            if host.is_up and host.host is not None:
+                member = host.host.member
+                for table in member._store.tables():
+                    if table.name == "register":
+                        owners = member._topology.ownership(table.scheme.affinity_group())
+                        hosted = set(owners.partitions_of(member.member_id)) & set(member._store.hosted(table.table_id))
+                        if any(member._store.partition(table.table_id, number).snapshot().rows for number in hosted):
+                            return host
+        return None
+
+    def _cut_for(self, links: set[tuple[str, str]], seconds: float) -> None:
         self._world.network.cut |= links
 
         def mend() -> None:
-            self._note(f"mend {sorted(links)}")
+            self._note(f"mend {len(links)} links of {sorted({source for source, _ in links})}")
             self._world.network.mend(links)
 
-        self._later(self._length(is_long), mend)
+        self._later(seconds, mend)
 
     def _slow(self) -> None:
         draw, network = self._world.random, self._world.network
         hosts = [CONTROLLER_HOST, *(host.address for host in self._world.hosts)]
         one = draw.choice(hosts)
         times = draw.choice((20.0, 200.0, 1000.0))
+        if times == 1000.0 and one != CONTROLLER_HOST and not self._may_lose():
+            times = 100.0  # the lease of a member that is farther away may end before it is renewed
         links = {(one, other) for other in hosts if other != one} | {(other, one) for other in hosts if other != one}
         self._note(f"{one} is {times:g} times as far away")
         network.slow.update(dict.fromkeys(links, times))
@@ -206,6 +292,60 @@ class Faults:
                 network.slow.pop(link, None)
 
         self._later(self._length(False) * 2, mend)
+
+    def _disk(self) -> None:
+        """A disk is slow, full or fails for a while, or says that it has written what it has not."""
+        host = self._member()
+        disk = None if host is None or host.host is None else self._world.disks.get(host.host.member_id)
+        if disk is None:
+            return
+        draw = self._world.random
+        match draw.choice(("slow", "lies") if self._has_power_failures else ("slow", "full", "fails", "lies")):
+            case "slow":
+                disk.slowness = draw.choice((20.0, 300.0))
+                self._note(f"{disk.path} is {disk.slowness:g} times as slow")
+            case "full":
+                if self._may_lose():  # copies that it cannot record leave the ownership
+                    disk.fill()
+                    self._note(f"{disk.path} is full")
+            case "fails":
+                if self._may_lose():
+                    disk.fails = draw.choice((1, 3))
+                    self._note(f"{disk.path} fails {disk.fails} times")
+            case "lies":
+                if self._may_lose():  # what it has does not survive a loss of power
+                    disk.lies = True
+                    self._note(f"{disk.path} lies")
+
+        def mend() -> None:
+            disk.slowness, disk.capacity_bytes, disk.fails = 1.0, 1 << 40, 0
+
+        self._later(self._length(False) * 2, mend)
+
+    def _lose_cache(self, member_id: str) -> None:
+        if disk := self._world.disks.get(member_id):
+            disk.crash()
+
+    def _lose_power(self) -> None:
+        """Everything ends at once and is started cold."""
+        if self._world.is_off or self._world.real_controller is None or self._world.controller.is_dead:
+            return
+        self._note("power failure everywhere")
+        self._world.lose_power()
+
+        def restart() -> None:
+            self._note("a cold start")
+            self._world.start_cold()
+
+        self._later(self._world.random.uniform(0.2, 1.0), restart)
+
+    def _add_member(self) -> None:
+        """The cluster grows by a member."""
+        hosts = self._world.hosts
+        if len(hosts) < _HOSTS_MAX and not self._world.is_off:
+            host = self._world.add_host()
+            self._note(f"a further member at {host.address}")
+            self._world.start_member(host)
 
     def _jump(self) -> None:
         process = self._world.random.choice(

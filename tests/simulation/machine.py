@@ -36,18 +36,13 @@ class StuckError(AssertionError):
 class Timer:
     """A call at a moment of the machine's clock."""
 
-    __slots__ = ("call", "number", "when_s")
+    __slots__ = ("call",)
 
-    def __init__(self, when_s: float, number: int, call: Callable[[], None]) -> None:
-        self.when_s = when_s
-        self.number = number
+    def __init__(self, call: Callable[[], None]) -> None:
         self.call: Callable[[], None] | None = call
 
     def cancel(self) -> None:
         self.call = None
-
-    def __lt__(self, other: Timer) -> bool:
-        return (self.when_s, self.number) < (other.when_s, other.number)
 
 
 class Process:
@@ -201,7 +196,7 @@ class Machine:
         self.failures: list[str] = []
         self.threads: dict[Thread, None] = {}  # also those of dead processes: nothing of them may be unwound
         self.hub = greenlet.getcurrent()
-        self._timers: list[Timer] = []
+        self._timers: list[tuple[float, int, Timer]] = []  # their numbers are unique, so timers are not compared
         self._count = 0
         self._idents = 0
         self._digest = hashlib.blake2b(digest_size=8)
@@ -230,7 +225,7 @@ class Machine:
         for thread in self.threads:
             frame = None if thread.greenlet is None else thread.greenlet.gr_frame
             if frame is not None and not thread.process.is_dead and not thread.process.listeners:
-                stack = "".join(traceback.format_stack(frame, limit=-12))
+                stack = "".join(traceback.format_stack(frame, limit=12))
                 shown.append(f"\n  {thread.process.name}, thread {thread.name}:\n{stack}")
         return "".join(shown)
 
@@ -241,8 +236,8 @@ class Machine:
     def call_at(self, when_s: float, call: Callable[[], None]) -> Timer:
         """Have something done outside of all processes."""
         self._count += 1
-        timer = Timer(when_s, self._count, call)
-        heapq.heappush(self._timers, timer)
+        timer = Timer(call)
+        heapq.heappush(self._timers, (when_s, self._count, timer))
         return timer
 
     def park(self, timeout_s: float | None = None) -> bool:
@@ -296,15 +291,15 @@ class Machine:
         draw = self.random.random
         timers, note = self._timers, self.note
         while not until():
-            while timers and timers[0].when_s <= self.now_s:
-                call = heapq.heappop(timers).call
+            while timers and timers[0][0] <= self.now_s:
+                call = heapq.heappop(timers)[2].call
                 if call is not None:
                     call()
             ready = self.ready
             if not ready:
                 if not timers:
                     raise StuckError("nobody can run, and no timer is left")
-                self.now_s = max(self.now_s, timers[0].when_s)
+                self.now_s = max(self.now_s, timers[0][0])
                 if self.now_s > limit_s:
                     raise StuckError(f"it has not come to an end within {limit_s:g} s")
                 continue

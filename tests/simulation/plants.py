@@ -8,12 +8,16 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
+from scenario import Focus
+from secateur.cluster.fsync import Fsync
 from secateur.cluster.member import ChangeKey, ChangeRegistry, MemberLoads, RecordedChange, Replication
+from secateur.cluster.member.member_log import MemberLog
 from secateur.storage import MemberStore
+from secateur.storage.log.disk import Disk
 from secateur.storage.read_lease import ReadLease
 from secateur.storage.store_loads import StoreLoads
 
-__all__ = ["PLANTS"]
+__all__ = ["FOCI", "PLANTS"]
 
 
 def acknowledge_early() -> None:
@@ -76,6 +80,16 @@ def apply_a_retry_twice() -> None:
     ChangeRegistry.once = once  # type: ignore[method-assign]
 
 
+def skip_fsync() -> None:
+    """A member acknowledges what it has written, and does not wait until it is on the disk."""
+    made = MemberLog.__init__
+
+    def careless(self: MemberLog, disk: Disk, _: Fsync, *args: Any, **kwargs: Any) -> None:
+        made(self, disk, Fsync.OFF, *args, **kwargs)
+
+    MemberLog.__init__ = careless  # type: ignore[method-assign]
+
+
 PLANTS: Final[dict[str, Callable[[], None]]] = {
     plant.__name__: plant
     for plant in (
@@ -84,5 +98,16 @@ PLANTS: Final[dict[str, Callable[[], None]]] = {
         drop_a_delta_at_promotion,
         forget_a_change_of_a_load,
         apply_a_retry_twice,
+        skip_fsync,
     )
 }
+
+FOCI: Final[dict[str, Focus]] = {
+    "acknowledge_early": Focus(("isolate_and_lose",), ("upsert", "increment"), pause_s=0.03),
+    "skip_fencing": Focus(is_split=True),
+    "drop_a_delta_at_promotion": Focus(("kill_member",), ("upsert", "increment")),
+    "forget_a_change_of_a_load": Focus(("kill_member",), ("load_batch", "load_state", "read_state")),
+    "apply_a_retry_twice": Focus(("lose_answers",), ("increment",)),
+    "skip_fsync": Focus(("lose_power",), ("upsert", "increment"), is_durable=True),
+}
+"""By plant, what the seeds are about that find it soon."""

@@ -27,19 +27,28 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=1, help="how many seeds")
     parser.add_argument("--seed", type=int, default=0, help="the first of them")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="seeds that run at the same time")
-    parser.add_argument("--plant", default="", help="a fault of the product that is to be found; see plants.py")
+    parser.add_argument(
+        "--plant", default="", help="a fault of the product that is to be found; see plants.py; all: each in its turn"
+    )
+    parser.add_argument("--focus", action="store_true", help="simulate what finds the plant soon")
+    parser.add_argument("--without-backups", action="store_true", help="tables without backups; no process dies")
     parser.add_argument("--until-failure", action="store_true", help="end at the first seed that fails")
     parser.add_argument("--log", default="", help="a file for every event, to compare two runs of one seed")
     parser.add_argument("--json", action="store_true", help="print each outcome as a line of JSON")
     arguments = parser.parse_args()
     if os.environ.get("PYTHONHASHSEED") != _HASH_SEED:  # the order of sets is part of a seed
         os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, "PYTHONHASHSEED": _HASH_SEED})
-    _load(arguments.plant, arguments.log)
+    _load(arguments.log)
+    if arguments.plant == "all":
+        return _find_all(arguments.seed, arguments.seeds, arguments.workers)
     seeds = range(arguments.seed, arguments.seed + arguments.seeds)
     begun_s = monotonic()
     passed, failed, calls = 0, 0, 0
     errors: Counter[str] = Counter()
-    for outcome in _outcomes(iter(seeds), arguments.workers):
+    options = {"without_backups": arguments.without_backups}
+    for outcome in _outcomes(
+        iter(seeds), arguments.workers, options, plant=arguments.plant, is_focused=arguments.focus
+    ):
         calls += outcome["calls"]
         errors.update(outcome["errors"])
         if arguments.json:
@@ -57,7 +66,24 @@ def main() -> int:
     return 1 if failed else 0
 
 
-def _load(plant: str, log: str) -> None:
+def _find_all(first: int, seeds: int, workers: int) -> int:
+    """Find each plant, with seeds that are about it; prints for each the seed that does, and what it says."""
+    from plants import PLANTS
+
+    missed = 0
+    for plant in PLANTS:
+        found = None
+        for outcome in _outcomes(iter(range(first, first + seeds)), workers, {}, plant=plant, is_focused=True):
+            if outcome["wrong"]:
+                found = outcome
+                break
+        missed += found is None
+        print(json.dumps({"plant": plant, "seed": found and found["seed"], "wrong": found and found["wrong"][0]}))
+    print(f"{len(PLANTS) - missed} found, {missed} missed", flush=True)
+    return 1 if missed else 0
+
+
+def _load(log: str) -> None:
     """Put the virtual machine under this process, and load everything that seeds need."""
     sys.path.insert(0, str(Path(__file__).parents[2]))
     import operating_system
@@ -80,10 +106,7 @@ def _load(plant: str, log: str) -> None:
     world.install()
     for name in _lazily_loaded():
         importlib.import_module(name)
-    if plant:
-        import plants
-
-        plants.PLANTS[plant]()
+    import plants  # noqa: F401
 
 
 def _lazily_loaded() -> list[str]:
@@ -99,13 +122,13 @@ def _lazily_loaded() -> list[str]:
     return names
 
 
-def _outcomes(seeds: Any, workers: int) -> Any:
+def _outcomes(seeds: Any, workers: int, options: dict[str, bool], *, plant: str = "", is_focused: bool = False) -> Any:
     """Fork a process for each seed, so that no seed sees what another has left."""
     running: dict[int, tuple[int, int, float, bytearray]] = {}
     try:
         while True:
             while len(running) < workers and (seed := next(seeds, None)) is not None:
-                reading, child = _begin(seed)
+                reading, child = _begin(seed, options, plant, is_focused=is_focused)
                 running[reading] = (seed, child, monotonic(), bytearray())
             if not running:
                 return
@@ -133,7 +156,7 @@ def _outcomes(seeds: Any, workers: int) -> Any:
             os.close(reading)
 
 
-def _begin(seed: int) -> tuple[int, int]:
+def _begin(seed: int, options: dict[str, bool], plant: str, *, is_focused: bool) -> tuple[int, int]:
     reading, writing = os.pipe()
     child = os.fork()
     if child:
@@ -146,10 +169,13 @@ def _begin(seed: int) -> tuple[int, int]:
 
         gc.disable()
         from machine import Machine
+        from plants import FOCI, PLANTS
         from scenario import run
 
         try:
-            outcome = run(seed).to_dict()
+            if plant:
+                PLANTS[plant]()
+            outcome = run(seed, **options, focus=FOCI[plant] if is_focused else None).to_dict()
             if Machine.log is not None:
                 Machine.log.flush()
         except BaseException:

@@ -11,16 +11,17 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import secateur
+from disks import SimulatedDisk
 from event_loop import VirtualLoop
 from machine import Machine, Process, machine
 from network import Network
 from secateur.cluster import ClusterSettings
 from secateur.cluster.controller import Controller
+from secateur.cluster.data_directory import read_record
+from secateur.cluster.fsync import Fsync
 from secateur.cluster.loop_thread import LoopThread
 from secateur.cluster.member.host import MemberHost
 from secateur.cluster.process_address import ProcessAddress
-from secateur.cluster.sockets import peer_at
-from secateur.protocol import NameMember, Role
 from secateur.wire import Channel
 from secateur.wire.connection import ServerConnection
 
@@ -29,6 +30,7 @@ __all__ = ["CONTROLLER_HOST", "Host", "World", "install"]
 CONTROLLER_HOST: Final = "10.0.0.1"
 _CONTROLLER_PORT: Final = 7000
 _TOKEN: Final = "simulated"
+_DATA_DIRECTORY: Final = "/virtual"
 
 
 def install() -> None:
@@ -51,15 +53,39 @@ class Host:
         address: Its address in the network.
         process: The process that runs there; None after a crash.
         host: The real host of the member; None while it starts.
+        disks: Those of the members that have lived there; None in a cluster without a data directory.
     """
 
     address: str
     process: Process | None = None
     host: MemberHost | None = field(default=None, repr=False)
+    disks: HostDisks | None = field(default=None, repr=False)
 
     @property
     def is_up(self) -> bool:
         return self.process is not None and not self.process.is_dead
+
+
+class HostDisks:
+    """The disks of the members of one machine."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._here: set[str] = set()
+
+    def has(self, member_id: str) -> bool:
+        return member_id in self._here
+
+    def open(self, member_id: str) -> SimulatedDisk:
+        for host in self._world.hosts:  # a cold start may have put it into another machine
+            if host.disks is not None:
+                host.disks._here.discard(member_id)
+        self._here.add(member_id)
+        disk = self._world.disks.get(member_id)
+        if disk is None:
+            rng = random.Random(f"{self._world.seed} {member_id}")
+            disk = self._world.disks[member_id] = SimulatedDisk(rng, member_id)
+        return disk
 
 
 class World:
@@ -68,9 +94,12 @@ class World:
     Attributes:
         random: Chooses what the clients and faults do.
         wrong: A sentence for each promise that was broken.
+        disks: The disks of all members that there were, if the cluster has a data directory.
+        is_off: Whether there is no power.
     """
 
-    def __init__(self, seed: int | str) -> None:
+    def __init__(self, seed: int | str, *, is_durable: bool = False) -> None:
+        self.seed = seed
         self.machine = Machine(seed)
         self.network = Network(self.machine)
         self.random = random.Random(f"{seed} world")
@@ -81,7 +110,11 @@ class World:
             cluster_id="simulated",
             secret="simulated",
             port=_CONTROLLER_PORT,
+            data_directory=_DATA_DIRECTORY if is_durable else None,
+            fsync=Fsync.ALWAYS,
         )
+        self.disks: dict[str, SimulatedDisk] = {}
+        self.is_off = False
         self.controller: Process
         self.real_controller: Controller | None = None
         self.hosts: list[Host] = []
@@ -100,55 +133,78 @@ class World:
         self.start_controller(is_recovering=False)
         self.machine.run(lambda: self.real_controller is not None or bool(self.machine.failures), 60)
         for number in range(self.settings.members):
-            host = Host(f"10.0.1.{number + 1}")
-            self.hosts.append(host)
-            self.start_member(host, f"m{number + 1}")
+            self.start_member(self.add_host(), f"m{number + 1}")
         self.machine.run(lambda: all(host.host is not None for host in self.hosts) or bool(self.machine.failures), 60)
 
+    def add_host(self) -> Host:
+        """A further machine, on which nothing runs."""
+        disks = None if self.settings.data_directory is None else HostDisks(self)
+        self.hosts.append(Host(f"10.0.1.{len(self.hosts) + 1}", disks=disks))
+        return self.hosts[-1]
+
     def start_member(self, host: Host, member_id: str | None = None) -> None:
-        """Start a process with a member; one without an id asks the controller for one."""
+        """Start a process with a member; one without an id is a replacement, or one more."""
         host.host = None
         host.process = Process(self.machine, f"host {host.address}", host.address)
         host.process.run(lambda: self._run_member(host, member_id), "main")
 
-    def start_controller(self, *, is_recovering: bool) -> None:
+    def start_controller(self, *, is_recovering: bool, is_cold_start: bool = False) -> None:
         """Start a process with the controller; one that recovers goes on from what members have kept."""
         self.real_controller = None
         self.controller = Process(self.machine, "controller", CONTROLLER_HOST)
-        self.controller.run(lambda: self._run_controller(is_recovering=is_recovering), "main")
+        self.controller.run(
+            lambda: self._run_controller(is_recovering=is_recovering, is_cold_start=is_cold_start), "main"
+        )
 
-    def _run_controller(self, *, is_recovering: bool) -> None:
+    def lose_power(self) -> None:
+        """Every process of the cluster ends, and disks lose what was not synced."""
+        self.is_off = True
+        self.controller.kill(is_silent=True)
+        for host in self.hosts:
+            if host.process is not None:
+                host.process.kill(is_silent=True)
+        for disk in self.disks.values():
+            disk.crash()
+
+    def start_cold(self) -> None:
+        """Start all members of the newest record on their disks, as :func:`secateur.start` does."""
+        self.is_off = False
+        records = [record for disk in self.disks.values() if (record := read_record(disk)) is not None]
+        newest = max(records, key=lambda record: (record.epoch, record.version))
+        self.start_controller(is_recovering=False, is_cold_start=True)
+        members = newest.topology.member_ids
+        for number, member_id in enumerate(members):
+            host = self.hosts[number] if number < len(self.hosts) else self.add_host()
+            self.start_member(host, member_id)
+        for host in self.hosts[len(members) :]:
+            self.start_member(host)
+
+    def _run_controller(self, *, is_recovering: bool, is_cold_start: bool) -> None:
         loop, process = LoopThread("controller"), self.controller
-        real = loop.call(lambda: Controller(self.settings, _at(CONTROLLER_HOST), is_recovering=is_recovering))
+        real = loop.call(
+            lambda: Controller(
+                self.settings, _at(CONTROLLER_HOST), is_recovering=is_recovering, is_cold_start=is_cold_start
+            )
+        )
         loop.run(real.start())
         if self.controller is process:
             self.real_controller = real
 
     def _run_member(self, host: Host, member_id: str | None) -> None:
-        process, real = host.process, None
-        while real is None:
-            real = self._started_member(host, member_id)
+        process, at, address = host.process, _at(host.address), f"{CONTROLLER_HOST}:{_CONTROLLER_PORT}"
+        if member_id is None:
+            real = LoopThread("member").run(MemberHost.replacement(self.settings, address, at, host.disks))
+        else:
+            loop = LoopThread("member")
+            real = loop.call(lambda: MemberHost(member_id, self.settings, address, at, host.disks))
+            try:
+                loop.run(real.start())
+            except (secateur.Error, CancelledError):  # it was let in, and given up before it was up
+                loop.stop()
+                self._run_member(host, None)
+                return
         if host.process is process:
             host.host = real
-
-    def _started_member(self, host: Host, member_id: str | None) -> MemberHost | None:
-        """A member that has joined; None if the controller could not let it in."""
-        loop, address = LoopThread("member"), f"{CONTROLLER_HOST}:{_CONTROLLER_PORT}"
-        try:
-            name = loop.run(self._new_id()) if member_id is None else member_id
-            real = loop.call(lambda: MemberHost(name, self.settings, address, _at(host.address)))
-            loop.run(real.start())
-        except (secateur.Error, CancelledError):  # it was let in, and given up before it was up
-            loop.stop()
-            return None
-        return real
-
-    async def _new_id(self) -> str:
-        controller = peer_at(CONTROLLER_HOST, _CONTROLLER_PORT, self.settings, name="a new member", role=Role.MEMBER)
-        try:
-            return (await controller.request(NameMember(self.settings.cluster_id))).message.member
-        finally:
-            await controller.close()
 
     def client(self, work: Callable[[Process], Any], name: str) -> Process:
         """Begin a process of a client."""

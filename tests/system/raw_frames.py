@@ -22,16 +22,22 @@ class RawConnection:
         cluster: The cluster.
         address: ``host:port`` of its controller or of a member.
         role: What to prove to be.
+        token: What to prove in place of the token of the cluster.
     """
 
-    def __init__(self, cluster: Cluster, address: str, role: Role = Role.CLIENT) -> None:
+    def __init__(self, cluster: Cluster, address: str, role: Role = Role.CLIENT, token: str | None = None) -> None:
         host, _, port = address.removeprefix("secateur://").rpartition(":")
         self._socket = socket.create_connection((host, int(port)), timeout=20)
         self._decoder = FrameDecoder(Limits())
         self._frames: list[Frame] = []
         secret = None if role is Role.CLIENT else cluster._settings.secret
         claimed = None if role is Role.CLIENT else role.value
-        self.ask(Operation.HELLO, encode(Hello(token=cluster._settings.token, role=claimed, secret=secret)))
+        proof = cluster._settings.token if token is None else token
+        try:
+            self.ask(Operation.HELLO, encode(Hello(token=proof, role=claimed, secret=secret)))
+        except BaseException:
+            self._socket.close()
+            raise
 
     def __enter__(self) -> Self:
         return self

@@ -153,7 +153,7 @@ def test_an_address_that_answers_nothing_is_named() -> None:
         closed.bind(("127.0.0.1", 0))
         port = closed.getsockname()[1]
     with pytest.raises(errors.UnreachableError, match=f"127.0.0.1:{port}"):
-        secateur.connect(f"secateur://127.0.0.1:{port}")
+        secateur.connect(f"secateur://127.0.0.1:{port}", connect_timeout_s=0)
 
 
 def test_an_address_that_speaks_something_else_is_told_apart() -> None:

@@ -34,6 +34,7 @@ CLIENTS_MAY = {
     "ABORT_LOAD",
     "CHANGE_SEVERAL_PARTITIONS",
     "CHANGE_TABLE",
+    "READ_CHANGES",
     "NEW_JOB",
     "WAIT_FOR_JOB",
     "CANCEL_JOB",
@@ -56,6 +57,13 @@ CLIENTS_MAY = {
     "GET_OWNERS",
     "GET_OWNER_PAGES",
     "GET_RANGES",
+    "GET_ROWS",
+    "OPEN_SNAPSHOT",
+    "READ_SNAPSHOT",
+    "CLOSE_SNAPSHOT",
+    "CREATE_TOKEN",
+    "LIST_TOKENS",
+    "REVOKE_TOKEN",
 }
 REFUSED = [operation for operation in Operation if Role.CLIENT not in operation.callers and operation.reply is not None]
 

@@ -30,7 +30,7 @@ KEYS = 200
 
 @pytest.fixture(scope="module", params=["embedded", pytest.param("ray", marks=pytest.mark.ray)])
 def shared(request: pytest.FixtureRequest) -> Iterator[Cluster]:
-    with secateur.start(members=3, runtime=request.param) as cluster:
+    with secateur.start(members=3, runtime=request.param, member_silence_s=10.0) as cluster:
         yield cluster
 
 

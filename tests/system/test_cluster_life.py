@@ -96,7 +96,7 @@ def test_a_dead_member_is_succeeded_by_its_backups() -> None:
         conn.execute(DDL)
         conn.table("t").load(ROWS)
         cluster.kill_member("m2")
-        assert [member.state for member in cluster.members()] == ["active", "lost", "active"]
+        assert [member.is_alive for member in cluster.members()] == [True, False, True]
         assert conn.execute("SELECT count(*), sum(v) FROM t").fetchall() == [(1000, 499_500)]
         for key in range(50):
             assert conn.execute("SELECT v FROM t WHERE id = ?", [key]).fetchall() == [(key,)]
@@ -165,7 +165,9 @@ def test_ray_members_are_named_and_a_dead_one_is_noticed() -> None:
         conn.table("t").load(ROWS)
         cluster.kill_member("m1")
         assert conn.execute("SELECT count(*), sum(v) FROM t").fetchall() == [(1000, 499_500)]
-        assert [member.state for member in cluster.members()] == ["lost", "active", "active"]
+        # Ray starts the member again, under a new id; it may have joined by now.
+        alive = {member.id: member.is_alive for member in cluster.members()}
+        assert (alive["m1"], alive["m2"], alive["m3"]) == (False, True, True)
 
 
 def test_a_secret_is_made_that_only_this_process_has() -> None:

@@ -31,10 +31,10 @@ def rows_of(cluster: Cluster, table: str) -> list[tuple[int, int]]:
         return conn.execute(f"SELECT k, v FROM {table} ORDER BY k").fetchall()
 
 
-def fill(cluster: Cluster, table: str, backups: int) -> None:
+def fill(cluster: Cluster, table: str, backups: int, partitions: int = 6) -> None:
     with cluster.connect() as conn:
         conn.execute(
-            f"CREATE TABLE {table} (k INTEGER PRIMARY KEY, v INTEGER) PARTITION BY HASH (k) PARTITIONS 6"
+            f"CREATE TABLE {table} (k INTEGER PRIMARY KEY, v INTEGER) PARTITION BY HASH (k) PARTITIONS {partitions}"
             f" BACKUPS {backups}"
         )
         for number in range(20):
@@ -77,6 +77,27 @@ def test_a_member_that_is_lost_after_a_restart_is_replaced_by_its_backups(tmp_pa
         assert rows_of(cluster, "t") == expected
 
 
+def test_a_process_that_is_replaced_has_the_rows_without_backups_on_disk(tmp_path: Path) -> None:
+    with start(tmp_path) as cluster:
+        fill(cluster, "without", 0)
+        fill(cluster, "with_backups", 1, partitions=7)
+        expected = rows_of(cluster, "without")
+        for member_id in ("m1", "m3"):
+            cluster.kill_member(member_id)
+            eventually(
+                lambda member_id=member_id: (
+                    {info.id: info.state for info in cluster.members()}[member_id] == "active"  # type: ignore[misc]
+                ),
+                f"{member_id} did not come back with its data",
+            )
+            assert rows_of(cluster, "without") == expected
+            assert rows_of(cluster, "with_backups") == expected
+        with cluster.connect() as conn:
+            assert conn.execute("UPDATE without SET v = v + 1").rowcount == len(expected)
+    with start(tmp_path) as cluster:
+        assert rows_of(cluster, "without") == [(key, value + 1) for key, value in expected]
+
+
 def test_copies_that_were_built_are_there_after_a_restart(tmp_path: Path) -> None:
     """Each copy alone answers: the other one is lost after the restart."""
     with start(tmp_path) as cluster, cluster.connect() as conn:
@@ -89,7 +110,7 @@ def test_copies_that_were_built_are_there_after_a_restart(tmp_path: Path) -> Non
     for turn in range(2):
         with start(tmp_path) as cluster, cluster.connect() as conn:
             assert rows_of(cluster, "t") == expected
-            living = [member.id for member in cluster.members() if member.state == "active"]
+            living = [member.id for member in cluster.members() if member.is_alive]
             cluster.kill_member(living[turn])
             assert rows_of(cluster, "t") == expected
             eventually(lambda conn=conn: conn.execute(missing).fetchall() == [(0,)])  # type: ignore[misc]
@@ -134,9 +155,29 @@ def test_a_torn_tail_is_cut_off(tmp_path: Path) -> None:
         fill(cluster, "t", 0)
         expected = rows_of(cluster, "t")
     log = _log_of(tmp_path / "m1")
-    log.write_bytes(log.read_bytes() + b"\xf1SLG half of a frame")
+    torn = b"\xf1SLG half of a frame"
+    log.write_bytes(log.read_bytes() + torn)
+    with start(tmp_path) as cluster, cluster.connect() as conn:
+        assert rows_of(cluster, "t") == expected
+        events = conn.execute("SELECT member, detail FROM secateur.events WHERE kind = 'log_cut'").fetchall()
+        assert events == [("m1", f"{len(torn)} bytes at the end were not completely written")]
+
+
+def test_what_a_torn_tail_had_comes_back_from_another_copy(tmp_path: Path) -> None:
+    """As after a loss of power of one host whose disk had not written what it said it had."""
+    with start(tmp_path) as cluster, cluster.connect() as conn:
+        fill(cluster, "t", 1)
+        conn.execute("UPDATE t SET v = v + 100")
+        expected = rows_of(cluster, "t")
+    log = _log_of(tmp_path / "m1")
+    log.write_bytes(log.read_bytes()[: -log.stat().st_size // 3])
     with start(tmp_path) as cluster:
         assert rows_of(cluster, "t") == expected
+        with cluster.connect() as conn:
+            missing = "SELECT max(copies_missing) FROM secateur.partitions"
+            eventually(lambda: conn.execute(missing).fetchall() == [(0,)], "the copies were not built again")
+        cluster.kill_member("m2")
+        assert rows_of(cluster, "t") == expected, "the other copies are whole"
 
 
 def test_a_directory_in_use_or_of_others_is_refused(tmp_path: Path) -> None:
@@ -173,7 +214,7 @@ def test_a_cluster_can_be_started_with_more_members_than_it_had(tmp_path: Path) 
         expected = rows_of(cluster, "t")
     with start(tmp_path, members=3) as cluster:
         assert rows_of(cluster, "t") == expected
-        assert len([member for member in cluster.members() if member.state == "active"]) == 3
+        assert len([member for member in cluster.members() if member.is_alive]) == 3
 
 
 def _killed_under_writes(directory: Path, rng: random.Random, first: int) -> tuple[dict[int, int], int]:

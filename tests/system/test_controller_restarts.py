@@ -5,12 +5,15 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import secateur
 from secateur.cluster import Cluster
+from secateur.errors import UnreachableError
+from secateur.protocol import MakeRanges
 
 ROWS = pa.table({"id": pa.array(range(100)), "v": pa.array(range(100))})
 DDL = "CREATE TABLE {} (id BIGINT, v BIGINT, PRIMARY KEY (id)) PARTITION BY HASH (id) PARTITIONS 13 BACKUPS 1"
@@ -53,6 +56,55 @@ def test_a_connection_made_before_goes_on(mortal: Cluster) -> None:
             conn.execute("UPDATE t SET v = v + 1")
             assert conn.execute("SELECT sum(v) FROM t").fetchall() == [(4950 + 100 * round_number,)]
             assert conn.execute(f"SELECT count(*) FROM u{round_number}").fetchall() == [(100,)]
+
+
+def test_a_first_connection_waits_for_a_controller_that_starts_anew(mortal: Cluster) -> None:
+    runtime: Any = mortal._runtime
+    with mortal.connect() as conn:
+        conn.execute(DDL.format("t"))
+        conn.table("t").load(ROWS)
+    runtime._loop.run(runtime._controller._server.stop())
+    with pytest.raises(UnreachableError, match="no process answers"):
+        secateur.connect(mortal.address, connect_timeout_s=0)
+    restart = threading.Timer(0.3, mortal.kill_controller)
+    restart.start()
+    with secateur.connect(mortal.address) as conn:
+        assert conn.execute("SELECT count(*) FROM t").fetchall() == [(100,)]
+    restart.join()
+
+
+def test_a_controller_that_no_member_reports_to_says_so() -> None:
+    """Requests waited without end, also those of processes that were to replace the members."""
+    with secateur.start(members=2, runtime="embedded", member_silence_s=0.8) as cluster:
+        with cluster.connect() as conn:
+            conn.execute(DDL.format("t"))
+        runtime: Any = cluster._runtime
+        runtime._loop.run(runtime._controller._server.stop())  # nobody is replaced in time
+        for member_id in list(runtime._members):
+            runtime.kill_member(member_id)
+        runtime.kill_controller()
+        with pytest.raises(UnreachableError, match="no member has reported to it for"):
+            secateur.connect(cluster.address, connect_timeout_s=3)
+
+
+def test_members_repeat_their_requests_to_a_controller_that_starts_anew(mortal: Cluster) -> None:
+    """A job makes the ranges for its rows, and its source is planned, while the controller is away."""
+    runtime: Any = mortal._runtime
+    with mortal.connect() as conn:
+        conn.execute("CREATE TABLE days (day BIGINT PRIMARY KEY) PARTITION BY RANGE (day) EVERY 10 BACKUPS 1")
+        member = next(iter(runtime._members.values()))
+        runtime._loop.run(runtime._controller._server.stop())
+        restart = threading.Timer(0.3, mortal.kill_controller)
+        restart.start()
+
+        async def make_ranges() -> None:
+            table = member._tables["days"]
+            await member._patient.request(MakeRanges(table.name, table.table_id, [3]))
+
+        runtime._loop.run(make_ranges())
+        restart.join()
+        conn.execute("INSERT INTO days VALUES (35)")
+        assert conn.execute("SELECT partition FROM secateur.partitions WHERE table_name = 'days'").fetchall() == [(0,)]
 
 
 def test_ranges_that_were_added_are_there_again_and_others_can_follow(mortal: Cluster) -> None:

@@ -38,7 +38,7 @@ ENDLESS = [
 
 @pytest.fixture(scope="module", params=["embedded", pytest.param("ray", marks=pytest.mark.ray)])
 def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
-    with secateur.start(members=2, runtime=request.param) as running:
+    with secateur.start(members=2, runtime=request.param, member_silence_s=10.0) as running:
         with running.connect() as conn:
             conn.execute("CREATE TABLE kept (id BIGINT PRIMARY KEY, v BIGINT) PARTITION BY HASH (id) PARTITIONS 4")
             conn.execute("INSERT INTO kept VALUES (1, 10), (2, 20)")
@@ -178,3 +178,22 @@ def test_a_cluster_stops_within_seconds_whatever_runs(sql: str) -> None:
     endless.join(20)
     assert not endless.is_alive()
     assert isinstance(failed[0], OperationalError)
+
+
+@pytest.mark.parametrize(
+    ("condition", "params"),
+    [
+        pytest.param("levenshtein(repeat(?, 200), repeat(?, 200))", ["a" * 4000, "b" * 4000], id="parameters"),
+        pytest.param("levenshtein(repeat('a', 800000), repeat('b', 800000))", [], id="constants"),
+        pytest.param("damerau_levenshtein(?, ?)", ["a" * 4000, "b" * 4000], id="memory"),
+    ],
+)
+def test_an_expression_that_takes_hours_is_not_evaluated_to_find_partitions(
+    cluster: Cluster, condition: str, params: list[str]
+) -> None:
+    """DuckDB cannot be interrupted within a row, so neither the client nor the planner evaluates it."""
+    with cluster.connect() as conn:
+        explained = conn.explain(f"SELECT v FROM kept WHERE id = {condition}", params).to_dict()
+        (scan,) = explained["pruning"]["scans"]
+        assert scan["partitions"] is None or len(scan["partitions"]) == 4
+        assert conn.execute("SELECT v FROM kept WHERE id = length(repeat(?, 2))", ["x"]).fetchall() == [(20,)]

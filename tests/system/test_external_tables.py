@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import threading
+import uuid
 from collections.abc import Iterator, Sequence
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -26,6 +31,7 @@ from secateur.connectors import (
 from secateur.errors import (
     DagError,
     DataError,
+    DeadlineError,
     JobFailedError,
     LimitExceededError,
     NotSupportedError,
@@ -38,6 +44,8 @@ from secateur.errors import (
 
 READS: list[tuple[int | str, ExternalScanRequest, str]] = []
 """The embedded members run in this process, so a connector can tell the tests what it was asked."""
+LET_GO = threading.Event()
+"""Until it is set, a connector that hangs does so."""
 
 
 class Tens(Connector):
@@ -57,6 +65,8 @@ class Tens(Connector):
             return [ConnectorPartition(0, {"nix": one_of(1)})]
         if self.fault == "one key":
             return [ConnectorPartition(0), ConnectorPartition(0)]
+        if self.fault == "hangs when listed":
+            LET_GO.wait()
         if self.fault == "value":
             return [ConnectorPartition(0, {"k": one_of("x")})]
         return [ConnectorPartition(n, {"k": between(10 * n, 10 * n + 9)}) for n in range(self.count)]
@@ -70,12 +80,31 @@ class Tens(Connector):
         if self.fault == "column":
             yield pa.record_batch({"even": ["x"]})
             return
+        if self.fault == "hang":
+            LET_GO.wait()
+            return
+        if self.fault == "batch":
+            yield {"k": [1], "even": ["x"]}  # type: ignore[misc]
+        if self.fault == "type":
+            yield pa.record_batch({"k": ["one"], "even": ["x"]})
+        if self.fault == "outside":
+            yield pa.record_batch({"k": [10 * int(partition.key) + 10], "even": ["x"]})
+        if self.fault == "null":
+            yield pa.record_batch({"k": pa.array([None], pa.int32()), "even": ["x"]})
+        if self.fault == "more columns":
+            yield pa.record_batch({"z": [1], "even": ["x"], "k": [10 * int(partition.key)], "K2": [2]})
+            return
+        if self.fault == "endless":
+            while True:
+                yield pa.record_batch({"k": [10 * int(partition.key)] * 100_000, "even": ["x"] * 100_000})
         start = 10 * int(partition.key)
         for first in (start, start + 5):
             numbers = range(first, first + 5)
             yield pa.record_batch(
                 {"even": [str(number % 2 == 0) for number in numbers], "k": pa.array(numbers, pa.int64())}
             )
+            if self.fault == "middle":
+                raise RuntimeError("the disk is gone")
 
 
 @pytest.fixture(scope="module")
@@ -225,10 +254,79 @@ def test_explain_shows_the_connector_and_the_partitions(conn: secateur.Connectio
     assert f"scan {tens}: external table" in str(conn.execute(f"EXPLAIN ANALYZE SELECT * FROM {tens}").fetchall())
 
 
+FACTS = [(number, str(number % 2 == 0)) for number in range(50)]
+"""The rows of ``Tens``."""
+AGGREGATES = [
+    "SELECT count(*), sum(k), avg(k), min(even), max(k) FROM {} WHERE k > ?",
+    "SELECT even, count(*), count(DISTINCT k % 7), min(k) FROM {} WHERE k > ? GROUP BY even ORDER BY even",
+    "SELECT k % 3 AS third, sum(k) FROM {} WHERE k > ? GROUP BY third HAVING count(*) > 1 ORDER BY ALL",
+    "SELECT DISTINCT even FROM {} WHERE k > ? ORDER BY even",
+    "SELECT k FROM {} WHERE k % 5 = 0 AND k > ? ORDER BY k DESC LIMIT 3",
+    "SELECT k, even FROM {} WHERE length(even) = 4 AND k > ? ORDER BY k",
+]
+
+
+@pytest.mark.parametrize("least", [-1, 17, 48, 1000])
+@pytest.mark.parametrize("sql", AGGREGATES)
+def test_what_can_be_aggregated_where_it_is_read_is_not_gathered(
+    conn: secateur.Connection, tens: str, sql: str, least: int
+) -> None:
+    duck = duckdb.connect()
+    duck.execute("CREATE TABLE facts (k INTEGER, even VARCHAR)")
+    duck.executemany("INSERT INTO facts VALUES (?, ?)", FACTS)
+    expected = duck.execute(sql.format("facts"), [least]).fetchall()
+    asked = sql.format(tens)
+    assert conn.execute(asked, [least]).fetchall() == expected
+    assert "each reader sends the partial result of its rows" in conn.explain(asked, [least]).text
+    conn.execute("SET pruning = verify")
+    assert conn.execute(asked, [least]).fetchall() == expected
+
+
+def test_readers_send_partial_results(conn: secateur.Connection, tens: str) -> None:
+    """Fifty rows are read, and each processor sends one."""
+    ((text,),) = conn.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) SELECT sum(k) FROM {tens} AS x").fetchall()
+    stages = {stage["name"]: stage for stage in json.loads(text)["analyze"]["stages"]}
+    assert 3 <= stages["external x, 0 of 5 partitions left out"]["rows"] <= 5
+
+
+def test_a_statement_over_several_tables_gathers_the_rows(conn: secateur.Connection, tens: str) -> None:
+    sql = f"SELECT count(*) FROM {tens} AS a JOIN {tens} AS b USING (k)"
+    assert conn.execute(sql).fetchall() == [(50,)]
+    assert "partial result" not in conn.explain(sql).text
+
+
+def test_explain_analyze_shows_what_each_member_read(conn: secateur.Connection, tens: str) -> None:
+    def stages(sql: str) -> dict[str, Any]:
+        ((text,),) = conn.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}").fetchall()
+        return {stage["name"]: stage for stage in json.loads(text)["analyze"]["stages"]}
+
+    found = stages(f"SELECT k FROM {tens} AS x WHERE k BETWEEN 5 AND 39")["external x, 1 of 5 partitions left out"]
+    assert found["rows"] == 35
+    assert 35 * 4 <= found["bytes"] <= 35 * 5  # four bytes each, and whether it is NULL
+    partitions = [(work["member"], work["partitions"]) for work in found["members"]]
+    assert sorted(count for _, count in partitions) == [1, 1, 2]
+    assert {(member, sum(by == member for _, _, by in READS)) for member, _ in partitions} == set(partitions)
+    nothing = stages(f"SELECT sum(k) FROM {tens} AS x WHERE k > 99")["external x, 5 of 5 partitions left out"]
+    assert (nothing["rows"], [work["partitions"] for work in nothing["members"]]) == (0, [0])
+
+
 @pytest.mark.parametrize(
     ("fault", "kind", "message"),
     [
         ("read", JobFailedError, r"connector Tens of table \w+ failed in read\(partition \d\).*the disk is gone"),
+        ("middle", JobFailedError, r"connector Tens of table \w+ failed in read\(partition \d\).*the disk is gone"),
+        ("batch", DataError, r"connector Tens of table \w+: read\(\) has to return batches .* partition \d gave"),
+        ("type", DataError, r"connector Tens of table \w+: partition \d: column k: the data are string"),
+        (
+            "outside",
+            DataError,
+            r"connector Tens of table \w+: partition \d has a row with the value \d0 in column k, and",
+        ),
+        (
+            "null",
+            DataError,
+            r"connector Tens of table \w+: partition \d has a row with the value None in column k, and",
+        ),
         ("column", DataError, r"connector Tens of table \w+: a batch of partition \d lacks the column 'k'"),
         ("unknown column", ProgrammingError, r"partition 0 declares values of 'nix', which is no column"),
         ("one key", DataError, "two partitions with one key"),
@@ -246,6 +344,87 @@ def test_errors_name_the_connector(
         assert 'raise RuntimeError("the disk is gone")' in traceback
         assert "secateur/connectors" not in traceback
     assert conn.execute("SELECT 1").fetchall() == [(1,)]
+
+
+def test_columns_that_nobody_asked_for_are_left_out(conn: secateur.Connection, table_name: str) -> None:
+    conn.register(table_name, Tens(2, fault="more columns"))
+    assert conn.execute(f"SELECT * FROM {table_name} ORDER BY k").fetchall() == [(0, "x"), (10, "x")]
+
+
+def test_a_connector_that_hangs_holds_up_only_its_statement(conn: secateur.Connection, table_name: str) -> None:
+    conn.register(table_name, Tens(2, fault="hang"))
+    LET_GO.clear()
+    try:
+        with pytest.raises(DeadlineError):
+            conn.execute(f"SELECT count(*) FROM {table_name}", timeout=0.5)
+        assert conn.execute("SELECT 1").fetchall() == [(1,)]
+    finally:
+        LET_GO.set()
+
+
+def test_a_connector_that_does_not_list_its_partitions_is_given_up(table_name: str) -> None:
+    limits = secateur.EngineLimits(connector_listing_s=0.3)
+    with (
+        secateur.start(members=2, runtime="embedded", engine_limits=limits) as cluster,
+        cluster.connect() as conn,
+    ):
+        conn.register(table_name, Tens(2, fault="hangs when listed"))
+        LET_GO.clear()
+        try:
+            with pytest.raises(DeadlineError, match=r"connector of table \w+ has not named its partitions on member"):
+                conn.execute(f"SELECT count(*) FROM {table_name}")
+            assert conn.execute("SELECT 1").fetchall() == [(1,)]
+        finally:
+            LET_GO.set()
+
+
+UNCOMPARED = [
+    pytest.param(pa.uuid(), uuid.UUID(int=1).bytes, uuid.UUID(int=2).bytes, uuid.UUID(int=1), id="UUID"),
+    pytest.param(pa.decimal128(38, 0), Decimal(2**70), Decimal(2**71), 2**70, id="HUGEINT"),
+    pytest.param(pa.binary(), b"a", b"b", b"a", id="BLOB"),
+    pytest.param(pa.float64(), 1.5, None, 1.5, id="NULL among DOUBLE"),
+]
+
+
+class One(Connector):
+    """One row in one partition, and the values that the partition declares."""
+
+    def __init__(self, kind: pa.DataType, value: Any, declared: Any) -> None:
+        self.kind, self.value, self.declared = kind, value, declared
+
+    def schema(self, context: ConnectorContext) -> pa.Schema:
+        return pa.schema([("k", self.kind)])
+
+    def partitions(self, schema: pa.Schema, context: ConnectorContext) -> Sequence[ConnectorPartition]:
+        return [ConnectorPartition(0, {"k": one_of(self.declared)})]
+
+    def read(
+        self, partition: ConnectorPartition, request: ExternalScanRequest, context: ConnectorContext
+    ) -> Iterator[pa.RecordBatch]:
+        yield pa.record_batch({"k": pa.array([self.value], self.kind)})
+
+
+@pytest.mark.parametrize(("kind", "inside", "outside", "declared"), UNCOMPARED)
+def test_values_that_arrow_does_not_compare_are_checked_too(
+    conn: secateur.Connection, table_name: str, kind: pa.DataType, inside: Any, outside: Any, declared: Any
+) -> None:
+    conn.register(table_name, One(kind, inside, declared))
+    assert conn.execute(f"SELECT count(k) FROM {table_name}").fetchall() == [(1,)]
+    conn.execute(f"DROP TABLE {table_name}")
+    conn.register(table_name, One(kind, outside, declared))
+    with pytest.raises(DataError, match="does not declare it"):
+        conn.execute(f"SELECT k FROM {table_name}")
+
+
+def test_a_partition_without_end_is_stopped_at_the_bound(table_name: str) -> None:
+    with (
+        secateur.start(members=2, runtime="embedded", gathered_bytes_max=16 << 20) as cluster,
+        cluster.connect() as conn,
+    ):
+        conn.register(table_name, Tens(2, fault="endless"))
+        with pytest.raises(LimitExceededError):
+            conn.execute(f"SELECT k, even FROM {table_name}")
+        assert conn.execute("SELECT 1").fetchall() == [(1,)]
 
 
 def test_an_error_of_schema_leaves_nothing_behind(conn: secateur.Connection, table_name: str) -> None:

@@ -47,7 +47,7 @@ def test_connectors_and_folders_are_read_by_the_processes_of_the_members(tmp_pat
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
     try:
         with (
-            secateur.start(members=3, runtime="ray", external_directories=[tmp_path]) as cluster,
+            secateur.start(members=3, runtime="ray", member_silence_s=10.0, external_directories=[tmp_path]) as cluster,
             cluster.connect() as conn,
         ):
             conn.register("processes", Processes())

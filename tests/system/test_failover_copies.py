@@ -4,7 +4,6 @@ the table takes writes again.
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,13 +12,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from held_requests import Held
 
 import secateur
 from secateur.cluster import Cluster
-from secateur.errors import Error, MemberLostError
+from secateur.errors import Error
 from secateur.partitioning.topology import Topology
-from secateur.protocol import Operation, OperationBase
-from secateur.wire import Reply, Request
+from secateur.protocol import Operation
 
 DDL = "CREATE TABLE t (id BIGINT, v BIGINT, PRIMARY KEY (id)) PARTITION BY HASH (id) PARTITIONS 8 BACKUPS {backups}"
 
@@ -28,38 +27,6 @@ DDL = "CREATE TABLE t (id BIGINT, v BIGINT, PRIMARY KEY (id)) PARTITION BY HASH 
 def mortal() -> Iterator[Cluster]:
     with secateur.start(members=3, runtime="embedded") as cluster:
         yield cluster
-
-
-class Held:
-    """Requests for one operation of one process that arrive and are not carried out, as if the process stood still in
-    front of them.
-    """
-
-    def __init__(
-        self, cluster: Cluster, ops: dict[OperationBase, Callable[[Request[Any]], Any]], op: OperationBase
-    ) -> None:
-        self.arrived = threading.Event()
-        self._loop = cluster._runtime._loop  # type: ignore[attr-defined]
-        self._ops, self._op, self._original = ops, op, ops[op]
-        self._dropped = self._loop.run(self._event())
-        ops[op] = self._hold
-
-    async def _event(self) -> asyncio.Event:
-        return asyncio.Event()
-
-    async def _hold(self, request: Request[Any]) -> Reply[Any]:
-        self.arrived.set()
-        await self._dropped.wait()
-        raise MemberLostError("what was held up was lost")
-
-    def drop(self) -> None:
-        """What is held up is lost; what comes from now on is carried out."""
-
-        async def drop() -> None:
-            self._ops[self._op] = self._original
-            self._dropped.set()
-
-        self._loop.run(drop())
 
 
 def members_of(cluster: Cluster) -> dict[str, Any]:
@@ -170,6 +137,7 @@ def test_a_table_takes_writes_again_when_the_controller_dies_in_the_middle_of_a_
             conn.execute(select, [key]).fetchall()  # every member has the plan, and can answer without the controller
         held = [Held(mortal, member.handlers, Operation.WORK_OUT_CHANGE) for member in members_of(mortal).values()]
         merge = "MERGE INTO t USING (SELECT 1 AS id, 7 AS v) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = s.v"
+        other._session.controller_wait_s = 1.0
         changing = pool.submit(other.execute, merge)
         until(lambda: any(work_out.arrived.is_set() for work_out in held), "the change is worked out")
         crash_controller(mortal)
@@ -190,6 +158,7 @@ def test_a_load_that_some_members_have_published_when_the_controller_dies_is_pub
             assert conn.execute(select, [key]).fetchall() == []
         held = Held(mortal, members_of(mortal)["m2"].handlers, Operation.PUBLISH_PREPARED_LOAD)
         rows = pa.table({"id": range(100), "v": [1] * 100})
+        other._session.controller_wait_s = 1.0
         loading = pool.submit(other.table("t").load, rows)
         assert held.arrived.wait(20)
         until(lambda: members_of(mortal)["m3"]._store.stats()[0].rows > 0, "m3 has published")

@@ -13,6 +13,7 @@ import pytest
 
 import secateur
 from secateur.cluster import Cluster
+from secateur.errors import PartitionLostError
 
 DDL = "CREATE TABLE t (id BIGINT, v BIGINT, PRIMARY KEY (id)) PARTITION BY HASH (id) PARTITIONS 16 BACKUPS 2"
 READ = "SELECT v FROM t WHERE id = ?"
@@ -34,6 +35,13 @@ def seconds(work: Callable[[], object]) -> float:
     started_s = time.monotonic()
     work()
     return time.monotonic() - started_s
+
+
+def wait_for_state(cluster: Cluster, member_id: str, state: str) -> None:
+    deadline_s = time.monotonic() + 20
+    while {info.id: info.state for info in cluster.members()}.get(member_id) != state:
+        assert time.monotonic() < deadline_s, f"{member_id} is not {state}"
+        threading.Event().wait(0.1)
 
 
 @pytest.mark.slow
@@ -62,16 +70,15 @@ def test_a_stopped_member_holds_nobody_up_and_answers_nothing_when_it_goes_on() 
             for key in keys.values():
                 assert seconds(lambda key=key: writer.execute(WRITE, [key, 2])) < 20  # type: ignore[misc]
             assert seconds(lambda: writer.execute("CREATE TABLE u (id BIGINT PRIMARY KEY)")) < 9
-            assert {info.id: info.state for info in cluster.members()} == {"m1": "lost", "m2": "lost", "m3": "active"}
+            states = {info.id: info.state for info in cluster.members()}
+            assert {name: states[name] for name in ("m1", "m2", "m3")} == {"m1": "lost", "m2": "lost", "m3": "active"}
         finally:
             os.kill(stopped, signal.SIGCONT)
         for _ in range(20):
             for key in keys.values():
                 assert reader.execute(READ, [key]).fetchall() == [(2,)]
-        deadline_s = time.monotonic() + 15
-        while {info.id: info.state for info in cluster.members()}.get("m4") != "active":
-            assert time.monotonic() < deadline_s, "m1 did not come back"
-            threading.Event().wait(0.1)
+        for come in ("m4", "m5"):  # in place of the one that was killed, and of the one that was stopped
+            wait_for_state(cluster, come, "active")
         cluster.kill_member("m4")
         assert reader.execute(READ, [keys["m1"]]).fetchall() == [(2,)]
 
@@ -105,3 +112,24 @@ def test_a_call_to_a_stopped_member_is_answered_soon_after_others_have_its_place
             os.kill(stopped, signal.SIGCONT)
         assert len(took_s) == 2
         assert max(took_s) < 9, "a member that is known to be silent was asked again"
+
+
+@pytest.mark.slow
+@pytest.mark.ray
+def test_a_member_without_backups_that_was_stopped_has_its_rows_when_it_goes_on() -> None:
+    with secateur.start(members=3, runtime="ray") as cluster, cluster.connect() as conn:
+        conn.execute(DDL.replace("BACKUPS 2", "BACKUPS 0"))
+        keys = range(100)
+        conn.executemany(WRITE, [(key, 1) for key in keys])
+        for round_number in range(2):
+            stopped = process_of(cluster, "m1")
+            os.kill(stopped, signal.SIGSTOP)
+            try:
+                wait_for_state(cluster, "m1", "lost")
+                with pytest.raises(PartitionLostError):
+                    conn.execute("SELECT sum(v) FROM t").fetchall()
+            finally:
+                os.kill(stopped, signal.SIGCONT)
+            wait_for_state(cluster, "m1", "active")
+            assert conn.execute("SELECT count(*), sum(v) FROM t").fetchall() == [(100, 100 + round_number)]
+            conn.execute("UPDATE t SET v = v + 1 WHERE id = 7")

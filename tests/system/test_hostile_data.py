@@ -50,7 +50,7 @@ def test_a_job_whose_rows_contradict_themselves_costs_no_member(
     pipeline = source.key_by("x").aggregate(k=count_rows()).sort("x").write_to(collect())
     with pytest.raises(ProtocolError, match="should be an Arrow IPC stream"):
         pipeline.submit(conn, light=light).result()
-    assert [member.state for member in cluster.members()] == ["active"] * 3
+    assert [member.is_alive for member in cluster.members()] == [True] * 3
 
 
 def _ask(cluster: Cluster, member: str, message: Message[Any], payload: bytes) -> None:

@@ -178,4 +178,4 @@ def test_a_table_takes_writes_and_is_read_right_after_mutated_frames_of_every_op
         conn.execute("UPDATE f SET v = v + 1 WHERE v > 0")
         assert conn.execute("SELECT count(*), sum(v), min(v) FROM f").fetchall() == [(64, sum(range(64)) + 128, 2)]
         assert conn.execute("SELECT v FROM f WHERE id = 5").fetchall() == [(7,)]
-        assert [member.state for member in own.members()] == ["active"] * 3
+        assert [member.is_alive for member in own.members()] == [True] * 3

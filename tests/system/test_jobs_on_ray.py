@@ -31,7 +31,7 @@ P = secateur.Pipeline()
 def on_ray() -> Iterator[Cluster]:
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
     try:
-        with secateur.start(members=3, runtime="ray") as cluster:
+        with secateur.start(members=3, runtime="ray", member_silence_s=10.0) as cluster:
             with cluster.connect() as conn:
                 conn.execute(
                     "CREATE TABLE visits (user_id BIGINT, event_id BIGINT, value BIGINT, PRIMARY KEY (user_id,"

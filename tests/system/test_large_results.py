@@ -41,7 +41,11 @@ def rows() -> pa.Table:
 def large(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     members, _, runtime = request.param.partition(" ")
     with secateur.start(
-        members=int(members), runtime=runtime, result_bytes_max=64 << 20, gathered_bytes_max=64 << 20
+        members=int(members),
+        runtime=runtime,
+        member_silence_s=10.0,
+        result_bytes_max=64 << 20,
+        gathered_bytes_max=64 << 20,
     ) as cluster:
         with cluster.connect() as conn:
             conn.execute(DDL)
@@ -64,7 +68,7 @@ def stats(cluster: Cluster) -> list[Any]:
     """What the members say of themselves."""
     found = []
     for member in cluster.members():
-        if member.state == "active":
+        if member.is_alive:
             host, _, port = member.address.rpartition(":")
             with closing(
                 Channel(host, int(port), token=cluster.token, identity=cluster._settings.identity(Role.CONTROLLER))

@@ -220,6 +220,7 @@ def test_without_a_controller_a_text_that_no_member_has_run_waits_for_it(mortal:
     with mortal.connect() as conn:
         conn.execute(DDL)
         conn._session.prepare(READ, [1])
+        conn._session.controller_wait_s = 0.5
         runtime._loop.run(runtime._controller._server.stop())
         started_s = time.monotonic()
         with pytest.raises(UnreachableError, match="no other member that does has run this statement") as caught:

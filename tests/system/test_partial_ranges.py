@@ -116,6 +116,60 @@ out["known"] = known()
     assert out["known"] < RANGES
 
 
+def test_a_table_object_and_jobs_by_key_fetch_the_ranges_that_they_need(cluster: Cluster, many: str) -> None:
+    out = in_client(
+        cluster,
+        f"""
+from secateur import DAG, Pipeline
+from secateur.connectors import collect, table_source
+requests = []
+ask = conn._session._controller.request
+def counted(message, *args, **named):
+    answer = ask(message, *args, **named)
+    requests.append(type(message).__name__)
+    return answer
+conn._session._controller.request = counted
+table = conn.table("{many}")
+out["seen"] = [table.name, list(table.primary_key), table.schema.names, table.partitions, repr(table)]
+out["first"] = [known(), list(requests)]
+out["partition"] = table.partition_of({{"k": 20005}})
+out["owner"] = table.owner_of(out["partition"])[0]
+try:
+    table.partition_of({{"k": 1005}})
+except NoRangeError:
+    out["gap"] = True
+out["second"] = [known(), list(requests)]
+for light in (False, True):
+    job = conn.submit(Pipeline().read_table("{many}", keys=[{{"k": 20005}}]).write_to(collect()), light=light)
+    out["rows", light] = None
+    assert job.result(timeout_s=60).num_rows == 1
+del out["rows", False], out["rows", True]
+out["third"] = known()
+out["loaded"] = table.load({{"k": [20008], "v": [0]}}, mode="upsert")
+out["fourth"] = known()
+out["whole schemes"] = len(schemes._by_reference)
+conn.execute("DELETE FROM {many} WHERE k = 20008")
+out["all"] = len(table.scheme.ranges())
+""",
+    )
+    assert out["seen"] == [
+        "many_ranges",
+        ["k"],
+        ["k", "v"],
+        RANGES,
+        "<Table many_ranges: 2 columns, 3000 partitions by k>",
+    ]
+    assert out["first"] == [0, ["GetTables"]]
+    assert out["partition"] == 2000
+    assert (out["owner"], out["gap"], out["loaded"]) == ("m", True, 1)
+    pages, asked = out["second"]
+    assert 0 < pages <= 3 * PAGE_RANGES  # those of the keys, and of the gap again for the new table
+    assert asked.count("GetTables") == 2
+    assert out["third"] == out["fourth"] == pages
+    assert out["whole schemes"] == 0
+    assert out["all"] == RANGES - 1
+
+
 def test_a_client_learns_of_ranges_that_others_add_and_drop(cluster: Cluster, many: str) -> None:
     out = in_client(
         cluster,

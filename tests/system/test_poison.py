@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
+from eventually import eventually
 
 import secateur
 from secateur.cluster import Cluster
@@ -23,14 +23,6 @@ class Endless(Processor):
         return False
 
 
-def until(condition: Callable[[], bool], what: str) -> None:
-    """Wait for something that other threads do."""
-    deadline_s = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline_s, what
-        threading.Event().wait(0.01)
-
-
 @pytest.fixture
 def mortal() -> Iterator[Cluster]:
     with secateur.start(members=4, runtime="embedded", rebalancing=False, replace_members=False) as cluster:
@@ -38,24 +30,20 @@ def mortal() -> Iterator[Cluster]:
 
 
 def executions(cluster: Cluster) -> dict[str, int]:
-    return {member.id: member.executions for member in cluster.members() if member.state == "active"}
+    return {member.id: member.executions for member in cluster.members() if member.is_alive}
 
 
-def kill_whoever_works(cluster: Cluster, before: dict[str, int], *, all_work: bool) -> tuple[str, dict[str, int]]:
-    """End a member that has begun to execute something since, as an OOM killer would; returns it, and what the members
-    had executed by then.
-    """
-    now: dict[str, int] = {}
+def coordinator(conn: secateur.Connection, *, other_than: str | None = None) -> str:
+    """Wait until a member coordinates the statement, and return which."""
+    sql = "SELECT member FROM secateur.statements WHERE statement = ? AND state = 'running'"
     found: list[str] = []
 
-    def work() -> bool:
-        now.update(executions(cluster))
-        found[:] = [member for member in executions(cluster) if now[member] > before[member]]
-        return len(found) == len(executions(cluster)) if all_work else bool(found)
+    def there_is_one() -> bool:
+        found[:] = [member for (member,) in conn.execute(sql, [ENDLESS]) if member != other_than]
+        return bool(found)
 
-    until(work, "nobody works on the statement")
-    cluster.kill_member(found[0])
-    return found[0], now
+    eventually(there_is_one, "nobody works on the statement")
+    return found[0]
 
 
 @pytest.mark.parametrize(
@@ -76,8 +64,12 @@ def test_a_statement_costs_two_members_at_most(mortal: Cluster, scattered: bool)
         before = executions(mortal)
         statement = threading.Thread(target=run)
         statement.start()
-        first, before = kill_whoever_works(mortal, before, all_work=scattered)
-        second, _ = kill_whoever_works(mortal, before, all_work=scattered)
+        first = coordinator(other)
+        if scattered:  # an OOM killer ends any of those that work on it
+            eventually(lambda: all(now > before[member] for member, now in executions(mortal).items()))
+        mortal.kill_member(first)
+        second = coordinator(other, other_than=first)
+        mortal.kill_member(second)
         statement.join(30)
         assert not statement.is_alive()
         (error,) = failed
@@ -97,7 +89,7 @@ def test_a_job_costs_two_members_at_most(mortal: Cluster) -> None:
         job = conn.submit(dag, secateur.JobConfig())
         killed = []
         for attempt in (1, 2):
-            until(
+            eventually(
                 lambda attempt=attempt: job.info.attempt == attempt and job.status is secateur.JobStatus.RUNNING,
                 "it does not run",
             )  # type: ignore[misc]

@@ -5,7 +5,7 @@ ranges.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import date, timedelta
 from typing import Any
 
@@ -275,20 +275,44 @@ def test_ranges_come_and_go_while_others_read_and_write(cluster: Cluster, conn: 
     assert written[0] > 0
 
 
-def test_a_table_created_after_a_change_shares_owners_only_when_its_rows_are_in_the_same_place(
-    conn: secateur.Connection, days: str
-) -> None:
-    conn.execute(f"ALTER TABLE {days} ADD {daily(2)}")
-    other = f"{days}_other"
-    ranges = ", ".join(daily(offset) for offset in range(3))
-    conn.execute(
-        f"CREATE TABLE {other} (day DATE, id BIGINT, PRIMARY KEY (day, id)) PARTITION BY HASH (id) PARTITIONS 4, RANGE"
-        f" (day) ({ranges})"
-    )
-    left, right = conn.table(days), conn.table(other)
-    assert left.scheme.affinity_group() == right.scheme.affinity_group()
-    assert [left.owner_of(p) for p in range(12)] == [right.owner_of(p) for p in range(12)]
-    conn.execute(f"ALTER TABLE {days} DROP {daily(0)}")
-    assert conn.table(days).scheme.affinity_group() != conn.table(other).scheme.affinity_group()
-    conn.execute(f"ALTER TABLE {other} DROP {daily(0)}")
-    assert conn.table(days).scheme.affinity_group() == conn.table(other).scheme.affinity_group()
+class TestCoLocation:
+    """On a cluster of its own: which groups tables share depends on the owners that other tables have got."""
+
+    @pytest.fixture
+    def conn(self) -> Iterator[secateur.Connection]:
+        with secateur.start(members=3, runtime="embedded") as cluster, cluster.connect() as connection:
+            yield connection
+
+    @staticmethod
+    def create(conn: secateur.Connection, name: str, *offsets: int) -> None:
+        conn.execute(
+            f"CREATE TABLE {name} (day DATE, id BIGINT, PRIMARY KEY (day, id)) PARTITION BY HASH (id) PARTITIONS 4,"
+            f" RANGE (day) ({', '.join(daily(offset) for offset in offsets)})"
+        )
+
+    def test_a_table_created_after_a_change_shares_owners_only_when_its_rows_are_in_the_same_place(
+        self, conn: secateur.Connection, days: str
+    ) -> None:
+        conn.execute(f"ALTER TABLE {days} ADD {daily(2)}")
+        other = f"{days}_other"
+        self.create(conn, other, 0, 1, 2)
+        left, right = conn.table(days), conn.table(other)
+        assert left.scheme.affinity_group() == right.scheme.affinity_group()
+        assert [left.owner_of(p) for p in range(12)] == [right.owner_of(p) for p in range(12)]
+        conn.execute(f"ALTER TABLE {days} DROP {daily(0)}")
+        assert conn.table(days).scheme.affinity_group() != conn.table(other).scheme.affinity_group()
+        conn.execute(f"ALTER TABLE {other} DROP {daily(0)}")
+        assert conn.table(days).scheme.affinity_group() == conn.table(other).scheme.affinity_group()
+
+    def test_tables_stay_together_through_equal_changes_when_another_has_their_ranges_elsewhere(
+        self, conn: secateur.Connection
+    ) -> None:
+        self.create(conn, "elsewhere", 0, 1)
+        conn.execute(f"ALTER TABLE elsewhere ADD {daily(2)}, DROP {daily(0)}")  # what is added evens out the drop
+        groups = [conn.table("elsewhere").scheme.affinity_group()]
+        for name in ("first", "second"):
+            self.create(conn, name, 0, 1, 2)
+        for name in ("first", "second"):
+            conn.execute(f"ALTER TABLE {name} DROP {daily(0)}")
+            groups.append(conn.table(name).scheme.affinity_group())
+        assert groups[0] != groups[1] == groups[2]

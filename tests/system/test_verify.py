@@ -83,6 +83,16 @@ CHANGES = [
     pytest.param("INSERT INTO verified VALUES (5, 1, 'z') ON CONFLICT DO UPDATE SET a = excluded.a", id="upsert"),
     pytest.param("UPDATE verified SET a = (random() * 9)::INTEGER WHERE k < 9", id="random numbers"),
     pytest.param("UPDATE verified SET a = 0 WHERE false", id="nothing"),
+    pytest.param(
+        "UPDATE verified SET s = now()::VARCHAR || current_date || localtime"
+        " WHERE k < 9 AND today() > DATE '2020-01-01'",
+        id="a clock",
+    ),
+    pytest.param(
+        "MERGE INTO verified v USING others o ON v.k = o.j"
+        " WHEN MATCHED AND current_timestamp > TIMESTAMPTZ '2020-01-01' THEN UPDATE SET s = current_timestamp::VARCHAR",
+        id="a clock in a merge",
+    ),
 ]
 
 
@@ -116,6 +126,13 @@ def faulty(original: Any, **fault: Any) -> Any:
         ),
         pytest.param(
             Update, "in_partitions", {"where": None}, "UPDATE verified SET a = -1 WHERE k IN (11, 12)", id="update"
+        ),
+        pytest.param(
+            Update,
+            "in_partitions",
+            {"where": None},
+            "UPDATE verified SET s = now()::VARCHAR WHERE k IN (11, 12)",
+            id="update that mentions a clock",
         ),
     ],
 )

@@ -21,7 +21,8 @@ COUNT = "SELECT count(*) FROM secateur.members"
 
 SEVERAL = """
 import sys, secateur, ray
-with secateur.start(members=2, runtime="ray", start_timeout_s=150) as cluster, cluster.connect() as conn:
+start = dict(runtime="ray", start_timeout_s=150, member_silence_s=10.0)
+with secateur.start(members=2, **start) as cluster, cluster.connect() as conn:
     print(conn.execute("SELECT count(*) FROM secateur.members").fetchall(), flush=True)
     sys.stdin.readline()
     print(conn.execute("SELECT count(*) FROM secateur.members").fetchall(), ray.get_runtime_context().gcs_address,
@@ -67,9 +68,9 @@ def test_several_start_at_once_beside_an_address_that_nobody_answers() -> None:
 def test_clusters_of_one_process_end_each_by_itself_and_ray_with_the_last() -> None:
     import ray
 
-    first = secateur.start(members=1, runtime="ray")
+    first = secateur.start(members=1, runtime="ray", member_silence_s=10.0)
     try:
-        second = secateur.start(members=2, runtime="ray")
+        second = secateur.start(members=2, runtime="ray", member_silence_s=10.0)
         try:
             first.stop()
             with second.connect() as conn:
@@ -93,7 +94,7 @@ def test_a_ray_of_the_caller_is_used_and_left_alone() -> None:
         with secateur.start(members=1, runtime="ray", ray_address=address) as cluster, cluster.connect() as conn:
             assert conn.execute(COUNT).fetchall() == [(1,)]
         assert ray.is_initialized()
-        with secateur.start(members=1, runtime="ray") as cluster, cluster.connect() as conn:
+        with secateur.start(members=1, runtime="ray", member_silence_s=10.0) as cluster, cluster.connect() as conn:
             assert conn.execute(COUNT).fetchall() == [(1,)]
         assert ray.is_initialized()
     finally:
@@ -122,6 +123,6 @@ def test_a_start_without_time_is_given_up_and_the_next_one_works() -> None:
 
     with pytest.raises(OperationalError, match=r"within start_timeout_s = 0\.05 s"):
         secateur.start(members=1, runtime="ray", start_timeout_s=0.05)
-    with secateur.start(members=1, runtime="ray") as cluster, cluster.connect() as conn:
+    with secateur.start(members=1, runtime="ray", member_silence_s=10.0) as cluster, cluster.connect() as conn:
         assert conn.execute(COUNT).fetchall() == [(1,)]
     assert not ray.is_initialized()

@@ -38,6 +38,8 @@ FLOORS = [
     {"pipeline", "testing"},
     {"planner"},
     {"cluster"},
+    {"server"},
+    {"cli"},
 ]
 FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 
@@ -47,6 +49,16 @@ HOMES = {
     "pyspark": ["connectors/spark/"],
     "py4j": ["connectors/spark/"],
     "sqlglot": ["planner/"],
+    "typer": ["cli/"],
+    "prompt_toolkit": ["cli/"],
+    "pygments": ["cli/"],
+    "rich": ["cli/"],
+    "fastapi": ["server/"],
+    "h11": ["server/"],
+    "jinja2": ["server/dashboard/"],
+    "starlette": ["server/"],
+    "uvicorn": ["server/"],
+    "prometheus_client": ["server/"],
     "duckdb": ["engine/kernels/", "expression_values.py", "client/copy/", "client/execution/verify_change.py"],
 }
 
@@ -88,6 +100,7 @@ PUBLIC_NAMES = [
     "TimeFromTicks",
     "Timestamp",
     "TimestampFromTicks",
+    "Tls",
     "Warning",
     "apilevel",
     "attach",
@@ -334,9 +347,22 @@ def test_a_client_loads_no_planner_engine_or_heavy_library() -> None:
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.parametrize("module", ["secateur", "secateur.cluster.member.host", "secateur.cluster.controller"])
+def test_no_process_loads_pandas_at_its_start(module: str) -> None:
+    """PyArrow's datasets import it, which takes a quarter of a second of processor time."""
+    code = f"import sys, {module}; print('pandas' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.strip() == "False"
+
+
 # Arrow bytes of another process become tables in one place, which checks them. What a process has written itself may be
-# mapped as it is.
-ARROW_READERS = {"protocol/arrow_ipc.py", "storage/block.py", "storage/log/snapshot_file.py"}
+# mapped as it is; the file of a user is read, and checked, in the user's process.
+ARROW_READERS = {
+    "client/copy/table_file.py",
+    "protocol/arrow_ipc.py",
+    "storage/block.py",
+    "storage/log/snapshot_file.py",
+}
 READS_ARROW = {
     "open_stream",
     "open_file",
@@ -469,3 +495,15 @@ def test_unit_tests_know_few_modules() -> None:
     units = [source for path, source in TEST_SOURCES.items() if path.startswith("unit/")]
     modules = {module_of(module, name) for source in units for _, module, name in names_imported(source)}
     assert len(modules) <= MODULES_MAX, f"add the names that a test needs to _FILES of their room: {sorted(modules)}"
+
+
+def test_no_file_has_the_name_of_what_its_room_loads_later() -> None:
+    """Once the file is imported, the room has the module under that name, and not what it exports."""
+    found = [
+        f"{room}.{name}"
+        for room, names in ROOMS.items()
+        for name in names
+        if (ROOT / room.replace(".", "/") / f"{name}.py").exists()
+        and "__getattr__" in vars(importlib.import_module(room))
+    ]
+    assert found == []

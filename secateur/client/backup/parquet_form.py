@@ -1,15 +1,18 @@
 """The form of a table's columns in Parquet files.
 
 Every type has the form that Arrow gives it, except INTERVAL: Parquet's own intervals have milliseconds, and ours
-microseconds. An INTERVAL is a struct of months, days and nanoseconds, in lists as well.
+microseconds. An INTERVAL is a struct of months, days and nanoseconds, inside of other types as well.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+
+from secateur.partitioning.types.nested_parts import map_entries
 
 __all__ = ["from_parquet", "parquet_schema", "to_parquet"]
 
@@ -39,18 +42,26 @@ def from_parquet(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _has_interval(kind: pa.DataType) -> bool:
-    return kind == _INTERVAL or (pa.types.is_list(kind) and _has_interval(kind.value_type))
+    return kind == _INTERVAL or any(_has_interval(kind.field(index).type) for index in range(kind.num_fields))
 
 
 def _stored(kind: pa.DataType) -> pa.DataType:
     if kind == _INTERVAL:
         return _PARTS
-    return pa.list_(_stored(kind.value_type)) if _has_interval(kind) else kind
+    if not _has_interval(kind):
+        return kind
+    if pa.types.is_struct(kind):
+        return pa.struct(
+            [kind.field(index).with_type(_stored(kind.field(index).type)) for index in range(kind.num_fields)]
+        )
+    if pa.types.is_map(kind):
+        return pa.map_(_stored(kind.key_type), _stored(kind.item_type))
+    return pa.list_(_stored(kind.value_type))
 
 
 def _written(column: pa.Array) -> pa.Array:
     if column.type != _INTERVAL:
-        return _with_values(column, _written(column.values))
+        return _with_parts(column, _stored(column.type), lambda part, _: _written(part))
     _, data = column.buffers()
     cells = np.frombuffer(data, _LAYOUT)[column.offset : column.offset + len(column)]
     parts = [pa.array(np.ascontiguousarray(cells[name])) for name in _LAYOUT.names or ()]
@@ -59,7 +70,7 @@ def _written(column: pa.Array) -> pa.Array:
 
 def _read(column: pa.Array, kind: pa.DataType) -> pa.Array:
     if kind != _INTERVAL:
-        return _with_values(column, _read(column.values, kind.value_type))
+        return _with_parts(column, kind, _read)
     cells: Any = np.zeros(len(column), _LAYOUT)
     for name, part in zip(_LAYOUT.names or (), column.flatten(), strict=True):
         cells[name] = part.fill_null(0).to_numpy(zero_copy_only=False)
@@ -69,7 +80,22 @@ def _read(column: pa.Array, kind: pa.DataType) -> pa.Array:
     return pa.Array.from_buffers(_INTERVAL, len(column), [valid, pa.py_buffer(cells)])
 
 
-def _with_values(column: pa.Array, values: pa.Array) -> pa.Array:
-    """The same lists of other values; ``values`` replace those of ``column.values`` one by one."""
+def _with_parts(
+    column: pa.Array, kind: pa.DataType, converted: Callable[[pa.Array, pa.DataType], pa.Array]
+) -> pa.Array:
+    """The same values as an array of ``kind``, their parts converted where these have intervals."""
+
+    def part(values: pa.Array, wanted: pa.DataType) -> pa.Array:
+        return converted(values, wanted) if _has_interval(wanted) or _has_interval(values.type) else values
+
+    mask = column.is_null() if column.null_count else None
+    if pa.types.is_struct(kind):
+        children = [part(child, kind.field(index).type) for index, child in enumerate(column.flatten())]
+        return pa.StructArray.from_arrays(children, fields=list(kind), mask=mask)
+    if pa.types.is_map(kind):
+        offsets, keys, items = map_entries(column)
+        return pa.MapArray.from_arrays(
+            offsets, part(keys, kind.key_type), part(items, kind.item_type), type=kind, mask=mask
+        )
     offsets = pa.array(column.offsets.to_numpy())
-    return pa.ListArray.from_arrays(offsets, values, mask=column.is_null())
+    return pa.ListArray.from_arrays(offsets, part(column.values, kind.value_type), mask=mask)

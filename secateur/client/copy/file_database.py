@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Final
 
 from secateur.client.copy.file_options import OptionKind
 from secateur.errors import DataError, Error, NotSupportedError, ProgrammingError
-from secateur.partitioning.tables.identifier import quoted
+from secateur.partitioning.tables.identifier import quoted, text_literal
 from secateur.protocol.copy_file import CopyFile, OptionValue
 
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["FileDatabase", "file_database", "options_sql", "text_literal"]
+__all__ = ["FileDatabase", "file_database", "options_sql"]
 
 _MEMORY: Final = "512MB"
 """The maximum memory of a file's rows; beyond it they spill to a temporary file for the duration of COPY."""
@@ -116,8 +116,3 @@ def _value_sql(value: OptionValue, kind: OptionKind) -> str:
             return "*"
         case _:
             return f"({', '.join(map(quoted if kind is OptionKind.NAMES else text_literal, value))})"
-
-
-def text_literal(text: str) -> str:
-    """A text as SQL has it."""
-    return "'" + text.replace("'", "''") + "'"

@@ -11,13 +11,14 @@ from typing import Final
 
 import pyarrow as pa
 
-from secateur.client.copy.file_database import file_database, options_sql, text_literal
+from secateur.client.copy.file_database import file_database, options_sql
 from secateur.client.copy.file_options import OPTIONS, Direction
 from secateur.errors import DataError, ProgrammingError
-from secateur.partitioning.tables.identifier import quoted
+from secateur.partitioning.tables.identifier import quoted, text_literal
 from secateur.partitioning.tables.table import Column
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.held_values import guarded_interval_sql, long_intervals_sql
+from secateur.partitioning.types.result_type import ResultType, parse_result_type
 from secateur.protocol.copy_file import CopyFile, CopyFormat
 
 __all__ = ["read_batches"]
@@ -60,19 +61,22 @@ def read_batches(file: CopyFile, columns: Sequence[Column]) -> Iterator[pa.Recor
 
 def _exported(column: Column) -> str:
     """A column as Arrow can carry it, and otherwise an error: DuckDB's export would wrap some values round."""
-    name, type_ = quoted(column.name), str(column.type)
-    is_long = long_intervals_sql(name, column.type)
+    name, kind = quoted(column.name), parse_result_type(str(column.type))
+    is_long = long_intervals_sql(name, kind)
     value = name if is_long is None else guarded_interval_sql(name, is_long)
-    if TypeKind.HUGEINT.value in type_:
-        value = f"CAST({name} AS {type_.replace(TypeKind.HUGEINT.value, 'DECIMAL(38,0)')})"
+    if column.type.contains((TypeKind.HUGEINT,)):
+        value = f"CAST({name} AS {_with_decimals(kind)})"
     return f"{value} AS {name}"
 
 
+def _with_decimals(kind: ResultType) -> str:
+    """The text of a type with DECIMAL(38,0) in place of HUGEINT, at any depth."""
+    return "DECIMAL(38,0)" if kind.text == TypeKind.HUGEINT.value else kind.text_with(_with_decimals)
+
+
 def _is_wide_decimal(type_: SqlType) -> bool:
-    return (
-        _is_wide_decimal(type_.element)
-        if type_.element is not None
-        else type_.kind is TypeKind.DECIMAL and type_.precision > _DOUBLE_DIGITS
+    return any(map(_is_wide_decimal, type_.parts)) or (
+        type_.kind is TypeKind.DECIMAL and type_.precision > _DOUBLE_DIGITS
     )
 
 

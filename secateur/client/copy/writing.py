@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from secateur.client.copy.file_database import file_database, options_sql, text_literal
+from secateur.client.copy.file_database import file_database, options_sql
 from secateur.client.copy.file_options import OPTIONS, Direction
 from secateur.errors import ProgrammingError
-from secateur.partitioning.tables.identifier import quoted
+from secateur.partitioning.tables.identifier import quoted, text_literal
+from secateur.partitioning.types.struct_offsets import without_struct_offsets
 from secateur.protocol.copy_file import CopyFile
 from secateur.protocol.statements import ResultColumn
 
@@ -95,9 +97,8 @@ class _Rows:
 
     def _batches(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         try:
-            yield from self._first.rename_columns(schema.names).to_batches()
-            for table in self._tables:
-                yield from table.rename_columns(schema.names).to_batches()
+            for table in chain([self._first], self._tables):
+                yield from without_struct_offsets(table.rename_columns(schema.names)).to_batches()
         except BaseException as error:
             self._failure = error
             raise

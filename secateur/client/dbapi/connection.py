@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 from types import TracebackType
-from typing import Final, Literal, Protocol, Self, overload
+from typing import Any, Final, Literal, Protocol, Self, overload
 
 import secateur.protocol.query as protocol
 from secateur import errors
+from secateur.client.changes import Changes, Position
 from secateur.client.dbapi.cursor import Cursor
 from secateur.client.dbapi.explain import Explain
 from secateur.client.dbapi.parameters import Parameters, plain_values
@@ -17,8 +18,10 @@ from secateur.client.jobs.light_job import LightJob, submit_light
 from secateur.client.jobs.plan_job import plan_job
 from secateur.client.jobs.resolved_plan import ResolvedPlan
 from secateur.client.jobs.submittable import Params, Submittable
+from secateur.client.loads.create_table import columns_of, create_table_sql
 from secateur.client.loads.table_handle import TableHandle
 from secateur.client.session import Session
+from secateur.client.tokens import Tokens
 from secateur.errors import Error, NotSupportedError, ParameterError
 from secateur.protocol.external_tables import RegisterExternalTable
 from secateur.protocol.job_config import JobConfig
@@ -62,6 +65,19 @@ class Connection:
     @property
     def closed(self) -> bool:
         return self._session.closed
+
+    @property
+    def local_effects(self) -> bool:
+        """Whether statements may change something on this side; True unless it was set to False.
+
+        False refuses COPY, BACKUP and RESTORE, which read or write files of this machine, and SET, which changes this
+        connection for whoever uses it next: for a program that executes statements of others.
+        """
+        return self._session.local_effects
+
+    @local_effects.setter
+    def local_effects(self, value: bool) -> None:
+        self._session.local_effects = value
 
     def cursor(self) -> Cursor:
         """A new cursor."""
@@ -176,6 +192,11 @@ class Connection:
         """
         return find_job(self._session, id_or_name)
 
+    @property
+    def tokens(self) -> Tokens:
+        """Tokens with a role, made and revoked by a connection with the role ``admin``."""
+        return Tokens(lambda message: self._session.ask(message).message)
+
     def jobs(self) -> list[JobInfo]:
         """The jobs on record, newest first: all that have not ended, and the last 1,000 that have.
 
@@ -189,7 +210,75 @@ class Connection:
         Raises:
             UnknownTableError: There is no such table.
         """
-        return TableHandle(self._session, self._session.table(name))
+        return TableHandle(self._session, self._session.outlined_table(name))
+
+    def changes(self, table: str, since: Position | str | None = None, *, follow: bool = False) -> Changes:
+        """The changes of the rows of a table, as batches of Arrow, from the change feed of its partitions.
+
+        ::
+
+            changes = conn.changes("orders", follow=True)  # from now on
+            orders = conn.execute("SELECT * FROM orders").arrow()
+            for batch in changes: ...  # what was changed meanwhile comes again: apply it by key
+
+        The table was created ``WITH (change_feed = true)``. Each batch has its columns, ``_change_type`` and
+        ``_commit_version``; see :class:`~secateur.client.changes.Changes`. Every owner is asked in each turn; while
+        there is nothing new, a few times a second.
+
+        Args:
+            table: The table.
+            since: A position (:attr:`Changes.position`) or its text; ``"earliest"`` for all changes that are kept;
+                None for now.
+            follow: Whether to wait for more changes at the end.
+
+        Raises:
+            UnknownTableError: There is no such table.
+            ProgrammingError: It has no change feed, or the position is one of another table.
+            ParameterError: ``since`` is no position.
+        """
+        return Changes(self._session, self._session.table(table), since, follow=follow)
+
+    def create_table(
+        self,
+        name: str,
+        like: Any,
+        *,
+        primary_key: Sequence[str],
+        partition_by: str | None = None,
+        backups: int | None = None,
+        replicated: bool = False,
+    ) -> TableHandle:
+        """Create an empty table with the columns of a DataFrame, an Arrow table or schema, or another table.
+
+        ``conn.create_table("orders", df, primary_key=["id"], partition_by="HASH (id) PARTITIONS 16").load(df)`` makes
+        a table of a DataFrame.
+
+        Args:
+            name: The name of the table.
+            like: A :class:`pyarrow.Schema`, anything with such a ``schema``, or anything that :meth:`TableHandle.load`
+                takes. Its rows are not loaded.
+            primary_key: As :func:`~secateur.client.loads.create_table.create_table_sql`, like all below.
+            partition_by: As there.
+            backups: As there.
+            replicated: As there.
+
+        Raises:
+            TableExistsError: The name is taken.
+            ParameterError: There is no key, or it names no column.
+            NotSupportedError: A column has a type that SQL does not have.
+            SchemeError: ``partition_by`` is not valid.
+        """
+        self.execute(
+            create_table_sql(
+                name,
+                columns_of(like),
+                primary_key=primary_key,
+                partition_by=partition_by,
+                backups=backups,
+                replicated=replicated,
+            )
+        )
+        return self.table(name)
 
     def register(self, name: str, connector: EncodableConnector, *, or_replace: bool = False) -> None:
         """Make an external table: a connector reads its rows on the members when a statement needs them.

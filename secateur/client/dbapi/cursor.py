@@ -368,6 +368,8 @@ class Cursor:
 
     def _carry_out(self, call: StatementCall[Prepared]) -> None:
         prepared = call.statement
+        if not self._session.local_effects:
+            _refuse_local_effects(prepared)
         match prepared:
             case SelectStatement():
                 selected = run_select(call.of(prepared), RunOptions.ROWS_IN_PARTS)
@@ -427,3 +429,24 @@ class Cursor:
         if self._closed:
             raise InterfaceError("the cursor is closed; make another with connection.cursor()")
         self._session.check_open()
+
+
+def _refuse_local_effects(prepared: Prepared) -> None:
+    """See :attr:`Connection.local_effects`.
+
+    Raises:
+        NotSupportedError: The statement would change something on the client's side.
+    """
+    match prepared:
+        case CopyFrom() | CopyTo() | BackupTo() | RestoreFrom():
+            raise NotSupportedError(
+                "COPY, BACKUP and RESTORE read and write files of the client's machine, and this connection executes"
+                " statements of others: execute them over a connection of your own, from secateur.connect()"
+            )
+        case SetPruning() | SetTimeout() | SetOption():
+            raise NotSupportedError(
+                "SET changes a connection, and this one executes statements of others: give the setting with the"
+                " statement that needs it, or use SET GLOBAL for the whole cluster"
+            )
+        case _:
+            pass

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from secateur.protocol.statements import ResultColumn
 
-__all__ = ["html_table"]
+__all__ = ["html_records", "html_table"]
 
 _CHARS_MAX: Final = 200
 
@@ -22,7 +22,6 @@ def html_table(columns: Sequence[ResultColumn], rows: Sequence[Sequence[Any]], l
         left: How many rows can still be fetched, including those shown; None if that is not known yet.
     """
     head = _row(f"<th>{escape(column.name)}<br><small>{escape(column.type)}</small></th>" for column in columns)
-    body = "".join(_row(f"<td>{_cell(value)}</td>" for value in row) for row in rows)
     shown = f"{len(rows):,}"
     if left is None:
         count = f"the next {shown} rows; more are to come"
@@ -30,7 +29,17 @@ def html_table(columns: Sequence[ResultColumn], rows: Sequence[Sequence[Any]], l
         count = f"{shown} row{'' if left == 1 else 's'}"
     else:
         count = f"the next {shown} of {left:,} rows"
-    return f"<table><thead>{head}</thead><tbody>{body}</tbody></table><small>{count}</small>"
+    return f"{_table(head, rows)}<small>{count}</small>"
+
+
+def html_records(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """An HTML table of values that are no result of a statement, under the names of their columns."""
+    return _table(_row(f"<th>{escape(name)}</th>" for name in names), rows)
+
+
+def _table(head: str, rows: Iterable[Sequence[Any]]) -> str:
+    body = "".join(_row(f"<td>{_cell(value)}</td>" for value in row) for row in rows)
+    return f"<table><thead>{head}</thead><tbody>{body}</tbody></table>"
 
 
 def _row(cells: Iterable[str]) -> str:

@@ -21,6 +21,7 @@ Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any]
 """Values for ``?`` and ``$1`` in order, or for ``$name`` by name."""
 
 _PLAIN: Final = frozenset({type(None), bool, int, float, str, bytes, Decimal, date, datetime, time, timedelta, UUID})
+_NESTED: Final = frozenset({list, dict})
 _DATE_UNITS: Final = frozenset({"Y", "M", "W", "D"})
 _BASES: Final[tuple[Callable[[Any], Any], ...]] = (int, float, str, bytes, Decimal)
 
@@ -30,8 +31,8 @@ def plain_values(params: Parameters) -> list[Any] | dict[str, Any]:
 
     The partition function sees the same value on both sides.
 
-    numpy and pyarrow scalars become the value they hold, enum members their value, tuples lists, and subclasses such as
-    pandas' Timestamp their base.
+    numpy and pyarrow scalars become the value they hold, enum members their value, tuples lists, mappings dicts, and
+    subclasses such as pandas' Timestamp their base. A dict is a STRUCT, or a MAP where the statement wants one.
 
     Raises:
         ParameterError: A value of a type that no column has, named by position or name; or the parameters are neither
@@ -57,8 +58,24 @@ def plain_values(params: Parameters) -> list[Any] | dict[str, Any]:
 def parameter_types(params: list[Any] | dict[str, Any]) -> tuple[Any, ...]:
     """Return the Python types of plain parameters, with their names if they have any; a plan may depend on them."""
     if isinstance(params, dict):
-        return tuple(sorted((name, type(value).__name__) for name, value in params.items()))
-    return tuple(map(type, params))
+        return tuple(sorted((name, _shape(value)) for name, value in params.items()))
+    types = tuple(map(type, params))
+    return types if _NESTED.isdisjoint(types) else tuple(map(_shape, params))
+
+
+def _shape(value: Any) -> str:
+    """The type of a value, with those inside of it: each dict is a STRUCT of a type of its own."""
+    match value:
+        case dict():
+            return f"dict({', '.join(f'{name!r} {_shape(item)}' for name, item in value.items())})"
+        case list():
+            kinds = set(map(type, value))
+            inner = {kind.__name__ for kind in kinds} if _NESTED.isdisjoint(kinds) else set(map(_shape, value))
+            return f"list({', '.join(sorted(inner))})"
+        case int() if not isinstance(value, bool):
+            return f"int{value.bit_length() // 32}"
+        case _:
+            return type(value).__name__
 
 
 def values_of(statement: SelectStatement, params: list[Any] | dict[str, Any], started: float) -> list[Any]:
@@ -161,12 +178,15 @@ def _plain(value: Any, where: str) -> Any:
             return bytes(value)
         case list() | tuple() | np.ndarray():
             return [_plain(item, where) for item in value]
+        case Mapping():
+            return {_plain(key, where): _plain(item, where) for key, item in value.items()}
         case _:
             for base in _BASES:
                 if isinstance(value, cast(type, base)):
                     return base(value)
             kinds = (
-                "None, bool, int, float, str, bytes, Decimal, date, time, datetime, timedelta, UUID, or a list of them"
+                "None, bool, int, float, str, bytes, Decimal, date, time, datetime, timedelta, UUID, or lists and dicts"
+                " of them"
             )
             raise ParameterError(
                 f"parameter {where} is a {type(value).__module__}.{type(value).__qualname__}, which no column holds:"

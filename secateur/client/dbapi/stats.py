@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from secateur.client.dbapi.html_table import html_records
 from secateur.client.execution.routing import ExecutionMode
 from secateur.protocol.pruning import Pruning
 from secateur.protocol.steps import StepResult
@@ -20,8 +21,9 @@ class QueryStats(msgspec.Struct, frozen=True):
         members_total: Members of the cluster.
         partitions_read: Partitions read, over all scans.
         partitions_total: Partitions of all scanned tables; a table that is scanned twice counts twice.
-        execution: ``"none"`` (no partition can match: answered without any member), ``"local"`` (whole on one member)
-            or ``"distributed"``.
+        execution: ``"none"`` (no partition can match: answered without any member), ``"local"`` (whole on one member),
+            ``"scatter"`` (a few owners were asked once each, and one of them combined the rows) or ``"distributed"``
+            (a job).
         pruning: The setting it ran with: ``"on"``, ``"off"`` or ``"verify"``; with verify the other numbers are those
             of the pruned run.
         topology_version: The topology that its members answered from.
@@ -40,3 +42,19 @@ class QueryStats(msgspec.Struct, frozen=True):
     plan_cached: bool
     elapsed_ms: float
     steps: tuple[StepResult, ...] = ()
+
+    def _repr_html_(self) -> str:
+        """One row, as a notebook shows it."""
+        return html_records(
+            ("execution", "members", "partitions", "pruning", "plan", "milliseconds"),
+            [
+                (
+                    self.execution,
+                    f"{self.members_touched} of {self.members_total}",
+                    f"{self.partitions_read:,} of {self.partitions_total:,}",
+                    self.pruning,
+                    "cached" if self.plan_cached else "new",
+                    f"{self.elapsed_ms:.3f}",
+                )
+            ],
+        )

@@ -7,6 +7,7 @@ from secateur.exports import exports
 _FILES = {
     "insert_template": ["filled_rows"],
     "routing": ["ExecutionMode"],
+    "snapshot": ["Snapshot", "SnapshotPart", "SnapshotReader", "close_snapshot", "open_snapshot", "prepared_query"],
     "statement_cache": ["StatementCache"],
     "verify": ["same_rows"],
 }

@@ -10,10 +10,19 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from secateur.client.execution.lost_members import LOST_MEMBERS_MAX, cost_too_many
-from secateur.errors import Error, MemberLostError, PartitionLostError, UnreachableError
+from secateur.errors import (
+    Error,
+    MemberLostError,
+    PartitionLostError,
+    TopologyChangedError,
+    UnknownTableError,
+    UnreachableError,
+)
 
 __all__ = [
+    "CONNECT_TIMEOUT_S",
     "CONTROLLER_WAIT_S",
+    "MOVED",
     "RETRY_S",
     "Action",
     "GiveUp",
@@ -28,6 +37,10 @@ RETRY_S: Final = 10.0
 """How long a statement follows a cluster in change: the cluster notices within seconds that a member is lost."""
 CONTROLLER_WAIT_S: Final = 20.0
 """How long a request waits for a controller that is being started anew: a process has to start for it."""
+CONNECT_TIMEOUT_S: Final = 10.0
+"""How long a first connection waits for it; shorter, since the address may be a wrong one."""
+MOVED: Final = (TopologyChangedError, MemberLostError, UnreachableError, PartitionLostError, UnknownTableError)
+"""What the members asked for the rows of a table answer, or fail with, when its partitions may be elsewhere by now."""
 _PAUSE_MIN_S: Final = 0.02
 _PAUSE_MAX_S: Final = 0.5
 
@@ -90,6 +103,7 @@ class RetryPolicy:
         self._ended: list[str] = []
         self._error: Error | None = None
         self._member: str | None = None
+        self._has_time = True
 
     def failed(self, error: Error, member: str | None, now_s: float) -> Action:
         """A try has failed.
@@ -99,7 +113,7 @@ class RetryPolicy:
             member: The member that did not answer; None where the error is about none.
             now_s: The time.
         """
-        self._error, self._member = error, member
+        self._error, self._member, self._has_time = error, member, now_s < self.deadline_s
         if is_final(error):
             return GiveUp(error)
         if isinstance(error, MemberLostError) and member is not None and member not in self._ended:
@@ -128,6 +142,9 @@ class RetryPolicy:
         """
         assert self._error is not None
         if isinstance(self._error, PartitionLostError):
+            if self._error.details.get("topology_version", topology_version) < topology_version and self._has_time:
+                # Whoever said so did not know yet that the partition has owners again.
+                return TryAgain(prepare=False, pause_s=self._next_pause_s())
             if topology_version == self._lost_in_version:
                 return GiveUp(self._error)  # no backup has taken over in the newest topology either
             self._lost_in_version = topology_version

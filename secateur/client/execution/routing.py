@@ -25,8 +25,10 @@ class ExecutionMode(StrEnum):
     """No partition can match: no member is asked."""
     LOCAL = "local"
     """One member has everything."""
+    SCATTER = "scatter"
+    """A few partitions are on several members: one of them asked the others once each, and combined their rows."""
     DISTRIBUTED = "distributed"
-    """Several members have something; one of them coordinates."""
+    """Several members have something; one of them coordinates a job."""
 
     def __repr__(self) -> str:
         return repr(self.value)

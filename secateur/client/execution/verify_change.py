@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import pyarrow as pa
@@ -24,6 +25,8 @@ from secateur.client.execution.verify import same_rows
 from secateur.client.session import Session
 from secateur.errors import InterfaceError, PruningMismatchError
 from secateur.partitioning.tables.identifier import quoted
+from secateur.partitioning.types.struct_offsets import without_struct_offsets
+from secateur.protocol.clocks import CLOCKS
 from secateur.protocol.statements import (
     ChangeKind,
     ChangeStatement,
@@ -55,8 +58,9 @@ def check_change(call: StatementCall[C]) -> None:
     """Compare a change that has not been made yet with what DuckDB makes of its text.
 
     A difference that comes from rows written in between does not last, so it has to show three times. Nothing is
-    compared where the text leaves open what becomes of a row, such as a random value, the time or one of several
-    matches, and where DuckDB refuses the text over the copies: then the change itself says what is wrong.
+    compared where the text leaves open what becomes of a row, such as a random value or one of several matches, and
+    where DuckDB refuses the text over the copies: then the change itself says what is wrong. The time is that at which
+    the change starts.
 
     Raises:
         PruningMismatchError: They leave different rows. Nothing was changed.
@@ -67,7 +71,7 @@ def check_change(call: StatementCall[C]) -> None:
     left: tuple[pa.Table, pa.Table] | None = None
     for _ in range(_ROUNDS):
         selected = run_select(call.of(change.select))
-        if not change.select.deterministic or change.select.reads_clock:
+        if not change.select.deterministic:
             return
         names = sorted({change.table.name, *(scan.table for scan in change.select.scans)})
         tables = {name: _read(call.session, f"SELECT * FROM {quoted(name)}") for name in names}
@@ -114,11 +118,20 @@ def _left(call: StatementCall[C], tables: Mapping[str, _Rows], found: _Rows) -> 
             for sql in _views(call.session):
                 with contextlib.suppress(duckdb.Error):  # a view of tables that the statement does not read
                     database.execute(sql)
+            if change.select.reads_clock:
+                _set_clock(database, call.started)
             database.execute(call.sql, call.params)
             target = database.table(quoted(table.name)).to_arrow_table()
             return database.table(quoted(_OURS)).to_arrow_table(), target
         except duckdb.Error:
             return None
+
+
+def _set_clock(database: duckdb.DuckDBPyConnection, started: float) -> None:
+    """Have the functions of the clock tell the time at which the change starts."""
+    instant = f"TIMESTAMPTZ '{datetime.fromtimestamp(started, UTC).isoformat()}'"
+    for name, casts in CLOCKS.items():
+        database.execute(f"CREATE MACRO {quoted(name)}() AS {'::'.join((instant, *casts))}")
 
 
 def _views(session: Session) -> list[str]:
@@ -133,7 +146,7 @@ def _create(database: duckdb.DuckDBPyConnection, name: str, rows: _Rows, key: tu
     if key:
         said.append(f"PRIMARY KEY ({', '.join(map(quoted, key))})")
     database.execute(f"CREATE TABLE {quoted(name)} ({', '.join(said)})")
-    database.register("arrow", table)
+    database.register("arrow", without_struct_offsets(table))
     database.execute(f"INSERT INTO {quoted(name)} SELECT * FROM arrow")
     database.unregister("arrow")
 

@@ -6,16 +6,18 @@ import contextlib
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from html import escape
 from typing import Any, Final
 
 import pyarrow as pa
 
+from secateur.client.dbapi.html_table import html_records
 from secateur.client.jobs.job_results import only_result, read_results
 from secateur.client.jobs.job_status import JobStatus
 from secateur.client.jobs.resolved_plan import ResolvedPlan
 from secateur.client.jobs.submittable import Params, Submittable, submission
 from secateur.client.session import Session
-from secateur.errors import DeadlineError, MemberLostError, UnreachableError
+from secateur.errors import DeadlineError, Error, MemberLostError, UnreachableError
 from secateur.protocol.job_config import JobConfig
 from secateur.protocol.jobs import (
     CancelJob,
@@ -166,6 +168,18 @@ class Job:
         """Stop the job everywhere and wait until it has stopped. Nothing happens when it has ended."""
         self._session.ask(CancelJob(self.job_id))
         self._wait(None)
+
+    def _repr_html_(self) -> str:
+        """Its status and its plan, as a notebook shows them; only its id if the cluster does not answer."""
+        try:
+            info, plan = self.info, self.plan()
+        except Error:
+            return f"<pre>{escape(repr(self))}</pre>"
+        head = html_records(
+            ("job", "name", "status", "attempt", "coordinator"),
+            [(info.job_id, info.name, info.status, info.attempt, info.coordinator)],
+        )
+        return head if plan is None else f"{head}<pre>{escape(plan.to_text())}</pre>"
 
     def __repr__(self) -> str:
         return f"<Job {self.job_id}{'' if self._final is None else ' ' + self._final.status}>"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
@@ -16,6 +17,7 @@ from secateur.errors import DagError, Error, ParameterError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.job_requirements import JobRequirements
 from secateur.protocol.job_config import JobConfig
+from secateur.protocol.pruning import Pruning
 from secateur.protocol.statements import SelectStatement
 
 _PARTITIONS_NAMED_MAX: Final = 512
@@ -100,6 +102,8 @@ def submission(session: Session, dag: Submittable, config: JobConfig | None, par
     frozen = dag.freeze()
     values = dict(params) if isinstance(params, Mapping) else list(params)
     chosen = JobConfig() if config is None else config
+    if session.pruning is Pruning.OFF:
+        chosen = replace(chosen, pruning=False)
     return Submission(uuid.uuid4().hex, chosen, values, frozen.encoded(), _needs(session, frozen, chosen, values))
 
 
@@ -107,11 +111,13 @@ def _needs(session: Session, dag: FrozenSubmittable, config: JobConfig, params: 
     if config.required_partitions is not None:
         return JobRequirements(config.required_partitions)
     try:
-        return dag.needs(params, session.known_table, lambda query: _needs_of(session, query, session.prepare))
+        return session.when_known(
+            lambda: dag.needs(params, session.known_table, lambda query: _needs_of(session, query, session.prepare))
+        )
     except Error:
         session.forget_tables()  # an old description may be to blame, or an old plan
         anew = partial(_needs_of, session, prepare=lambda *asked: (session.prepare_anew(*asked), False))
-        return dag.needs(params, session.known_table, anew)
+        return session.when_known(lambda: dag.needs(params, session.known_table, anew))
 
 
 def _needs_of(session: Session, query: SourceSelect, prepare: Callable[..., tuple[Prepared, bool]]) -> JobRequirements:

@@ -9,6 +9,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from secateur.errors import DataError
+from secateur.partitioning.tables.identifier import text_literal
 
 __all__ = ["as_chunks", "as_table"]
 
@@ -19,8 +20,8 @@ _CHUNK_ROWS: Final = 1 << 20  # rows may grow when they are converted: a diction
 def as_table(data: Any) -> pa.Table | pa.RecordBatchReader:
     """Convert an object to an Arrow table.
 
-    It may come from pyarrow, pandas, polars, anything else with ``__arrow_c_stream__``, or be a mapping of column names
-    to values, or a list of rows.
+    It may come from pyarrow, datasets included, from pandas, polars, lazy frames included, anything else with
+    ``__arrow_c_stream__``, or be a mapping of column names to values, or a list of rows.
 
     Arrow data are not copied. A RecordBatchReader is returned as it is: it is read once, batch by batch. Rows are
     mappings of column names to values; a column that a row does not name is NULL in it, and an empty list is no rows.
@@ -33,8 +34,13 @@ def as_table(data: Any) -> pa.Table | pa.RecordBatchReader:
     if isinstance(data, pa.RecordBatch):
         return pa.Table.from_batches([data])
     try:
-        if type(data).__module__.partition(".")[0] == "pandas":
+        package = type(data).__module__.partition(".")[0]
+        if package == "pandas":
             return pa.Table.from_pandas(data, preserve_index=False)
+        if package == "polars" and hasattr(data, "collect"):
+            data = data.collect()
+        if package == "pyarrow" and hasattr(data, "scanner"):
+            return data.scanner().to_reader()
         if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__") or isinstance(data, Mapping):
             return pa.table(data)
         if isinstance(data, (list, tuple)) and all(isinstance(row, Mapping) for row in data):
@@ -47,7 +53,8 @@ def as_table(data: Any) -> pa.Table | pa.RecordBatchReader:
     if isinstance(data, (str, os.PathLike)):
         path = os.fspath(data)
         raise DataError(
-            f"{path!r} is a path, and load() takes rows: to load a file, execute COPY table FROM {_sql_text(str(path))}"
+            f"{path!r} is a path, and rows or columns are needed: TableHandle.load takes paths, and so does COPY table"
+            f" FROM {text_literal(str(path))}"
         )
     kinds = (
         "a pyarrow Table, RecordBatch or RecordBatchReader, a pandas or polars DataFrame, a dict of columns, or a list"
@@ -58,17 +65,9 @@ def as_table(data: Any) -> pa.Table | pa.RecordBatchReader:
 
 def _way_of(data: Any) -> str:
     """Suggest how to make a table of an object that is nearly one."""
-    if hasattr(data, "collect"):
-        return "; of a lazy frame, its collect()"
-    if hasattr(data, "scanner"):
-        return "; of a dataset, its scanner().to_reader()"
     if isinstance(data, Iterable):
         return "; of an iterable of batches, pyarrow.RecordBatchReader.from_batches(schema, batches)"
     return ""
-
-
-def _sql_text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
 
 
 def as_chunks(

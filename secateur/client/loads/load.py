@@ -62,6 +62,8 @@ class LoadMode(StrEnum):
     """Keep them; a key that is there already is an error."""
     OVERWRITE = "overwrite"
     """Replace them all."""
+    OVERWRITE_RANGES = "overwrite_ranges"
+    """Replace those of each range partition that gets a row, and keep those of others."""
     UPSERT = "upsert"
     """Replace those with the same key."""
     IGNORE = "ignore"
@@ -176,7 +178,7 @@ class _LoadExecution(Retryable[LoadResult]):
             return self._stage_and_publish() if written is None else written
         except NoRangeError:
             # The range may have been added after the caller's definition of the table was fetched.
-            known, newer = self._table, self.session.table(self._table.name)
+            known, newer = self._table, self.session.outlined_table(self._table.name)
             is_newer = (newer.table_id, newer.version) != (known.table_id, known.version)
             if not is_newer or not isinstance(self._data, pa.Table):
                 raise
@@ -212,7 +214,7 @@ class _LoadExecution(Retryable[LoadResult]):
         if not isinstance(because, TopologyChangedError):
             return
         try:
-            newer = self.session.table(self._table.name, waits=False)
+            newer = self.session.outlined_table(self._table.name, waits=False)
         except (UnreachableError, MemberLostError, DeadlineError):
             # Without a controller no table changes; the owners are those that members name.
             self.session.check_control()
@@ -239,7 +241,7 @@ class _LoadExecution(Retryable[LoadResult]):
         """Write rows of a single partition with one frame to its primary; None when they are not such rows."""
         table, data, mode = self._table, self._data, self._mode
         if (
-            mode is LoadMode.OVERWRITE
+            mode in (LoadMode.OVERWRITE, LoadMode.OVERWRITE_RANGES)
             or table.replicated
             or not isinstance(data, pa.Table)
             or data.nbytes > _WRITE_BYTES_MAX

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from secateur.client.key_value.delete import delete_rows
+from secateur.client.key_value.get import get_row, get_rows
+from secateur.client.key_value.put import put_rows
+from secateur.client.key_value.tables import KeyTable
 from secateur.client.loads.arrow_data import as_table
 from secateur.client.loads.load import LoadMode, Progress, load_rows
 from secateur.client.session import Session
-from secateur.errors import NoRangeError, NullKeyError, ParameterError
+from secateur.errors import NoRangeError, NullKeyError, ParameterError, TopologyChangedError
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.statistics import TableStatistics
 from secateur.partitioning.tables.table import TableDef
@@ -22,26 +28,41 @@ __all__ = ["TableHandle"]
 class TableHandle:
     """One table of the cluster, as it was when :meth:`~secateur.client.dbapi.connection.Connection.table` was called.
 
-    Attributes:
-        definition: Columns, primary key, scheme, copies. Fetched again when it turns out that the ranges have changed.
+    Of a table with many ranges, the handle fetches those of the keys that it is asked for; :attr:`definition` and
+    :attr:`scheme` have them all, and fetch them at their first use.
+
+    Args:
+        session: The connection.
+        table: The table, of a large scheme as much as the session knows.
     """
 
-    def __init__(self, session: Session, definition: TableDef) -> None:
-        self.definition = definition
+    def __init__(self, session: Session, table: TableDef) -> None:
+        self._table = table
         self._session = session
+        self._rows: KeyTable | None = None
+
+    @property
+    def definition(self) -> TableDef:
+        """Columns, primary key, scheme with all ranges, copies.
+
+        Fetched again when it turns out that the ranges have changed.
+        """
+        if self._table.scheme.partial is not None:
+            self._table = self._session.table(self.name)
+        return self._table
 
     @property
     def name(self) -> str:
-        return self.definition.name
+        return self._table.name
 
     @property
     def schema(self) -> pa.Schema:
         """The columns as Arrow has them: what queries return and loads are converted to."""
-        return self.definition.arrow_schema
+        return self._table.arrow_schema
 
     @property
     def primary_key(self) -> tuple[str, ...]:
-        return self.definition.primary_key
+        return self._table.primary_key
 
     @property
     def scheme(self) -> PartitionScheme:
@@ -50,7 +71,7 @@ class TableHandle:
     @property
     def partitions(self) -> int:
         """How many partitions there are; ids are below it."""
-        return self.definition.partition_count
+        return self._table.partition_count
 
     def partition_of(self, key: Mapping[str, Any]) -> int:
         """The partition of the row with these key values.
@@ -72,7 +93,7 @@ class TableHandle:
                 f" {type(key).__name__}"
             )
         for name, value in key.items():
-            column = self.definition.column(name)
+            column = self._table.column(name)
             if value is None and not column.nullable:
                 raise NullKeyError(
                     f"table {self.name}: column {column.name} is NOT NULL; no row has NULL there",
@@ -80,11 +101,13 @@ class TableHandle:
                     column=column.name,
                 )
         try:
-            return self.definition.scheme.partition_of(key)
+            return self._partition_of(key)
+        except TopologyChangedError:  # the table has other ranges by now than those that were to be fetched
+            self._refresh()
         except NoRangeError:
             if not self._refresh():
                 raise
-            return self.definition.scheme.partition_of(key)
+        return self._partition_of(key)
 
     def statistics(self) -> TableStatistics:
         """Collect the number of rows and the estimated number of distinct values of each column now.
@@ -110,7 +133,7 @@ class TableHandle:
             raise ParameterError(f"a partition is a number, not {partition!r}")
         number = partition.__index__()
         topology = self._session.topology
-        if not self.definition.replicated and self.definition.scheme.affinity_group() not in topology.owners:
+        if not self._table.replicated and self._table.scheme.affinity_group() not in topology.owners:
             self._refresh()
             topology = self._session.topology
         if not 0 <= number < self.partitions:
@@ -118,23 +141,24 @@ class TableHandle:
                 f"table {self.name} has the partitions 0 to {self.partitions - 1}; there is no {number}",
                 table=self.name,
             )
-        if not self.definition.scheme.is_live(number):
+        if not self._table.scheme.is_live(number):
             raise ParameterError(f"partition {number} of table {self.name} was dropped with its range", table=self.name)
-        if self.definition.replicated:
+        if self._table.replicated:
             return topology.member_ids[0]
-        group = self.definition.scheme.affinity_group()
+        group = self._table.scheme.affinity_group()
         return self._session.when_known(lambda: self._session.topology.ownership(group).primary(number))
 
     def load(self, data: Any, mode: str = "append", *, progress: Progress | None = None) -> int:
         """Load rows: all of them become visible at once, or none.
 
         Args:
-            data: A pyarrow Table, RecordBatch or RecordBatchReader, a pandas or polars DataFrame, anything else with
-                ``__arrow_c_stream__``, a dict of columns, or a list of dicts, one a row. Columns are matched by name
-                without regard to case and converted where that is exact; nullable columns may be missing.
+            data: A pyarrow Table, RecordBatch, RecordBatchReader or Dataset, a pandas or polars DataFrame, a polars
+                LazyFrame, anything else with ``__arrow_c_stream__``, a dict of columns, a list of dicts, one a row, or
+                the path of a Parquet, CSV, JSON or Arrow file. Columns are matched by name without regard to case and
+                converted where that is exact; nullable columns may be missing.
             mode: ``"append"`` (a key that is there already is an error), ``"overwrite"`` (replaces all rows of the
-                table), ``"upsert"`` (replaces rows with the same key) or ``"ignore"`` (leaves out rows whose key is
-                there already).
+                table), ``"overwrite_ranges"`` (replaces those of each range partition that gets a row), ``"upsert"``
+                (replaces rows with the same key) or ``"ignore"`` (leaves out rows whose key is there already).
             progress: Called with the rows sent so far, after each chunk of about 32 MiB.
 
         Returns:
@@ -144,22 +168,153 @@ class TableHandle:
             DuplicateKeyError: An appended key is there already, or given twice.
             DataError: A value that its column cannot hold; NullKeyError, NoRangeError and UnknownColumnError likewise.
             LoadFailedError: A member could not be reached. After all of these the table is as it was.
-            ProgrammingError: There is no such mode.
+            ProgrammingError: There is no such mode, or no such file.
         """
-        return load_rows(self._session, self.definition, as_table(data), LoadMode.of(mode), progress=progress).rows
+        if isinstance(data, (str, os.PathLike)):
+            from secateur.client.copy.table_file import open_table_file  # it reads CSV with DuckDB
+
+            with open_table_file(Path(data)) as opened:
+                return self.load(opened.reader, mode, progress=progress)
+        return load_rows(self._session, self._table, as_table(data), LoadMode.of(mode), progress=progress).rows
+
+    def get(self, key: Any = None, /, **columns: Any) -> tuple[Any, ...] | None:
+        """The row with a primary key, read from the member that owns it, without SQL.
+
+        Args:
+            key: The value of a key of one column, such as ``get(7)``; otherwise a tuple of values in key order, or a
+                mapping of column names to values. Values are converted to the column's type where that is exact.
+            columns: In place of ``key``, the values by column name: ``get(customer_id=7, order_id=3)``.
+
+        Returns:
+            All columns in the order of :attr:`schema`, as Python values: the tuple that a cursor returns for ``SELECT *
+            FROM t WHERE key = ?``. None if there is no such row.
+
+        Raises:
+            ParameterError: Another number of values than the key has columns, or other names.
+            DataError: A value that its column cannot hold; it names the column.
+            NullKeyError: A value is NULL.
+            UnknownTableError: The table has been dropped.
+            OperationalError: As for a SELECT: the members could not be reached for longer than 10 s, the statement
+                timeout has passed, or the call was interrupted.
+
+        Cost: one round trip to one member. Every acknowledged write is seen, and no other.
+        """
+        return get_row(self._by_key, _one_key(key, columns))
+
+    def get_many(self, keys: Iterable[Any]) -> list[tuple[Any, ...] | None]:
+        """The rows with some primary keys, with one request to each member that owns some of them.
+
+        Each row is as it was at one moment, different rows perhaps at different ones.
+
+        Args:
+            keys: Each as for :meth:`get`.
+
+        Returns:
+            For each key its row, in the order of the keys; None where there is none.
+
+        Raises:
+            Error: As :meth:`get`.
+        """
+        return get_rows(self._by_key, list(keys))
+
+    def put(self, row: Mapping[str, Any] | Sequence[Any]) -> None:
+        """Write a row without SQL: it is added, or replaces the row with its key.
+
+        It has the guarantees of INSERT OR REPLACE: when this returns, all copies that the cluster counts on have the
+        row, and it was written once, however often it was sent.
+
+        Args:
+            row: A mapping of column names to values, in which nullable columns may be missing and become NULL; or a
+                tuple of all values in the order of the columns. Values are converted where that is exact.
+
+        Raises:
+            ParameterError: Another number of values than the table has columns.
+            UnknownColumnError: A name that the table does not have.
+            DataError: A value that its column cannot hold; it names the column.
+            NullKeyError: NULL, or nothing, for a column that is NOT NULL.
+            NoRangeError: No range partition holds the row.
+            OperationalError: As for INSERT OR REPLACE.
+
+        Cost: one round trip to the primary of the row, and one from it to each backup; of a replicated table, a load.
+        """
+        put_rows(self._by_key, [row])
+
+    def put_many(self, rows: Iterable[Mapping[str, Any] | Sequence[Any]]) -> None:
+        """Write some rows: all of them become visible at once, or none. Of rows with the same key the last one counts.
+
+        Args:
+            rows: Each as for :meth:`put`. For many rows, :meth:`load` takes Arrow, pandas and files.
+
+        Raises:
+            Error: As :meth:`put`; nothing was written then.
+        """
+        given = list(rows)
+        if given:
+            put_rows(self._by_key, given)
+
+    def delete(self, key: Any = None, /, **columns: Any) -> bool:
+        """Delete the row with a primary key without SQL; whether there was one.
+
+        It has the guarantees of DELETE, as :meth:`put` has those of INSERT.
+
+        Args:
+            key: As for :meth:`get`.
+            columns: As for :meth:`get`.
+
+        Raises:
+            Error: As :meth:`get`; if an answer was lost, an OperationalError that says so.
+        """
+        return bool(delete_rows(self._by_key, [_one_key(key, columns)]))
+
+    def delete_many(self, keys: Iterable[Any]) -> int:
+        """Delete the rows with some primary keys; returns how many there were.
+
+        The rows of one partition go at once, those of different ones one after the other; an error does not undo what
+        was deleted before it.
+
+        Args:
+            keys: Each as for :meth:`get`.
+
+        Raises:
+            Error: As :meth:`delete`.
+        """
+        return delete_rows(self._by_key, list(keys))
 
     def __repr__(self) -> str:
         kind = (
             "replicated"
-            if self.definition.replicated
-            else f"{self.partitions} partitions by {', '.join(self.scheme.columns)}"
+            if self._table.replicated
+            else f"{self.partitions} partitions by {', '.join(self._table.scheme.columns)}"
         )
-        return f"<Table {self.name}: {len(self.definition.columns)} columns, {kind}>"
+        return f"<Table {self.name}: {len(self._table.columns)} columns, {kind}>"
+
+    @property
+    def _by_key(self) -> KeyTable:
+        rows = self._rows
+        if rows is None:
+            rows = self._rows = KeyTable(self._session, self._table)
+        return rows
+
+    def _partition_of(self, key: Mapping[str, Any]) -> int:
+        return self._session.when_known(lambda: self._table.scheme.newest().partition_of(key))
 
     def _refresh(self) -> bool:
-        """Fetch the definition again; whether it is another."""
-        before, self.definition = self.definition, self._session.table(self.name)
-        return (before.table_id, before.version) != (self.definition.table_id, self.definition.version)
+        """Fetch the table again; whether it is another."""
+        before, self._table = self._table, self._session.outlined_table(self.name)
+        return (before.table_id, before.version) != (self._table.table_id, self._table.version)
 
     def _example(self) -> str:
-        return ", ".join(f"{name!r}: ..." for name in self.scheme.columns)
+        return ", ".join(f"{name!r}: ..." for name in self._table.scheme.columns)
+
+
+def _one_key(key: Any, columns: Mapping[str, Any]) -> Any:
+    """The key of a call that names one in one of two ways.
+
+    Raises:
+        ParameterError: It names it in both.
+    """
+    if not columns:
+        return key
+    if key is not None:
+        raise ParameterError("give a key either as one argument or by column names, not both")
+    return columns

@@ -25,6 +25,7 @@ from secateur.cluster.controller.events import EventLog
 from secateur.cluster.controller.member_watch import MemberWatch
 from secateur.cluster.controller.membership import Event, MemberLost, advance
 from secateur.cluster.controller.record import RecordEncoder, RestOfState, changing_of
+from secateur.cluster.controller.stream_batches import StreamBatches
 from secateur.cluster.controller.topology_delivery import TopologyDelivery
 from secateur.cluster.lease import LeaseOutcome, LeaseTimes
 from secateur.cluster.peers import Peers
@@ -35,6 +36,7 @@ from secateur.protocol.message import Message
 from secateur.protocol.operation import operation_of
 from secateur.protocol.pruning import Pruning
 from secateur.protocol.recovery import ControllerState
+from secateur.protocol.tokens import GrantedToken
 from secateur.storage.read_lease import lease_clock_s
 from secateur.wire import Payload
 
@@ -65,6 +67,7 @@ class ClusterState:
         clock: Seconds that only grow.
         pruning: The setting of sessions that have not set their own.
         on_superseded: Called when a member knows a controller of a later epoch.
+        on_tokens: Called with the tokens of clients whenever others are valid.
 
     Attributes:
         last_member: The newest number of a member.
@@ -85,6 +88,7 @@ class ClusterState:
         clock: Callable[[], float] = lease_clock_s,
         pruning: Pruning = Pruning.ON,
         on_superseded: Callable[[], None] = lambda: None,
+        on_tokens: Callable[[tuple[GrantedToken, ...]], None] = lambda _: None,
     ) -> None:
         self._peers = peers
         self._on_lost = on_lost
@@ -106,6 +110,9 @@ class ClusterState:
         self._pruning = pruning
         self.last_member = 0
         self._done: tuple[str, ...] = ()
+        self._streams = StreamBatches()
+        self._tokens: tuple[GrantedToken, ...] = ()
+        self._on_tokens = on_tokens
         self._request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
         self.events = EventLog()
         self.draining: frozenset[str] = frozenset()
@@ -168,6 +175,27 @@ class ClusterState:
         self._deliver()
 
     @property
+    def streams(self) -> StreamBatches:
+        """The last batch of each stream for each table."""
+        return self._streams
+
+    @streams.setter
+    def streams(self, streams: StreamBatches) -> None:
+        self._streams = streams
+        self._deliver()
+
+    @property
+    def tokens(self) -> tuple[GrantedToken, ...]:
+        """The tokens of clients beside that of the cluster."""
+        return self._tokens
+
+    @tokens.setter
+    def tokens(self, tokens: tuple[GrantedToken, ...]) -> None:
+        self._tokens = tokens
+        self._on_tokens(tokens)
+        self._deliver()
+
+    @property
     def epoch(self) -> int:
         """Grows with every controller of this cluster that starts."""
         return self._delivery.epoch
@@ -214,6 +242,9 @@ class ClusterState:
         self._topology, self._catalog = topology, catalog
         self._pruning, self.last_member, self._done = state.pruning, state.last_member, state.done
         self._changing_table, self._changing_for = changing_of(state), state.changing_for
+        self._streams = StreamBatches(state.streams)
+        self._tokens = state.tokens
+        self._on_tokens(self._tokens)
         for member_id in topology.member_ids:
             self._watch.joined(member_id, self._clock())
         self._peers.update(topology)
@@ -235,7 +266,14 @@ class ClusterState:
 
     def _deliver(self, first: Collection[str] = ()) -> None:
         rest = RestOfState(
-            self._catalog, self._changing_table, self._changing_for, self._pruning, self.last_member, self._done
+            self._catalog,
+            self._changing_table,
+            self._changing_for,
+            self._pruning,
+            self.last_member,
+            self._done,
+            self._streams,
+            self._tokens,
         )
         self._delivery.send(self._topology, lambda: self._encoder.encoded(rest), first)
 
@@ -323,8 +361,15 @@ class ClusterState:
             self._probing.discard(member_id)
 
     async def _probe(self, member_id: str) -> None:
-        if await self._peers.is_gone(member_id, self._interval_s):
+        if member_id not in self._topology.member_ids:
+            return
+        probed = self._topology.member(member_id)
+        # Another process may have come back as the same member meanwhile.
+        if await self._peers.is_gone(member_id, self._interval_s) and self._is_as(probed):
             self._lose(member_id, "its address refuses connections")
+
+    def _is_as(self, probed: MemberAddress) -> bool:
+        return self._topology.has_member(probed.id) and self._topology.member(probed.id) is probed
 
     def _lose(self, member_id: str, why: str) -> None:
         if member_id in self._topology.member_ids:

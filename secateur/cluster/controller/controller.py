@@ -7,35 +7,26 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import Any, Final, TypeVar
 
 from secateur.cluster.background_tasks import BackgroundTasks
-from secateur.cluster.controller.catalog import Catalog
 from secateur.cluster.controller.cluster_state import ClusterState
 from secateur.cluster.controller.external_table_commands import ExternalTableCommands
 from secateur.cluster.controller.holders import by_primary, copies_of, served_by
 from secateur.cluster.controller.jobs import ControllerJobs
 from secateur.cluster.controller.joining import Joining
 from secateur.cluster.controller.load_answers import LoadAnswers
+from secateur.cluster.controller.load_history import LoadHistory
 from secateur.cluster.controller.loads import LoadPublication, LoadPublisher
 from secateur.cluster.controller.member_list import MemberList
-from secateur.cluster.controller.membership import CopyLost, MemberLost, SettingChanged
+from secateur.cluster.controller.membership import SettingChanged, absent_owners
 from secateur.cluster.controller.planning import PlanningThreads
 from secateur.cluster.controller.rebalancer import Rebalancer
-from secateur.cluster.controller.record import catalog_of
-from secateur.cluster.controller.recovery import (
-    Recovered,
-    first_of,
-    missing,
-    newest_record,
-    recovered,
-    recovered_from_disk,
-)
+from secateur.cluster.controller.recovery import first_of
+from secateur.cluster.controller.running_requests import CONTROLLER, RequestState, RunningRequests
 from secateur.cluster.controller.statement_replies import (
     Params,
     PlanningView,
@@ -44,9 +35,13 @@ from secateur.cluster.controller.statement_replies import (
     estimated_tables,
     outlines_of,
 )
+from secateur.cluster.controller.statement_role import check_statement
 from secateur.cluster.controller.statistics_cache import StatisticsCache
+from secateur.cluster.controller.stream_publisher import StreamPublisher
 from secateur.cluster.controller.system_tables import SystemTables
 from secateur.cluster.controller.table_commands import TableCommands
+from secateur.cluster.controller.takeover import Takeover
+from secateur.cluster.controller.token_commands import TokenCommands
 from secateur.cluster.controller.view_commands import ViewCommands
 from secateur.cluster.lease import LeaseOutcome as LeaseVerdict
 from secateur.cluster.member.changes import ATTEMPT
@@ -58,7 +53,8 @@ from secateur.cluster.range_pages import range_pages
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.sockets import listening
 from secateur.cluster.threads_end import threads_end
-from secateur.errors import PartitionLostError, ProgrammingError, ProtocolError, TopologyChangedError, UnknownTableError
+from secateur.errors import ProgrammingError, ProtocolError, TopologyChangedError, UnknownTableError
+from secateur.partitioning.schemes.whole_ranges import whole_ranges
 from secateur.partitioning.tables.table import TableDef, TableDefinition
 from secateur.partitioning.topology.topology import MemberAddress
 from secateur.planner.statement import (
@@ -71,6 +67,7 @@ from secateur.planner.statement import (
     DropIndex,
     DropTable,
     DropView,
+    KillJob,
     KillStatement,
     SetGlobalPruning,
 )
@@ -97,7 +94,6 @@ from secateur.protocol.changes import (
     LoadedRows,
     PublishLoad,
 )
-from secateur.protocol.codec import decode
 from secateur.protocol.external_tables import RegisterExternalTable
 from secateur.protocol.hello import GivenVersions, Greeting, Hello, Versions
 from secateur.protocol.membership import (
@@ -122,7 +118,11 @@ from secateur.protocol.query import (
     Prepare,
     PreparedAnswer,
 )
-from secateur.protocol.recovery import ControllerState, GetReport, MemberReport, ReportToController
+from secateur.protocol.recovery import (
+    AskToReturn,
+    ReportToController,
+    ReturnAnswer,
+)
 from secateur.protocol.statements import CreateTableAs, Done
 from secateur.storage.change import MIXED, ChangeOperation
 from secateur.wire import Handled, PeerInfo, Reply, Request
@@ -132,7 +132,7 @@ __all__ = ["Controller"]
 _log = logging.getLogger(__name__)
 
 _EARLY: Final = frozenset({Operation.RENEW_LEASE, Operation.REPORT_TO_CONTROLLER})
-_ASK_AGAIN_S: Final = 0.1
+_UNDOING_S: Final = 0.1
 
 T = TypeVar("T")
 M = TypeVar("M", PublishLoad, ChangeSeveralPartitions, ChangeTable)
@@ -168,34 +168,30 @@ class Controller:
         self._peers = Peers("controller", Role.CONTROLLER, settings)
         self._state = ClusterState(
             self._peers,
-            lambda member_id: self._jobs.member_lost(member_id),
+            self._left,
             settings.lease_times,
             stall_s=settings.member_stall_s,
             pruning=settings.pruning,
             on_superseded=self._superseded,
+            on_tokens=self._server.take_tokens,
         )
-        self._reports: dict[str, MemberReport] = {}
-        self._reported = asyncio.Event()
-        self._is_recovering = is_recovering or is_cold_start
-        self._is_cold_start = is_cold_start
-        self._cannot_recover = ""
-        self._recovered = asyncio.Event()
         self._joining = Joining(self._state, settings)
         self._rebalancer = Rebalancer(self._state, self._joining, self._state.events, is_on=settings.rebalancing)
         self._loads = LoadPublisher(self._state, lambda member_id: member_id in self._state.topology.member_ids)
         self._statistics = StatisticsCache(self._peers, self._served)
         self._last_load = 0
+        self._load_history = LoadHistory()
         self._answers = LoadAnswers(self._state.call, lambda: self._state.topology.member_ids)
+        self._streams = StreamPublisher(self._state, self._answers.rows_published)
         self._commands: dict[str, asyncio.Task[str]] = {}
         self._background = BackgroundTasks()
         self._planning = PlanningThreads()  # while the loop goes on serving
+        self._requests = RunningRequests()
         self._schemes = ThreadPoolExecutor(1, thread_name_prefix="secateur-schemes")
         self._statements = StatementReplies(settings.plan_cache_max, settings.cost_model)
         self._table_commands = TableCommands(self._state, self._loads, self._statistics, self._schemes)
         self._view_commands = ViewCommands(self._state)
-        self._external_tables = ExternalTableCommands(
-            self._state, self._view_commands.adopt, allow_code=settings.accepts_code
-        )
+        tokens = TokenCommands(self._state, has_token=settings.token is not None)
         self._jobs = ControllerJobs(
             self._peers,
             lambda: self._state.topology,
@@ -203,8 +199,33 @@ class Controller:
             self._state.check_member,
             allow_code=settings.accepts_code,
         )
+        self._takeover = Takeover(
+            self._state,
+            self._peers,
+            self._table_commands,
+            self._view_commands,
+            self._jobs,
+            self._statistics,
+            settings.lease_times,
+            self._begin_epoch,
+            self._streams.settle,
+            is_over=not (is_recovering or is_cold_start),
+            is_cold_start=is_cold_start,
+        )
+        self._external_tables = ExternalTableCommands(
+            self._state, self._view_commands.adopt, allow_code=settings.accepts_code
+        )
         members = MemberList(self._state, self._peers)
-        system_tables = SystemTables(self._state, self._peers, members, self._jobs, self._statements.facts)
+        system_tables = SystemTables(
+            self._state,
+            self._peers,
+            members,
+            self._jobs,
+            self._statements.facts,
+            self._requests.rows,
+            self._load_history,
+            settings,
+        )
         self.handlers: dict[OperationBase, Callable[[Request[Any]], Handled]] = {
             Operation.HELLO: self._hello,
             Operation.GET_TOPOLOGY: self._send_topology,
@@ -227,6 +248,7 @@ class Controller:
             Operation.READ_SYSTEM_TABLE: system_tables.answer,
             Operation.JOIN: self._join,
             Operation.NAME_MEMBER: self._name_member,
+            Operation.ASK_TO_RETURN: self._let_back,
             Operation.RENEW_LEASE: self._lease,
             Operation.REPORT_TO_CONTROLLER: self._take_report,
             Operation.REPORT_MEMBER_LOST: self._member_lost,
@@ -241,6 +263,9 @@ class Controller:
             Operation.GET_JOB_PLAN: self._jobs.plan,
             Operation.REPORT_JOB_ENDED: self._jobs.ended,
             Operation.LIST_JOBS: self._jobs.summaries,
+            Operation.CREATE_TOKEN: tokens.create,
+            Operation.LIST_TOKENS: tokens.listed,
+            Operation.REVOKE_TOKEN: tokens.revoke,
         }
 
     async def start(self) -> str:
@@ -251,10 +276,11 @@ class Controller:
         """
         await self._server.start()
         self._background.start(self._watch(), "controller watches members")
-        if self._is_recovering:
-            self._background.start(self._recover(), "controller recovers")
-        else:
+        if self._takeover.is_over:
+            self._server.take_tokens(self._state.tokens)
             self._rebalancer.start()
+        else:
+            self._background.start(self._recover(), "controller recovers")
         return f"{self._own_address.advertised_host}:{self._server.port}"
 
     async def stop(self) -> None:
@@ -263,6 +289,10 @@ class Controller:
         await self._background.close()
         self._loads.close()
         await self._server.stop()
+        while running := [command for command in self._commands.values() if not command.done()]:
+            for command in running:  # again for one that undoes its work, which may wait for members that have ended
+                command.cancel()
+            await asyncio.wait(running, timeout=_UNDOING_S)
         await self._jobs.close()
         await self._statistics.close()
         await self._state.close()
@@ -277,14 +307,12 @@ class Controller:
 
     def handle(self, request: Request[Any]) -> Handled:
         """Answer a request; see :class:`secateur.wire.Handler`."""
-        if self._is_recovering and not _is_answered_early(request):
+        if not self._takeover.is_over and not _is_answered_early(request):
             return self._handle_later(request)
         return self.handlers[request.operation](request)
 
     async def _handle_later(self, request: Request[Any]) -> Any:
-        await self._recovered.wait()
-        if self._cannot_recover:
-            raise PartitionLostError(self._cannot_recover)
+        await self._takeover.wait()
         answer = self.handlers[request.operation](request)
         return await answer if isinstance(answer, Awaitable) else answer
 
@@ -363,6 +391,7 @@ class Controller:
             await self._state.all_reached()
             return Reply(PreparedAnswer(outlines=(), statement=Done("carried out before"), **self._versions()))
         planned, statistics_version = await self._plan(self._statements.prepare, request)
+        check_statement(planned.statement if isinstance(planned, Prepared) else planned, request.peer)
         prepared = (
             planned if isinstance(planned, Prepared) else Prepared(Done(await self._carry_out(planned, request_id)))
         )
@@ -389,10 +418,8 @@ class Controller:
         if request_id is None:
             return await carry_out()
         task = self._commands[request_id] = asyncio.ensure_future(carry_out())
-        try:
-            return await asyncio.shield(task)
-        finally:
-            self._commands.pop(request_id, None)
+        task.add_done_callback(lambda _: self._commands.pop(request_id, None))
+        return await asyncio.shield(task)
 
     async def _carried_out(self, command: Command) -> str:
         match command:
@@ -433,12 +460,18 @@ class Controller:
             case KillStatement(member, number):
                 await self._kill_statement(member, number)
                 return f"statement {command.statement_id} killed"
+            case KillJob(job):
+                self._jobs.end(job)
+                return f"job {job} is being stopped"
             case SetGlobalPruning(value):
                 self._state.pruning = value
                 await self._state.change(SettingChanged())
                 return f"pruning is {value.value}"
 
     async def _kill_statement(self, member: str, number: int) -> None:
+        if member == CONTROLLER:
+            self._requests.kill(number)
+            return
         if member not in self._state.topology.member_ids:
             raise ProgrammingError(
                 f"there is no member {member!r} of which a statement could be killed; there are"
@@ -490,7 +523,8 @@ class Controller:
         listing = partial(self._external_tables.list_partitions, asyncio.get_running_loop())
         view = PlanningView(self._state.catalog, self._state.topology, statistics, listing)
         planning = partial(work, asked.sql, asked.params, asked.settings, view)
-        return await self._planning.run(request.peer.connection_id, planning), statistics.version
+        planned = self._planning.run(request.peer.connection_id, planning)
+        return await self._requests.run(RequestState.PLANNING, asked.sql, planned), statistics.version
 
     def _gone(self, peer: PeerInfo) -> None:
         self._planning.gone(peer.connection_id)
@@ -521,17 +555,62 @@ class Controller:
     async def _publish_load(self, request: Request[PublishLoad]) -> Reply[LoadedRows]:
         asked = request.message
         table = self._state.catalog.table(asked.table)
+        if asked.stream is None:
+            return await self._publish_rows(asked, table)
+        answer = await self._streams.once(table, asked.stream, asked.load_id, lambda: self._publish_rows(asked, table))
+        if answer is not None:
+            return answer
+        await self._loads.abort(asked.load_id, self._state.topology.member_ids)
+        return Reply(LoadedRows(rows=0, was_published=True, **self._versions()))
+
+    async def _publish_rows(self, asked: PublishLoad, table: TableDef) -> Reply[LoadedRows]:
         if asked.table_id is not None and asked.table_id != table.table_id:
             raise TopologyChangedError(
                 f"table {table.name} was dropped and created again while rows were staged for it; nothing was loaded",
                 table=table.name,
             )
-        published = await self._loads.publish(self._new_load(asked.load_id, table, asked.mode, asked.parts))
-        if asked.mode == ChangeOperation.OVERWRITE:
+        parts: Mapping[int, Sequence[int]] = asked.parts
+        if asked.mode == ChangeOperation.OVERWRITE_RANGES:
+            if table.scheme.range is None:
+                raise ProgrammingError(
+                    f"table {table.name} has no range partitions, of which some could be overwritten: overwrite the"
+                    " whole table, or upsert",
+                    table=table.name,
+                )
+            parts = {partition: parts.get(partition, ()) for partition in whole_ranges(table.scheme, parts)}
+        is_overwritten = asked.mode in (ChangeOperation.OVERWRITE, ChangeOperation.OVERWRITE_RANGES)
+        if is_overwritten and not table.replicated:
+            # Rows of a partition that is lost must not be there again when its last owner comes back.
+            live = table.scheme.live_partitions().tolist()
+            if asked.mode == ChangeOperation.OVERWRITE_RANGES:
+                live = sorted(parts.keys() & set(live))
+            topology = self._state.topology
+            topology.check_live(topology.ownership(table.scheme.affinity_group()).owners_of(live) if live else ())
+        load = self._new_load(asked.load_id, table, asked.mode, parts)
+        published = await self._killable(load, f"load {load.load_id} into {table.name}", self._loads.publish(load))
+        self._load_history.published(
+            load.load_id,
+            table.table_id,
+            rows=published.rows,
+            partitions=sum(map(bool, parts.values())),
+            age_s=published.age_s,
+            stream=asked.stream,
+        )
+        if is_overwritten:
             self._statistics.replaced(table.table_id)
         else:
             self._statistics.written(table.table_id, published.rows)
         return Reply(LoadedRows(rows=published.rows, work=published.work, **self._versions()))
+
+    async def _killable(self, load: LoadPublication, statement: str, work: Awaitable[T]) -> T:
+        """Publish a load, or carry out a change, that KILL ends unless its publication has begun."""
+        return await self._requests.run(
+            RequestState.PUBLISHING, statement, work, lambda: not self._loads.is_publishing(load.load_id)
+        )
+
+    def _text_of(self, plan_id: str) -> str:
+        facts = self._statements.facts(plan_id)
+        return f"plan {plan_id}" if facts is None else facts.statement
 
     def _new_load(
         self, load_id: str, table: TableDef, mode: str, attempts: Mapping[int, Sequence[int]]
@@ -559,7 +638,9 @@ class Controller:
         partitions = {topology.member_ids[0]: [0]} if table.replicated else by_primary(topology, table, ids)
         topology.check_live(list(partitions))
         load = self._new_load(asked.load_id, table, asked.operation, {})
-        changed = await self._loads.change(load, ATTEMPT, partitions, asked)
+        changed = await self._killable(
+            load, self._text_of(asked.plan), self._loads.change(load, ATTEMPT, partitions, asked)
+        )
         self._statistics.written(table.table_id, changed.rows)
         held = {member_id for member_id, copies in load.copies.items() if not copies.isdisjoint(ids)}
         return Reply(ChangedTable(rows=changed.rows, members_touched=len(held), work=changed.work, **self._versions()))
@@ -583,7 +664,9 @@ class Controller:
         coordinator = owners[0] if owners else topology.member_ids[0]
         topology.check_live([coordinator])
         load = self._new_load(asked.load_id, table, MIXED, {})
-        worked_out = await self._loads.change_whole(load, coordinator, asked)
+        worked_out = await self._killable(
+            load, self._text_of(asked.plan), self._loads.change_whole(load, coordinator, asked)
+        )
         if worked_out.missing_cells:
             await self._table_commands.make_ranges(table.name, table.table_id, worked_out.missing_cells)
             raise TopologyChangedError(
@@ -611,12 +694,29 @@ class Controller:
     async def _join(self, request: Request[JoinRequest]) -> Reply[Joined]:
         asked = request.message
         await self._joining.join(MemberAddress(asked.member, asked.host, asked.port, asked.node))
-        return Reply(Joined(views=self._state.catalog.adopted_ids, **self._versions()))
+        self._jobs.member_joined(asked.member)
+        state = self._state
+        return Reply(Joined(views=state.catalog.adopted_ids, tokens=state.tokens, **self._versions()))
 
-    def _name_member(self, request: Request[NameMember]) -> Reply[MemberName]:
-        """An id for a member that comes back."""
+    async def _name_member(self, request: Request[NameMember]) -> Reply[MemberName]:
+        """An id for a member that comes, or the ids of those in whose place it can come."""
         self._check_cluster(request.message.cluster)
-        return Reply(MemberName(self._joining.new_id()))
+        # A process that is started anew asks before the end of the one before was noticed.
+        await asyncio.gather(*(self._state.check_member(member_id) for member_id in self._state.topology.member_ids))
+        return Reply(MemberName(self._joining.new_id(), tuple(sorted(absent_owners(self._state.topology)))))
+
+    async def _let_back(self, request: Request[AskToReturn]) -> Reply[ReturnAnswer]:
+        """A member that has left wants to come back with what it has."""
+        self._check_cluster(request.message.cluster)
+        is_member = await self._joining.let_back(request.message.address, lambda: self._last_load)
+        if is_member:
+            self._jobs.member_joined(request.message.address.id)
+        return Reply(ReturnAnswer(is_member))
+
+    def _left(self, member_id: str) -> None:
+        """A member has left the cluster."""
+        self._joining.member_left(member_id, self._last_load)
+        self._jobs.member_lost(member_id)
 
     def _check_cluster(self, cluster_id: str) -> None:
         if cluster_id != self._settings.cluster_id:
@@ -626,7 +726,7 @@ class Controller:
         """A member asks for a lease, and reports what matters to statistics; see :mod:`secateur.cluster.lease`."""
         asked = request.message
         self._check_cluster(asked.cluster)
-        if self._is_recovering and not self._state.topology.members:
+        if not self._takeover.is_over and not self._state.topology.members:
             return Reply(LeaseAnswer(LeaseVerdict.REFUSED.value, wants_report=True))
         answer = self._state.heard(asked.member, stalled_s=asked.stalled_s)
         if answer is LeaseVerdict.GRANTED:
@@ -637,103 +737,16 @@ class Controller:
 
     def _take_report(self, request: Request[ReportToController]) -> Reply[Acknowledged]:
         self._check_cluster(request.message.cluster)
-        report = request.message.report
-        self._reports[report.address.id] = report
-        self._reported.set()
+        self._takeover.take_report(request.message.report)
         return Reply(Acknowledged())
 
     async def _recover(self) -> None:
-        """Go on from what members have kept; see :mod:`secateur.cluster.controller.recovery`."""
-        found = await self._decided()
-        state = decode(found.record.state, ControllerState)
-        views_version = max(report.views_version for report in self._reports.values())
-        catalog = catalog_of(state)
-        # Members compare versions: those of this controller are newer than what the one before had begun.
-        catalog = replace(catalog, version=max(catalog.version, views_version) + 1)
-        damage = {member_id: report.damage for member_id, report in self._reports.items() if report.damage}
-        if damage and (lost := _without_copies(catalog, found, damage)):
-            self._cannot_recover = (
-                f"{lost}, and no other member has a copy: restore the directory from a copy of it, or remove it and"
-                f" load what it had again. {' '.join(damage.values())}"
-            )
-            self._recovered.set()
-            return
-        self._last_load = first_of(found.record.epoch)
-        self._state.restore(found.record.epoch, found.record.topology, catalog, state)
-        for member_id in found.lost:
-            self._state.apply(MemberLost(member_id))
-        await self._state.all_reached()
-        await self._view_commands.tell(catalog)
-        changing = self._state.changing_table
-        reports = await self._reports_again()
-        if changing is not None:
-            while any(report.range_changes_in_doubt for report in reports.values()):
-                await asyncio.sleep(_ASK_AGAIN_S)
-                reports = await self._reports_again()
-            versions = {
-                member_id: held.version
-                for member_id, report in reports.items()
-                for held in report.tables
-                if held.table_id == changing.table_id
-            }
-            with self._state.on_behalf_of(state.changing_for):
-                await self._table_commands.settle_change(changing, versions)
-        await self._table_commands.settle_tables(
-            {member_id: [held.table_id for held in report.tables] for member_id, report in reports.items()}
-        )
-        await self._state.all_reached()
-        self._statistics.start_anew(self._state.epoch, [table.table_id for table in self._state.catalog.tables()])
-        self._is_recovering = False
-        self._recovered.set()
-        self._state.events.add("controller_restarted", None, f"epoch {self._state.epoch}")
-        self._rebalancer.start()
-        _log.warning("the controller goes on in epoch %d with members %s", self._state.epoch, ", ".join(self._reports))
+        await self._takeover.run()
+        if self._takeover.is_over:
+            self._rebalancer.start()
 
-    async def _decided(self) -> Recovered:
-        """Wait for the reports that are needed."""
-        loop, times = asyncio.get_running_loop(), self._settings.lease_times
-        late_s = loop.time() + times.silence_s
-        while True:
-            if self._is_cold_start:
-                if (found := recovered_from_disk(self._reports)) is not None:
-                    return found
-                self._reported.clear()
-                await self._reported.wait()
-                continue
-            if (record := newest_record(self._reports)) is not None:
-                self._peers.update(record.topology)
-            gone = {
-                member_id
-                for member_id in missing(self._reports)
-                if await self._peers.is_gone(member_id, times.interval_s)
-            }
-            is_late = loop.time() >= late_s
-            found = recovered(self._reports, gone, is_late=is_late)
-            if found is not None:
-                return found
-            if is_late and self._reports and gone and gone == set(missing(self._reports)):
-                self._cannot_recover = (
-                    "the controller cannot go on: every member that could say which copies are up to date has ended,"
-                    f" and {' and '.join(self._reports)} may have outdated rows. Start another cluster and load its"
-                    " tables"
-                )
-                self._recovered.set()  # whoever waits learns of it
-            self._reported.clear()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(times.interval_s):
-                    await self._reported.wait()
-
-    async def _reports_again(self) -> dict[str, MemberReport]:
-        """What the members have now; those that are lost on the way are left out."""
-        members = self._state.topology.member_ids
-        answers = await asyncio.gather(
-            *(self._state.call(member_id, GetReport()) for member_id in members), return_exceptions=True
-        )
-        return {
-            member_id: answer
-            for member_id, answer in zip(members, answers, strict=True)
-            if isinstance(answer, MemberReport) and member_id in self._state.topology.member_ids
-        }
+    def _begin_epoch(self, epoch: int) -> None:
+        self._last_load = first_of(epoch)
 
     def _superseded(self) -> None:
         """A later controller has taken over: this one serves nobody any more."""
@@ -750,9 +763,8 @@ class Controller:
 
     async def _copy_lost(self, request: Request[ReportCopyLost]) -> Reply[Versions]:
         lost = request.message
-        self._rebalancer.copy_lost(lost.group, lost.partition, lost.member)
         self._state.events.add("copy_lost", lost.member, f"partition {lost.partition} of {lost.group} is out of sync")
-        await self._state.change(CopyLost(lost.group, lost.partition, lost.member))
+        await self._rebalancer.copy_lost(lost.group, lost.partition, lost.member)
         return Reply(Versions(**self._versions()))
 
     def _group_of(self, table: str) -> str:
@@ -772,17 +784,3 @@ def _is_answered_early(request: Request[Any]) -> bool:
     """Whether a controller answers before it knows the cluster."""
     is_hello_of_member = request.operation is Operation.HELLO and request.peer.role is Role.MEMBER
     return is_hello_of_member or request.operation in _EARLY
-
-
-def _without_copies(catalog: Catalog, found: Recovered, damaged: Collection[str]) -> str:
-    """Say which partitions have no copy but on damaged members; nothing if there are none."""
-    living = set(found.record.topology.member_ids).difference(damaged, found.lost)
-    for table in catalog.tables():
-        if table.replicated:
-            continue
-        ownership = found.record.topology.ownership(table.scheme.affinity_group())
-        for partition in table.scheme.live_partitions().tolist():
-            holders = set(ownership.holders(partition))
-            if living.isdisjoint(holders) and not holders.isdisjoint(damaged):
-                return f"partition {partition} of {table.name} is on {', '.join(sorted(holders & set(damaged)))} only"
-    return ""

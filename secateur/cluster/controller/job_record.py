@@ -8,6 +8,7 @@ Source: Hazelcast Jet, ``MasterJobContext``, as a machine without I/O.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,7 +23,16 @@ from secateur.errors import (
     UnreachableError,
 )
 
-__all__ = ["RESTARTS_MAX", "AwaitAttemptEnd", "CancelAttempt", "Effect", "FinishRecord", "JobRecord", "StartAttempt"]
+__all__ = [
+    "RESTARTS_MAX",
+    "AskAttempt",
+    "AwaitAttemptEnd",
+    "CancelAttempt",
+    "Effect",
+    "FinishRecord",
+    "JobRecord",
+    "StartAttempt",
+]
 
 RESTARTS_MAX: Final = 10
 """With the delays between them, restarts take several times as long as the controller needs to notice a dead member."""
@@ -42,6 +52,14 @@ class StartAttempt:
 
     attempt: int
     delay_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class AskAttempt:
+    """Tell a coordinator to run an attempt that it may run already, or have ended: it then reports the end again."""
+
+    member: str
+    attempt: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +83,7 @@ class FinishRecord:
     error: Error | None
 
 
-Effect = StartAttempt | CancelAttempt | AwaitAttemptEnd | FinishRecord
+Effect = StartAttempt | AskAttempt | CancelAttempt | AwaitAttemptEnd | FinishRecord
 
 
 class JobRecord:
@@ -93,6 +111,44 @@ class JobRecord:
         self.attempt = 1
         self.coordinator: str | None = None
         self.error: Error | None = None
+
+    @classmethod
+    def kept(
+        cls,
+        *,
+        restarts: bool,
+        status: JobStatus,
+        attempt: int,
+        coordinator: str | None,
+        error: Error | None,
+        cause: Error | None,
+    ) -> JobRecord:
+        """The record as an earlier controller had it; :meth:`resumed` goes on with it."""
+        record = cls(restarts=restarts)
+        record.status, record.attempt, record.coordinator, record.error = status, attempt, coordinator, error
+        record._cause = cause
+        return record
+
+    @property
+    def cause(self) -> Error | None:
+        """Why the job is being stopped; None while nobody wants that."""
+        return self._cause
+
+    def resumed(self, members: Collection[str]) -> list[Effect]:
+        """Another controller has taken over; ``members`` are those of the cluster now.
+
+        The coordinator may run the attempt, may have ended it, or may never have heard of it.
+        """
+        if self.status.is_final:
+            return []
+        if self.coordinator is None:
+            return [StartAttempt(self.attempt, 0.0)]
+        if self.coordinator not in members:
+            return self.member_lost(self.coordinator)
+        asked: list[Effect] = [AskAttempt(self.coordinator, self.attempt)]
+        if self._cause is not None:
+            asked += [CancelAttempt(self.coordinator, self.attempt, self._cause), AwaitAttemptEnd()]
+        return asked
 
     def submitted(self) -> list[Effect]:
         """The job was accepted."""

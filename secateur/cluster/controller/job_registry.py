@@ -5,25 +5,25 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from msgspec.structs import asdict
 
+from secateur.client.jobs.job_status import JobStatus
 from secateur.cluster.controller.job_record import JobRecord
 from secateur.errors import Error, JobExistsError, LimitExceededError, UnknownJobError
 from secateur.partitioning.topology.job_requirements import JobRequirements
 from secateur.protocol.failure import Failure
-from secateur.protocol.job_config import JobConfig
+from secateur.protocol.job_config import JobConfig, OnMemberLost
 from secateur.protocol.job_placement import JobPlacement
-from secateur.protocol.jobs import JobRow, JobState
+from secateur.protocol.jobs import ENDED_JOBS_MAX, JobRow, JobState, KeptJob
 from secateur.protocol.metrics import VertexMetrics
 
 __all__ = ["JobRegistry", "RegisteredJob"]
 
 _RUNNING_MAX: Final = 1000
-_ENDED_MAX: Final = 1000
 _DAG_BYTES_MAX: Final = 512 << 20
 _FAILURE_CHARS_MAX: Final = 16 << 10
 
@@ -40,8 +40,8 @@ class RegisteredJob:
         dag: The packed DAG, empty once the job has ended.
         record: Where it is.
         submitted_s: Seconds since the epoch.
-        deadline_s: When it has to have ended, on the event loop's clock; None without a deadline.
-        ended: Set when it has ended.
+        deadline_s: When it has to have ended, in seconds since the epoch; None without a deadline.
+        ended: Set when it has ended, and members keep that.
         ended_s: Seconds since the epoch; None before its end.
         result_member: The member that has its rows; None before its end and after a failure.
         members: Ids of the members that took part in the attempt that succeeded.
@@ -93,6 +93,38 @@ class RegisteredJob:
             metrics=self.metrics,
         )
 
+    def kept(self, version: int) -> KeptJob:
+        """What members keep of it."""
+        cause = self.record.cause
+        return KeptJob(
+            version=version,
+            state=self.state(),
+            config=self.config,
+            params=self.params,
+            needs=self.needs,
+            deadline_s=self.deadline_s,
+            cause=None if cause is None else Failure.of(cause),
+            plan=self.plan,
+        )
+
+    @classmethod
+    def of(cls, kept: KeptJob, dag: bytes) -> RegisteredJob:
+        """A job that members have kept."""
+        state = kept.state
+        error = None if state.failure is None else state.failure.to_error()
+        record = JobRecord.kept(
+            restarts=kept.config.on_member_lost == OnMemberLost.RESTART,
+            status=JobStatus(state.status),
+            attempt=state.attempt,
+            coordinator=state.coordinator,
+            error=error,
+            cause=None if kept.cause is None else kept.cause.to_error(),
+        )
+        job = cls(state.job_id, kept.config, kept.needs, kept.params, dag, record, kept.deadline_s, state.submitted_s)
+        job.result_member, job.members, job.metrics = state.result_member, state.members, state.metrics
+        job.plan, job.ended_s = kept.plan, state.ended_s
+        return job
+
 
 class JobRegistry:
     """Finds jobs by id or name. A name belongs to the newest job that has it.
@@ -104,7 +136,7 @@ class JobRegistry:
     """
 
     def __init__(
-        self, running_max: int = _RUNNING_MAX, ended_max: int = _ENDED_MAX, dag_bytes_max: int = _DAG_BYTES_MAX
+        self, running_max: int = _RUNNING_MAX, ended_max: int = ENDED_JOBS_MAX, dag_bytes_max: int = _DAG_BYTES_MAX
     ) -> None:
         self._dag_bytes_max = dag_bytes_max
         self._running_max = running_max
@@ -156,14 +188,29 @@ class JobRegistry:
             )
         self._running[job.job_id] = job
 
+    def restore(self, jobs: Iterable[RegisteredJob]) -> None:
+        """Take over the jobs of an earlier controller."""
+        for job in sorted(jobs, key=lambda job: (job.ended_s or 0.0, job.submitted_s)):
+            if job.record.status.is_final:
+                self._remember(job)
+                job.ended.set()
+            else:
+                self._running[job.job_id] = job
+
+    def withdraw(self, job: RegisteredJob) -> None:
+        """Forget a job that was not taken after all."""
+        self._running.pop(job.job_id, None)
+
     def end(self, job: RegisteredJob) -> None:
         """A job has ended: keep its summary and drop the rest."""
-        del self._running[job.job_id]
+        self._running.pop(job.job_id, None)
         job.dag, job.params, job.ended_s = b"", None, time.time()
+        self._remember(job)
+
+    def _remember(self, job: RegisteredJob) -> None:
         self._ended[job.job_id] = job
         while len(self._ended) > self._ended_max:
             self._ended.popitem(last=False)
-        job.ended.set()
 
     def get(self, job_id: str) -> RegisteredJob | None:
         """The job of that id, if it is known."""

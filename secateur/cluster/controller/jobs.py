@@ -2,6 +2,10 @@
 
 No rows and no user code reach the controller: a DAG is bytes that a member unpacks, and a result stays at the member
 that coordinated the job.
+
+Members keep the jobs for a controller that starts anew: each holds all of them in memory, in the state that was last
+acknowledged to anybody. That controller asks the coordinators of the running ones to go on; an attempt that has ended
+meanwhile is reported to it again.
 """
 
 from __future__ import annotations
@@ -9,12 +13,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-from collections.abc import Awaitable, Callable
+import logging
+import time
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Final, assert_never
 
 from secateur.cluster.background_tasks import BackgroundTasks
 from secateur.cluster.controller.job_record import (
+    AskAttempt,
     AwaitAttemptEnd,
     CancelAttempt,
     Effect,
@@ -23,6 +30,7 @@ from secateur.cluster.controller.job_record import (
     StartAttempt,
 )
 from secateur.cluster.controller.job_registry import JobRegistry, RegisteredJob
+from secateur.cluster.controller.recovery import first_of
 from secateur.cluster.peers import Peers
 from secateur.dag.codec import carries_code
 from secateur.errors import (
@@ -42,13 +50,16 @@ from secateur.protocol.job_config import OnMemberLost
 from secateur.protocol.jobs import (
     CancelJob,
     GetJobPlan,
+    GetKeptJob,
     HaltAttempt,
     JobName,
     JobPlan,
     JobRow,
     Jobs,
     JobState,
+    KeepJob,
     ListJobs,
+    ListKeptJobs,
     NewJob,
     ReportJobEnded,
     RunAttempt,
@@ -58,6 +69,8 @@ from secateur.protocol.message import Acknowledged
 from secateur.wire import Reply, Request
 
 __all__ = ["ControllerJobs"]
+
+_log = logging.getLogger(__name__)
 
 _WAIT_MAX_S: Final = 20.0
 _STOP_WAIT_S: Final = 10.0
@@ -94,10 +107,44 @@ class ControllerJobs:
         self._check_member = check_member
         self._allow_code = allow_code
         self._registry = JobRegistry()
+        self._version = 0
         self._turns = itertools.count()
         self._background = BackgroundTasks()
 
-    def new(self, request: Request[NewJob]) -> Reply[JobName]:
+    async def restore(self, epoch: int) -> None:
+        """Go on with the jobs that members have kept for an earlier controller, in a new epoch.
+
+        Of members that are lost meanwhile, others keep the same.
+        """
+        self._version = first_of(epoch)
+        holders: dict[str, tuple[int, str]] = {}
+        members = self._topology().member_ids
+        lists = await asyncio.gather(
+            *(self._peers.call(member, ListKeptJobs()) for member in members), return_exceptions=True
+        )
+        for member, listed in zip(members, lists, strict=True):
+            if not isinstance(listed, BaseException):
+                for job_id, version in listed.versions.items():
+                    holders[job_id] = max(holders.get(job_id, (0, "")), (version, member))
+        jobs = []
+        for job_id, (_, member) in holders.items():
+            try:
+                answer = await self._peers.ask(member, GetKeptJob(job_id))
+            except Error as error:
+                _log.warning("job %s, which member %s keeps, could not be taken over: %s", job_id, member, error)
+                continue
+            jobs.append(RegisteredJob.of(answer.message, bytes(answer.payload)))
+        self._registry.restore(jobs)
+        for job in self._registry.running:
+            self._limit_time(job)
+            self._apply(job, job.record.resumed(self._topology().member_ids))
+
+    def member_joined(self, member: str) -> None:
+        """A member is new: it keeps the jobs as well."""
+        for job in self._registry:
+            self._background.start(self._keep(job, [member], job.dag), f"job {job.job_id} to a new member")
+
+    async def new(self, request: Request[NewJob]) -> Reply[JobName]:
         """Take a job, or name the one that has its name already.
 
         The same id again is the same job: a client may repeat the request.
@@ -121,14 +168,23 @@ class ControllerJobs:
                 " a token"
             )
         coordinators(needs, self._topology(), self._group_of)
-        deadline_s = None if config.timeout_s is None else asyncio.get_running_loop().time() + config.timeout_s
+        deadline_s = None if config.timeout_s is None else time.time() + config.timeout_s
         record = JobRecord(restarts=config.on_member_lost == OnMemberLost.RESTART)
         job = RegisteredJob(asked.job, config, needs, asked.params, bytes(request.payload), record, deadline_s)
         self._registry.add(job)
-        if config.timeout_s is not None:
-            self._later(job, config.timeout_s + _DEADLINE_GRACE_S, lambda: job.record.cancel(_late(job)))
+        try:
+            await self._keep(job, self._topology().member_ids, job.dag)
+        except BaseException:
+            self._registry.withdraw(job)
+            raise
+        self._limit_time(job)
         self._apply(job, job.record.submitted())
         return Reply(JobName(job.job_id))
+
+    def _limit_time(self, job: RegisteredJob) -> None:
+        if job.deadline_s is not None:
+            delay_s = max(0.0, job.deadline_s - time.time()) + _DEADLINE_GRACE_S
+            self._later(job, delay_s, lambda: job.record.cancel(_late(job)))
 
     async def wait(self, request: Request[WaitForJob]) -> Reply[JobState]:
         """The description of a job, once the job has ended or the wait is over.
@@ -143,17 +199,26 @@ class ControllerJobs:
                 await asyncio.wait_for(job.ended.wait(), wait_s)
         return Reply(job.state())
 
-    def cancel(self, request: Request[CancelJob]) -> Reply[Acknowledged]:
+    async def cancel(self, request: Request[CancelJob]) -> Reply[Acknowledged]:
         """Stop a job; the answer does not wait for that.
 
         Raises:
             UnknownJobError: There is no such job.
         """
-        job = self._registry.find(request.message.job)
+        self.end(request.message.job)
+        await self._kept(self._registry.find(request.message.job))
+        return Reply(Acknowledged())
+
+    def end(self, id_or_name: str) -> None:
+        """Stop a job, without waiting until it has.
+
+        Raises:
+            UnknownJobError: There is no such job.
+        """
+        job = self._registry.find(id_or_name)
         self._apply(
             job, job.record.cancel(JobCancelledError(f"job {job.job_id} was cancelled on request", job=job.job_id))
         )
-        return Reply(Acknowledged())
 
     def plan(self, request: Request[GetJobPlan]) -> Reply[JobPlan]:
         """The plan of the attempt of a job that started last.
@@ -171,8 +236,8 @@ class ControllerJobs:
         """One row for each job, newest first."""
         return [job.summary() for job in self._registry]
 
-    def ended(self, request: Request[ReportJobEnded]) -> Reply[Acknowledged]:
-        """A member tells how an attempt ended."""
+    async def ended(self, request: Request[ReportJobEnded]) -> Reply[Acknowledged]:
+        """A member tells how an attempt ended; it is asked no more once members keep what follows from that."""
         told = request.message
         job = self._registry.get(told.job)
         if job is not None and told.attempt == job.record.attempt and not job.record.status.is_final:
@@ -180,6 +245,7 @@ class ControllerJobs:
             if told.failure is None:
                 job.result_member, job.members = told.member, told.members
             self._apply(job, job.record.ended(told.attempt, None if told.failure is None else told.failure.to_error()))
+            await self._kept(job)
         return Reply(Acknowledged())
 
     def member_lost(self, member: str) -> None:
@@ -196,12 +262,15 @@ class ControllerJobs:
             match effect:
                 case StartAttempt(attempt, delay_s):
                     self._background.start(self._start(job, attempt, delay_s))
+                case AskAttempt(member, attempt):
+                    self._background.start(self._ask(job, member, attempt))
                 case CancelAttempt(member, attempt, error):
                     self._background.start(self._cancel_attempt(job, member, attempt, error))
                 case AwaitAttemptEnd():
                     self._later(job, _STOP_WAIT_S, job.record.cancel_wait_over)
                 case FinishRecord():
                     self._registry.end(job)
+                    self._background.start(self._settle(job))
                 case _:
                     assert_never(effect)
 
@@ -215,12 +284,23 @@ class ControllerJobs:
             return
         try:
             members = coordinators(job.needs, self._topology(), self._group_of)
-            config = replace(job.config, timeout_s=_remaining_s(job))
         except Error as error:
             self._apply(job, record.ended(attempt, error))
             return
         member = members[next(self._turns) % len(members)]
         self._apply(job, record.chosen(attempt, member))
+        await self._kept(job)  # a controller that starts anew has to know who may run it
+        await self._ask(job, member, attempt)
+
+    async def _ask(self, job: RegisteredJob, member: str, attempt: int) -> None:
+        record = job.record
+        if attempt != record.attempt or record.coordinator != member:
+            return
+        try:
+            config = replace(job.config, timeout_s=_remaining_s(job))
+        except Error as error:
+            self._apply(job, record.ended(attempt, error))
+            return
         try:
             answer = await self._peers.call(member, RunAttempt(job.job_id, attempt, config, job.params), job.dag)
         except (MemberLostError, DeadlineError, ProtocolError) as error:
@@ -238,6 +318,39 @@ class ControllerJobs:
             if attempt == record.attempt:
                 job.plan = answer.plan
             self._apply(job, record.started(attempt))
+
+    async def _settle(self, job: RegisteredJob) -> None:
+        """Tell whoever waits for the end of a job, once members keep it."""
+        await self._keep_everywhere(job)
+        job.ended.set()
+
+    async def _kept(self, job: RegisteredJob) -> None:
+        """Return once members keep the state that a job has now."""
+        if job.record.status.is_final:
+            await job.ended.wait()
+        else:
+            await self._keep_everywhere(job)
+
+    async def _keep_everywhere(self, job: RegisteredJob) -> None:
+        try:
+            await self._keep(job, self._topology().member_ids)
+        except Error as error:
+            _log.warning("no member keeps what became of job %s: %s", job.job_id, error)
+
+    async def _keep(self, job: RegisteredJob, members: Sequence[str], dag: bytes = b"") -> None:
+        """Have members keep the state that a job has now; one is enough, the others may be on their way out.
+
+        Raises:
+            Error: None does.
+        """
+        self._version += 1
+        kept = KeepJob(job.kept(self._version))
+        outcomes = await asyncio.gather(
+            *(self._peers.call(member, kept, dag) for member in members), return_exceptions=True
+        )
+        failures = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+        if failures and len(failures) == len(members):
+            raise failures[0]
 
     async def _cancel_attempt(self, job: RegisteredJob, member: str, attempt: int, error: Error) -> None:
         try:
@@ -258,7 +371,7 @@ class ControllerJobs:
 def _remaining_s(job: RegisteredJob) -> float | None:
     if job.deadline_s is None:
         return None
-    remaining_s = job.deadline_s - asyncio.get_running_loop().time()
+    remaining_s = job.deadline_s - time.time()
     if remaining_s <= 0:
         raise _late(job)
     return remaining_s

@@ -61,15 +61,19 @@ class LoadAnswers:
                 except asyncio.CancelledError:
                     if not before.cancelled():
                         raise
-            return answer(await self._rows_published(load_id))
+            return answer(await self.rows_published(load_id))
         task = asyncio.ensure_future(work())
         self._answers[load_id] = task
         if len(self._answers) > _KEPT_MAX:
             self._answers.popitem(last=False)
         return await task
 
-    async def _rows_published(self, load_id: str) -> int:
-        """The rows of a published load. Members that are asked do not prepare it any more."""
+    async def rows_published(self, load_id: str) -> int:
+        """The rows of a published load; -1 if nobody knows how many. Members that are asked do not prepare it any more.
+
+        Raises:
+            LoadFailedError: It was not published, and never will be.
+        """
         while True:
             outcomes = await asyncio.gather(
                 *(self._ask(member, GetLoadOutcome(load_id)) for member in self._members()), return_exceptions=True

@@ -99,6 +99,8 @@ class PublishResult:
 
     rows: int
     work: tuple[StageWork, ...] = ()
+    age_s: float = 0.0
+    """Seconds since the first of its rows arrived at a member."""
 
 
 class LoadPublisher:
@@ -114,6 +116,11 @@ class LoadPublisher:
         self._is_member = is_member
         self._locks: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._commits: dict[asyncio.Task[None], TwoPhaseCommit] = {}
+        self._publishing: set[str] = set()
+
+    def is_publishing(self, load_id: str) -> bool:
+        """Whether the publication of a load has begun; it is then carried out to the end."""
+        return load_id in self._publishing
 
     async def publish(self, load: LoadPublication) -> PublishResult:
         """Publish a load everywhere.
@@ -124,7 +131,7 @@ class LoadPublisher:
             LoadFailedError: A member could not prepare. The table is as it was.
         """
         async with self._locks[load.table.table_id], renewed(self._members, load.copies, _lease(load)):
-            return await to_the_end(self._publish(load))
+            return await self._published(load)
 
     async def change(
         self,
@@ -199,8 +206,15 @@ class LoadPublisher:
             if not found.parts:
                 await self.abort(load.load_id, load.copies)
                 return found, PublishResult(0, tuple(found.work))
-            published = await to_the_end(self._publish(replace(load, attempts=dict(sorted(found.parts.items())))))
+            published = await self._published(replace(load, attempts=dict(sorted(found.parts.items()))))
             return found, PublishResult(published.rows, (*found.work, *published.work))
+
+    async def _published(self, load: LoadPublication) -> PublishResult:
+        self._publishing.add(load.load_id)
+        try:
+            return await to_the_end(self._publish(load))
+        finally:
+            self._publishing.discard(load.load_id)
 
     async def _publish(self, load: LoadPublication) -> PublishResult:
         unassigned = load.attempts.keys() - frozenset().union(*load.copies.values())
@@ -211,16 +225,17 @@ class LoadPublisher:
                 " there any more: nothing was loaded",
                 table=load.table.name,
             )
+        counted = _counted(load)
         prepared: dict[str, tuple[PreparedRows, float]] = {}
         published_s: dict[str, float] = {}
 
         def rows_total() -> int:
-            return sum(rows.rows_primary for rows, _ in prepared.values())
+            return sum(rows.rows_counted for rows, _ in prepared.values())
 
         async def give(member: str, order: Order) -> None:
             match order:
                 case Order.PREPARE:
-                    prepared[member] = await self._prepare(member, load)
+                    prepared[member] = await self._prepare(member, load, counted[member])
                 case Order.COMMIT:
                     _, published_s[member] = await self._timed(
                         member, PublishPreparedLoad(load.load_id, load.number, rows_total())
@@ -251,7 +266,7 @@ class LoadPublisher:
             for member, (rows, prepared_s) in ((member, prepared[member]) for member in load.copies)
             if (partitions := len(load.attempts.keys() & load.copies[member]))
         ]
-        return PublishResult(rows_total(), tuple(work))
+        return PublishResult(rows_total(), tuple(work), max((rows.age_s for rows, _ in prepared.values()), default=0.0))
 
     @staticmethod
     def _check_published(load: LoadPublication, commit: TwoPhaseCommit, *, is_stopped: bool) -> None:
@@ -296,15 +311,24 @@ class LoadPublisher:
             if isinstance(outcome, BaseException) and not isinstance(outcome, OperationalError):
                 raise outcome
 
-    async def _prepare(self, member: str, load: LoadPublication) -> tuple[PreparedRows, float]:
+    async def _prepare(self, member: str, load: LoadPublication, counted: list[int]) -> tuple[PreparedRows, float]:
         copies = load.copies[member]
         parts = [(partition, list(attempts)) for partition, attempts in load.attempts.items() if partition in copies]
-        return await self._timed(member, PrepareLoad(load.load_id, load.table.table_id, load.mode, parts))
+        return await self._timed(member, PrepareLoad(load.load_id, load.table.table_id, load.mode, parts, counted))
 
     async def _timed(self, member: str, message: Message[R]) -> tuple[R, float]:
         """A call, and the seconds until it was answered."""
         started_s = time.perf_counter()
         return await self._members.call(member, message), time.perf_counter() - started_s
+
+
+def _counted(load: LoadPublication) -> dict[str, list[int]]:
+    """The partitions by the member that counts their rows: its owners may change while a load is published."""
+    left, counted = set(load.attempts), {}
+    for member, copies in load.copies.items():
+        counted[member] = sorted(left & copies)
+        left -= copies
+    return counted
 
 
 def _lease(load: LoadPublication) -> HoldLoad:

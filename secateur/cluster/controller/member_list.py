@@ -93,6 +93,9 @@ class MemberList:
             frames_received=stats.frames_received,
             memory_limit=stats.memory_limit,
             memory_used=stats.memory_used,
+            running_statements=stats.running_statements,
+            waiting_statements=stats.waiting_statements,
+            refused_statements=stats.refused_statements,
         )
 
 

@@ -34,10 +34,12 @@ __all__ = [
     "Event",
     "MemberJoined",
     "MemberLost",
+    "MemberReturned",
     "OwnersForgotten",
     "PrimariesMoved",
     "RangesChanged",
     "TableCreated",
+    "absent_owners",
     "advance",
     "group_after",
     "group_of_new",
@@ -60,6 +62,13 @@ class MemberLost:
     """A member is gone with all that it had."""
 
     member_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class MemberReturned:
+    """A member that was lost listens at an address, with the copies that it had as their last owner."""
+
+    address: MemberAddress
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +178,7 @@ class SettingChanged:
 Event = (
     MemberJoined
     | MemberLost
+    | MemberReturned
     | CopyLost
     | CopiesMoved
     | PrimariesMoved
@@ -211,6 +221,10 @@ def advance(topology: Topology, event: Event, draining: Collection[str] = ()) ->
                 for group, ownership in topology.owners.items()
             }
             return Topology(topology.version + 1, members, owners)
+        case MemberReturned(address):
+            returned = advance(topology, MemberJoined(address))
+            owners = {group: _returned(ownership, address.id) for group, ownership in topology.owners.items()}
+            return Topology(returned.version, returned.members, owners)
         case CopyLost(group, partition, member_id):
             return _without_copy(topology, group, partition, member_id)
         case CopiesMoved(group, target, moves):
@@ -240,6 +254,16 @@ def advance(topology: Topology, event: Event, draining: Collection[str] = ()) ->
             assert_never(event)
 
 
+def absent_owners(topology: Topology) -> frozenset[str]:
+    """The members that have left and were the last owners of partitions: their copies have every acknowledged write."""
+    last = {
+        ownership.members[number]
+        for ownership in topology.owners.values()
+        for number in np.unique(ownership.owners[0]).tolist()
+    }
+    return frozenset(last.difference(topology.member_ids))
+
+
 def group_after(
     topology: Topology, before: PartitionScheme, after: PartitionScheme, taken: Collection[str], unique: str
 ) -> str:
@@ -256,11 +280,12 @@ def group_after(
         unique: Told apart from the names of all other groups, ever.
     """
     structure = after.structure()
-    if structure not in taken:
-        return structure
     remaining = np.intersect1d(before.live_partitions(), after.live_partitions(), assume_unique=True)
-    agree = same_holders(topology.ownership(before.affinity_group()), topology.ownership(structure), remaining)
-    return structure if agree else f"{structure} #{unique}"
+    mine = topology.ownership(before.affinity_group())
+    for group in _groups_of(topology, structure):
+        if group in taken and same_holders(mine, topology.ownership(group), remaining):
+            return group
+    return f"{structure} #{unique}" if structure in taken else structure
 
 
 def group_of_new(topology: Topology, scheme: PartitionScheme, unique: str) -> str:
@@ -277,12 +302,17 @@ def group_of_new(topology: Topology, scheme: PartitionScheme, unique: str) -> st
         unique: Told apart from the names of all other groups, ever.
     """
     structure = scheme.structure()
-    known = [group for group in topology.owners if group == structure or group.startswith(f"{structure} #")]
+    known = _groups_of(topology, structure)
     living = scheme.live_partitions()
     return next(
         (group for group in known if _all_live(topology, topology.owners[group], living)),
         f"{structure} #{unique}" if known else structure,
     )
+
+
+def _groups_of(topology: Topology, structure: str) -> list[str]:
+    """The affinity groups of tables with one structure."""
+    return [group for group in topology.owners if group == structure or group.startswith(f"{structure} #")]
 
 
 def _all_live(topology: Topology, ownership: Ownership, partitions: npt.NDArray[np.integer[Any]]) -> bool:
@@ -321,6 +351,22 @@ def _promote(ownership: Ownership, lost: str, living: Collection[str]) -> Owners
     return Ownership.of(ownership.members, np.take_along_axis(ownership.owners, order, axis=0))
 
 
+def _returned(ownership: Ownership, member_id: str) -> Ownership:
+    """Replace the member by a placeholder where it is not the last owner: others may have had writes since."""
+    if member_id not in ownership.members:
+        return ownership
+    outdated = ownership.owners == ownership.members.index(member_id)
+    outdated[0] = False
+    members, nobody = _with_placeholder(ownership, member_id)
+    return Ownership.of(members, np.where(outdated, members.index(nobody), ownership.owners))
+
+
+def _with_placeholder(ownership: Ownership, member_id: str) -> tuple[tuple[str, ...], str]:
+    """The members of an ownership with a name for copies of one that do not count, and that name."""
+    nobody = f"{member_id} (out of sync)"
+    return (ownership.members if nobody in ownership.members else (*ownership.members, nobody)), nobody
+
+
 def _without_copy(topology: Topology, group: str, partition: int, member_id: str) -> Topology:
     """Replace one copy's member by a placeholder, after the others.
 
@@ -331,8 +377,7 @@ def _without_copy(topology: Topology, group: str, partition: int, member_id: str
     others = [holder for holder in holders if holder != member_id]
     if ownership is None or member_id not in holders or set(others).isdisjoint(topology.member_ids):
         return topology
-    nobody = f"{member_id} (out of sync)"
-    members = ownership.members if nobody in ownership.members else (*ownership.members, nobody)
+    members, nobody = _with_placeholder(ownership, member_id)
     owners = ownership.owners.copy()
     owners[:, partition] = [members.index(holder) for holder in (*others, nobody)]
     return Topology(topology.version + 1, topology.members, {**topology.owners, group: Ownership.of(members, owners)})

@@ -14,19 +14,18 @@ therefore has to plan again, and no row of a new range is missed.
 
 from __future__ import annotations
 
-import asyncio
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import assert_never
 
+from secateur.cluster.controller.encoded_table import encoded_table
 from secateur.cluster.controller.two_phase_commit import Order, TwoPhaseCommit, carry_out
 from secateur.cluster.lease_renewal import renewed
 from secateur.cluster.peers import MemberCaller
 from secateur.errors import MemberLostError, UnreachableError
-from secateur.partitioning.tables.table import TableDef, TableDefinition
+from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.catalog import AbortRanges, CommitRanges, PrepareRanges
 from secateur.protocol.changes import HoldLoad, TwoPhaseKind
-from secateur.protocol.codec import encode
 
 __all__ = ["RangeChanger"]
 
@@ -67,7 +66,7 @@ class RangeChanger:
             await self._change(table, hosted, load_id)
 
     async def _change(self, table: TableDef, hosted: Mapping[str, Sequence[int]], load_id: str) -> None:
-        definition = await asyncio.to_thread(encode, TableDefinition.of(table))
+        definition = await encoded_table(table)
         commit = TwoPhaseCommit(hosted)
 
         async def give(member: str, order: Order) -> None:

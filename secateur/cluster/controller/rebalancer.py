@@ -19,7 +19,7 @@ from secateur.cluster.background_tasks import BackgroundTasks
 from secateur.cluster.controller.cluster_state import ClusterState
 from secateur.cluster.controller.events import EventLog
 from secateur.cluster.controller.joining import Joining
-from secateur.cluster.controller.membership import CopiesDropped, CopiesMoved, CopiesWanted, PrimariesMoved
+from secateur.cluster.controller.membership import CopiesDropped, CopiesMoved, CopiesWanted, CopyLost, PrimariesMoved
 from secateur.cluster.controller.rebalancing import CopiesOfGroup, CopyMove, Move, moves_of
 from secateur.errors import Error, TopologyChangedError
 from secateur.partitioning.topology.topology import Topology
@@ -78,9 +78,15 @@ class Rebalancer:
         """Move nothing more."""
         await self._background.close()
 
-    def copy_lost(self, group: str, partition: int, member_id: str) -> None:
-        """A copy is out of sync; if it is being built, it does not become an owner."""
+    async def copy_lost(self, group: str, partition: int, member_id: str) -> None:
+        """A copy is out of sync: have no member count on it, and its member forget it.
+
+        If it is being built, it does not become an owner. Returns when no member counts on it.
+        """
         self._lost_copies.add((group, partition, member_id))
+        attempt = self._next_attempt()  # a copy that is built from now on is another one
+        await self._state.change(CopyLost(group, partition, member_id))
+        self._background.start(self._drop(group, member_id, [partition], attempt), f"drop a copy of {member_id}")
 
     def drain(self, request: Request[DrainMembers]) -> Reply[Acknowledged]:
         """Answer ``drain_members``."""
@@ -174,12 +180,12 @@ class Rebalancer:
     async def _move_copies(self, move: CopyMove) -> None:
         """Build copies on a member, and make it their owner."""
         partitions = move.partitions
-        attempt = self._next_attempt()
         async with self._joining.loads.alone(), AsyncExitStack() as held:
             if self._failures >= _FAILURES_MAX:  # tables come and go all the time: they wait for this batch
                 await held.enter_async_context(self._state.changing)
             tables = self._tables(move.group)
             self._lost_copies.clear()
+            attempt = self._next_attempt()
             try:
                 await self._state.call(move.target, BuildCopies(tables, partitions, move.source, attempt))
                 await self._state.call(move.source, CountCopies(tables, partitions, move.target, attempt))
@@ -242,10 +248,11 @@ class Rebalancer:
             if not table.replicated and table.scheme.affinity_group() == group
         ]
 
-    async def _drop(self, group: str, member_id: str, partitions: Sequence[int]) -> None:
+    async def _drop(self, group: str, member_id: str, partitions: Sequence[int], attempt: int | None = None) -> None:
         """Have a member forget rows that it does not own any more; if it does not, they only take memory."""
         if member_id in self._state.topology.member_ids:
-            await self._tell(member_id, DropCopies(self._tables(group), list(partitions), self._next_attempt()))
+            attempt = self._next_attempt() if attempt is None else attempt
+            await self._tell(member_id, DropCopies(self._tables(group), list(partitions), attempt))
 
     def _next_attempt(self) -> int:
         self._attempts += 1

@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from secateur.cluster.controller.catalog import Catalog
+from secateur.cluster.controller.encoded_table import encoded_table
+from secateur.cluster.controller.stream_batches import StreamBatches
 from secateur.partitioning.tables.table import TableDef, TableDefinition
 from secateur.planner.views.view import ViewDef
 from secateur.protocol.codec import decode, encode
 from secateur.protocol.pruning import Pruning
 from secateur.protocol.recovery import ControllerState
+from secateur.protocol.tokens import GrantedToken
 
 __all__ = ["RecordEncoder", "RestOfState", "catalog_of", "changing_of"]
 
@@ -26,6 +29,8 @@ class RestOfState:
     pruning: Pruning
     last_member: int
     done: tuple[str, ...]
+    streams: StreamBatches
+    tokens: tuple[GrantedToken, ...]
 
 
 class RecordEncoder:
@@ -49,7 +54,7 @@ class RecordEncoder:
         known = {id(table): entry for table in wanted if (entry := self._tables.get(id(table))) is not None}
         for table in wanted:
             if id(table) not in known:
-                known[id(table)] = table, await _definition(table)
+                known[id(table)] = table, await encoded_table(table)
         self._tables = known
         return ControllerState(
             catalog_version=catalog.version,
@@ -63,6 +68,8 @@ class RecordEncoder:
             pruning=rest.pruning,
             last_member=rest.last_member,
             done=rest.done,
+            streams=rest.streams.entries,
+            tokens=rest.tokens,
         )
 
 
@@ -83,11 +90,3 @@ def catalog_of(state: ControllerState) -> Catalog:
 def changing_of(state: ControllerState) -> TableDef | None:
     """The table of a record whose ranges were being changed, as it is to be."""
     return None if state.changing is None else decode(state.changing, TableDefinition).table
-
-
-async def _definition(table: TableDef) -> bytes:
-    """An encoded table. With many ranges that takes its time, which the event loop does not have."""
-    definition = TableDefinition.of(table)
-    if definition.scheme is None:
-        return encode(definition)
-    return await asyncio.to_thread(encode, definition)

@@ -22,7 +22,16 @@ from typing import Final
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.recovery import ClusterRecord, MemberReport
 
-__all__ = ["Recovered", "first_of", "missing", "newest_record", "recovered", "recovered_from_disk"]
+__all__ = [
+    "Patience",
+    "Recovered",
+    "first_of",
+    "missing",
+    "newest_record",
+    "outdated",
+    "recovered",
+    "recovered_from_disk",
+]
 
 _EPOCH_SHIFT: Final = 40
 _UNSEEN_VERSIONS: Final = 1_000
@@ -40,6 +49,33 @@ class Recovered:
 
     record: ClusterRecord
     lost: tuple[str, ...]
+
+
+class Patience:
+    """Whether members have been waited for long enough: so long that the leases of those that are silent have ended.
+
+    A time in which this process stood still does not count: reports have come meanwhile, and wait to be read.
+
+    Args:
+        silence_s: How long members are waited for.
+        now_s: Now, on a clock that only grows.
+    """
+
+    def __init__(self, silence_s: float, now_s: float) -> None:
+        self._left_s = silence_s
+        self._looked_s = now_s
+
+    def is_over(self, now_s: float, turn_s_max: float) -> bool:
+        """Look again.
+
+        Args:
+            now_s: Now.
+            turn_s_max: How long it may take from one look to the next while this process runs.
+        """
+        passed_s, self._looked_s = now_s - self._looked_s, now_s
+        if passed_s <= turn_s_max:
+            self._left_s -= passed_s
+        return self._left_s <= 0
 
 
 def first_of(epoch: int) -> int:
@@ -62,14 +98,36 @@ def missing(reports: Mapping[str, MemberReport]) -> tuple[str, ...]:
 def recovered_from_disk(reports: Mapping[str, MemberReport]) -> Recovered | None:
     """Decide for a cluster of which every process was started anew; None until all its members have reported.
 
-    Members of the newest record without a record of their own have lost their data.
+    Members of the newest record without a record of their own have lost their data, and members that lack a load are
+    of no use: see :func:`outdated`.
     """
     record = newest_record(reports)
     if record is None or missing(reports):
         return None
     found = recovered(reports, (), is_late=False)
-    empty = tuple(member for member in record.topology.member_ids if not reports[member].record.version)
-    return None if found is None else Recovered(found.record, empty)
+    behind = outdated(reports)
+    unusable = tuple(
+        member for member in record.topology.member_ids if not reports[member].record.version or member in behind
+    )
+    return None if found is None else Recovered(found.record, unusable)
+
+
+def outdated(reports: Mapping[str, MemberReport]) -> dict[str, int]:
+    """The members that lack a load which another member has published, with its table.
+
+    A load is on the disks of all members before it is published on the first. So their disks have lost what they said
+    was written, or were never asked to write it (``fsync="off"``).
+    """
+    newest: dict[int, int] = {}
+    for report in reports.values():
+        for held in report.tables:
+            newest[held.table_id] = max(newest.get(held.table_id, 0), held.published)
+    return {
+        member: held.table_id
+        for member, report in reports.items()
+        for held in report.tables
+        if held.published < newest[held.table_id] and not held.has_load_in_doubt
+    }
 
 
 def recovered(reports: Mapping[str, MemberReport], gone: Collection[str], *, is_late: bool) -> Recovered | None:

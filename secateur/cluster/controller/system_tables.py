@@ -8,7 +8,9 @@ it is lost.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
@@ -17,13 +19,18 @@ from msgspec.structs import asdict
 
 from secateur.cluster.controller.cluster_state import GONE, ClusterState
 from secateur.cluster.controller.jobs import ControllerJobs
+from secateur.cluster.controller.load_history import LoadHistory
 from secateur.cluster.controller.member_list import ANSWER_WAIT_S, MemberList
+from secateur.cluster.controller.running_requests import CONTROLLER, RunningRequest
+from secateur.cluster.controller.setting_rows import setting_rows
 from secateur.cluster.peers import Peers
+from secateur.cluster.settings import ClusterSettings
 from secateur.errors import ProtocolError
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.ddl.table_sql import partition_by_sql, range_sql, table_sql
 from secateur.planner.explain.statement_facts import StatementFacts
 from secateur.planner.system.tables import SYSTEM_TABLES
+from secateur.protocol.changes import GetStagedLoads
 from secateur.protocol.latency_histogram import LatencyHistogram
 from secateur.protocol.membership import GetMemberStats
 from secateur.protocol.message import Acknowledged, Message
@@ -41,6 +48,19 @@ _KIND_VIEW: Final = "VIEW"
 _KIND_EXTERNAL: Final = "EXTERNAL"
 
 
+@dataclass(slots=True)
+class _TableData:
+    """What members have of a table: rows and bytes of each partition at one copy, and the bytes of all copies."""
+
+    rows: dict[int, int]
+    partition_bytes: dict[int, int]
+    bytes: int
+
+
+_NO_DATA: Final = _TableData({}, {}, 0)
+_NEVER_EXECUTED: Final[Row] = {"executions": 0}
+
+
 class SystemTables:
     """Answers ``read_system_table``. Lives on the controller's event loop.
 
@@ -50,6 +70,9 @@ class SystemTables:
         members: The list of members.
         jobs: The jobs.
         facts_of: The statement of a plan by the plan's id, as long as it is known.
+        requests: The requests on which the controller works.
+        loads: The loads that were published.
+        settings: Those with which the cluster was started.
     """
 
     def __init__(
@@ -59,12 +82,18 @@ class SystemTables:
         members: MemberList,
         jobs: ControllerJobs,
         facts_of: Callable[[str], StatementFacts | None],
+        requests: Callable[[], Sequence[RunningRequest]],
+        loads: LoadHistory,
+        settings: ClusterSettings,
     ) -> None:
         self._state = state
         self._peers = peers
         self._members = members
         self._jobs = jobs
         self._facts_of = facts_of
+        self._requests = requests
+        self._loads = loads
+        self._settings = settings
         self._rows: dict[str, Callable[[], Awaitable[Sequence[Row]]]] = {
             "members": self._member_rows,
             "tables": self._tables,
@@ -72,7 +101,10 @@ class SystemTables:
             "partitions": self._partitions,
             "jobs": self._job_rows,
             "events": self._events,
+            "loads": self._load_rows,
+            "settings": self._setting_rows,
             "statements": self._statements,
+            "latencies": self._latencies,
         }
 
     async def answer(self, request: Request[ReadSystemTable]) -> Reply[Acknowledged]:
@@ -92,7 +124,7 @@ class SystemTables:
         stored = await self._stored()
         rows: list[Row] = []
         for table in self._state.catalog.tables():
-            counts, size = stored.get(table.table_id, ({}, 0))
+            data = stored.get(table.table_id, _NO_DATA)
             rows.append(
                 {
                     "table_name": table.name,
@@ -104,8 +136,8 @@ class SystemTables:
                     "partitions": table.scheme.live_partition_count,
                     "backups": None if table.replicated else table.backups,
                     "replicated": table.replicated,
-                    "rows": sum(counts.values()),
-                    "bytes": size,
+                    "rows": sum(data.rows.values()),
+                    "bytes": data.bytes,
                     "sql": table_sql(table),
                 }
             )
@@ -163,7 +195,7 @@ class SystemTables:
         living = frozenset(topology.member_ids)
         rows: list[Row] = []
         for table in self._state.catalog.tables():
-            counts, _ = stored.get(table.table_id, ({}, 0))
+            data = stored.get(table.table_id, _NO_DATA)
             if table.replicated:
                 row = {
                     "table_name": table.name,
@@ -171,7 +203,7 @@ class SystemTables:
                     "backup_members": list(topology.member_ids),
                     "copies_missing": 0,
                 }
-                rows.append({**row, "rows": counts.get(0, 0)})
+                rows.append({**row, "rows": data.rows.get(0, 0), "bytes": data.partition_bytes.get(0, 0)})
                 continue
             ownership = topology.ownership(table.scheme.affinity_group())
             ranges = _ranges(table)
@@ -185,10 +217,14 @@ class SystemTables:
                         "primary_member": holders[0] if holders else None,
                         "backup_members": holders[1:],
                         "copies_missing": max(0, 1 + table.backups - len(holders)),
-                        "rows": counts.get(partition, 0),
+                        "rows": data.rows.get(partition, 0),
+                        "bytes": data.partition_bytes.get(partition, 0),
                     }
                 )
         return rows
+
+    async def _setting_rows(self) -> list[Row]:
+        return list(setting_rows(self._settings, self._state.pruning))
 
     async def _events(self) -> list[Row]:
         return [
@@ -211,6 +247,24 @@ class SystemTables:
             for job in self._jobs.rows()
         ]
 
+    async def _load_rows(self) -> list[Row]:
+        names = {table.table_id: table.name for table in self._state.catalog.tables()}
+        told = [answer for _, answer in await self._asked(GetStagedLoads())]
+        return [
+            {
+                "id": load.load_id,
+                "table_name": names[load.table_id],
+                "state": load.state.value,
+                "rows": load.rows,
+                "partitions": load.partitions,
+                "started": _moment(load.started_s),
+                "stream": None if load.stream is None else load.stream.stream,
+                "batch": None if load.stream is None else load.stream.batch,
+            }
+            for load in self._loads.statuses(told)
+            if load.table_id in names
+        ]
+
     async def _statements(self) -> list[Row]:
         answers = await self._asked(GetStatements())
         facts: dict[str, StatementFacts | None] = {}
@@ -222,12 +276,27 @@ class SystemTables:
                 if counted.plan_id not in facts:
                     facts[counted.plan_id] = self._facts_of(counted.plan_id)
                 executions.setdefault(_text_or_id(counted.plan_id, facts), []).append(counted)
+        times = {text: _times_row(counted) for text, counted in executions.items()}
         members_total = len(self._state.topology.members)
-        return [
+        now_s = time.time()
+        own: list[Row] = [
+            {
+                "member": CONTROLLER,
+                "number": request.number,
+                "id": f"{CONTROLLER}:{request.number}",
+                "state": request.state.value,
+                "statement": request.statement,
+                "started": _moment(request.started_s),
+                "elapsed_ms": 1000 * (now_s - request.started_s),
+                "members_total": members_total,
+            }
+            for request in self._requests()
+        ]
+        return own + [
             {
                 **asdict(entry),
                 **_facts_row(entry, facts[entry.plan_id]),
-                **_times_row(executions.get(_text_or_id(entry.plan_id, facts), ())),
+                **times.get(_text_or_id(entry.plan_id, facts), _NEVER_EXECUTED),
                 "member": member_id,
                 "id": f"{member_id}:{entry.number}",
                 "members_total": members_total,
@@ -237,15 +306,36 @@ class SystemTables:
             for entry in answer.statements
         ]
 
-    async def _stored(self) -> dict[int, tuple[dict[int, int], int]]:
-        """The rows by partition, each counted at one copy, and the bytes of all copies, by table id."""
-        found: dict[int, tuple[dict[int, int], int]] = {}
+    async def _latencies(self) -> list[Row]:
+        return [
+            {
+                "member": member_id,
+                "execution": total.execution,
+                "statements": total.statements,
+                "elapsed_ms": total.elapsed_ms,
+                "p50_ms": total.latencies.percentile_ms(0.5),
+                "p99_ms": total.latencies.percentile_ms(0.99),
+                "bucket_ms": [up_to_ms for up_to_ms, _ in total.latencies.buckets],
+                "bucket_statements": [count for _, count in total.latencies.buckets],
+                "members_touched": total.members_touched,
+                "pruned": total.pruned,
+                "unpruned": total.unpruned,
+            }
+            for member_id, answer in await self._asked(GetStatements(totals_only=True))
+            for total in answer.totals
+        ]
+
+    async def _stored(self) -> dict[int, _TableData]:
+        """What members have of each table, by its id."""
+        found: dict[int, _TableData] = {}
         for _, answer in await self._asked(GetMemberStats()):
             for table in answer.tables:
-                counts, size = found.get(table.table_id, ({}, 0))
+                data = found.setdefault(table.table_id, _TableData({}, {}, 0))
                 for partition, rows in table.rows.items():
-                    counts[partition] = max(rows, counts.get(partition, 0))
-                found[table.table_id] = counts, size + table.bytes
+                    data.rows[partition] = max(rows, data.rows.get(partition, 0))
+                for partition, size in table.partition_bytes.items():
+                    data.partition_bytes[partition] = max(size, data.partition_bytes.get(partition, 0))
+                data.bytes += table.bytes
         return found
 
     async def _asked(self, message: Message[R]) -> Sequence[tuple[str, R]]:
@@ -290,10 +380,8 @@ def _facts_row(entry: StatementEntry, facts: StatementFacts | None) -> Row:
 
 
 def _times_row(executions: Sequence[PlanExecutions]) -> Row:
-    """The executions of a text on all members."""
+    """The executions of a text on all members; there is at least one."""
     count = sum(each.executions for each in executions)
-    if not count:
-        return {"executions": 0}
     longest_ms = max(each.elapsed_max_ms for each in executions)
     latencies = LatencyHistogram.merged(each.latencies for each in executions)
     return {

@@ -16,6 +16,7 @@ from typing import Any, Final
 from msgspec import structs
 
 from secateur.cluster.controller.cluster_state import GONE, ClusterState
+from secateur.cluster.controller.encoded_table import encoded_table
 from secateur.cluster.controller.holders import copies_of
 from secateur.cluster.controller.loads import LoadPublisher
 from secateur.cluster.controller.membership import (
@@ -31,9 +32,9 @@ from secateur.cluster.controller.statistics_cache import StatisticsCache
 from secateur.errors import MemberLostError, ProtocolError, TopologyChangedError
 from secateur.partitioning.schemes.range_changes import RangeChange, alter_ranges
 from secateur.partitioning.schemes.ranges_on_demand import with_cells
-from secateur.partitioning.schemes.scheme import PartitionScheme
+from secateur.partitioning.schemes.scheme import RANGES_INLINE_MAX, PartitionScheme
 from secateur.partitioning.tables.index import IndexDef
-from secateur.partitioning.tables.table import TableDef, TableDefinition
+from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.catalog import CreateStoredTable, DropStoredTable
 
 __all__ = ["TableCommands"]
@@ -69,6 +70,9 @@ class TableCommands:
             NotSupportedError: It wants more backups than the tables that it is co-located with.
             PartitionLostError: No member is left.
         """
+        if table.scheme.range is not None and len(table.scheme.range.ranges) > RANGES_INLINE_MAX:
+            # With many ranges this takes its time, which the event loop does not have.
+            await asyncio.get_running_loop().run_in_executor(self._executor, _resolved, table.scheme)
         async with self._state.changing:
             replaced = self._state.catalog.find(table.name)
             if if_not_exists and replaced is not None:
@@ -189,15 +193,14 @@ class TableCommands:
         Raises:
             Error: A member refuses the table; or it is out of reach, with ``is_last``.
         """
+        definition = await encoded_table(table)
         event = TableCreated(table)
         asked = self._state.topology.member_ids
         topology = advance(self._state.topology, event)
         self._state.spend_id(table.table_id)
         outcomes = await asyncio.gather(
             *(
-                self._state.call(
-                    member_id, CreateStoredTable(TableDefinition.of(table), copies_of(topology, table, member_id))
-                )
+                self._state.call(member_id, CreateStoredTable(definition, copies_of(topology, table, member_id)))
                 for member_id in asked
             ),
             return_exceptions=True,
@@ -214,14 +217,8 @@ class TableCommands:
         return False
 
     async def _change_ranges(self, before: TableDef, change: Callable[[], PartitionScheme]) -> TableDef:
-        def changed() -> PartitionScheme:
-            scheme = change()
-            scheme.resolve()
-            scheme.structure()
-            return scheme
-
         # With many ranges this takes its time, which the event loop does not have.
-        scheme = await asyncio.get_running_loop().run_in_executor(self._executor, changed)
+        scheme = await asyncio.get_running_loop().run_in_executor(self._executor, lambda: _resolved(change()))
         if scheme is before.scheme:
             return before
         for tries_left in reversed(range(_TRIES_MAX)):
@@ -345,3 +342,9 @@ def _unsettled(what: str) -> TopologyChangedError:
     return TopologyChangedError(
         f"{what}: members were lost again and again while it was carried out; nothing was changed, try again"
     )
+
+
+def _resolved(scheme: PartitionScheme) -> PartitionScheme:
+    scheme.resolve()
+    scheme.structure()
+    return scheme

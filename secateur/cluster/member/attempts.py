@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
-from typing import Final
+from typing import Any, Final
 
 from secateur.cluster.background_tasks import BackgroundTasks
+from secateur.cluster.controller_requests import ControllerRequests
 from secateur.cluster.member.describe_job import describe_job
 from secateur.cluster.member.kept_results import KeptResults
 from secateur.dag.dag import FrozenDAG
@@ -15,15 +16,17 @@ from secateur.engine.runtime.runtime import JobRuntime, RunningJob
 from secateur.errors import DeadlineError, Error, InternalError, MemberLostError, UnreachableError
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.failure import Failure
+from secateur.protocol.job_placement import JobPlacement
 from secateur.protocol.jobs import GetJobResult, HaltAttempt, JobSinks, ReportJobEnded, ResolvedJob, RunAttempt
 from secateur.protocol.message import Acknowledged
-from secateur.wire import Peer, Reply, Request, encode_table
+from secateur.wire import Reply, Request, encode_table
 
 __all__ = ["MemberAttempts"]
 
 _REPORT_DELAY_S: Final = 0.1
 _REPORT_TRIES_MAX: Final = 50
 _HALTED_MAX: Final = 1024
+_ENDS_MAX: Final = 1024
 
 
 class MemberAttempts:
@@ -37,13 +40,15 @@ class MemberAttempts:
     """
 
     def __init__(
-        self, runtime: JobRuntime, controller: Peer, topology: Callable[[], Topology], *, allow_code: bool
+        self, runtime: JobRuntime, controller: ControllerRequests, topology: Callable[[], Topology], *, allow_code: bool
     ) -> None:
         self._runtime = runtime
         self._controller = controller
         self._topology = topology
         self._allow_code = allow_code
         self._running: dict[tuple[str, int], RunningJob] = {}
+        self._started: OrderedDict[tuple[str, int], asyncio.Future[JobPlacement]] = OrderedDict()
+        self._ends: OrderedDict[tuple[str, int], ReportJobEnded] = OrderedDict()
         self._cancelled: OrderedDict[tuple[str, int], Error] = OrderedDict()
         self._background = BackgroundTasks()
         self._results = KeptResults()
@@ -51,11 +56,22 @@ class MemberAttempts:
     async def run(self, request: Request[RunAttempt]) -> Reply[ResolvedJob]:
         """Start an attempt; answers with its plan when it runs.
 
-        The notice ``report_job_ended`` reports its end, and may overtake the answer.
+        The request ``report_job_ended`` reports its end, and may overtake the answer. An attempt that was started
+        before is not started again: a controller that starts anew asks for it, and hears of its end.
 
         Raises:
             Error: Why it could not start; nothing runs then.
         """
+        key = request.message.job, request.message.attempt
+        started = self._started.get(key)
+        if started is None:
+            started = self._started[key] = asyncio.ensure_future(self._start(request))
+            _shorten(self._started, _ENDS_MAX)
+        elif (end := self._ends.get(key)) is not None:
+            self._background.start(self._report(end), f"the end of job {end.job}")
+        return Reply(ResolvedJob(await asyncio.shield(started)))
+
+    async def _start(self, request: Request[RunAttempt]) -> JobPlacement:
         asked = request.message
         key = asked.job, asked.attempt
         dag = FrozenDAG.decoded(request.payload, allow_code=self._allow_code and request.peer.authenticated)
@@ -65,7 +81,7 @@ class MemberAttempts:
         if cancelled is not None:
             job.stop(cancelled)
         self._background.start(self._follow(key, job), f"job {asked.job}")
-        return Reply(ResolvedJob(describe_job(job.plan)))
+        return describe_job(job.plan)
 
     def cancel(self, request: Request[HaltAttempt]) -> Reply[Acknowledged]:
         """Stop an attempt, also one that is being built or on its way here."""
@@ -76,8 +92,7 @@ class MemberAttempts:
             job.stop(error)
         else:
             self._cancelled[key] = error
-            while len(self._cancelled) > _HALTED_MAX:
-                self._cancelled.popitem(last=False)
+            _shorten(self._cancelled, _HALTED_MAX)
         return Reply(Acknowledged())
 
     async def result(self, request: Request[GetJobResult]) -> AsyncIterator[Reply[JobSinks]]:
@@ -119,7 +134,9 @@ class MemberAttempts:
             members = list(result.members_touched)
         finally:
             del self._running[key]
-        await self._report(ReportJobEnded(*key, self._runtime.member_id, failure, members, list(job.metrics)))
+        end = self._ends[key] = ReportJobEnded(*key, self._runtime.member_id, failure, members, list(job.metrics))
+        _shorten(self._ends, _ENDS_MAX)
+        await self._report(end)
 
     async def _report(self, report: ReportJobEnded) -> None:
         """Report the end to the controller, repeatedly if need be; receiving it twice does no harm."""
@@ -132,3 +149,8 @@ class MemberAttempts:
             except Exception as error:  # the controller waits for a report: a shorter one, if this one cannot be sent
                 unsent = InternalError(f"job {report.job} ended, and its report could not be sent: {error}")
                 report = ReportJobEnded(report.job, report.attempt, report.member, Failure.of(unsent), [], [])
+
+
+def _shorten(remembered: OrderedDict[tuple[str, int], Any], count_max: int) -> None:
+    while len(remembered) > count_max:
+        remembered.popitem(last=False)

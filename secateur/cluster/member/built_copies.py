@@ -7,12 +7,15 @@ later change. They travel in pieces, one after the other, so that a copy takes a
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect_right
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Final, TypeAlias
 
 import pyarrow as pa
+from msgspec.structs import replace
 
 from secateur.cluster.member.change_registry import ChangeRegistry
 from secateur.cluster.member.member_log import MemberLog
@@ -35,6 +38,7 @@ from secateur.protocol.copies import (
 )
 from secateur.protocol.message import Acknowledged
 from secateur.storage.change import DuplicateKeys
+from secateur.storage.change_feed import FeedEntry, feed_table
 from secateur.storage.layout import TableLayout
 from secateur.storage.member_store import MemberStore
 from secateur.storage.merge import sort_rows
@@ -58,10 +62,12 @@ class _Fixed:
     Attributes:
         rows: The partitions.
         staged: The rows of loads.
+        feeds: What change feeds have of the partitions.
     """
 
     rows: dict[int, PartitionSnapshot] = field(default_factory=dict)
     staged: dict[_Staged, pa.Table] = field(default_factory=dict)
+    feeds: dict[int, list[FeedEntry]] = field(default_factory=dict)
 
 
 class BuiltCopies:
@@ -126,6 +132,10 @@ class BuiltCopies:
             copies.append(
                 OpenedCopy(partition, replica.term, replica.settled, replica.last, kept, changes, snapshot.rows)
             )
+            feed = self._store.feed(table_id, partition)
+            if feed is not None:
+                fixed.feeds[partition] = feed.entries()
+                copies[-1] = replace(copies[-1], feed_start=feed.start)
             for load_id, attempt, rows, are_keys in self._store.loads.staged(table_id, partition):
                 fixed.staged[load_id, attempt, partition] = rows
                 staged.append(StagedPiece(load_id, partition, attempt, are_keys, rows.num_rows))
@@ -139,6 +149,8 @@ class BuiltCopies:
         """
         asked = request.message
         fixed = self._fixed.get((asked.member, asked.table_id))
+        if asked.is_feed:
+            return await self._fetch_feed(asked, {} if fixed is None else fixed.feeds)
         staged = None if asked.load_id is None else (asked.load_id, asked.attempt, asked.partition)
         rows = None
         if fixed is not None:
@@ -152,6 +164,25 @@ class BuiltCopies:
         if not piece:
             fixed.rows.pop(asked.partition, None) if staged is None else fixed.staged.pop(staged, None)
         return Reply(CopiedPiece(piece), payload)
+
+    async def _fetch_feed(self, asked: FetchCopy, feeds: dict[int, list[FeedEntry]]) -> Reply[CopiedPiece]:
+        """Some of the changes that were fixed: whole ones, from the one with this number on."""
+        if asked.partition not in feeds:
+            raise TopologyChangedError(
+                f"{self._member_id} does not keep changes of partition {asked.partition} for {asked.member} any more",
+                table_id=asked.table_id,
+            )
+        behind = feeds[asked.partition][asked.start :]
+        if not behind:
+            del feeds[asked.partition]
+            return Reply(CopiedPiece(0))
+        sizes = list(accumulate(entry.nbytes for entry in behind))
+        entries = behind[: max(1, bisect_right(sizes, _PIECE_BYTES))]
+        schema = self._store.table(asked.table_id).arrow_schema
+        payload = await asyncio.get_running_loop().run_in_executor(
+            self._executor, lambda: encode_table(feed_table(schema, entries))
+        )
+        return Reply(CopiedPiece(len(entries)), payload)
 
     async def count(self, request: Request[CountCopies]) -> Reply[Acknowledged]:
         """Acknowledge no change from now on that the new copies of a member do not have."""
@@ -175,8 +206,9 @@ class BuiltCopies:
         return Reply(Acknowledged())
 
     def update(self, topology: Topology) -> None:
-        """Take over a newer topology: rows are not kept for members that have left."""
-        self._fixed = {key: fixed for key, fixed in self._fixed.items() if topology.has_member(key[0])}
+        """Take over a newer topology: rows are not kept for members that have left, nor by one that has itself."""
+        is_member = topology.has_member(self._member_id)
+        self._fixed = {key: fixed for key, fixed in self._fixed.items() if is_member and topology.has_member(key[0])}
         self._opened = {key: attempt for key, attempt in self._opened.items() if topology.has_member(key[0])}
 
     # -- at the new owner
@@ -227,9 +259,17 @@ class BuiltCopies:
                     " have arrived",
                     table_id=table_id,
                 )
+            changes = await self._fetched_feed(table_id, copy, source)
+            self._check_attempt(table_id, [copy.partition], attempt)
             self._store.install_copy(table_id, copy.partition, rows)
+            feed = self._store.feed(table_id, copy.partition)
+            if feed is not None:
+                feed.receive(opened.published + copy.last if copy.feed_start is None else copy.feed_start, changes)
             self._replication.arrived(table_id, copy.partition)
         for piece in opened.staged:
+            ended = self._store.loads.outcome(piece.load_id)
+            if ended is not None and not ended.published:
+                continue  # it was aborted here, and the other member did not hear of it
             staged = FetchCopy(table_id, piece.partition, self._member_id, 0, piece.load_id, piece.attempt)
             pieces = await self._fetched(staged, source)
             self._check_attempt(table_id, [piece.partition], attempt)
@@ -245,6 +285,16 @@ class BuiltCopies:
             for partition in asked.partitions:
                 self._drop(table_id, partition, asked.attempt)
         return Reply(Acknowledged())
+
+    def drop_outdated(self, table_id: int) -> None:
+        """Forget the rows of all partitions that this member does not own, and give up those that are on their way."""
+        for partition in self._store.hosted(table_id):
+            self._drop(table_id, partition, self._building.get((table_id, partition), 0))
+
+    def forget_outdated(self) -> None:
+        """Send nothing more to members that build copies: the controller that had asked them to is gone."""
+        self._fixed.clear()
+        self._replication.forget_learners()
 
     def _drop(self, table_id: int, partition: int, attempt: int) -> None:
         is_later = self._building.get((table_id, partition), 0) > attempt
@@ -264,6 +314,12 @@ class BuiltCopies:
     def _outdated(self, attempt: int) -> TopologyChangedError:
         return TopologyChangedError(f"{self._member_id}: attempt {attempt} to build copies was given up")
 
+    async def _fetched_feed(self, table_id: int, copy: OpenedCopy, source: str) -> list[pa.Table]:
+        """What the change feed of the primary has."""
+        if copy.feed_start is None:
+            return []
+        return await self._fetched(FetchCopy(table_id, copy.partition, self._member_id, 0, is_feed=True), source)
+
     async def _fetched(self, asked: FetchCopy, source: str) -> list[pa.Table]:
         """All rows, piece by piece."""
         pieces: list[pa.Table] = []
@@ -271,7 +327,7 @@ class BuiltCopies:
         while True:
             answer = await self._peers.ask(
                 source,
-                FetchCopy(asked.table_id, asked.partition, asked.member, start, asked.load_id, asked.attempt),
+                replace(asked, start=start),
             )
             if not answer.message.rows:
                 return pieces

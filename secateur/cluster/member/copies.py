@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
+from secateur.cluster.member.ranges import check_catch_all, cuts_catch_all
 from secateur.cluster.peers import Peers
 from secateur.errors import TopologyChangedError
 from secateur.partitioning.tables.table import TableDef
@@ -41,28 +44,57 @@ class MemberCopies:
             else Reply(copied)
         )
 
-    async def catch_up(self, table: TableDef, source: str | None) -> None:
-        """Create a table here as another member has it: with its rows if it is replicated, else without partitions.
+    async def catch_up(
+        self, table: TableDef, source: str | None, *, last_owned: Collection[int] = (), is_current: bool
+    ) -> None:
+        """Have a table as another member has it: with its rows if it is replicated.
 
-        A replicated table of which no member has a copy any more stays without rows here, and reading it raises an
-        error.
+        Of a table with partitions, those that are here stay, and others do not come. A replicated table of which no
+        member has a copy any more has no rows here, and reading it raises an error.
 
         Args:
             table: The table.
             source: The member to ask; None when there is none.
+            last_owned: The partitions of which this member is the primary, or was the last owner.
+            is_current: Whether rows of a replicated table that are here are those of now.
 
         Raises:
+            SchemeError: The table has new ranges, whose rows are in a DEFAULT PARTITION here.
             Error: The other member could not be asked.
         """
-        if source is None:
+        self._follow_ranges(table, last_owned)
+        answer = None
+        if source is not None:
+            try:
+                answer = await self._peers.peer(source).request(CopyTable(table.table_id))
+            except TopologyChangedError as error:
+                if error.details.get("lease_ended") or not table.replicated:
+                    raise
+        if answer is not None:
+            rows = decode_tables(answer.parts) if table.replicated else None
+            self._store.copy_table(table, {} if rows is None else {_REPLICATED: rows}, answer.message.published)
+        elif self._store.find(table.table_id) is None:
             self._store.create_table(table, [])
+        elif table.replicated and not is_current:
+            self._store.drop_partition(table.table_id, _REPLICATED)
+
+    def _follow_ranges(self, table: TableDef, last_owned: Collection[int]) -> None:
+        """Take over the ranges that a table has by now, if it is here.
+
+        Of new ranges the member has those partitions, empty, of which it was the last owner: it left the cluster before
+        it was told to make them, so nobody has ever written to them.
+        """
+        before = self._store.find(table.table_id)
+        if before is None or before.version == table.version:
             return
-        try:
-            answer = await self._peers.peer(source).request(CopyTable(table.table_id))
-        except TopologyChangedError as error:
-            if error.details.get("lease_ended") or not table.replicated:
-                raise
-            self._store.create_table(table, [])
-            return
-        rows = decode_tables(answer.parts) if table.replicated else None
-        self._store.copy_table(table, {} if rows is None else {_REPLICATED: rows}, answer.message.published)
+        live = table.scheme.live_partitions().tolist()
+        new = set(live).difference(before.scheme.live_partitions().tolist()).intersection(last_owned)
+        partitions = sorted(new.union(set(self._store.hosted(table.table_id)).intersection(live)))
+        if cuts_catch_all(before, table):
+            rest = {
+                number: self._store.partition(table.table_id, number).snapshot()
+                for number in partitions
+                if table.scheme.is_catch_all(number)
+            }
+            check_catch_all(table, rest)
+        self._store.alter_table(table, partitions)

@@ -1,16 +1,20 @@
 """Counts the estimates of a member's statements that were badly wrong, by table.
 
 The member tells the controller with its lease, which has the statistics of such a table collected anew if rows were
-written since the last time; see :mod:`secateur.cluster.controller.statistics_cache`. Only steps are compared: their
-values are counted anyway, so that no other statement pays for the comparison.
+written since the last time; see :mod:`secateur.cluster.controller.statistics_cache`. Compared are numbers that are
+counted anyway: the values of steps, and the rows that scans send to other stages. A statement that one member answers
+by itself has neither, and does not pay for the comparison.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Final
 
+from secateur.engine.sql.select_job import vertex_names
 from secateur.engine.sql.select_plan import SelectPlan
+from secateur.protocol.metrics import VertexMetrics
 from secateur.protocol.steps import QueryStep
 
 __all__ = ["EstimateMisses"]
@@ -23,8 +27,8 @@ class EstimateMisses:
     """Lives on the member's event loop.
 
     Args:
-        factor: A number of values that is more than this many times the estimate, or less than the estimate by the
-            same factor, is a miss.
+        factor: A number of values or rows that is more than this many times the estimate, or less than the estimate by
+            the same factor, is a miss.
     """
 
     def __init__(self, factor: float) -> None:
@@ -41,10 +45,29 @@ class EstimateMisses:
         """
         if step.estimate is None:
             return
-        low, high = sorted((step.estimate, found))
         # A step stops at the first value too many, so the factor says nothing then.
-        if found > step.values_max or high + _NOISE > self._factor * (low + _NOISE):
+        if found > step.values_max or self._is_far(step.estimate, found):
             self._by_table.update({scan.table_id for scan in plan.scans})
+
+    def compare_scans(self, plan: SelectPlan, metrics: Sequence[VertexMetrics]) -> None:
+        """Count a miss for each table of which a scan found far more or far fewer rows than its estimate.
+
+        Args:
+            plan: The plan of a statement that several members have answered.
+            metrics: The metrics of its job, which has run to its end.
+        """
+        for name, stage in zip(vertex_names(plan), plan.stages, strict=True):
+            found = [entry for entry in metrics if entry.vertex == name]
+            if stage.estimate is None or not found:
+                continue
+            # Every consumer is offered the same rows.
+            rows = sum(max((output.rows for output in entry.outputs), default=0) for entry in found)
+            if self._is_far(stage.estimate, rows):
+                self._by_table.update({plan.scans[number].table_id for number in stage.scans})
+
+    def _is_far(self, estimate: int, found: int) -> bool:
+        low, high = sorted((estimate, found))
+        return high + _NOISE > self._factor * (low + _NOISE)
 
     def by_table(self) -> dict[int, int]:
         """The number of misses since the member started, by table id; tables without any are left out."""

@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar
 import pyarrow as pa
 
 from secateur.cluster.member.local_execution import check_bound
+from secateur.cluster.statement_profile import work_of
 from secateur.connectors.external.connector import (
     Connector,
     ConnectorContext,
@@ -28,14 +29,16 @@ from secateur.connectors.external.connector_call import (
     partitions_of,
     settled_connector,
 )
-from secateur.connectors.external.external_source import ExternalSource
+from secateur.connectors.external.external_source import ExternalPartitions, ExternalSource
 from secateur.dag.dag import DAG
 from secateur.dag.edge import between
+from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.processors.result_sink import ResultSink
 from secateur.engine.processors.row_limit import RowLimit
 from secateur.engine.runtime.result import ResultCollector
 from secateur.engine.runtime.runtime import JobRuntime
 from secateur.engine.sql.select_plan import FetchedRows, ScanPlan, SelectPlan
+from secateur.errors import DeadlineError
 from secateur.partitioning.pruning.row_predicate import RowPredicate
 from secateur.partitioning.tables.external_table import ExternalTable
 from secateur.partitioning.topology.topology import Topology
@@ -90,7 +93,7 @@ class ExternalReads:
             columns = columns_of(settled, asked.table, self._context)
             return ConnectorDescription(columns, settled.title, None if settled is connector else settled.encoded())
 
-        return Reply(await self._in_thread(described))
+        return Reply(await self._in_thread(described, asked.table, "its columns"))
 
     async def list_partitions(self, request: Request[ListExternalPartitions]) -> Reply[ListedPartitions]:
         """List the partitions of an external table that a statement would read."""
@@ -106,9 +109,16 @@ class ExternalReads:
         return Reply(ListedPartitions(len(partitions), len(kept), keys, columns))
 
     async def rows(
-        self, plan: SelectPlan, params: Sequence[Any], topology: Topology, *, pruning: bool
+        self, plan: SelectPlan, params: Sequence[Any], topology: Topology, *, pruning: bool, in_parts: bool
     ) -> dict[str, FetchedRows]:
         """The rows of each scan of an external table, by relation.
+
+        Args:
+            plan: The statement.
+            params: Its parameters, with the values of its expressions behind them.
+            topology: The members that read.
+            pruning: Whether to leave out partitions that cannot match.
+            in_parts: Whether a part of the statement may be computed where the rows are read.
 
         Raises:
             Error: What a connector raises.
@@ -121,12 +131,20 @@ class ExternalReads:
         tables = {scan.table_id: await self._table(scan.table_id) for scan in scans}
         # A table that is named twice is listed once: both scans read the same files.
         listed = {table_id: await self._partitions(table) for table_id, table in tables.items()}
-        return {
-            scan.relation: await self._read(
-                scan, tables[scan.table_id], listed[scan.table_id], params, topology, pruning=pruning
+        found = {}
+        for scan in scans:
+            assert scan.external is not None
+            at_readers = scan.external.at_readers if in_parts else None
+            found[scan.relation] = await self._read(
+                scan,
+                tables[scan.table_id],
+                listed[scan.table_id],
+                params,
+                topology,
+                pruning=pruning,
+                partial=None if at_readers is None else at_readers.partial,
             )
-            for scan in scans
-        }
+        return found
 
     async def _read(
         self,
@@ -137,6 +155,7 @@ class ExternalReads:
         topology: Topology,
         *,
         pruning: bool,
+        partial: Fragment | None,
     ) -> FetchedRows:
         assert scan.external is not None
         table = external.table
@@ -146,20 +165,44 @@ class ExternalReads:
         here = self._context.member
         if not kept:
             fields = [table.arrow_schema.field(name) for name in scan.columns]
-            return FetchedRows(empty_table(pa.schema(fields)), 0, len(partitions), (here,))
+            nothing = work_of(_stage(scan, len(partitions), len(partitions)), here)
+            return FetchedRows(empty_table(pa.schema(fields)), 0, len(partitions), (here,), (nothing,))
         request = ExternalScanRequest(scan.columns, table.arrow_schema, predicate, limit)
+        wanted = ExternalPartitions(table.name, external.connector, table.columns, kept, request, partial)
         dag = DAG()
         name = f"external {scan.alias}"
-        dag.new_vertex(name, ExternalSource(table.name, external.connector, table.columns, kept, request))
+        dag.new_vertex(name, ExternalSource(wanted))
         dag.new_vertex("rows", ResultSink(None if limit is None else RowLimit(0, limit)))
         dag.edge(between(name, "rows").all_to_one().distributed())
         collector = ResultCollector(self._jobs.services.gathered_bytes_max)
-        job = await self._jobs.start_job(dag, JobConfig(), (), topology, result=collector)
+        job = await self._jobs.start_job(dag, JobConfig(), params, topology, result=collector)
         result = await job.result()
+        # The builder of the plan gives each member every n-th partition, the members in the order of the topology.
+        read_by = sorted(
+            (entry for entry in result.metrics if entry.vertex == name),
+            key=lambda entry: topology.member_ids.index(entry.member),
+        )
+        stage = _stage(scan, len(partitions) - len(kept), len(partitions))
+        work = tuple(
+            work_of(
+                stage,
+                entry.member,
+                partitions=len(range(index, len(kept), len(read_by))),
+                rows_out=entry.rows_out,
+                bytes_out=entry.bytes_out,
+                sent_bytes=sum(output.sent_bytes for output in entry.outputs),
+                kernel_s=entry.offload_s,
+                busy_s=entry.busy_s,
+            )
+            for index, entry in enumerate(read_by)
+        )
         rows = result.table()
-        if not rows.num_columns:
+        # Over no partial rows, a count would be NULL.
+        is_partial = partial is not None and rows.num_rows > 0
+        if not rows.num_columns or is_partial != (partial is not None):
             rows = empty_table(request.read_schema)
-        return FetchedRows(rows, len(kept), len(partitions), tuple(sorted({here, *result.members_touched})))
+        members = tuple(sorted({here, *result.members_touched}))
+        return FetchedRows(rows, len(kept), len(partitions), members, work, is_partial)
 
     async def _table(self, table_id: int) -> ExternalTable:
         """An external table. One of an id never changes."""
@@ -175,10 +218,30 @@ class ExternalReads:
             connector = self._connector(external.connector, external.name)
             return partitions_of(connector, external.table, self._context)
 
-        return await self._in_thread(listed)
+        return await self._in_thread(listed, external.name, "its partitions")
 
     def _connector(self, encoded: bytes, table: str) -> Connector:
         return decode_connector(encoded, allow_code=self._jobs.services.allow_code, table=table)
 
-    async def _in_thread(self, call: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._executor, call)
+    async def _in_thread(self, call: Callable[[], T], table: str, what: str) -> T:
+        """Call a connector. One that hangs keeps its thread, and nobody waits for it any longer.
+
+        Raises:
+            DeadlineError: It takes too long.
+        """
+        limit_s = self._jobs.services.limits.connector_listing_s
+        answering = asyncio.get_running_loop().run_in_executor(self._executor, call)
+        try:
+            return await asyncio.wait_for(answering, limit_s)
+        except TimeoutError as error:
+            raise DeadlineError(
+                f"the connector of table {table} has not named {what} on member {self._context.member} within"
+                f" {limit_s} s (connector_listing_s): see what its store waits for, or raise that limit",
+                table=table,
+                member=self._context.member,
+            ) from error
+
+
+def _stage(scan: ScanPlan, left_out: int, total: int) -> str:
+    """How EXPLAIN ANALYZE calls the reading of an external table."""
+    return f"external {scan.alias}, {left_out} of {total} partitions left out"

@@ -1,28 +1,45 @@
 """The host of a member: a process of the Ray runtime, or a part of this one.
 
-A member that was removed but is alive finds out from the first answer it gets. Its data may be outdated, so it ends,
-and a new one replaces it, with an id of its own and without partitions, until the controller moves some to it.
+A member that was removed but is alive finds out from the first answer it gets. If it was the last owner of some
+partition, the controller lets it in again with that. Otherwise its data may be outdated, so it ends, and a new one
+replaces it, with an id of its own and without partitions, until the controller moves some to it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
 from secateur.cluster.member.member import Member
 from secateur.cluster.process_address import LOOPBACK, ProcessAddress
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.sockets import peer_at
-from secateur.errors import Error
-from secateur.protocol.membership import NameMember
+from secateur.errors import DeadlineError, Error, MemberLostError, UnreachableError
+from secateur.protocol.membership import MemberName, NameMember
 from secateur.protocol.message import Role
 from secateur.storage.log.disk import Disk, LocalDisk
 
-__all__ = ["MemberHost"]
+__all__ = ["MemberDisks", "MemberHost"]
 
 _log = logging.getLogger(__name__)
+
+
+class MemberDisks(Protocol):
+    """Where a machine has the data of its members."""
+
+    def has(self, member_id: str) -> bool:
+        """Whether there are data of a member."""
+        ...
+
+    def open(self, member_id: str) -> Disk:
+        """The disk of a member, new if it has none.
+
+        Raises:
+            DiskError: Another process uses it.
+        """
+        ...
 
 
 class MemberHost:
@@ -33,7 +50,7 @@ class MemberHost:
         settings: The settings of the cluster.
         controller_address: ``host:port`` of the controller.
         own_address: Where it listens.
-        open_disk: Opens the disk of a member, by its id; None takes its directory below the cluster's data directory.
+        disks: Those of this machine; None takes the directories below the cluster's data directory, if it has one.
 
     Attributes:
         member: The one that lives here now.
@@ -45,9 +62,9 @@ class MemberHost:
         settings: ClusterSettings,
         controller_address: str,
         own_address: ProcessAddress = LOOPBACK,
-        open_disk: Callable[[str], Disk] | None = None,
+        disks: MemberDisks | None = None,
     ) -> None:
-        self._open_disk = open_disk
+        self._disks = disks or _disks_of(settings)
         self._settings = settings
         self._controller_address = controller_address
         self._own_address = own_address
@@ -55,25 +72,45 @@ class MemberHost:
         self._coming_back: asyncio.Task[None] | None = None
         self._starting: asyncio.Task[None] | None = None
         self._is_ending = False
+        self._is_given_up = False
+        self._may_return = False
 
     @classmethod
     async def replacement(
-        cls, settings: ClusterSettings, controller_address: str, own_address: ProcessAddress = LOOPBACK
+        cls,
+        settings: ClusterSettings,
+        controller_address: str,
+        own_address: ProcessAddress = LOOPBACK,
+        disks: MemberDisks | None = None,
     ) -> MemberHost:
-        """Start a member in the place of one whose process has ended, as soon as the controller accepts it."""
+        """Start a member in the place of one whose process has ended, as soon as the controller accepts it.
+
+        If one that has left was the last owner of partitions, and its data directory is here, that one comes back.
+        """
+        disks = disks or _disks_of(settings)
         while True:
             try:
-                host = cls(await _new_id(settings, controller_address), settings, controller_address, own_address)
-                try:
-                    await host.start()
-                except BaseException:
+                name = await _new_name(settings, controller_address)
+                on_disk = [] if disks is None else [member for member in name.absent if disks.has(member)]
+                for member_id in (*on_disk, name.member):
+                    host = cls(member_id, settings, controller_address, own_address, disks)
+                    try:
+                        if await host._started(is_new=member_id == name.member):
+                            return host
+                    except BaseException:
+                        await host.stop()
+                        raise
                     await host.stop()
-                    raise
             except Error as error:
                 _log.warning("a member cannot be replaced yet: %s", error)
                 await asyncio.sleep(settings.lease_times.interval_s)
-            else:
-                return host
+
+    async def _started(self, *, is_new: bool) -> bool:
+        """Whether the member is in the cluster; one that is not new may find that others have what it had."""
+        if not is_new:
+            return await self.member.start_in_place()
+        await self.start()
+        return True
 
     @property
     def member_id(self) -> str:
@@ -98,48 +135,84 @@ class MemberHost:
         await self.member.stop()
 
     def _given_up(self) -> None:
+        self._is_given_up = self._may_return = True
         if not self._is_ending and (self._coming_back is None or self._coming_back.done()):
             self._coming_back = asyncio.get_running_loop().create_task(
                 self._come_back(), name=f"{self.member_id} comes back"
             )
 
     async def _come_back(self) -> None:
-        """End a member that was removed, and add a new one to the cluster as soon as the controller accepts it."""
-        given_up = self.member_id
-        await self.member.stop()
-        while not self._is_ending:
-            self._starting = asyncio.get_running_loop().create_task(self._start_another())
-            (outcome,) = await asyncio.gather(self._starting, return_exceptions=True)
-            if outcome is None:
-                _log.warning(
-                    "member %s was removed from the cluster although it lives: it has dropped its rows and"
-                    " joined again as %s",
-                    given_up,
-                    self.member_id,
-                )
-                return
-            _log.warning("member %s was removed, and cannot come back yet: %s", given_up, outcome)
-            await self.member.stop()
-            await asyncio.sleep(0 if self._is_ending else self._settings.lease_times.interval_s)
+        """Have the removed member in the cluster again, or a new one, as soon as the controller accepts it.
 
-    async def _start_another(self) -> None:
-        self.member = self._new_member(await _new_id(self._settings, self._controller_address))
+        The one may be removed while it returns, and the other before it has joined.
+        """
+        while self._is_given_up and not self._is_ending:
+            self._is_given_up = False
+            self._starting = asyncio.get_running_loop().create_task(self._return_or_start_another())
+            (outcome,) = await asyncio.gather(self._starting, return_exceptions=True)
+            if outcome is not None:
+                _log.warning("member %s was removed, and cannot come back yet: %s", self.member_id, outcome)
+                self._is_given_up = True
+                await asyncio.sleep(0 if self._is_ending else self._settings.lease_times.interval_s)
+
+    async def _return_or_start_another(self) -> None:
+        given_up = self.member_id
+        if self._may_return:
+            if await self._returned():
+                _log.warning("member %s was removed from the cluster although it lives: it is back", given_up)
+                return
+            self._may_return = False
+        await self.member.stop()
+        self.member = self._new_member((await _new_name(self._settings, self._controller_address)).member)
         await self.member.start()
+        _log.warning(
+            "member %s was removed from the cluster although it lives: others have what it had, and it has joined again"
+            " as %s",
+            given_up,
+            self.member_id,
+        )
+
+    async def _returned(self) -> bool:
+        """Whether the member is in the cluster again.
+
+        Raises:
+            Error: The controller cannot be reached; later it may.
+        """
+        try:
+            return await self.member.come_back()
+        except (MemberLostError, UnreachableError, DeadlineError):
+            raise
+        except Error as error:
+            _log.warning("member %s cannot return with its data: %s", self.member_id, error)
+            return False
 
     def _new_member(self, member_id: str) -> Member:
-        disk = None
-        if self._open_disk is not None:
-            disk = self._open_disk(member_id)
-        elif self._settings.data_directory is not None:
-            disk = LocalDisk(Path(self._settings.data_directory) / member_id)
+        disk = None if self._disks is None else self._disks.open(member_id)
         return Member(member_id, self._settings, self._controller_address, self._given_up, self._own_address, disk)
 
 
-async def _new_id(settings: ClusterSettings, controller_address: str) -> str:
-    """An id that no member of the cluster has had."""
+class _Directories:
+    """The data directories of members below one."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def has(self, member_id: str) -> bool:
+        return (self._path / member_id).is_dir()
+
+    def open(self, member_id: str) -> Disk:
+        return LocalDisk(self._path / member_id)
+
+
+def _disks_of(settings: ClusterSettings) -> MemberDisks | None:
+    return None if settings.data_directory is None else _Directories(Path(settings.data_directory))
+
+
+async def _new_name(settings: ClusterSettings, controller_address: str) -> MemberName:
+    """An id that no member of the cluster has had, and those that somebody can come back as."""
     host, _, port = controller_address.rpartition(":")
     controller = peer_at(host, int(port), settings, name="a member that comes back", role=Role.MEMBER)
     try:
-        return (await controller.request(NameMember(settings.cluster_id))).message.member
+        return (await controller.request(NameMember(settings.cluster_id))).message
     finally:
         await controller.close()

@@ -8,6 +8,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from secateur.cluster.controller_requests import ControllerRequests
 from secateur.cluster.member.change_registry import RecordedChange
 from secateur.cluster.member.writes import MemberWrites
 from secateur.cluster.peers import Peers
@@ -17,7 +18,7 @@ from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.catalog import MakeRanges
 from secateur.protocol.changes import WriteRows
 from secateur.storage.change import load_mode
-from secateur.wire import Peer, encode_table
+from secateur.wire import encode_table
 
 __all__ = ["JobWrites"]
 
@@ -46,7 +47,7 @@ class JobWrites:
         member_id: str,
         writes: MemberWrites,
         peers: Peers,
-        controller: Peer,
+        controller: ControllerRequests,
         table: Callable[[str], TableDef],
         topology: Callable[[], Topology],
     ) -> None:

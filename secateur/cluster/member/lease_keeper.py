@@ -85,6 +85,15 @@ class LeaseKeeper:
         await asyncio.wrap_future(self._thread.submit(self._first()))
         self._thread.submit(self._keep())
 
+    async def resume(self) -> None:
+        """Keep a lease again after the member was given up, and let in again.
+
+        Raises:
+            DeadlineError: As :meth:`start`.
+        """
+        await asyncio.wrap_future(self._thread.submit(self._begin_anew()))
+        await self.start()
+
     async def stop(self) -> None:
         """Let the lease end as it will."""
         if self._thread.is_running:
@@ -101,9 +110,14 @@ class LeaseKeeper:
 
     # -- in the keeper's own thread
 
+    async def _begin_anew(self) -> None:
+        if self._keeping is not None:
+            await asyncio.gather(self._keeping, return_exceptions=True)
+        self._holder, self._is_over = LeaseHolder(self._times), False
+
     async def _first(self) -> None:
         deadline_s = lease_clock_s() + self._settings.start_timeout_s
-        while not self._lease.is_valid:
+        while not self._lease.is_valid and not self._is_over:
             await self._renew()
             if lease_clock_s() > deadline_s:
                 raise DeadlineError(
@@ -131,7 +145,9 @@ class LeaseKeeper:
 
     async def _renew(self) -> None:
         topology = self._topology
-        self._holder.topology_changed([member for member in topology.member_ids if member != self._member_id])
+        self._holder.topology_changed(
+            {member.id: (member.host, member.port) for member in topology.members if member.id != self._member_id}
+        )
         await self._carry_out(self._holder.renew(lease_clock_s()), topology)
 
     async def _carry_out(self, effects: list[Effect], topology: Topology) -> None:
@@ -174,6 +190,8 @@ class LeaseKeeper:
         await self._carry_out(self._holder.controller_answered(asked_s, answer, lease_clock_s()), topology)
 
     async def _ask_peer(self, asked: AskPeers, member_id: str, topology: Topology) -> None:
+        if not topology.has_member(member_id):  # it has joined since this round began; the next one asks it
+            return
         address = topology.member(member_id)
         peer = self._peers.get(member_id)
         if peer is None or (peer.host, peer.port) != (address.host, address.port):

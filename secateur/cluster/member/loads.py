@@ -6,6 +6,7 @@ The controller runs the phases on all members.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
@@ -26,6 +27,7 @@ from secateur.errors import ProtocolError
 from secateur.protocol.changes import (
     AbortStagedLoad,
     GetLoadOutcome,
+    GetStagedLoads,
     LoadDropped,
     LoadOutcomeAnswer,
     PreparedRows,
@@ -33,6 +35,8 @@ from secateur.protocol.changes import (
     PublishPreparedLoad,
     RowCount,
     StageCopy,
+    StagedLoadEntry,
+    StagedLoads,
     StageRows,
 )
 from secateur.storage.block import message_bytes
@@ -43,7 +47,7 @@ from secateur.wire import PeerInfo, Reply, Request, encode_table
 
 __all__ = ["MemberLoads"]
 
-_ABANDONED_AFTER_S: Final = 3600.0
+_MERGE_NOTHING: Final = (ChangeOperation.OVERWRITE, ChangeOperation.OVERWRITE_RANGES, ChangeOperation.DELETE)
 _TOTALS_MAX: Final = 10_000
 
 
@@ -61,6 +65,7 @@ class MemberLoads:
         executor: Threads for sorting and merging.
         admission: Refuses rows for which there is no memory; None admits all.
         log: The log; None for a member without a data directory.
+        abandoned_after_s: Seconds without a row after which a load that is not being published is dropped.
     """
 
     def __init__(
@@ -73,7 +78,10 @@ class MemberLoads:
         executor: Executor,
         admission: MemoryAdmission | None = None,
         log: MemberLog | None = None,
+        *,
+        abandoned_after_s: float = math.inf,
     ) -> None:
+        self._abandoned_after_s = abandoned_after_s
         self._log = log
         self._store = store
         self._places = places
@@ -199,13 +207,12 @@ class MemberLoads:
             rows = self._store.loads.finish_prepare(preparation)
             await self._flushed()
         prepared = preparation.prepared or []
-        primaries = self._places.primaries(table_id)
-        rows_primary = sum(part.rows.rows for part in prepared if part.partition in primaries)
+        rows_counted = sum(part.rows.rows for part in prepared if part.partition in asked.counted)
         rows_removed = sum(part.removed.rows for part in prepared if part.removed is not None)
-        return Reply(PreparedRows(rows, rows_primary, rows_removed))
+        return Reply(PreparedRows(rows, rows_counted, rows_removed, self._store.loads.age_s(load_id)))
 
     async def _computed(self, asked: PrepareLoad) -> Preparation:
-        if self._admission is not None and asked.mode not in (ChangeOperation.OVERWRITE, ChangeOperation.DELETE):
+        if self._admission is not None and asked.mode not in _MERGE_NOTHING:
             # Merging makes a copy of each partition that gets rows; the old one stays until the publication.
             merged = self._store.bytes_of(asked.table_id, (partition for partition, _ in asked.parts))
             self._admission.check(merged, f"merging rows into {self._places.table(asked.table_id).name}")
@@ -248,11 +255,24 @@ class MemberLoads:
         await self._flushed()
         return Reply(LoadOutcomeAnswer(is_published, standing == LoadProgress.PREPARED, rows))
 
+    def under_way(self, _: Request[GetStagedLoads]) -> Reply[StagedLoads]:
+        """The loads that are neither published nor dropped here."""
+        return Reply(
+            StagedLoads(
+                [
+                    StagedLoadEntry(
+                        load.load_id, load.table_id, load.prepared, load.age_s, sorted(load.partition_rows.items())
+                    )
+                    for load in self._store.loads.under_way()
+                ]
+            )
+        )
+
     def drop_abandoned(self) -> None:
         """Forget loads whose client has gone without a word, so that their rows do not stay for ever."""
-        for load in self._store.loads.under_way():
-            if not load.prepared and load.idle_s > _ABANDONED_AFTER_S:
-                self._store.loads.abort(load.load_id)
+        for load_id in self._store.loads.idle(self._abandoned_after_s):
+            if not self._leases.holds(load_id):
+                self._store.loads.abort(load_id)
 
 
 def _pieces(parts: Sequence[Sequence[int]], rows: pa.Table) -> Iterable[tuple[int, pa.Table]]:

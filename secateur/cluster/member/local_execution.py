@@ -128,11 +128,11 @@ def local_execution(
     relations, rows, is_decided = {}, 0, False
     for scan, ids in zip(plan.scans, partitions, strict=True):
         if isinstance(scan, PinnedScan):
-            relation = scan.fetched.rows.select(scan.columns)
+            name, relation = scan.given
         else:
             keys, is_decided = scan.keys.search(params) if pruning else (None, False)
-            relation = store.relation(scan.table_id, ids, scan.columns, keys)
-        relations[scan.relation] = relation
+            name, relation = scan.relation, store.relation(scan.table_id, ids, scan.columns, keys)
+        relations[name] = relation
         rows += relation.num_rows
     if plan.local.arrow is None or rows > _INLINE_ROWS_MAX:
         return LocalExecution(plan.local, relations, False)

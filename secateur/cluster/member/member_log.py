@@ -117,6 +117,15 @@ class MemberLog:
         if self._broken is not None:
             raise DiskError(f"{self._broken}; nothing was written", **self._broken.details)
 
+    @property
+    def unsynced(self) -> int:
+        """The place in the log behind the last record, for :meth:`is_durable`; 0 if writes do not wait for the disk."""
+        return self._appended if self._fsync is Fsync.ALWAYS else 0
+
+    def is_durable(self, place: int) -> bool:
+        """Whether the records before a place are on disk."""
+        return place <= self._flushed
+
     async def durable(self) -> None:
         """Return once everything that was appended is on disk, or at once if the setting does not promise that.
 
@@ -174,6 +183,8 @@ class MemberLog:
         try:
             while self._pending and self._broken is None:
                 async with self._turning:
+                    if self._broken is not None:  # a checkpoint met the disk's refusal while this waited
+                        return
                     batch, self._pending = self._pending, []
                     upto = self._flushed + len(batch)
                     try:
@@ -251,10 +262,13 @@ class MemberLog:
         self._background.start(self._mend(), "mend the log")
 
     async def _mend(self) -> None:
-        while self._broken is not None:
+        while True:
             await asyncio.sleep(self._mend_s)
-            with contextlib.suppress(OSError):
+            try:
                 await self._start_anew()
+            except OSError:
+                continue
+            break  # a disk that refuses again from here on has a mend of its own
         _log.warning("%s: the data of this member are on disk again, and it takes writes", self._disk.path)
         if self._pending:
             self._flush_now()

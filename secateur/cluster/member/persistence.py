@@ -7,8 +7,11 @@ A member has a directory of its own below the cluster's data directory, by its i
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import errno
 import logging
 from collections.abc import Mapping
+from typing import Final
 
 from secateur.cluster.data_directory import RECORD, read_record, written_record
 from secateur.cluster.member.change_registry import ChangeRegistry, RecordedChange
@@ -27,6 +30,9 @@ __all__ = ["Persistence"]
 
 _log = logging.getLogger(__name__)
 
+_RESERVE: Final = "reserve"
+_RESERVE_BYTES: Final = 4 << 20
+
 
 class Persistence:
     """Lives on the member's event loop.
@@ -40,7 +46,11 @@ class Persistence:
     Attributes:
         log: Takes the records of changes once :meth:`begin` has returned.
         record: The newest record of the cluster on disk; None before the first.
+        cut_bytes: The bytes at the end of the log that were not completely written, and were cut off.
     """
+
+    # A full disk must not hold up the others: a copy that cannot be written there has to leave the ownership, and that
+    # counts once every member has the record of it. So a file keeps room free, and is removed for the record.
 
     def __init__(self, member_id: str, settings: ClusterSettings, disk: Disk, store: MemberStore) -> None:
         self._head = CheckpointHead(settings.cluster_id, member_id)
@@ -50,6 +60,7 @@ class Persistence:
         self._keeping = asyncio.Lock()
         self.log = MemberLog(disk, settings.fsync, self._checkpoint)
         self.record: ClusterRecord | None = None
+        self.cut_bytes = 0
 
     async def begin(self, replication: Replication, change_registry: ChangeRegistry) -> bool:
         """Read what is on disk, and record every change from now on; returns whether there was anything.
@@ -71,6 +82,7 @@ class Persistence:
                 f" {self._head.member} of {self._head.cluster}: files were moved between data directories",
                 path=self._disk.path,
             )
+        self.cut_bytes = found.cut_bytes
         if found.head is not None:
             replication.restore(found.copies)
         for change in found.known:
@@ -99,14 +111,26 @@ class Persistence:
             if before is not None and (before.epoch, before.version) >= (record.epoch, record.version):
                 return
             try:
-                loop = asyncio.get_running_loop()
-                await loop.run_in_executor(None, self._disk.replace, RECORD, written_record(record))
+                await asyncio.get_running_loop().run_in_executor(None, self._write, written_record(record))
             except OSError as error:
                 raise DiskError(
                     f"the record of the cluster could not be written to {self._disk.path}: {error}",
                     path=self._disk.path,
                 ) from error
             self.record = record
+
+    def _write(self, record: bytes) -> None:
+        try:
+            self._disk.replace(RECORD, record)
+        except OSError as error:
+            if error.errno != errno.ENOSPC or _RESERVE not in self._disk.list():
+                raise
+            self._disk.remove(_RESERVE)
+            self._disk.replace(RECORD, record)
+            return
+        if _RESERVE not in self._disk.list():
+            with contextlib.suppress(OSError):
+                self._disk.replace(_RESERVE, bytes(_RESERVE_BYTES))
 
     def _written(self, found: RecoveredData) -> dict[tuple[int, int], WrittenSnapshot]:
         written = {}

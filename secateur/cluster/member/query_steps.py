@@ -19,7 +19,8 @@ from msgspec.structs import replace
 
 from secateur.client.dbapi.rows import Rows
 from secateur.cluster.member.estimate_misses import EstimateMisses
-from secateur.cluster.member.filter_backoff import FilterBackoff
+from secateur.cluster.member.plan_backoff import PlanBackoff
+from secateur.cluster.member.statement_admission import StatementAdmission
 from secateur.cluster.member.statements import StatementRunner
 from secateur.cluster.peers import Peers
 from secateur.cluster.statement_profile import combined_profile
@@ -218,14 +219,23 @@ class SteppedQueries:
         statements: Runs what is run here.
         peers: The other members.
         misses: Counts the steps whose estimates were badly wrong.
+        admission: The turns of the statements of clients.
     """
 
-    def __init__(self, member_id: str, statements: StatementRunner, peers: Peers, misses: EstimateMisses) -> None:
+    def __init__(
+        self,
+        member_id: str,
+        statements: StatementRunner,
+        peers: Peers,
+        misses: EstimateMisses,
+        admission: StatementAdmission,
+    ) -> None:
         self.member_id = member_id
         self.statements = statements
         self.peers = peers
         self.misses = misses
-        self.backoff = FilterBackoff()
+        self.admission = admission
+        self.backoff = PlanBackoff()
 
     async def execute(self, request: Request[Execute]) -> Reply[Executed]:
         """Answer one execution of a query.
@@ -233,7 +243,9 @@ class SteppedQueries:
         Raises:
             Error: As :meth:`StatementRunner.execute`.
         """
-        result = await CoordinatedQuery(self, request.peer, is_profiled=False).run(request.message, has_rows=True)
+        async with self.admission.admitted(request.peer):
+            query = CoordinatedQuery(self, request.peer, is_profiled=False)
+            result = await query.run(request.message, has_rows=True)
         return Reply(result.executed, result.payload)
 
     async def profile(self, request: Request[Profile]) -> Reply[Profiled]:
@@ -245,7 +257,9 @@ class SteppedQueries:
             Error: As :meth:`StatementRunner.execute`.
         """
         asked = request.message
-        result = await CoordinatedQuery(self, request.peer, is_profiled=True).run(asked.run, has_rows=asked.has_rows)
+        async with self.admission.admitted(request.peer):
+            query = CoordinatedQuery(self, request.peer, is_profiled=True)
+            result = await query.run(asked.run, has_rows=asked.has_rows)
         assert result.profile is not None
         return Reply(Profiled(result.executed, result.profile, result.narrowed), result.payload)
 
@@ -316,10 +330,9 @@ class CoordinatedQuery:
     async def _run_here(self, asked: Execute, *, has_rows: bool) -> PartResult:
         statements, here = self._queries.statements, self._queries.member_id
         if self.is_profiled:
-            asked_profile = Profile(asked, has_rows)
-            profiled = await statements.profile(Request(Operation.PROFILE, asked_profile, _NO_PAYLOAD, self._peer))
+            profiled = await statements.profile_part(asked, self._peer, has_rows=has_rows)
             return self._result(profiled.message.result, profiled.payload, here, profiled.message.profile)
-        answer = statements.execute(Request(Operation.EXECUTE, asked, _NO_PAYLOAD, self._peer))
+        answer = statements.execute(Request(Operation.EXECUTE_PART, asked, _NO_PAYLOAD, self._peer))
         reply = answer if isinstance(answer, Reply) else await answer
         return self._result(reply.message, reply.payload, here)
 

@@ -29,9 +29,11 @@ from secateur.storage.member_store import MemberStore
 from secateur.storage.snapshot import PartitionSnapshot
 from secateur.wire import Reply, Request
 
-__all__ = ["MemberRanges", "RangeChanges", "check_catch_all", "cuts_catch_all"]
+__all__ = ["MemberRanges", "RangeChanges", "check_catch_all", "cuts_catch_all", "resolved_table"]
 
 _OUTCOMES_MAX: Final = 1_000
+_DECODED_HERE_MAX: Final = 64 << 10
+"""Bytes of a definition that the event loop decodes itself: fractions of a millisecond."""
 _ABORTED: Final = LoadOutcome(published=False, rows=0)
 _COMMITTED: Final = LoadOutcome(published=True, rows=0)
 
@@ -101,6 +103,10 @@ class RangeChanges:
         if load_id not in self._outcomes:
             self._end(load_id, _ABORTED)
 
+    def under_way(self) -> list[str]:
+        """The ids of the changes that have not ended."""
+        return list(self._changes)
+
     @staticmethod
     def given_up(table: TableDef) -> LoadFailedError:
         """The error for a change that has ended before the controller said so."""
@@ -150,8 +156,7 @@ class MemberRanges:
             LoadFailedError: The members have given the change up.
         """
         asked = request.message
-        # With many ranges that takes its time, which the event loop does not have.
-        table = await asyncio.get_running_loop().run_in_executor(self._executor, _resolved, asked.table)
+        table = await resolved_table(asked.table, self._executor)
         load_id, partitions = asked.load_id, tuple(asked.partitions)
         cuts = cuts_catch_all(self._store.table(table.table_id), table)
         self._changes.begin(load_id, table, partitions)
@@ -181,11 +186,30 @@ class MemberRanges:
         self._leases.release(load_id)
         return Reply(Acknowledged())
 
+    def controller_replaced(self) -> None:
+        """Another controller has taken over: it begins anew what the one before had prepared, or gives it up.
+
+        A late order of the one before is refused then. The members themselves decide changes that close a latch.
+        """
+        for load_id in self._changes.under_way():
+            if not self._leases.holds(load_id):
+                self._changes.abort(load_id)
+
     async def abort(self, request: Request[AbortRanges]) -> Reply[Acknowledged]:
         """Forget a preparation; nothing happens when there is none."""
         self._changes.abort(request.message.load_id)
         self._leases.release(request.message.load_id)
         return Reply(Acknowledged())
+
+
+async def resolved_table(definition: bytes, executor: Executor) -> TableDef:
+    """The table of an encoded :class:`~secateur.partitioning.tables.table.TableDefinition`.
+
+    With many ranges that takes its time, which the event loop does not have.
+    """
+    if len(definition) <= _DECODED_HERE_MAX:
+        return _resolved(definition)
+    return await asyncio.get_running_loop().run_in_executor(executor, _resolved, definition)
 
 
 def _resolved(definition: bytes) -> TableDef:

@@ -49,12 +49,14 @@ class ReplicatedChange:
         change_id: The id of the request.
         operation: The change to make, by its name on the wire.
         rows: The rows, or keys, as bytes.
+        published: The number of the last load that was published before it: a copy publishes that load first.
     """
 
     sequence: int
     change_id: str
     operation: str
     rows: bytes | memoryview
+    published: int = 0
 
 
 class SendChange(NamedTuple):
@@ -242,9 +244,9 @@ class Replica:
         self._open()
         return new
 
-    def append(self, change_id: str, operation: str, rows: bytes | memoryview) -> list[SendChange]:
+    def append(self, change_id: str, operation: str, rows: bytes | memoryview, published: int = 0) -> list[SendChange]:
         """The primary has made a change, number :attr:`last` from now on; returns it for all other copies."""
-        change = ReplicatedChange(self.last + 1, change_id, operation, rows)
+        change = ReplicatedChange(self.last + 1, change_id, operation, rows, published)
         self._take((change,))
         self._settle()
         return [SendChange(member, change, self.term) for member in self.receivers]

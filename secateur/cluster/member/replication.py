@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import logging
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeAlias, assert_never
 
@@ -41,6 +41,7 @@ from secateur.errors import (
     OperationalError,
     TopologyChangedError,
 )
+from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Ownership, Topology
 from secateur.protocol.changes import CopyState, CopyTail, CopyTails, GetCopyTails, TellSettled, WriteCopy
 from secateur.protocol.copies import OpenedCopy
@@ -114,6 +115,7 @@ class Replication:
         self._held: set[Key] = set()
         self._expected: set[Key] = set()  # partitions whose state at their primary is not known yet
         self._arriving: dict[Key, list[ReplicatedChange]] = {}  # changes to partitions whose rows are not here yet
+        self._unacknowledged: dict[Key, int] = {}  # partitions with changes that writers wait for; the place in the log
         self._counted: set[tuple[Key, str]] = set()  # copies that writes wait for, ahead of the topology
         self._background = BackgroundTasks()
         self._untold: set[Key] = set()
@@ -188,10 +190,13 @@ class Replication:
         """
         key = (table_id, partition)
         replica = self._replicas[key]
-        sends = replica.append(change_id, operation.value, rows)
+        sends = replica.append(change_id, operation.value, rows, self._published(table_id))
         self._record(key, replica, ReplicatedChange(replica.last, change_id, operation.value, rows), written)
         for send in sends:
             self._background.start(self._send(key, replica, send))
+        unsynced = 0 if self._log is None else self._log.unsynced
+        if unsynced or replica.unsettled:
+            self._unacknowledged[key] = unsynced
         return replica.last, len(sends)
 
     async def settled(self, table_id: int, partition: int, sequence: int, *, is_known: bool = False) -> None:
@@ -217,6 +222,54 @@ class Replication:
             self._give_up_later(key, sequence)
         await future
 
+    def last(self, table_id: int, partition: int) -> int:
+        """The number of the last change of a partition here."""
+        replica = self._replicas.get((table_id, partition))
+        return 0 if replica is None else replica.last
+
+    def is_acknowledged(self, key: Key) -> bool:
+        """Whether every change of a partition that readers see here is acknowledged, or may be."""
+        place, replica = self._unacknowledged.get(key), self._replicas.get(key)
+        if place is None:
+            return True
+        if (replica is not None and replica.unsettled) or not (self._log is None or self._log.is_durable(place)):
+            return False
+        del self._unacknowledged[key]
+        return True
+
+    def acknowledged(self, reads: Iterable[Key]) -> Callable[[], Coroutine[Any, Any, None]] | None:
+        """What waits until the changes that are visible in some partitions now are acknowledged; None if they are.
+
+        It is a function, since whoever is to call it may be cancelled first.
+
+        A read that has seen a change has to wait for this before it is answered: if this member were lost first, the
+        next read would not see it. Costs nothing while nobody writes.
+
+        Raises:
+            TopologyChangedError: A copy does not confirm a change; to be read again.
+        """
+        if not self._unacknowledged:
+            return None
+        seen = [key for key in reads if not self.is_acknowledged(key)]
+        if not seen:
+            return None
+        changes = [(key, self._replica(key).last, self._unacknowledged[key]) for key in seen]
+        return partial(self._all_acknowledged, changes)
+
+    async def _all_acknowledged(self, seen: Sequence[tuple[Key, int, int]]) -> None:
+        for key, sequence, place in seen:
+            try:
+                await self.settled(*key, sequence, is_known=True)
+            except MemberLostError as error:
+                raise TopologyChangedError(
+                    f"{self._name(key)}: the statement has read a write that is not confirmed by all copies; try again",
+                    topology_version=self._topology.version,
+                ) from error
+            if self._log is not None and not self._log.is_durable(place):
+                with contextlib.suppress(DiskError):  # reads go on; whether it survives a restart is not known
+                    await self._log.durable()
+            self.is_acknowledged(key)
+
     async def all_taken_over(self, table_id: int) -> None:
         """Return once this member knows everything about the partitions of a table of which it has become the primary.
 
@@ -231,6 +284,9 @@ class Replication:
     def write_copy(self, request: Request[WriteCopy]) -> Handled:
         """Make a change that the primary has made. It is on disk before the answer, if the cluster promises that.
 
+        It may come before a load that the primary has published: then it waits for that, since copies are equal only
+        if they make both in one order.
+
         Returns:
             ``last`` and ``term`` of this copy: it has the change if ``last`` is not less than its number, and takes
             nothing from a primary of an earlier term.
@@ -240,6 +296,8 @@ class Replication:
         self._check_settled()
         self._places.place(key[0])
         self._store.partition(*key)
+        if self._waits_for_load(key[0], asked.published):
+            return self._write_copy_behind(request)
         if key in self._expected:  # it does not know from which change it goes on, and is sent this one again
             return Reply(CopyState(0, asked.term))
         change = ReplicatedChange(
@@ -247,6 +305,7 @@ class Replication:
             asked.change_id,
             asked.mode,
             bytes(request.payload) if len(request.payload) < 4096 else request.payload,
+            asked.published,
         )
         replica = self._replica(key)
         was_open = replica.is_open
@@ -260,6 +319,27 @@ class Replication:
             self._stepped_down(key, replica)
         state = CopyState(replica.last, replica.term)
         return Reply(state) if self._log is None else self._durable(state, self._log)
+
+    async def _write_copy_behind(self, request: Request[WriteCopy]) -> Any:
+        await self._load_published(request.message.table_id, request.message.published)
+        answer = self.write_copy(request)
+        return await answer if isinstance(answer, Awaitable) else answer
+
+    def _waits_for_load(self, table_id: int, published: int) -> bool:
+        """Whether a load that another copy has published is prepared here, and about to be published."""
+        return published > self._published(table_id) and self._places.latch(table_id).is_closed
+
+    async def _load_published(self, table_id: int, published: int) -> None:
+        """Return when this member has published a load that another copy has published, which is decided therefore.
+
+        Raises:
+            LoadFailedError: It has not heard so for too long.
+        """
+        while self._waits_for_load(table_id, published):
+            await self._places.latch(table_id).wait_open()
+
+    def _published(self, table_id: int) -> int:
+        return self._store.data_version(table_id).published
 
     async def _durable(self, state: CopyState, log: MemberLog) -> Reply[CopyState]:
         await log.durable()
@@ -289,7 +369,8 @@ class Replication:
                 behind = [
                     (change.sequence, change.change_id, change.operation, bytes(change.rows)) for change in changes
                 ]
-                tails.append(CopyTail(partition, replica.last, behind))
+                published = max((change.published for change in changes), default=0)
+                tails.append(CopyTail(partition, replica.last, behind, published))
         return Reply(CopyTails(tails))
 
     def copies_settled(self, request: Request[TellSettled]) -> Reply[Acknowledged]:
@@ -357,10 +438,17 @@ class Replication:
                 replica.left(member)
                 self._wake(key, replica)
 
+    def forget_learners(self) -> None:
+        """No member that has been building copies will be an owner, unless it is one already."""
+        for (table_id, partition), replica in list(self._replicas.items()):
+            for member in replica.receivers:
+                self.uncount(table_id, (partition,), member)
+
     def expect(self, table_id: int, partition: int) -> None:
         """Rows of a partition are about to come from its primary; changes to them may come sooner."""
         key = (table_id, partition)
         self._replicas.pop(key, None)
+        self._unacknowledged.pop(key, None)
         self._expected.add(key)
         self._arriving[key] = []
 
@@ -383,13 +471,22 @@ class Replication:
             Error: One cannot be made; the copy is no good.
         """
         key = (table_id, partition)
-        for change in self._arriving.pop(key, ()):
+        arriving = self._arriving.pop(key, [])
+        replica = self._replicas[key]
+        feed = self._store.feed(*key)
+        if feed is not None:
+            feed.go_on(replica.last - len(arriving))
+        for change in arriving:
             self._make(key, self._replicas[key], change)
 
     def drop_copy(self, table_id: int, partition: int) -> bool:
-        """Forget the state of a copy; False, and nothing happens, if this member is one of its owners."""
+        """Forget the state of a copy; False, and nothing happens, if this member is one of its owners.
+
+        A member that has left the cluster is only where it was the last one.
+        """
         key = (table_id, partition)
-        if self._member_id in self._holders(key):
+        holders = self._holders(key)
+        if self._member_id in (holders if self._topology.has_member(self._member_id) else holders[:1]):
             return False
         replica = self._replicas.pop(key, None)
         if replica is not None:
@@ -416,6 +513,12 @@ class Replication:
                 for change, rows in copy.kept
             ]
             self._replicas[key] = Replica.built(copy.term, copy.settled, copy.last, kept)
+            self._begin_feed(key, copy.last)
+
+    def _begin_feed(self, key: Key, sequence: int) -> None:
+        feed = self._store.feed(*key)
+        if feed is not None:
+            feed.begin(self._published(key[0]), sequence)
 
     def records(self) -> list[MakeBody]:
         """The records of all copies and of the recent changes, for a checkpoint."""
@@ -445,6 +548,9 @@ class Replication:
         return 0 if made is None else made.rows
 
     def _record(self, key: Key, replica: Replica, change: ReplicatedChange, rows: int) -> None:
+        feed = self._store.feed(*key)
+        if feed is not None:
+            feed.changed(self._published(key[0]), change.sequence)
         if self._log is not None:
             record = LoggedChange(
                 *key, replica.term, change.sequence, replica.settled, change.change_id, change.operation, rows
@@ -489,6 +595,10 @@ class Replication:
                 taken = self._owned(group) if is_recovered else self._taken(before, group)
                 self._take_over(table.table_id, taken)
 
+    def take_over_again(self, table: TableDef) -> None:
+        """The owners of a table of which this member did not know the affinity group are those of the topology."""
+        self._take_over(table.table_id, self._owned(table.scheme.affinity_group()))
+
     def _follow(self, key: Key, replica: Replica) -> None:
         """Go on without the copies that do not count any more."""
         living = self._others(key)
@@ -513,6 +623,7 @@ class Replication:
             self._hold(key, False)
             self._fail(key, dropped)
             self._untold.discard(key)
+            self._unacknowledged.pop(key, None)
             if event := self._takeovers.pop(key, None):
                 event.set()
         self._counted = {(key, member) for key, member in self._counted if key[0] != table_id}
@@ -533,7 +644,9 @@ class Replication:
             if not replica.repairs(send):
                 return
         change = send.change
-        asked = WriteCopy(*key, change.operation, change.change_id, change.sequence, send.term, replica.settled)
+        asked = WriteCopy(
+            *key, change.operation, change.change_id, change.sequence, send.term, replica.settled, change.published
+        )
         try:
             state = await self._peers.call(send.member, asked, change.rows)
         except DiskError as error:  # it has the change in memory only, so it does not count
@@ -607,6 +720,8 @@ class Replication:
                 asking[member].append(partition)
             if not replica.is_open and key not in self._takeovers:
                 self._takeovers[key] = asyncio.Event()
+            if replica.unsettled:
+                self._unacknowledged.setdefault(key, 0)
             self._wake(key, replica)
         for member, asked in asking.items():
             self._background.start(self._ask(table_id, term, member, asked))
@@ -626,9 +741,13 @@ class Replication:
             try:
                 answer = await self._peers.call(member, GetCopyTails(table_id, term, known))
                 tails = {
-                    tail.partition: (tail.last, [ReplicatedChange(*change) for change in tail.changes])
+                    tail.partition: (
+                        tail.last,
+                        [ReplicatedChange(*change, published=tail.published) for change in tail.changes],
+                    )
                     for tail in answer.tails
                 }
+                await self._load_published(table_id, max((tail.published for tail in answer.tails), default=0))
             except Exception as error:  # a copy that nobody asks would keep the partition closed
                 if not isinstance(error, (OperationalError, InterfaceError)):
                     _log.exception("%s did not say what it has of table %d", member, table_id)
@@ -729,6 +848,7 @@ class Replication:
             else:
                 del self._waiting[key]
         self._hold(key, replica.is_repairing)
+        self.is_acknowledged(key)
 
     def _stepped_down(self, key: Key, replica: Replica) -> None:
         self._counted = {(counted, member) for counted, member in self._counted if counted != key}
@@ -736,6 +856,7 @@ class Replication:
         self._fail(
             key, self._superseded(key, replica, f"the rows are visible on {self._member_id}, but may have no copies")
         )
+        self._unacknowledged.pop(key, None)
         if event := self._takeovers.pop(key, None):
             event.set()
 

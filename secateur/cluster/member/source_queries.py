@@ -6,16 +6,19 @@ import time
 from collections import OrderedDict
 from typing import Any, Final, TypeAlias
 
+from msgspec.structs import replace
+
 from secateur.client.dbapi.parameters import parameter_types, plain_values, values_of
+from secateur.cluster.controller_requests import ControllerRequests
 from secateur.cluster.member.local_execution import bound_partitions, check_versions
 from secateur.cluster.member.statements import StatementRunner
 from secateur.dag.source_query import SourceQuery
+from secateur.engine.sql.key_search import KeySearch
 from secateur.engine.sql.planned_query import PlannedQuery
 from secateur.errors import DagError, TopologyChangedError, UnknownTableError
 from secateur.protocol.query import Prepare
 from secateur.protocol.statements import SelectStatement
 from secateur.storage.member_store import MemberStore
-from secateur.wire import Peer
 
 __all__ = ["SourceQueries"]
 
@@ -35,7 +38,7 @@ class SourceQueries:
         controller: Plans what is not known here.
     """
 
-    def __init__(self, store: MemberStore, statements: StatementRunner, controller: Peer) -> None:
+    def __init__(self, store: MemberStore, statements: StatementRunner, controller: ControllerRequests) -> None:
         self._store = store
         self._statements = statements
         self._controller = controller
@@ -54,7 +57,7 @@ class SourceQueries:
         statement = self._kept.get(key)
         if statement is not None:
             try:
-                return await self._bound(statement, params)
+                return await self._bound(statement, params, pruning=query.pruning)
             except (TopologyChangedError, UnknownTableError):
                 del self._kept[key]
         prepared = (await self._controller.request(Prepare(query.sql, params))).message.statement
@@ -63,10 +66,15 @@ class SourceQueries:
         self._kept[key] = prepared
         while len(self._kept) > _KEPT_MAX:
             self._kept.popitem(last=False)
-        return await self._bound(prepared, params)
+        return await self._bound(prepared, params, pruning=query.pruning)
 
-    async def _bound(self, statement: SelectStatement, params: list[Any] | dict[str, Any]) -> PlannedQuery:
+    async def _bound(
+        self, statement: SelectStatement, params: list[Any] | dict[str, Any], *, pruning: bool
+    ) -> PlannedQuery:
         plan = await self._statements.plan(statement.plan_id)
         check_versions(self._store, plan)
         values = await self._statements.with_values(plan, values_of(statement, params, time.time()))
-        return PlannedQuery(plan, values, bound_partitions(plan, values, pruning=True))
+        partitions = bound_partitions(plan, values, pruning=pruning)
+        if not pruning:
+            plan = replace(plan, scans=tuple(replace(scan, keys=KeySearch()) for scan in plan.scans))
+        return PlannedQuery(plan, values, partitions)

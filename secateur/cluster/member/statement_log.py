@@ -26,6 +26,7 @@ from secateur.protocol.latency_histogram import LatencyHistogram
 from secateur.protocol.query import (
     Execute,
     Executed,
+    ExecutionTotals,
     GetStatements,
     NextRows,
     PartOfRows,
@@ -78,11 +79,18 @@ class StatementLog:
 
     Args:
         member_id: The member.
+        is_waiting: Whether a statement waits for its turn, by the task that works on it.
         ended_max: The number of ended statements that are kept.
     """
 
-    def __init__(self, member_id: str, ended_max: int = _ENDED_MAX) -> None:
+    def __init__(
+        self,
+        member_id: str,
+        is_waiting: Callable[[asyncio.Task[Any]], bool] = lambda _: False,
+        ended_max: int = _ENDED_MAX,
+    ) -> None:
         self._member_id = member_id
+        self._is_waiting = is_waiting
         self._count = 0
         self._running: dict[int, _Running] = {}
         self._reading: dict[int, _Reading] = {}
@@ -91,6 +99,7 @@ class StatementLog:
         self._ended_max = ended_max
         self._held_max = ended_max + max(ended_max // 4, 1)
         self._executions: OrderedDict[str, PlanExecutions] = OrderedDict()
+        self._totals: dict[str, ExecutionTotals] = {}
 
     def execute(
         self, request: Request[M], run: Callable[[Request[M]], Reply[Any] | Awaitable[Reply[Any]]]
@@ -120,6 +129,7 @@ class StatementLog:
             dropped = ended[: -self._ended_max]
             del ended[: -self._ended_max]
             self._executions = self._added_up(dropped)
+            self._totals = self._totals_with(dropped)
 
     def _added_up(self, entries: Sequence[_Ended]) -> OrderedDict[str, PlanExecutions]:
         """The executions of each plan that have been added up already, and these."""
@@ -140,6 +150,28 @@ class StatementLog:
             )
         while len(found) > _COUNTED_PLANS_MAX:
             found.popitem(last=False)
+        return found
+
+    def _totals_with(self, entries: Sequence[_Ended]) -> dict[str, ExecutionTotals]:
+        """What has been added up already, and these, by how they ran."""
+        groups: dict[str, list[_Ended]] = {}
+        for entry in entries:
+            groups.setdefault(_how_it_ran(entry[5]), []).append(entry)
+        found = self._totals.copy()
+        for execution, group in groups.items():
+            known = found.get(execution) or ExecutionTotals(execution, 0, 0.0, LatencyHistogram())
+            times = [1000 * elapsed_s for _, _, _, _, elapsed_s, _, _ in group]
+            executed = [said for _, _, _, _, _, said, _ in group if isinstance(said, Executed)]
+            others = sum(len(said.members) - 1 for said in executed if said.members)
+            found[execution] = ExecutionTotals(
+                execution,
+                known.statements + len(times),
+                known.elapsed_ms + sum(times),
+                known.latencies.with_latencies(times),
+                known.members_touched + len(group) + others,
+                known.pruned + sum(said.partitions_read < said.partitions_total for said in executed),
+                known.unpruned + sum(said.partitions_read == said.partitions_total > 1 for said in executed),
+            )
         return found
 
     async def _awaited(
@@ -252,14 +284,17 @@ class StatementLog:
                 (reading.number, reading.plan_id, reading.pruning, reading.started_s, elapsed_s, said, failure)
             )
 
-    def send(self, _: Request[GetStatements]) -> Reply[Statements]:
-        """The running ones, then the ended ones from new to old."""
+    def send(self, request: Request[GetStatements]) -> Reply[Statements]:
+        """The running ones, then the ended ones from new to old; and what all that have ended come to."""
+        totals = list(self._totals_with(self._ended).values())
+        if request.message.totals_only:
+            return Reply(Statements(totals=totals))
         now_s = time.time()
         running = [
             StatementEntry(
                 number=number,
                 plan_id=one.plan_id,
-                state="running",
+                state="waiting" if self._is_waiting(one.task) else "running",
                 started=one.started_s,
                 elapsed_ms=1000 * (now_s - one.started_s),
             )
@@ -278,7 +313,7 @@ class StatementLog:
         ]
         ended = self._ended[-self._ended_max :]
         executions = list(self._added_up(self._ended).values())
-        return Reply(Statements([*running, *reading, *map(self._described, reversed(ended))], executions))
+        return Reply(Statements([*running, *reading, *map(self._described, reversed(ended))], executions, totals))
 
     def _described(self, entry: _Ended) -> StatementEntry:
         number, plan_id, pruning, started_s, elapsed_s, said, failure = entry
@@ -310,6 +345,16 @@ class StatementLog:
                 return replace(known, members=[self._member_id], rows=said.rows)
             case _:
                 return replace(known, members=[self._member_id])
+
+
+def _how_it_ran(said: msgspec.Struct | None) -> str:
+    match said:
+        case None:
+            return "failed"
+        case Executed():
+            return said.execution
+        case _:
+            return "change"
 
 
 def _described_failure(error: BaseException) -> str:

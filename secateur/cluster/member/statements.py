@@ -1,4 +1,4 @@
-"""Running a planned SELECT on a member: the execution modes *local* and *distributed*.
+"""Running a planned SELECT on a member: the execution modes *local*, *scatter* and *distributed*.
 
 The member binds the plan's partition trees itself: a client with an old topology may ask the wrong member, but never
 gets a wrong answer.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, TypeVar
@@ -18,17 +18,29 @@ import msgspec
 import pyarrow as pa
 from msgspec import structs
 
+from secateur.cluster.member.estimate_misses import EstimateMisses
 from secateur.cluster.member.external_reads import ExternalReads
 from secateur.cluster.member.local_execution import (
     LocalExecution,
     bound_partitions,
+    check_bound,
     check_count,
     check_versions,
     local_execution,
 )
 from secateur.cluster.member.open_results import GRANT_BYTES_MAX, OpenResults, within_bounds
 from secateur.cluster.member.read_state import check_state, marks_of, read_here
-from secateur.cluster.statement_profile import CountedResult, job_work, local_work
+from secateur.cluster.member.scattered_statements import (
+    Acknowledgements,
+    ScatteredRows,
+    ScatteredStatements,
+    Waiting,
+    partitions_read,
+    scattered_work,
+)
+from secateur.cluster.member.statement_admission import StatementAdmission
+from secateur.cluster.statement_profile import CountedResult, fetched_work, job_work, local_work
+from secateur.engine.kernels.chunked_result import CompleteResult
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
 from secateur.engine.kernels.fragment import answer, open_answer, run
 from secateur.engine.runtime.result import JobResult, ResultCollector
@@ -42,16 +54,18 @@ from secateur.errors import DataChangedError, DataError, TopologyChangedError
 from secateur.expression_values import complete, complete_without_evaluation
 from secateur.partitioning.topology.topology import Topology
 from secateur.partitioning.types.column_type import parse_type
+from secateur.protocol.message import Role
 from secateur.protocol.operations import Operation
 from secateur.protocol.profile import RunProfile, StageWork
-from secateur.protocol.query import Execute, Executed, Profile, Profiled
+from secateur.protocol.query import Execute, Executed, ExecuteFirstStage, FirstStageRows, Profile, Profiled
 from secateur.protocol.steps import ReadRequirements
 from secateur.storage.member_store import MemberStore
 from secateur.wire import PeerInfo, Reply, Request, ShortTable, decode_table, decode_tables, encode_table
 
-__all__ = ["StatementRunner", "StatementThreads"]
+__all__ = ["Admissions", "StatementRunner", "StatementThreads"]
 
 T = TypeVar("T")
+A = TypeVar("A", bound="Reply[Executed] | None")
 
 _LOAD_WAIT_S: Final = 10.0
 _LOAD_PAUSE_S: Final = 0.002
@@ -64,7 +78,8 @@ _LATE: Final = (
 _ITSELF: Final = PeerInfo(0, "", "this member", True)
 _NONE: Final[frozenset[int]] = frozenset()
 _NO_PAYLOAD: Final = memoryview(b"")
-_Answering: TypeAlias = Reply[Executed] | Awaitable[Reply[Executed]]
+_Answering: TypeAlias = Reply[Executed] | Coroutine[Any, Any, Reply[Executed]]
+_AnsweringStage: TypeAlias = Coroutine[Any, Any, Reply[FirstStageRows]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +116,27 @@ class StatementThreads:
         return self.long if is_long_over(call.rows) else self.quick
 
 
+@dataclass(frozen=True, slots=True)
+class Admissions:
+    """The admission of the statements of clients; each kind waits for its own.
+
+    Attributes:
+        long: Statements that read many rows, or rows of several members, or run in steps.
+        quick: Statements over few rows of this member, or of a few partitions of several.
+    """
+
+    long: StatementAdmission
+    quick: StatementAdmission
+
+    def of(self, call: LocalExecution) -> StatementAdmission:
+        """The admission for a statement that is one call on this member."""
+        return self.long if is_long_over(call.rows) else self.quick
+
+    def is_waiting(self, task: asyncio.Task[Any]) -> bool:
+        """Whether the statement on which a task works waits for its turn."""
+        return self.long.is_waiting(task) or self.quick.is_waiting(task)
+
+
 class StatementRunner:
     """Answers ``execute`` requests. Lives on the member's event loop.
 
@@ -108,13 +144,18 @@ class StatementRunner:
         member_id: This member.
         store: Its partitions.
         jobs: Its engine, for statements that need other members.
+        misses: Counts the scans whose estimates were badly wrong.
         threads: For kernel calls.
         fetch_plan: Gets a plan that is not kept here by its id.
         fetch_system_table: Gets the rows of a system table from the controller by its name.
         external_reads: Gets the rows of external tables.
         results: Keeps what clients are still reading.
+        admissions: The turns of the statements of clients.
+        scattered: Asks the owners of a few partitions without a job.
         plans_max: Plans kept.
         statistics_version: The newest version of the statistics that this member has heard of.
+        acknowledged: Waits until the changes that readers of some partitions see now are acknowledged; None if they
+            are.
     """
 
     def __init__(
@@ -122,25 +163,33 @@ class StatementRunner:
         member_id: str,
         store: MemberStore,
         jobs: JobRuntime,
+        misses: EstimateMisses,
         threads: StatementThreads,
         fetch_plan: Callable[[str], Awaitable[SelectPlan]],
         fetch_system_table: Callable[[str], Awaitable[pa.Table]],
         external_reads: ExternalReads,
         results: OpenResults,
+        admissions: Admissions,
+        scattered: ScatteredStatements,
         plans_max: int,
         statistics_version: Callable[[], int] = lambda: 0,
+        acknowledged: Acknowledgements = lambda _: None,
     ) -> None:
         self._member_id = member_id
         self._store = store
         self._jobs = jobs
+        self._misses = misses
         self._threads = threads
         self._fetch_plan = fetch_plan
         self._fetch_system_table = fetch_system_table
         self._external_reads = external_reads
         self._results = results
+        self._admissions = admissions
+        self._scattered = scattered
         self._plans: OrderedDict[str, SelectPlan] = OrderedDict()
         self._plans_max = plans_max
         self._statistics_version = statistics_version
+        self._acknowledged = acknowledged
         self._view: _View | None = None
 
     def update(self, topology: Topology) -> None:
@@ -161,13 +210,42 @@ class StatementRunner:
             TopologyChangedError: A required partition has no owner here or elsewhere as far as this member knows, or a
                 table has other ranges by now; nothing was done.
             KeysChangedError: Rows have changed since keys were found in them; nothing was done.
-            LimitExceededError: The result would take more memory than results may.
+            LimitExceededError: The result would take more memory than results may, or too many statements wait.
         """
         plan = self._plans.get(request.message.plan)
         if plan is None or plan.reads_fetched_rows or plan.expressions:
             return self._fetch_and_run(request)
         self._plans.move_to_end(plan.plan_id)
         return self._run(plan, request)
+
+    async def placed_rows(self, asked: Execute, partitions: Sequence[int]) -> tuple[SelectPlan | None, Execute]:
+        """The plan of a statement that is answered piece by piece over rows of this member, and its execution.
+
+        Args:
+            asked: The execution.
+            partitions: The partitions of the one table that it reads.
+
+        Returns:
+            The plan, or None if the statement is of another kind; the execution with the values of its expressions.
+
+        Raises:
+            TopologyChangedError: A partition is not this member's, or the table has other ranges by now.
+        """
+        plan = await self.plan(asked.plan)
+        if len(plan.scans) != 1 or plan.reads_fetched_rows or not plan.local.is_row_by_row:
+            return None, asked
+        asked = await self._completed(plan, asked)
+        view, (scan,) = self._joined(), plan.scans
+        check_versions(self._store, plan)
+        check_bound(plan, asked.params)
+        if not (scan.replicated or view.mine.get(scan.group, _NONE).issuperset(partitions)):
+            raise TopologyChangedError(
+                f"member {self._member_id} does not own all of the partitions of {scan.table} that were asked for:"
+                " fetch the owners again, and retry",
+                table=scan.table,
+                topology_version=view.topology.version,
+            )
+        return plan, asked
 
     async def requirements(self, plan: SelectPlan, asked: Execute) -> ReadRequirements:
         """The partitions that an execution reads, and the owners that it needs.
@@ -219,7 +297,7 @@ class StatementRunner:
         asked = Execute(plan.plan_id, list(params), pruning)
         work: tuple[StageWork, ...] = ()
         if profiled:
-            profiled_reply = await self._profile(asked, _ITSELF, has_rows=True)
+            profiled_reply = await self.profile_part(asked, _ITSELF, has_rows=True)
             payload, result, work = (
                 profiled_reply.payload,
                 profiled_reply.message.result,
@@ -227,7 +305,7 @@ class StatementRunner:
             )
         else:
             asked = await self._completed(plan, asked)
-            answer = self._run(plan, Request(Operation.EXECUTE, asked, _NO_PAYLOAD, _ITSELF))
+            answer = self._run(plan, Request(Operation.EXECUTE_PART, asked, _NO_PAYLOAD, _ITSELF))
             reply = answer if isinstance(answer, Reply) else await answer
             payload, result = reply.payload, reply.message
         if result.values is None:
@@ -270,7 +348,13 @@ class StatementRunner:
         tables = await asyncio.gather(*map(self._fetch_system_table, plan.system_tables))
         rows = dict(zip(plan.system_tables, tables, strict=True))
         fetched = {scan.relation: FetchedRows(rows[scan.system]) for scan in plan.scans if scan.system is not None}
-        external = await self._external_reads.rows(plan, asked.params, view.topology, pruning=asked.pruning)
+        external = await self._external_reads.rows(
+            plan,
+            asked.params,
+            view.topology,
+            pruning=asked.pruning,
+            in_parts=asked.pruning and not asked.as_written,
+        )
         return plan.pinned({**fetched, **external}), asked
 
     async def _fetch_and_run(self, request: Request[Execute]) -> Reply[Executed]:
@@ -278,11 +362,41 @@ class StatementRunner:
         reply = self._run(plan, Request(request.operation, asked, request.payload, request.peer))
         return reply if isinstance(reply, Reply) else await reply
 
+    async def _in_turn(
+        self,
+        admission: StatementAdmission,
+        plan: SelectPlan,
+        request: Request[Execute],
+        run: Callable[[], Awaitable[A]],
+    ) -> A | Reply[Executed]:
+        """Run a statement of a client when it is its turn; one about the cluster, or a part of an admitted one, now.
+
+        Raises:
+            LimitExceededError: Too many statements wait; nothing was done.
+        """
+        if request.operation is not Operation.EXECUTE or plan.reads_system_tables_only:
+            return await run()
+        async with admission.admitted(request.peer) as has_waited:
+            if not has_waited:
+                return await run()
+            admitted = Request(Operation.EXECUTE_PART, request.message, request.payload, request.peer)
+            reply = self._run(plan, admitted)  # over the rows and owners of now
+            return reply if isinstance(reply, Reply) else await reply
+
     def _run(self, plan: SelectPlan, request: Request[Execute]) -> _Answering:
         if request.message.as_written:
             plan = plan.as_written()
         partitions, topology, is_here = self._placed(plan, request.message)
-        return (self._run_local if is_here else self._run_distributed)(plan, request, partitions, topology)
+        if not is_here:
+            if request.peer is not _ITSELF and self._scattered.is_due(plan, request.message, partitions):
+                return self._run_scattered(plan, request, partitions, topology)
+            return self._in_turn(
+                self._admissions.long, plan, request, lambda: self._run_distributed(plan, request, partitions, topology)
+            )
+        answering = self._run_local(plan, request, partitions, topology)
+        # What this member works out for a change need not wait: it is acknowledged behind the changes that it has read.
+        waiting = None if request.peer is _ITSELF else self._acknowledged(partitions_read(plan, partitions))
+        return answering if waiting is None else _after(waiting, answering)
 
     def _joined(self) -> _View:
         if self._view is None:
@@ -319,7 +433,7 @@ class StatementRunner:
             return ran.reply(answer(call.fragment, call.relations, params))
         if plan.empty is not None and call.is_empty:
             return ran.reply(decode_table(plan.empty, ranges=False))
-        return self._run_in_thread(call, request, ran)
+        return self._in_turn(self._admissions.of(call), plan, request, lambda: self._run_in_thread(call, request, ran))
 
     def _ran_here(self, plan: SelectPlan, asked: Execute, partitions: list[Sequence[int]], topology: Topology) -> _Ran:
         """The description of a run that is about to read its rows here."""
@@ -364,6 +478,82 @@ class StatementRunner:
             threads,
             self._jobs.limits,
         )
+
+    async def _run_scattered(
+        self, plan: SelectPlan, request: Request[Execute], partitions: list[Sequence[int]], topology: Topology
+    ) -> Reply[Executed]:
+        """Run a statement over a few partitions by scatter, or as a job if an owner has too many rows."""
+        asked, peer = request.message, request.peer
+
+        async def scatter() -> Reply[Executed] | None:
+            with self._results.running(peer):
+                scattered = await self._scatter(plan, asked, partitions, topology)
+                if scattered is None:
+                    return None
+                ran, result, members = (
+                    self._ran(plan, partitions, topology, "scatter"),
+                    scattered.result,
+                    scattered.members,
+                )
+                if isinstance(result, pa.Table) and asked.grant is not None and result.nbytes > asked.grant:
+                    rows = LocalRowStream(lambda _: CompleteResult(result), self._threads.quick)
+                    return await self._results.open(peer, rows, within_bounds(asked.grant), ran.executed(members))
+                return ran.reply(result if isinstance(result, ShortTable) else self._results.checked(result), members)
+
+        reply = await self._in_turn(self._admissions.quick, plan, request, scatter)
+        if reply is not None:
+            return reply
+
+        async def run_job() -> Reply[Executed]:
+            return await self._run_distributed(plan, request, partitions, topology)
+
+        return await self._in_turn(self._admissions.long, plan, request, run_job)
+
+    async def _scatter(
+        self, plan: SelectPlan, asked: Execute, partitions: list[Sequence[int]], topology: Topology
+    ) -> ScatteredRows | None:
+        """Run a statement by scatter; None if it has to run as a job."""
+        try:
+            return await _while_loads_end(lambda: self._scattered.run(plan, asked.params, partitions, topology))
+        except DataError:
+            if not plan.gathered:
+                raise
+            return None  # the error need not be one of the statement; a job finds the form in which it would be
+
+    def run_first_stage(self, request: Request[ExecuteFirstStage]) -> Reply[FirstStageRows] | _AnsweringStage:
+        """Answer the member that coordinates a scattered statement.
+
+        Raises:
+            TopologyChangedError: A partition is not this member's, or a table has other ranges by now.
+            DataChangedError: Another load was the last one published here.
+            Error: The error of the statement.
+        """
+        plan = self._plans.get(request.message.plan)
+        if plan is None:
+            return self._fetch_and_run_first_stage(request)
+        self._plans.move_to_end(plan.plan_id)
+        return self._run_first_stage(plan, request)
+
+    async def _fetch_and_run_first_stage(self, request: Request[ExecuteFirstStage]) -> Reply[FirstStageRows]:
+        reply = self._run_first_stage(await self.plan(request.message.plan), request)
+        return reply if isinstance(reply, Reply) else await reply
+
+    def _run_first_stage(
+        self, plan: SelectPlan, request: Request[ExecuteFirstStage]
+    ) -> Reply[FirstStageRows] | _AnsweringStage:
+        asked, view = request.message, self._joined()
+        check_versions(self._store, plan)
+        for scan, ids in zip(plan.scans, asked.partitions, strict=True):
+            if not (scan.replicated or view.mine.get(scan.group, _NONE).issuperset(ids)):
+                raise TopologyChangedError(
+                    f"member {self._member_id} does not own all of the partitions of {scan.table} that it was asked"
+                    " for: the owners have changed since the statement began",
+                    table=scan.table,
+                    topology_version=view.topology.version,
+                )
+        answering = self._scattered.answer(plan, asked)
+        waiting = self._acknowledged(partitions_read(plan, asked.partitions))
+        return answering if waiting is None else _after(waiting, answering)
 
     async def _run_distributed(
         self, plan: SelectPlan, request: Request[Execute], partitions: list[Sequence[int]], topology: Topology
@@ -428,7 +618,9 @@ class StatementRunner:
             mark=asked.mark,
             since=marks_of(plan, asked),
         )
-        return await self._jobs.start_job(dag, config, asked.params, topology, result=result)
+        job = await self._jobs.start_job(dag, config, asked.params, topology, result=result)
+        job.when_done(lambda: self._misses.compare_scans(plan, job.metrics) if job.is_complete else None)
+        return job
 
     def _touched(self, result: JobResult) -> list[str]:
         return sorted({self._member_id, *result.members_touched})
@@ -439,24 +631,55 @@ class StatementRunner:
         Raises:
             Error: As :meth:`execute`.
         """
-        return await self._profile(request.message.run, request.peer, has_rows=request.message.has_rows)
+        asked, peer = request.message, request.peer
+        if peer.role is not Role.CLIENT:
+            return await self.profile_part(asked.run, peer, has_rows=asked.has_rows)
+        async with self._admissions.long.admitted(peer):
+            return await self.profile_part(asked.run, peer, has_rows=asked.has_rows)
 
-    async def _profile(self, asked: Execute, peer: PeerInfo, *, has_rows: bool) -> Reply[Profiled]:
+    async def profile_part(self, asked: Execute, peer: PeerInfo, *, has_rows: bool) -> Reply[Profiled]:
+        """As :meth:`profile`, for a part of a statement that was admitted.
+
+        Raises:
+            Error: As :meth:`execute`.
+        """
         plan, asked = await self._ready(asked)
         partitions, topology, is_here = self._placed(plan, asked)
         with self._results.running(peer):
             if is_here:
                 return await self._profile_local(plan, asked, peer, partitions, topology, has_rows=has_rows)
+            if peer is not _ITSELF and self._scattered.is_due(plan, asked, partitions):
+                scattered = await self._scatter(plan, asked, partitions, topology)
+                if scattered is not None:
+                    return self._profile_scattered(plan, partitions, topology, scattered, has_rows=has_rows)
             counted = CountedResult()
             whole = (lambda: ResultCollector(self._results.held_bytes_max)) if has_rows else counted.anew
             run, result = await self._result_of(plan, asked, partitions, topology, whole)
         ran, touched = self._ran(plan, partitions, topology, "distributed"), self._touched(result)
-        work = tuple(job_work(run, partitions, topology, result.metrics))
+        work = (*fetched_work(plan), *job_work(run, partitions, topology, result.metrics))
         if not has_rows:
             return Reply(Profiled(ran.executed(touched, counted.rows), RunProfile(counted.rows, counted.bytes, work)))
         table = result.table()
         reply = ran.reply(table, touched)
         return Reply(Profiled(reply.message, RunProfile(table.num_rows, table.nbytes, work)), reply.payload)
+
+    def _profile_scattered(
+        self,
+        plan: SelectPlan,
+        partitions: list[Sequence[int]],
+        topology: Topology,
+        scattered: ScatteredRows,
+        *,
+        has_rows: bool,
+    ) -> Reply[Profiled]:
+        ran, result, members = self._ran(plan, partitions, topology, "scatter"), scattered.result, scattered.members
+        work = scattered_work(plan, partitions, topology, scattered, self._member_id)
+        size = 0 if isinstance(result, ShortTable) else result.nbytes
+        profile = RunProfile(result.num_rows, size, tuple(work))
+        if not has_rows:
+            return Reply(Profiled(ran.executed(members, result.num_rows), profile))
+        reply = ran.reply(result, members)
+        return Reply(Profiled(reply.message, profile), reply.payload)
 
     async def _profile_local(
         self,
@@ -481,7 +704,7 @@ class StatementRunner:
                 table = await stream.take(GRANT_BYTES_MAX)
                 rows, size = rows + table.num_rows, size + table.nbytes
         work = local_work(self._member_id, partitions, rows_read, rows, size, time.perf_counter() - started_s)
-        profile = RunProfile(rows, size, tuple(work))
+        profile = RunProfile(rows, size, (*fetched_work(plan), *work))
         if not has_rows:
             return Reply(Profiled(ran.executed(rows=rows), profile))
         reply = ran.reply(table)
@@ -524,6 +747,17 @@ class _Ran(msgspec.Struct, frozen=True):
         if isinstance(result, ShortTable):
             return Reply(self.executed(members, result.num_rows, result.columns))
         return Reply(self.executed(members, result.num_rows), encode_table(result))
+
+
+async def _after(waiting: Waiting, answering: Reply[T] | Coroutine[Any, Any, Reply[T]]) -> Reply[T]:
+    """An answer of rows that are read already, once the changes in them are acknowledged."""
+    try:
+        await waiting()
+    except BaseException:
+        if not isinstance(answering, Reply):
+            answering.close()
+        raise
+    return answering if isinstance(answering, Reply) else await answering
 
 
 async def _in_some_form(plan: SelectPlan, run: Callable[[SelectPlan], Awaitable[T]]) -> T:

@@ -83,18 +83,6 @@ class TableDirectory:
             )
         return self._topology, self._tables[table_id]
 
-    def primaries(self, table_id: int) -> frozenset[int]:
-        """The partitions whose rows count at this member; each row counts at one.
-
-        Raises:
-            TopologyChangedError: The table is not here.
-        """
-        topology, table = self.place(table_id)
-        if table.replicated:
-            # Every member has all rows; one of them counts.
-            return frozenset({0} if topology.member_ids[0] == self.member_id else ())
-        return frozenset(topology.ownership(table.scheme.affinity_group()).partitions_of(self.member_id))
-
     def other_copies(self, table_id: int, partitions: Iterable[int]) -> dict[str, list[int]]:
         """Return the partitions by the other members that have a copy of them.
 
@@ -107,6 +95,20 @@ class TableDirectory:
         if table.replicated:
             return {member: list(partitions) for member in topology.member_ids if member != self.member_id}
         return self.backups(table_id, partitions)
+
+    def check_primary(self, table_id: int, partition: int) -> None:
+        """Refuse a partition whose primary is elsewhere. Costs a microsecond.
+
+        Raises:
+            TopologyChangedError: As :meth:`backups`.
+        """
+        self._lease.check()
+        topology, table = self.place(table_id)
+        if table.replicated:
+            return
+        primary = topology.ownership(table.scheme.affinity_group()).primary(partition)
+        if primary != self.member_id:
+            raise self._elsewhere(topology, table, partition, primary)
 
     def backups(self, table_id: int, partitions: Iterable[int]) -> dict[str, list[int]]:
         """The partitions by the members that keep a backup of them.
@@ -128,12 +130,15 @@ class TableDirectory:
                 )
             primary, *others = ownership.holders(partition)
             if primary != self.member_id:
-                raise TopologyChangedError(
-                    f"partition {partition} of {table.name} belongs to {primary} at topology version"
-                    f" {topology.version}, not to {self.member_id}; nothing was written",
-                    topology_version=topology.version,
-                )
+                raise self._elsewhere(topology, table, partition, primary)
             for member in others:
                 if topology.has_member(member):
                     backups[member].append(partition)
         return backups
+
+    def _elsewhere(self, topology: Topology, table: TableDef, partition: int, primary: str) -> TopologyChangedError:
+        return TopologyChangedError(
+            f"partition {partition} of {table.name} belongs to {primary} at topology version {topology.version}, not to"
+            f" {self.member_id}; nothing was written",
+            topology_version=topology.version,
+        )

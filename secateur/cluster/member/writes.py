@@ -68,7 +68,7 @@ class MemberWrites:
         table_id, partition, change_id = asked.table_id, asked.partition, asked.change_id or uuid.uuid4().hex
         self._places.backups(table_id, [partition])  # nobody else's rows are worth unpacking
         rows = await received_rows(request.payload)
-        operation = load_mode(asked.mode)
+        operation = ChangeOperation.DELETE if asked.mode == ChangeOperation.DELETE else load_mode(asked.mode)
         if self._places.table(table_id).replicated:
             raise ProtocolError(
                 f"{self._places.table(table_id).name} is replicated: its rows are staged and published on all members"
@@ -108,9 +108,12 @@ class MemberWrites:
                 made = await self._change_registry.once(key, make)
             else:
                 is_known = True
-            await self._replication.settled(table_id, partition, made.sequence, is_known=is_known)
+            # What has changed nothing has still read the changes before it.
+            sequence = made.sequence or self._replication.last(table_id, partition)
+            await self._replication.settled(table_id, partition, sequence, is_known=is_known)
             if self._log is not None:
                 await self._log.durable()
+                self._replication.is_acknowledged((table_id, partition))
         finally:
             latch.end()
         return made.rows
@@ -148,7 +151,8 @@ class MemberWrites:
             return RecordedChange(self._store.apply(table_id, partition, operation, rows), 0), 0
         self._replication.check_primary(table_id, partition)
         if self._admission is not None and operation is not ChangeOperation.DELETE:
-            self._admission.write(rows.nbytes, f"the write to {self._places.table(table_id).name}")
+            size = rows.get_total_buffer_size() if rows.num_rows == 1 else rows.nbytes  # the exact size takes longer
+            self._admission.write(size, f"the write to {self._places.table(table_id).name}")
         written = self._store.apply(table_id, partition, operation, rows)
         sent: bytes | memoryview = b""
         if self._log is not None or self._replication.has_copies(table_id, partition):

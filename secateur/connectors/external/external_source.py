@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
+import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
+from msgspec.structs import replace
 
 from secateur.connectors.external.connector import (
     Connector,
@@ -17,25 +20,31 @@ from secateur.connectors.external.connector import (
     decode_connector,
 )
 from secateur.connectors.external.connector_call import naming_connector
+from secateur.connectors.external.partial_rows import PartialRows
 from secateur.connectors.pull import Pull
 from secateur.dag.codec import portable
 from secateur.dag.placement import Placement, Spread
 from secateur.dag.processor import Processor, ProcessorContext
 from secateur.dag.supplier import ProcessorMetaSupplier, ProcessorSupplier, SupplierContext
 from secateur.engine.exchange.batches import batches_of
+from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.runtime.services import MemberServices
 from secateur.errors import DataError
+from secateur.partitioning.pruning.row_predicate import rows_among
 from secateur.partitioning.tables.table import Column
 from secateur.partitioning.types.cast import cast_column
+from secateur.partitioning.types.coerce import coerce
+from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.held_values import check_held
 
-__all__ = ["ExternalSource", "needed_rows"]
+__all__ = ["ExternalPartitions", "ExternalSource", "needed_rows"]
+
+_LOOKED_UP: Final = frozenset({TypeKind.HUGEINT, TypeKind.UUID, TypeKind.BLOB, TypeKind.TIMESTAMPTZ, TypeKind.BOOLEAN})
+"""Types that Arrow may compare in another way than the dialect."""
 
 
-@portable("external-source")
-@dataclass(eq=False)
-class ExternalSource(ProcessorMetaSupplier):
-    """Reads partitions of an external table on as many members as it has partitions, the coordinator first.
+class ExternalPartitions(msgspec.Struct, frozen=True):
+    """Partitions of an external table, and what a statement needs of them.
 
     Attributes:
         table: The name of the table.
@@ -43,25 +52,34 @@ class ExternalSource(ProcessorMetaSupplier):
         columns: Its columns.
         partitions: The partitions to read.
         request: What is needed of each.
+        partial: What is computed over the rows where they are read; its rows are then the source's. None: the rows
+            themselves are.
     """
-
-    init_is_cooperative = True
-    close_is_cooperative = True
 
     table: str
     connector: bytes
     columns: tuple[Column, ...]
     partitions: tuple[ConnectorPartition, ...]
     request: ExternalScanRequest
+    partial: Fragment | None = None
+
+
+@portable("external-source")
+@dataclass(eq=False)
+class ExternalSource(ProcessorMetaSupplier):
+    """Reads partitions of an external table on as many members as it has partitions, the coordinator first."""
+
+    init_is_cooperative = True
+    close_is_cooperative = True
+
+    wanted: ExternalPartitions
 
     def placement(self) -> Placement:
-        return Spread(len(self.partitions))
+        return Spread(len(self.wanted.partitions))
 
     def get(self, members: Sequence[str]) -> Mapping[str, ProcessorSupplier]:
         return {
-            member: _ExternalReader(
-                self.table, self.connector, self.columns, self.partitions[index :: len(members)], self.request
-            )
+            member: _ExternalReader(replace(self.wanted, partitions=self.wanted.partitions[index :: len(members)]))
             for index, member in enumerate(members)
         }
 
@@ -73,30 +91,36 @@ class _ExternalReader(ProcessorSupplier):
 
     close_is_cooperative = True
 
-    table: str
-    connector: bytes
-    columns: tuple[Column, ...]
-    partitions: tuple[ConnectorPartition, ...]
-    request: ExternalScanRequest
+    wanted: ExternalPartitions
 
     def init(self, context: SupplierContext) -> None:
         services = context.service(MemberServices)
         self._context = ConnectorContext(context.member, services.external_directories)
-        self._connector = decode_connector(self.connector, allow_code=services.allow_code, table=self.table)
-        self._waiting = deque(self.partitions)
+        self._connector = decode_connector(
+            self.wanted.connector, allow_code=services.allow_code, table=self.wanted.table
+        )
+        self._waiting = deque(self.wanted.partitions)
+        partial = self.wanted.partial
+        self._partial = None if partial is None else PartialRows.of(partial, context)
 
     def get(self, count: int) -> Sequence[Processor]:
         return [Pull(self._batches) for _ in range(count)]
 
     def _batches(self, _: ProcessorContext) -> Iterator[pa.RecordBatch]:
+        rows = self._rows()
+        for table in rows if self._partial is None else self._partial.over(rows):
+            yield from batches_of(table)
+
+    def _rows(self) -> Iterator[pa.Table]:
         while True:
             try:
                 partition = self._waiting.popleft()
             except IndexError:
                 return
-            rows = needed_rows(self._connector, self.table, self.columns, partition, self.request, self._context)
-            for table in rows:
-                yield from batches_of(table)
+            wanted = self.wanted
+            yield from needed_rows(
+                self._connector, wanted.table, wanted.columns, partition, wanted.request, self._context
+            )
 
 
 def needed_rows(
@@ -106,16 +130,29 @@ def needed_rows(
     partition: ConnectorPartition,
     request: ExternalScanRequest,
     context: ConnectorContext,
+    *,
+    checks_values: bool = True,
 ) -> Iterator[pa.Table]:
     """The rows of a partition, in the columns of the request and their types in SQL, without rows that are not needed.
 
+    Args:
+        connector: The connector.
+        table: The name of its table.
+        columns: The columns of the table.
+        partition: The partition.
+        request: What is needed of it.
+        context: This member.
+        checks_values: Whether to refuse rows outside of the values that the partition declares.
+
     Raises:
         Error: See :func:`~secateur.connectors.external.connector_call.naming_connector`.
-        DataError: A batch lacks a column, or has a value that the column's type cannot hold.
+        DataError: A batch lacks a column, or has a value that the column's type cannot hold, or one that the partition
+            does not declare: other statements leave the partition out and lose that row.
     """
     types = {column.name: column.type for column in columns}
     wanted = [column for column in columns if column.name in request.columns]
     keep = request.predicate.to_arrow({name: types[name] for name in request.columns})
+    declared = [column for column in wanted if checks_values and column.name in partition.values]
     left = request.limit
     doing = f"read(partition {partition.key!r})"
     with naming_connector(connector, table, doing, context.member):
@@ -123,6 +160,8 @@ def needed_rows(
         try:
             for batch in batches:
                 rows = _in_types(batch, wanted, partition)
+                for column in declared:
+                    _check_declared(rows.select([column.name]), column.type, partition)
                 rows = rows if keep is None else rows.filter(keep)
                 if left is not None:
                     rows = rows.slice(0, left)
@@ -136,6 +175,30 @@ def needed_rows(
                 batches.close()
 
 
+def _check_declared(rows: pa.Table, column_type: SqlType, partition: ConnectorPartition) -> None:
+    """Refuse rows of one column outside of the values that their partition declares.
+
+    Arrow compares most types, a whole column at a time; of some others each distinct value is looked up. No statement
+    leaves out a partition for what is declared of the rest, but for NULL.
+    """
+    (name,) = rows.schema.names
+    said, column = partition.values[name], rows.column(0)
+    among = rows_among(said, name, column_type)
+    if among is not None:
+        outside = rows.filter(~pc.coalesce(among, pc.scalar(False))).column(0).slice(0, 1).to_pylist()
+    elif column_type.kind in _LOOKED_UP and not said.values.is_everything:
+        found = (coerce(value, column_type, column=name) for value in set(column.to_pylist()))
+        outside = [value for value in found if not said.holds(value)]
+    else:
+        outside = [None] if column.null_count and not said.has_null else []
+    if not outside:
+        return
+    raise DataError(
+        f"partition {partition.key!r} has a row with the value {outside[0]!r} in column {name}, and partitions() does"
+        " not declare it: statements that leave the partition out would lose the row"
+    )
+
+
 def _in_types(batch: Any, columns: Sequence[Column], partition: ConnectorPartition) -> pa.Table:
     if not isinstance(batch, pa.RecordBatch | pa.Table):
         raise DataError(f"read() has to return batches of Arrow, and partition {partition.key!r} gave {type(batch)}")
@@ -146,7 +209,10 @@ def _in_types(batch: Any, columns: Sequence[Column], partition: ConnectorPartiti
         if len(positions) != 1:
             how = "lacks" if not positions else "has twice"
             raise DataError(f"a batch of partition {partition.key!r} {how} the column {column.name!r}")
-        converted = cast_column(rows.column(positions[0]), column.type, name=column.name)
-        check_held(converted, column.name)
+        try:
+            converted = cast_column(rows.column(positions[0]), column.type, name=column.name)
+            check_held(converted, column.name)
+        except DataError as error:
+            raise type(error)(f"partition {partition.key!r}: {error.message}", **error.details) from error
         found.append(converted)
     return pa.Table.from_arrays(found, schema=pa.schema([(column.name, column.type.arrow) for column in columns]))

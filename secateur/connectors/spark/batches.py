@@ -14,13 +14,14 @@ from typing import Final
 from weakref import WeakKeyDictionary
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import ArrayType, BinaryType
+from pyspark.sql.types import ArrayType, BinaryType, MapType, StructType
 
 __all__ = ["batches_bounded_in_rows"]
 
 _BYTES_CONF: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
 _ROWS_CONF: Final = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _ROWS_DEFAULT: Final = "10000"
+_MAY_BE_LARGE: Final = (ArrayType, BinaryType, MapType, StructType)
 _BYTES_UNBOUNDED: Final = str(2**31 - 1)
 
 _writes: Final[WeakKeyDictionary[SparkSession, int]] = WeakKeyDictionary()
@@ -34,11 +35,11 @@ _lock: Final = threading.Lock()
 def batches_bounded_in_rows(df: DataFrame) -> Iterator[None]:
     """While open, Spark bounds the batches of this session's Python tasks in rows only.
 
-    Does nothing if the user has set a bound in bytes or removed the one in rows, nor for binary and array columns, of
+    Does nothing if the user has set a bound in bytes or removed the one in rows, nor for binary and nested columns, of
     which 10,000 rows may be large.
     """
     spark = df.sparkSession
-    lifted = not any(isinstance(field.dataType, (ArrayType, BinaryType)) for field in df.schema.fields) and _lift(spark)
+    lifted = not any(isinstance(field.dataType, _MAY_BE_LARGE) for field in df.schema.fields) and _lift(spark)
     try:
         yield
     finally:

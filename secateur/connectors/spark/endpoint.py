@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
@@ -11,14 +11,16 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 from secateur.client.address import parse_address
-from secateur.client.connect import ADDRESS_VARIABLE, token_for
+from secateur.client.connect import ADDRESS_VARIABLE, TOKEN_VARIABLE, tls_for, token_for
 from secateur.client.session import Session
 from secateur.errors import InterfaceError
+from secateur.wire import Tls
 
 __all__ = ["Endpoint"]
 
 _ADDRESS_CONF: Final = "spark.secateur.address"
 _TOKEN_CONF: Final = "spark.secateur.token"
+_TLS_CA_CONF: Final = "spark.secateur.tlsCa"
 _TIMEOUT_S: Final = 30.0
 
 
@@ -29,10 +31,12 @@ class Endpoint:
     Attributes:
         address: ``secateur://host:port``.
         token: The secret of the cluster, if it has one.
+        tls: How connections are encrypted; None for a cluster without TLS.
     """
 
     address: str
     token: str | None = field(default=None, repr=False)
+    tls: Tls | None = None
 
     @classmethod
     def of(cls, spark: SparkSession, address: str | None, token: str | None) -> Endpoint:
@@ -47,19 +51,57 @@ class Endpoint:
                 "the address of the cluster is missing: pass address=cluster.address, or set"
                 f" {_ADDRESS_CONF} in the Spark session or {ADDRESS_VARIABLE} in the environment"
             )
-        return cls(found, token_for(*parse_address(found), token or spark.conf.get(_TOKEN_CONF, None)))
+        place = parse_address(found)
+        return cls(found, token_for(*place, token or spark.conf.get(_TOKEN_CONF, None)), tls_for(*place, _tls(spark)))
+
+    @classmethod
+    def of_options(cls, options: Mapping[str, str]) -> Endpoint:
+        """Return the endpoint of the options of a data source, or else the one set in the environment.
+
+        Data sources run in processes of Spark, which pass on neither the settings of a session nor the secrets of
+        clusters that the user's process has started.
+
+        Raises:
+            InterfaceError: No address is given, or it is invalid.
+        """
+        found = options.get("address") or os.environ.get(ADDRESS_VARIABLE)
+        if not found:
+            raise InterfaceError(
+                'the address of the cluster is missing: .option("address", cluster.address), or set'
+                f" {ADDRESS_VARIABLE} in the environment in which Spark is started"
+            )
+        authorities, name = options.get("tlsCa"), options.get("tlsServerName")
+        tls = tls_for(*parse_address(found), Tls(ca=authorities, server_name=name) if authorities or name else None)
+        return cls(found, options.get("token") or os.environ.get(TOKEN_VARIABLE), tls)
+
+    def options(self) -> dict[str, str]:
+        """Return the options of a data source that name this endpoint."""
+        named = {"address": self.address, "token": self.token}
+        if self.tls is not None:
+            named |= {
+                "tlsCa": None if self.tls.ca is None else str(self.tls.ca),
+                "tlsServerName": self.tls.server_name,
+            }
+        return {name: value for name, value in named.items() if value is not None}
 
     @contextmanager
-    def session(self, *, timeout_s: float = _TIMEOUT_S) -> Iterator[Session]:
-        """A connection for as long as the block runs; an answer may take ``timeout_s`` seconds.
+    def session(self, *, timeout_s: float | None = _TIMEOUT_S) -> Iterator[Session]:
+        """A connection for as long as the block runs.
+
+        An answer may take ``timeout_s`` seconds; None: as long as the cluster works on it.
 
         Raises:
             UnreachableError: The cluster cannot be reached at the address.
             AuthenticationError: The token is missing or wrong.
         """
         host, port = parse_address(self.address)
-        session = Session(host, port, token=self.token, timeout_s=timeout_s)
+        session = Session(host, port, token=self.token, timeout_s=timeout_s, tls=self.tls)
         try:
             yield session
         finally:
             session.close()
+
+
+def _tls(spark: SparkSession) -> Tls | None:
+    authorities = spark.conf.get(_TLS_CA_CONF, None)
+    return Tls(ca=authorities) if authorities else None

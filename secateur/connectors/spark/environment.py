@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 
 import secateur
 
-__all__ = ["activate", "runs_beside_us", "this_environment"]
+__all__ = ["activate", "is_known_format", "runs_beside_us", "this_environment"]
 
 _SESSION_CLASS: Final = "org.apache.spark.sql.classic.SparkSession"
 
@@ -64,3 +64,13 @@ def activate(spark: SparkSession) -> None:
 def runs_beside_us(spark: SparkSession) -> bool:
     """Whether Spark's driver is on this machine and is not a Spark Connect server."""
     return getattr(spark, "_jvm", None) is not None
+
+
+def is_known_format(spark: SparkSession, name: str) -> bool:
+    """Whether a session finds the Python data source of a format; False for Spark Connect, which does not tell.
+
+    The first call of a Spark looks through its Python modules, as the first use of a format would.
+    """
+    return runs_beside_us(spark) and bool(
+        spark._jsparkSession.sessionState().dataSourceManager().dataSourceExists(name)
+    )

@@ -49,17 +49,18 @@ def noted_errors() -> Iterator[None]:
         raise
 
 
-def error_behind(failure: BaseException, *, table: str) -> Error:
-    """Return, in the user's process, our error for a write that Spark reports as failed.
+def error_behind(failure: BaseException, *, table: str, is_read: bool = False) -> Error:
+    """Return, in the user's process, our error for a write, or a read, that Spark reports as failed.
 
     Args:
         failure: The exception that PySpark raised.
-        table: The table that was written, for messages.
+        table: The table that was written or read, for messages.
+        is_read: Whether it was read.
 
     Returns:
         The error that a worker raised, as it was; an :class:`~secateur.errors.OperationalError` when Spark's workers
-        are not in this Python environment; else a :class:`~secateur.errors.LoadFailedError` that starts with Spark's
-        message. The caller raises it from ``failure``.
+        are not in this Python environment; else a :class:`~secateur.errors.LoadFailedError`, or an OperationalError for
+        a read, that starts with Spark's message. The caller raises it from ``failure``.
     """
     text = str(failure)
     noted = _NOTE_LINE.search(text)
@@ -72,6 +73,8 @@ def error_behind(failure: BaseException, *, table: str) -> Error:
             f" PYSPARK_PYTHON or spark.pyspark.python at it. Spark said: {_summary(text)}",
             table=table,
         )
+    if is_read:
+        return OperationalError(f"Spark could not read {table}: {_summary(text)}", table=table)
     return LoadFailedError(
         f"Spark could not write to {table}, and the table is unchanged: {_summary(text)}", table=table
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,15 +16,16 @@ from weakref import WeakSet
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark program gives it)
 
-from secateur.client.loads.load import LoadMode
 from secateur.connectors.spark.batches import batches_bounded_in_rows
 from secateur.connectors.spark.columns import partition_id
 from secateur.connectors.spark.endpoint import Endpoint
-from secateur.connectors.spark.environment import activate, runs_beside_us, this_environment
+from secateur.connectors.spark.environment import activate, is_known_format, runs_beside_us, this_environment
 from secateur.connectors.spark.failures import error_behind
+from secateur.connectors.spark.new_table import NewTable, found_or_created
 from secateur.connectors.spark.schema import check_columns
 from secateur.connectors.spark.source import SecateurDataSource
-from secateur.errors import Error, NotSupportedError
+from secateur.connectors.spark.write_mode import WriteMode
+from secateur.errors import Error, LoadFailedError, NotSupportedError, ProgrammingError
 from secateur.protocol.changes import AbortLoad
 
 __all__ = ["LoadReport", "register", "write"]
@@ -49,14 +51,17 @@ class LoadReport:
 
 
 def register(spark: SparkSession) -> None:
-    """Register the format ``secateur`` with a Spark session; :func:`write` does so itself.
+    """Register the format ``secateur`` with a Spark session; :func:`write` and :func:`read` do so themselves.
 
-    A second call for a session does nothing.
+    Needed where Spark does not find the format by itself, because secateur is not installed where its driver looks for
+    modules (:mod:`pyspark_secateur`). Otherwise, and at a second call for a session, it does nothing.
     """
     activate(spark)
-    if spark not in _registered:  # Spark logs a warning for a format that replaces one of the same name
+    if spark not in _registered:
         with this_environment(spark):
-            spark.dataSource.register(SecateurDataSource)
+            # Spark logs a warning for a format that replaces one of the same name.
+            if not is_known_format(spark, SecateurDataSource.name()):
+                spark.dataSource.register(SecateurDataSource)
         _registered.add(spark)
 
 
@@ -68,6 +73,10 @@ def write(
     address: str | None = None,
     token: str | None = None,
     tasks: int | None = None,
+    overwrite_scope: str = "table",
+    primary_key: Sequence[str] | None = None,
+    partition_by: str | None = None,
+    backups: int | None = None,
 ) -> LoadReport:
     """Write a DataFrame into a table: published at once when all of it has arrived, or not at all.
 
@@ -77,19 +86,25 @@ def write(
     Args:
         df: Its columns match the table's by name without regard to case, in any order; nullable ones may be missing.
             Types convert where that loses nothing.
-        table: The table; it has to exist.
+        table: The table.
         mode: ``append`` adds rows, whose keys have to be new; ``overwrite`` replaces all rows of the table; ``upsert``
             adds rows and replaces those with equal keys; of several rows with one key, the last in the order of the
-            DataFrame stays.
+            DataFrame stays. ``delete`` removes the rows with the keys of the DataFrame, which has at least the columns
+            of the primary key; keys that are not there do not matter.
         address: ``cluster.address``; the default is the Spark setting ``spark.secateur.address`` or the variable
             ``SECATEUR_ADDRESS``.
         token: The secret of the cluster, if it has one; the default is ``spark.secateur.token`` or ``SECATEUR_TOKEN``.
         tasks: Bring the rows of each partition together in one of so many tasks before they are sent. That shuffle
             costs more than it saves, unless the DataFrame has so many tasks, and the table so many partitions, that a
             task has only a few rows for each.
+        overwrite_scope: ``table``; or ``partitions``, for ``overwrite``: only range partitions that get a row are
+            replaced, each as a whole.
+        primary_key: Create the table, if there is none, with the columns of the DataFrame and this primary key.
+        partition_by: For a table that is created, the text behind PARTITION BY, such as ``HASH (a) PARTITIONS 16``.
+        backups: For a table that is created, the copies beside the primary.
 
     Returns:
-        Counts of the published rows.
+        Counts of the published rows; of the given keys for ``delete``.
 
     Raises:
         UnknownTableError: There is no such table.
@@ -100,14 +115,19 @@ def write(
         DuplicateKeyError: An appended key exists already, or occurs twice in the DataFrame.
         LoadFailedError: Spark or a member failed on the way. Safe to repeat.
         OperationalError: Spark's workers run in another Python environment, or the cluster does not answer.
-        ProgrammingError: There is no such mode.
+        ProgrammingError: There is no such mode or scope, or the table has another primary key.
         InterfaceError: The address is invalid or missing.
         NotSupportedError: The session is one of Spark Connect.
 
-    After each of these errors the table is unchanged. The exception of Spark is the ``__cause__``.
+    The driver fetches all ranges and owners of the table, once, and sends them to the tasks, which ask for none.
+
+    After each of these errors the table is unchanged; one that was created is there without rows. Spark's exception is
+    the ``__cause__`` of a LoadFailedError, and of no other, which says all that there is to say.
     """
     started_s = time.perf_counter()
-    load_mode = LoadMode.of(mode)
+    write_mode = WriteMode.of(mode, overwrite_scope)
+    if primary_key is None and (partition_by is not None or backups is not None):
+        raise ProgrammingError("partition_by and backups are for a table that is created: give its primary_key as well")
     spark = df.sparkSession
     if not runs_beside_us(spark):
         raise NotSupportedError(
@@ -117,22 +137,26 @@ def write(
     endpoint = Endpoint.of(spark, address, token)
     load_id = uuid4().hex
     register(spark)
+    if primary_key is not None:
+        new = NewTable((primary_key,) if isinstance(primary_key, str) else tuple(primary_key), partition_by, backups)
+        with endpoint.session() as session:
+            found_or_created(session, endpoint, table, df.schema, new)
     if tasks is not None:
-        df = _gathered(df, endpoint, table, tasks)
+        df = _gathered(df, endpoint, table, tasks, write_mode)
     with TemporaryDirectory(prefix="secateur-load-") as folder:
         report = Path(folder, "report.json")
         options = {
-            "address": endpoint.address,
+            **endpoint.options(),
             "table": table,
-            "mode": load_mode.value,
+            "overwriteScope": overwrite_scope,
             "load_id": load_id,
             "report": str(report),
         }
-        if endpoint.token is not None:
-            options["token"] = endpoint.token
+        if write_mode in (WriteMode.UPSERT, WriteMode.DELETE):
+            options["operation"] = write_mode.value
         writer = (
             df.write.format(SecateurDataSource.name())
-            .mode("overwrite" if load_mode is LoadMode.OVERWRITE else "append")
+            .mode("overwrite" if write_mode.is_overwrite else "append")
             .options(**options)
         )
         try:
@@ -142,18 +166,20 @@ def write(
             # Spark drops a failed load itself, unless its driver failed or the user interrupts us
             _drop(endpoint, load_id)
             if isinstance(failure, Exception):
-                raise error_behind(failure, table=table) from failure
+                error = error_behind(failure, table=table)
+                # Spark's has the frames of three processes around the same sentence
+                raise error from failure if isinstance(error, LoadFailedError) else None
             raise
         published = json.loads(report.read_text())
     return LoadReport(**published, seconds=time.perf_counter() - started_s)
 
 
-def _gathered(df: DataFrame, endpoint: Endpoint, table: str, tasks: int) -> DataFrame:
+def _gathered(df: DataFrame, endpoint: Endpoint, table: str, tasks: int, mode: WriteMode) -> DataFrame:
     """The rows in so many tasks, all rows of a partition in the same one."""
     with endpoint.session() as session:
         definition = session.table(table)
     check_columns(
-        df.schema, definition
+        df.schema, definition, keys_only=mode is WriteMode.DELETE
     )  # names every column at fault, where Spark would say that it cannot resolve one
     # Rows without a range have no id: EVERY makes their range when they are sent; otherwise they are refused then.
     return df.repartitionById(tasks, F.pmod(F.coalesce(partition_id(definition.scheme), F.lit(0)), F.lit(tasks)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
+from msgspec.structs import replace
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -17,6 +18,7 @@ from pyspark.sql.types import (
     FloatType,
     IntegerType,
     LongType,
+    MapType,
     NullType,
     ShortType,
     StringType,
@@ -27,12 +29,13 @@ from pyspark.sql.types import (
     VarcharType,
 )
 
-from secateur.errors import DataError, NullKeyError
+from secateur.errors import DataError, NotSupportedError, NullKeyError
 from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.types.column_type import SqlType, type_of_arrow
 from secateur.partitioning.types.empty_rows import empty_table
 
-__all__ = ["arrow_type", "check_columns"]
+__all__ = ["arrow_type", "check_columns", "column_type", "keys_of"]
 
 _PLAIN: dict[type[DataType], pa.DataType] = {
     BooleanType: pa.bool_(),
@@ -52,23 +55,47 @@ _PLAIN: dict[type[DataType], pa.DataType] = {
 }
 
 
-def check_columns(schema: StructType, table: TableDef) -> None:
+def keys_of(table: TableDef) -> TableDef:
+    """A table with the columns of the primary key alone, in key order: that of keys to delete."""
+    return replace(table, columns=tuple(table.column(name) for name in table.primary_key))
+
+
+def check_columns(schema: StructType, table: TableDef, *, keys_only: bool = False) -> None:
     """Check that rows of a DataFrame can become rows of a table.
 
     The rules and messages are the same as for any Arrow data that is loaded.
 
-    The tasks check values later, such as a number too large for its column.
+    The tasks check values later, such as a number too large for its column, or a NULL in a key. A key column that may
+    be NULL for all that Spark knows is no mistake: so is every column that Spark reads from a file.
 
     Args:
         schema: The DataFrame's.
         table: The table.
+        keys_only: Whether rows are keys to delete; other columns of the table may be there, and do not matter.
 
     Raises:
         UnknownColumnError: A column that the table does not have.
         NullKeyError: A NOT NULL column of the table is missing.
         DataError: A column is given twice, or has a type that does not convert to the column's.
     """
-    fields = [pa.field(field.name, arrow_type(field.dataType, column=field.name)) for field in schema.fields]
+    others: set[str] = set()
+    if keys_only:
+        keys = keys_of(table)
+        others = {column.name.casefold() for column in table.columns if column not in keys.columns}
+        table = keys
+    fields = [
+        pa.field(field.name, arrow_type(field.dataType, column=field.name))
+        for field in schema.fields
+        if field.name.casefold() not in others
+    ]
+    for field in fields:
+        column = next((column for column in table.columns if column.name.casefold() == field.name.casefold()), None)
+        if column is not None and not column.nullable and pa.types.is_null(field.type):
+            raise NullKeyError(
+                f"table {table.name}: column {column.name} is NOT NULL, and the DataFrame has only NULLs there",
+                table=table.name,
+                column=column.name,
+            )
     conform(empty_table(pa.schema(fields)), table)
     given = {field.name.casefold() for field in schema.fields}
     missing = [column.name for column in table.columns if not column.nullable and column.name.casefold() not in given]
@@ -92,7 +119,7 @@ def arrow_type(spark_type: DataType, *, column: str) -> pa.DataType:
         column: The column's name, for the message.
 
     Raises:
-        DataError: No column type of ours holds such values, as for maps and structs.
+        DataError: No column type of ours holds such values.
     """
     match spark_type:
         case StringType() | CharType() | VarcharType():
@@ -101,11 +128,49 @@ def arrow_type(spark_type: DataType, *, column: str) -> pa.DataType:
             return pa.decimal128(spark_type.precision, spark_type.scale)
         case ArrayType():
             return pa.list_(arrow_type(spark_type.elementType, column=column))
+        case MapType():
+            return pa.map_(
+                arrow_type(spark_type.keyType, column=column), arrow_type(spark_type.valueType, column=column)
+            )
+        case StructType():
+            return pa.struct(
+                [
+                    pa.field(field.name, arrow_type(field.dataType, column=f"{column}.{field.name}"))
+                    for field in spark_type.fields
+                ]
+            )
         case _ if type(spark_type) in _PLAIN:
             return _PLAIN[type(spark_type)]
         case _:
             raise DataError(
-                f"column {column}: a table column cannot hold {spark_type.simpleString()}; select its parts as columns"
-                " of their own, or cast it to a string",
+                f"column {column}: a table column cannot hold {spark_type.simpleString()}; leave it out, or cast it"
+                " to a string",
                 column=column,
             )
+
+
+def column_type(spark_type: DataType, *, column: str) -> SqlType:
+    """Return the type of a column that holds every value of a Spark type.
+
+    Raises:
+        DataError: No column type of ours holds such values.
+    """
+    try:
+        return type_of_arrow(_in_microseconds(arrow_type(spark_type, column=column)))
+    except NotSupportedError as error:
+        raise DataError(
+            f"column {column}: a table column cannot hold {spark_type.simpleString()}: {error.message}", column=column
+        ) from error
+
+
+def _in_microseconds(kind: pa.DataType) -> pa.DataType:
+    """The Arrow type with times of day as columns have them; Spark's have nanoseconds as zeros."""
+    if kind == pa.time64("ns"):
+        return pa.time64("us")
+    if pa.types.is_list(kind):
+        return pa.list_(_in_microseconds(kind.value_type))
+    if pa.types.is_map(kind):
+        return pa.map_(_in_microseconds(kind.key_type), _in_microseconds(kind.item_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_in_microseconds(field.type)) for field in kind])
+    return kind

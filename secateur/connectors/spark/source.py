@@ -1,104 +1,112 @@
 """The data source of format ``secateur``.
 
-Users call :func:`secateur.spark.write`; without it, a write looks like this::
+Users call :func:`secateur.spark.write` and :func:`secateur.spark.read`; without them, it looks like this::
 
-    spark.dataSource.register(SecateurDataSource)
     df.write.format("secateur").mode("append").options(address=cluster.address, table="flights").save()
+    spark.read.format("secateur").options(address=cluster.address, table="flights", where="tailnum = 'N14228'").load()
+    spark.readStream.format("secateur").options(address=cluster.address, table="flights", changeFeed="true").load()
+    df.writeStream.format("secateur").options(address=cluster.address, table="flights", mode="upsert").start()
+
+Filters of Spark are not pushed into the source (``pushFilters``): PySpark 4.1 to 4.3 reads wrong rows when one
+DataFrame is filtered in two ways (``tests/system/test_spark.py``). The options say what is to be pruned.
 
 Spark accepts the modes ``append`` and ``overwrite`` for such a source; it refuses the others, including its default.
 """
 
 from __future__ import annotations
 
-from typing import Final
-from uuid import uuid4
-
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
-from secateur.client.loads.load import LoadMode
-from secateur.connectors.spark.endpoint import Endpoint
 from secateur.connectors.spark.failures import noted_errors
-from secateur.connectors.spark.schema import check_columns
-from secateur.connectors.spark.staging import CHUNK_BYTES
+from secateur.connectors.spark.read_options import (
+    TUNING_OPTIONS,
+    check_secrets,
+    given_options,
+    read_options,
+    with_options,
+)
+from secateur.connectors.spark.reader import QueryReader, query_schema
+from secateur.connectors.spark.stream_options import is_change_feed, stream_options
+from secateur.connectors.spark.stream_reader import ChangesStreamReader, stream_schema
+from secateur.connectors.spark.stream_writer import StreamWriter
+from secateur.connectors.spark.write_options import load_writer, stream_writer
 from secateur.connectors.spark.writer import LoadWriter
-from secateur.errors import ProgrammingError
 
 __all__ = ["SecateurDataSource"]
 
-_OPTIONS: Final = ("address", "chunk_bytes", "load_id", "mode", "report", "table", "token")
-
 
 class SecateurDataSource(DataSource):
-    """Writes DataFrames into tables.
+    """Reads tables and queries as DataFrames, and writes DataFrames into tables.
 
-    Options:
-        address: ``secateur://host:port`` of the cluster.
-        table: The table; it has to exist.
-        mode: ``append``, ``overwrite`` or ``upsert``; by default that of Spark's own save mode.
-        token: The secret of the cluster, if it has one.
-        chunk_bytes: Arrow bytes that a task gathers before it sends; by default 32 MiB.
-        load_id: A name for the load, never used before; by default a new one.
-        report: A file on the driver's machine for a report of the published rows, as JSON.
+    Options of both:
+        address: ``secateur://host:port`` of the cluster; by default that of the environment, ``SECATEUR_ADDRESS``.
+        token: The secret of the cluster, if it has one; by default that of the environment.
+
+    Options of reads:
+        table: The table or view.
+        columns: Names of its columns, divided by commas; by default all.
+        where: A condition in secateur's SQL, which prunes partitions before Spark starts a task.
+        query: A SELECT, in place of these three.
+        params: Made by :func:`secateur.spark.read`.
+        taskBytes: About as many bytes does a task read; by default 64 MiB.
+        snapshotSeconds: How long members keep the rows of a DataFrame that nobody reads; by default 600, at most 3600.
+
+    Those of writes are in :mod:`~secateur.connectors.spark.write_options`.
     """
 
     @classmethod
     def name(cls) -> str:
         return "secateur"
 
-    def writer(self, schema: StructType, overwrite: bool) -> LoadWriter:
-        """Prepare a load: find the table and its owners, and check that the columns fit.
+    def schema(self) -> StructType:
+        """The columns of what is read, which the planner of the cluster knows.
 
         Raises:
-            ProgrammingError: An option is missing, unknown, or contradicts Spark's save mode.
-            UnknownTableError: There is no such table.
-            UnreachableError: The cluster cannot be reached at the address.
-            AuthenticationError: The token is missing or wrong.
-            Error: As ``check_columns``.
+            NotSupportedError: Spark has no type for a column.
+            Error: As :meth:`reader`.
         """
         with noted_errors():
-            unknown = sorted(set(self.options) - set(_OPTIONS))
-            if unknown:
-                raise ProgrammingError(
-                    f"format secateur has no option {', '.join(unknown)}; it has {', '.join(_OPTIONS)}"
-                )
-            mode = _mode(self.options.get("mode"), overwrite=overwrite)
-            chunk_bytes = _positive("chunk_bytes", self.options.get("chunk_bytes", str(CHUNK_BYTES)))
-            endpoint = Endpoint(self._required("address"), self.options.get("token"))
-            with endpoint.session() as session:
-                table = session.table(self._required("table"))
-                topology = session.topology_of(table)
-            check_columns(schema, table)
-            return LoadWriter(
-                table,
-                topology,
-                endpoint,
-                self.options.get("load_id", uuid4().hex),
-                mode,
-                chunk_bytes,
-                self.options.get("report"),
-            )
+            check_secrets(self.options)
+            if is_change_feed(self.options):
+                endpoint, table, _ = stream_options(self.options)
+                return stream_schema(endpoint, table)
+            return with_options(query_schema(*read_options(self.options)), self.options)
 
-    def _required(self, option: str) -> str:
-        value: str | None = self.options.get(option)
-        if not value:
-            raise ProgrammingError(f'format secateur needs the option {option!r}: .option("{option}", ...)')
-        return value
+    def reader(self, schema: StructType) -> QueryReader:
+        """Prepare a read; partitions are pruned when Spark plans the job.
 
+        Raises:
+            ProgrammingError: An option is missing, unknown, or contradicts another.
+            Error: The planner refuses the query, or the cluster cannot be reached.
+        """
+        with noted_errors():
+            return QueryReader(*read_options(self.options, schema), schema)
 
-def _positive(option: str, value: str) -> int:
-    if not value.isdecimal() or int(value) == 0:
-        raise ProgrammingError(f"option {option}={value!r}: expected a positive whole number")
-    return int(value)
+    def writer(self, schema: StructType, overwrite: bool) -> LoadWriter:
+        """Prepare a load.
 
+        Raises:
+            Error: As ``load_writer``.
+        """
+        with noted_errors():
+            # Not the options in the columns of a table of Spark's catalog: it may be the table that is read.
+            return load_writer(given_options(self.options), schema, overwrite=overwrite, ignored=TUNING_OPTIONS)
 
-def _mode(option: str | None, *, overwrite: bool) -> LoadMode:
-    """The mode of a load, from the option and Spark's save mode."""
-    saved = LoadMode.OVERWRITE if overwrite else LoadMode.APPEND
-    mode = saved if option is None else LoadMode.of(option)
-    if (mode is LoadMode.OVERWRITE) is not overwrite:
-        raise ProgrammingError(
-            f'option mode={mode.value!r} contradicts .mode("{saved}"): upsert goes with .mode("append"), the others'
-            " with themselves"
-        )
-    return mode
+    def streamReader(self, schema: StructType) -> ChangesStreamReader:  # noqa: N802 -- Spark's name
+        """Follow the changes of a table.
+
+        Raises:
+            Error: As ``stream_options``.
+        """
+        with noted_errors():
+            return ChangesStreamReader(*stream_options(self.options), schema)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:  # noqa: N802 -- Spark's name
+        """Prepare to write the next batch of a stream; Spark calls this for every batch.
+
+        Raises:
+            Error: As ``stream_writer``.
+        """
+        with noted_errors():
+            return stream_writer(given_options(self.options), schema, complete=overwrite)

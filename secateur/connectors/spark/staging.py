@@ -12,12 +12,13 @@ from typing import Final, Self
 
 import pyarrow as pa
 
+from secateur.connectors.spark.schema import keys_of
 from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.owner_routing import OwnerRouting
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.changes import StageRows
-from secateur.wire import Channel, encode_table
+from secateur.wire import Channel, Tls, encode_table
 
 __all__ = ["CHUNK_BYTES", "Stager"]
 
@@ -44,9 +45,11 @@ class Stager:
         attempt: Distinguishes the rows of this task from those of a task that failed before it: only attempts that the
             publication names count.
         token: The secret of the cluster, if it has one.
+        tls: How connections are encrypted; None for a cluster without TLS.
         chunk_bytes: Arrow bytes to gather before sending.
         make_ranges: Has the ranges made that rows of a table with EVERY need; returns the table with them, and the
             owners. None for a table without EVERY.
+        are_keys: Whether the rows are keys to delete; other columns are left out.
     """
 
     def __init__(
@@ -57,10 +60,13 @@ class Stager:
         load_id: str,
         attempt: int,
         token: str | None = None,
+        tls: Tls | None = None,
         chunk_bytes: int = CHUNK_BYTES,
         make_ranges: Callable[[TableDef, pa.Table], tuple[TableDef, Topology]] | None = None,
+        are_keys: bool = False,
     ) -> None:
-        self._table = table
+        self._table = keys_of(table) if are_keys else table
+        self._are_keys = are_keys
         self._make_ranges = make_ranges
         self._load_id = load_id
         self._attempt = attempt
@@ -70,7 +76,7 @@ class Stager:
         self._staged: Counter[int] = Counter()
         self._channels = {
             member.id: Channel(
-                member.host, member.port, token=token, client=f"load {load_id}", timeout_s=_STAGE_TIMEOUT_S
+                member.host, member.port, token=token, client=f"load {load_id}", timeout_s=_STAGE_TIMEOUT_S, tls=tls
             )
             for member in topology.members
         }
@@ -112,15 +118,20 @@ class Stager:
         return dict(self._staged)
 
     def _send(self) -> None:
-        rows = conform(pa.Table.from_batches(self._pending), self._table)
+        given = pa.Table.from_batches(self._pending)
         self._pending, self._pending_bytes = [], 0
+        if self._are_keys:
+            keys = {name.casefold() for name in self._table.primary_key}
+            given = given.select([name for name in given.schema.names if name.casefold() in keys])
+        rows = conform(given, self._table)
         if self._make_ranges is not None and self._table.scheme.missing_cells(rows):
             self._table, topology = self._make_ranges(self._table, rows)
             self._sharing = OwnerRouting.of(self._table, topology)
         shares = list(self._sharing.shares(rows))
         for share in shares:
             self._channels[share.member].request(
-                StageRows(self._load_id, self._table.table_id, self._attempt, share.parts), encode_table(share.rows)
+                StageRows(self._load_id, self._table.table_id, self._attempt, share.parts, self._are_keys),
+                encode_table(share.rows),
             )
         self._staged.update(
             {partition: count for share in shares for partition, count in share.parts}

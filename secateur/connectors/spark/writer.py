@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -22,18 +22,18 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
-from secateur.client.loads.load import LoadMode
 from secateur.client.loads.ranges_on_demand import with_ranges_for
 from secateur.connectors.spark.endpoint import Endpoint
 from secateur.connectors.spark.failures import noted_errors
 from secateur.connectors.spark.staging import Stager
+from secateur.connectors.spark.write_mode import WriteMode
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.changes import AbortLoad, PublishLoad
 
-__all__ = ["LoadWriter", "StagedTask"]
+__all__ = ["PUBLISH_TIMEOUT_S", "LoadWriter", "StagedTask"]
 
-_PUBLISH_TIMEOUT_S: Final = 3600.0
+PUBLISH_TIMEOUT_S: Final = 3600.0
 """Sorting and merging a large load takes minutes; giving up on a publication that goes on would leave the user in
 doubt.
 """
@@ -71,7 +71,7 @@ class LoadWriter(DataSourceArrowWriter):
     topology: Topology
     endpoint: Endpoint
     load_id: str
-    mode: LoadMode
+    mode: WriteMode
     chunk_bytes: int
     report: str | None
 
@@ -86,8 +86,10 @@ class LoadWriter(DataSourceArrowWriter):
             load_id=self.load_id,
             attempt=attempt,
             token=self.endpoint.token,
+            tls=self.endpoint.tls,
             chunk_bytes=self.chunk_bytes,
-            make_ranges=self._make_ranges,
+            make_ranges=None if self.mode is WriteMode.DELETE else self._make_ranges,
+            are_keys=self.mode is WriteMode.DELETE,
         )
         with noted_errors(), stager:
             for batch in iterator:
@@ -102,19 +104,23 @@ class LoadWriter(DataSourceArrowWriter):
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Publish the staged rows in the order of Spark's partitions: of equal keys, an upsert keeps the last."""
         tasks = [message for message in messages if isinstance(message, StagedTask)]
-        attempts: defaultdict[int, list[int]] = defaultdict(list)
-        for task in tasks:
-            for partition in task.rows:
-                attempts[partition].append(task.attempt)
-        publish = PublishLoad(self.load_id, self.table.name, self.mode.value, dict(attempts), self.table.table_id)
+        publish = self.publication(tasks)
         # the report is opened first: if that failed afterwards, Spark would report a published load as failed
         with (
             noted_errors(),
             Path(self.report or os.devnull).open("w") as report,
-            self.endpoint.session(timeout_s=_PUBLISH_TIMEOUT_S) as session,
+            self.endpoint.session(timeout_s=PUBLISH_TIMEOUT_S) as session,
         ):
             rows = session.ask(publish).message.rows
-            json.dump({"rows": rows, "partitions": len(attempts), "tasks": len(tasks)}, report)
+            json.dump({"rows": rows, "partitions": len(publish.parts), "tasks": len(tasks)}, report)
+
+    def publication(self, tasks: Iterable[StagedTask]) -> PublishLoad:
+        """The request that publishes what tasks have staged, in their order."""
+        attempts: defaultdict[int, list[int]] = defaultdict(list)
+        for task in tasks:
+            for partition in task.rows:
+                attempts[partition].append(task.attempt)
+        return PublishLoad(self.load_id, self.table.name, self.mode.value, dict(attempts), self.table.table_id)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Drop the rows that the tasks have staged."""

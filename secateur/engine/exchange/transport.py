@@ -22,7 +22,9 @@ class Transport(Protocol):
     """Carries messages to the other members. Implemented by the cluster; tests connect several runtimes in memory.
 
     Messages from one member to another arrive complete, unchanged and in the order sent, or the connection is reported
-    as lost: the engine numbers them and fails a job whose numbers have a gap, but it does not ask for repetition.
+    as lost, to :meth:`~secateur.engine.runtime.runtime.JobRuntime.connection_lost` of the sender, also after
+    :meth:`send` has returned. The engine numbers them and fails a job whose numbers have a gap, but it does not ask for
+    repetition.
     """
 
     async def send(self, member_id: str, notice: Notice, payload: Payload) -> None:
@@ -37,5 +39,5 @@ class Transport(Protocol):
 
         Raises:
             OperationalError: The member cannot be reached or the connection broke. Every job in which it takes part is
-                then failed.
+                then failed. With ``has_left`` in its details, the member is none any more.
         """

@@ -21,7 +21,7 @@ from secateur.engine.kernels.arrow.exact_values import InexactError
 from secateur.engine.kernels.arrow.expression import ColumnExpression
 from secateur.engine.kernels.arrow.fragment import AggregateFunction, ArrowAggregate, slot_name
 from secateur.errors import NotSupportedError
-from secateur.partitioning.types.column_type import SqlType, TypeKind, parse_type, type_of_arrow
+from secateur.partitioning.types.column_type import NESTED, SqlType, TypeKind, parse_type, type_of_arrow
 
 __all__ = ["PartialColumn", "grouped_by_arrow"]
 
@@ -30,16 +30,10 @@ _FIRST_ROW: Final = ArrowAggregate(
 )
 _ROWS_MAX: Final = 2**31 - 1
 
-_KEY_KINDS: Final = frozenset(TypeKind) - {
-    TypeKind.FLOAT,
-    TypeKind.DOUBLE,
-    TypeKind.UUID,
-    TypeKind.INTERVAL,
-    TypeKind.LIST,
-}
+_KEY_KINDS: Final = frozenset(TypeKind) - NESTED - {TypeKind.FLOAT, TypeKind.DOUBLE, TypeKind.UUID, TypeKind.INTERVAL}
 """The kinds whose values SQL calls equal only if their bytes are.
 
-0.0 and -0.0 are equal with different bytes, and Arrow takes no UUID and no list.
+0.0 and -0.0 are equal with different bytes, and Arrow takes no UUID and no nested type.
 """
 
 

@@ -79,6 +79,7 @@ class Execution:
         self._starting_in_thread = False
         self._early: list[tuple[ExchangeRows | CreditRows, Payload]] = []
         self._deadline: asyncio.TimerHandle | None = None
+        self._waiting: asyncio.Task[None] | None = None
         self._wiring = Wiring(
             plan,
             frame_bytes_max=services.limits.frame_bytes_max,
@@ -100,7 +101,7 @@ class Execution:
             except Error as error:
                 self.fail(error)
             else:
-                self._begin()
+                self._begin_when_acknowledged()
             return
         self._starting_in_thread = True
         future = self._loop.run_in_executor(self._services.quick, self._prepare)
@@ -192,13 +193,31 @@ class Execution:
             return
         error = future.exception()
         if error is None:
-            self._begin()
+            self._begin_when_acknowledged()
         else:
             self.fail(
                 error
                 if isinstance(error, Error)
                 else InternalError(f"member {self.plan.member} could not start a job: {type(error).__name__}: {error}")
             )
+
+    def _begin_when_acknowledged(self) -> None:
+        reads = (read for vertex in self.plan.vertices for read in vertex.supplier.reads())
+        waiting = self._services.acknowledged(reads)
+        if waiting is None:
+            self._begin()
+        else:
+            self._waiting = self._loop.create_task(waiting())
+            self._waiting.add_done_callback(self._acknowledged)
+
+    def _acknowledged(self, waiting: asyncio.Task[None]) -> None:
+        if self._state is _State.ENDED:
+            return
+        error = DagError("the member shuts down") if waiting.cancelled() else waiting.exception()
+        if error is None:
+            self._begin()
+        else:
+            self.fail(error if isinstance(error, Error) else InternalError(f"{type(error).__name__}: {error}"))
 
     def _begin(self) -> None:
         self._state = _State.RUNNING
@@ -240,6 +259,8 @@ class Execution:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
+        if self._waiting is not None:
+            self._waiting.cancel()
 
     def _close_all(self, on_closed: Callable[[Error | None], None]) -> None:
         """Close processors, then suppliers; ``on_closed`` gets the first thing that any of them raised."""

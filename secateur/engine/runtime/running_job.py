@@ -70,6 +70,11 @@ class RunningJob:
         return self._done.done()
 
     @property
+    def is_complete(self) -> bool:
+        """Whether it has ended well, and no member was stopped because its rows were not wanted any more."""
+        return self._done.done() and self._done.exception() is None and not self.has_enough
+
+    @property
     def running_members(self) -> tuple[str, ...]:
         """The participants that have not ended, as far as is known."""
         return self._machine.running

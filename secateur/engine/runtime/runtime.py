@@ -43,7 +43,7 @@ from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.codec import encode
 from secateur.protocol.failure import Failure
 from secateur.protocol.job_config import JobConfig
-from secateur.protocol.jobs import CancelRun, CreditRows, EndRun, ExchangeRows, StartRun
+from secateur.protocol.jobs import CancelRun, CreditRows, EndRun, ExchangeRows, MessagesLost, StartRun
 from secateur.protocol.message import Notice
 from secateur.protocol.metrics import VertexMetrics
 
@@ -69,7 +69,7 @@ class JobRuntime:
         self.limits = services.limits
         self.loop = asyncio.get_running_loop()
         self._scheduler = Scheduler(self.loop, self.limits.slice_s, _report_long_turn)
-        self._outgoing = Outgoing(transport, self._send_failed)
+        self._outgoing = Outgoing(member_id, transport, self._send_failed)
         self._early = EarlyMessages(self.limits.early_bytes_max, self.limits.early_wait_s)
         self._executions: dict[str, Execution] = {}
         self._unclosed: dict[str, asyncio.Future[None]] = {}
@@ -127,7 +127,9 @@ class JobRuntime:
         """
         self._check_open()
         frozen = dag.freeze()
-        builder = self._plan_builder(frozen, config, params, topology, await self._queries_planned(frozen, params))
+        builder = self._plan_builder(
+            frozen, config, params, topology, await self._queries_planned(frozen, config, params)
+        )
         try:
             plan = await self._build(builder)
             packed = self._pack(plan)
@@ -169,7 +171,9 @@ class JobRuntime:
         """
         self._check_open()
         frozen = dag.freeze()
-        builder = self._plan_builder(frozen, config, params, topology, await self._queries_planned(frozen, params))
+        builder = self._plan_builder(
+            frozen, config, params, topology, await self._queries_planned(frozen, config, params)
+        )
         try:
             return await self._build(builder)
         finally:
@@ -208,20 +212,26 @@ class JobRuntime:
                     execution.fail(failure.to_error())
                 else:
                     self._early.end(job_id)
+            case MessagesLost(sender):
+                self._messages_lost(sender)
             case _:
                 raise ProtocolError(f"a {type(notice).__name__} is no message of a job")
 
     def member_lost(self, member: str, cause: BaseException | None = None) -> None:
-        """A member has left or cannot be reached: fail every job in which it still takes part.
+        """A member has left: fail every job in which it still takes part.
 
         Jobs that pruned it do not notice.
         """
         self._outgoing.discard(member)
-        for job in list(self._jobs.values()):
-            job.member_lost(member, cause)
-        for execution in list(self._executions.values()):
-            if member == execution.plan.job.coordinator or member in execution.plan.job.participants:
-                execution.fail(lost_member(member, cause))
+        self._fail_jobs_with(member, cause)
+
+    def connection_lost(self, member: str, cause: BaseException) -> None:
+        """A connection to a member broke, or cannot be made: what was sent over it may be lost.
+
+        Every job in which it still takes part fails, here and, once it can be reached, there.
+        """
+        self._outgoing.broken(member)
+        self._fail_jobs_with(member, cause)
 
     def metrics(self, job_id: str) -> list[VertexMetrics]:
         """Return the work of a job on this member so far; nothing when it does not run here."""
@@ -243,6 +253,26 @@ class JobRuntime:
         for job in list(self._jobs.values()):
             job.apply([FinishJob(error)])
 
+    def _fail_jobs_with(self, member: str, cause: BaseException | None) -> None:
+        for job in list(self._jobs.values()):
+            job.member_lost(member, cause)
+        self._fail_executions_with(member, cause)
+
+    def _fail_executions_with(self, member: str, cause: BaseException | None) -> None:
+        for execution in list(self._executions.values()):
+            if member == execution.plan.job.coordinator or member in execution.plan.job.participants:
+                execution.fail(lost_member(member, cause))
+
+    def _messages_lost(self, sender: str) -> None:
+        """Another member has sent what may not have arrived: it may wait for an answer, or have ended."""
+        cause = MemberLostError(f"its connection to {self.member_id} broke", member=sender)
+        for job in list(self._jobs.values()):
+            if sender in job.running_members:
+                lost = lost_member(sender, cause)
+                job.member_lost(sender, cause)  # what it would say of its end may be what was lost
+                self._outgoing.post(sender, CancelRun(job.job_id, self.member_id, Failure.of(lost)))
+        self._fail_executions_with(sender, cause)
+
     def _cancel_member(self, member: str, job_id: str, error: Error) -> None:
         """Tell one participant of a job that is coordinated here to stop."""
         if member != self.member_id:
@@ -252,14 +282,14 @@ class JobRuntime:
         if execution is not None:
             execution.fail(error)
 
-    async def _queries_planned(self, dag: FrozenDAG, params: Params) -> dict[str, PlannedQuery]:
+    async def _queries_planned(self, dag: FrozenDAG, config: JobConfig, params: Params) -> dict[str, PlannedQuery]:
         """The plans of the SELECTs that the sources of a job read, by the name of the vertex."""
         planned = {}
         for vertex in dag.vertices:
             try:
                 query = vertex.meta_supplier.query(params)
                 if query is not None:
-                    planned[vertex.name] = await self.services.plan_query(query)
+                    planned[vertex.name] = await self.services.plan_query(replace(query, pruning=config.pruning))
             except Exception as error:
                 raise located(error, vertex.name, self.member_id, "the query of its meta-supplier") from error
         return planned
@@ -399,7 +429,7 @@ class JobRuntime:
         if isinstance(error, (LimitExceededError, ProgrammingError)):
             self._fail_job(notice.job, error)
         elif isinstance(error, Error) and not isinstance(error, InternalError):
-            self.member_lost(member, error)
+            self.connection_lost(member, error)
         else:
             self._fail_job(
                 notice.job,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -81,6 +81,10 @@ def _no_writer(table: TableDef, rows: pa.Table, mode: str, change_id: str) -> in
     )
 
 
+def _all_acknowledged(_: Iterable[tuple[int, int]]) -> None:
+    """Nobody writes."""
+
+
 async def _no_planner(query: SourceQuery) -> PlannedQuery:
     raise NotSupportedError("a condition of SQL cannot be planned here: this engine belongs to no member of a cluster")
 
@@ -95,6 +99,8 @@ class MemberServices:
         executor: Threads for calls that are known to take long; few, so that they do not all run at once.
         table: Finds a table's description; raises ``UnknownTableError``.
         write_rows: Writes rows of any partition of the cluster.
+        acknowledged: Gives what waits until the changes that readers of some partitions, by table and number, see now
+            are acknowledged; None if they are. A statement that has read them is answered later.
         plan_query: Plans the SELECT of a source, for one run of a job that starts now; on the event loop.
         allow_code: Whether it accepts suppliers that are sent as code.
         open_answer: Runs a kernel whose answer is taken in parts, as the stages of a SELECT do.
@@ -110,6 +116,9 @@ class MemberServices:
     executor: Executor
     table: Callable[[str], TableDef] = _no_table
     write_rows: RowsWriter = _no_writer
+    acknowledged: Callable[[Iterable[tuple[int, int]]], Callable[[], Coroutine[Any, Any, None]] | None] = (
+        _all_acknowledged
+    )
     plan_query: Callable[[SourceQuery], Awaitable[PlannedQuery]] = _no_planner
     allow_code: bool = False
     open_answer: AnswerOpener = open_answer

@@ -7,7 +7,7 @@ An answer is passed on in parts, each made when the one before has found room: a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -75,6 +75,9 @@ class FragmentStageSupplier(ProcessorSupplier):
                     self._opened[relation] = rows if converts else partial(rows, converts=False)
                     self._schemas[relation] = rows.schema
                     self._scanned_rows += rows.rows
+
+    def reads(self) -> Iterable[tuple[int, int]]:
+        return ((scan.table_id, partition) for scan in self.scans if scan.rows is None for partition in scan.partitions)
 
     def get(self, count: int) -> Sequence[Processor]:
         relations, self._relations = self._relations, {}

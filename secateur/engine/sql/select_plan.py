@@ -20,7 +20,7 @@ from msgspec.structs import asdict, replace
 from secateur.engine.exchange.key_routing import can_route
 from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.sql.key_search import KeySearch
-from secateur.engine.sql.stage import ExchangeKind, QueryStage
+from secateur.engine.sql.stage import ExchangeKind, QueryStage, stage_relation
 from secateur.errors import InternalError, ProtocolError
 from secateur.partitioning.pruning.expressions import expressions_in, numbered, places
 from secateur.partitioning.pruning.operand import Evaluated
@@ -28,8 +28,18 @@ from secateur.partitioning.pruning.row_predicate import OpenPredicate
 from secateur.partitioning.pruning.tree import PartitionTree
 from secateur.protocol.codec import decode, encode
 from secateur.protocol.external_tables import ListedPartitions
+from secateur.protocol.profile import StageWork
 
-__all__ = ["ExternalScan", "FetchedRows", "PinnedScan", "ScanPlan", "SelectPlan", "Strategy", "check_stages"]
+__all__ = [
+    "ExternalScan",
+    "FetchedRows",
+    "PartialAtReaders",
+    "PinnedScan",
+    "ScanPlan",
+    "SelectPlan",
+    "Strategy",
+    "check_stages",
+]
 
 _ID_BYTES: Final = 12
 
@@ -47,6 +57,19 @@ class Strategy(Enum):
     """Each owner sends the rows and columns that the statement needs; the coordinator runs the whole statement."""
 
 
+class PartialAtReaders(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A statement over one external table, divided into what its readers compute and the rest.
+
+    Attributes:
+        partial: Answers the partial part over any rows of the scan, under the name of its relation.
+        final: Answers the statement over all rows of ``partial``, which are the relation ``x0``. Without any the
+            statement is answered over a table without rows.
+    """
+
+    partial: Fragment
+    final: Fragment
+
+
 class ExternalScan(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a scan needs of an external table.
 
@@ -55,12 +78,15 @@ class ExternalScan(msgspec.Struct, frozen=True, omit_defaults=True):
         limit: As many rows of the table are enough, whichever they are; None: all are needed.
         title: The connector in words.
         listed: The partitions as they were when EXPLAIN listed them; None in a plan that runs.
+        at_readers: What is computed where its rows are read, for a statement that reads nothing else; None where its
+            rows are gathered as they are.
     """
 
     predicate: OpenPredicate = OpenPredicate()
     limit: int | None = None
     title: str = ""
     listed: ListedPartitions | None = None
+    at_readers: PartialAtReaders | None = None
 
 
 class ScanPlan(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -113,12 +139,16 @@ class FetchedRows(NamedTuple):
         partitions_read: The partitions of an external table that were read.
         partitions_total: Those that it has.
         members: The members that read them.
+        work: What each of them read, for EXPLAIN ANALYZE.
+        is_partial: Whether the rows are those of ``PartialAtReaders.partial``, and not of the table.
     """
 
     rows: pa.Table
     partitions_read: int = 1
     partitions_total: int = 1
     members: tuple[str, ...] = ()
+    work: tuple[StageWork, ...] = ()
+    is_partial: bool = False
 
 
 class PinnedScan(ScanPlan, frozen=True, kw_only=True):
@@ -129,6 +159,13 @@ class PinnedScan(ScanPlan, frozen=True, kw_only=True):
     """
 
     fetched: FetchedRows
+
+    @property
+    def given(self) -> tuple[str, pa.Table]:
+        """The relation that the fragment of the plan reads, and its rows."""
+        if self.fetched.is_partial:
+            return stage_relation(0), self.fetched.rows
+        return self.relation, self.fetched.rows.select(self.columns)
 
 
 class SelectPlan(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
@@ -162,6 +199,8 @@ class SelectPlan(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
             is the time at which the statement starts: one time for all of it.
         undivided: The stages that run the user's own text over all rows of its tables, for ``SET pruning = verify``;
             nothing where that is not asked for.
+        scatter_partitions_max: Up to how many partitions it is scattered, see :mod:`secateur.engine.sql.scatter`; 0 for
+            a statement that never is.
         origin: A digest of the text and the settings that the plan was made of: two statements with the same plan have
             ids of their own, by which their texts are found.
     """
@@ -183,6 +222,7 @@ class SelectPlan(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
     reads_clock: bool = False
     is_sized: bool = False
     undivided: tuple[QueryStage, ...] = ()
+    scatter_partitions_max: int = 0
     origin: str = ""
 
     def named(self) -> SelectPlan:
@@ -207,12 +247,19 @@ class SelectPlan(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
 
     def pinned(self, fetched: Mapping[str, FetchedRows]) -> SelectPlan:
         """The plan over these rows of its scans, by relation, for one execution."""
+        local = self.local
+        for scan in self.scans:
+            if scan.relation in fetched and fetched[scan.relation].is_partial:
+                assert scan.external is not None
+                assert scan.external.at_readers is not None
+                local = scan.external.at_readers.final
         return replace(
             self,
             scans=tuple(
                 PinnedScan(**asdict(scan), fetched=fetched[scan.relation]) if scan.relation in fetched else scan
                 for scan in self.scans
             ),
+            local=local,
         )
 
     def as_written(self) -> SelectPlan:
@@ -252,6 +299,11 @@ class SelectPlan(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
     def reads_fetched_rows(self) -> bool:
         """Whether it reads rows that are fetched for each execution."""
         return any(scan.is_fetched for scan in self.scans)
+
+    @property
+    def reads_system_tables_only(self) -> bool:
+        """Whether it reads system tables, and nothing else."""
+        return bool(self.scans) and all(scan.system is not None for scan in self.scans)
 
     @cached_property
     def system_tables(self) -> tuple[str, ...]:

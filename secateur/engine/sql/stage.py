@@ -74,6 +74,8 @@ class QueryStage(msgspec.Struct, frozen=True, omit_defaults=True):
         keeps_unmatched: For ``ROUTE``: whether a row for which the consumer reads no partition is sent to any member
             that runs the consumer, as an outer join needs it. Otherwise it is dropped.
         aliases: Other names of its inputs' rows in the fragment.
+        estimate: For a stage whose rows are those of one scan that pass its predicates: about how many all members
+            together were expected to find. None where nothing was reckoned.
     """
 
     name: str
@@ -88,6 +90,7 @@ class QueryStage(msgspec.Struct, frozen=True, omit_defaults=True):
     order: tuple[SortKey, ...] = ()
     limit: RowLimit | None = None
     aliases: tuple[InputAlias, ...] = ()
+    estimate: int | None = None
 
     @property
     def relations(self) -> list[str]:

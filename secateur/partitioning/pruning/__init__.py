@@ -7,10 +7,11 @@ from secateur.exports import exports
 _FILES = {
     "comparison": ["Comparison", "compare"],
     "comparison_target": [
+        "AbsoluteColumn",
         "BARE",
         "ComparisonTarget",
+        "LinearColumn",
         "RowField",
-        "ShiftedColumn",
         "ShortText",
         "TruncatedColumn",
         "WidenedColumn",

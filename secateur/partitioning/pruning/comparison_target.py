@@ -20,16 +20,17 @@ import msgspec
 
 from secateur.partitioning.pruning.comparison import MIRRORED, Comparison, compare
 from secateur.partitioning.pruning.comparison_bound import representable
-from secateur.partitioning.pruning.domain import Domain, Span, within
+from secateur.partitioning.pruning.domain import NOTHING, Domain, Span, within
 from secateur.partitioning.types.calendar import UNITS, following, start_of
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 
 __all__ = [
     "BARE",
+    "AbsoluteColumn",
     "BareColumn",
     "ComparisonTarget",
+    "LinearColumn",
     "RowField",
-    "ShiftedColumn",
     "ShortText",
     "TruncatedColumn",
     "WidenedColumn",
@@ -43,19 +44,37 @@ class BareColumn(msgspec.Struct, frozen=True, array_like=True, tag_field="kind",
 
 
 class WidenedColumn(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag="widened"):
-    """``CAST(column AS type)`` of an integer column to an integer type that holds all its values, or to VARCHAR."""
+    """``CAST(column AS type)`` of an integer column to an integer type that holds all its values, DOUBLE or VARCHAR."""
 
     type: SqlType
 
 
-class ShiftedColumn(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag="shifted"):
-    """``column + offset``, or ``offset - column`` where ``mirrored``.
+class LinearColumn(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag="linear"):
+    """``offset + factor * column``, where the factor is not 0.
 
-    The column is an integer column, or a DATE, whose offset counts days and which is not mirrored.
+    The column is an integer column, or a DATE, whose offset counts days and whose factor is 1.
     """
 
     offset: int
-    mirrored: bool = False
+    factor: int = 1
+
+    def __post_init__(self) -> None:
+        if self.factor == 0:
+            raise ValueError("a column times 0 does not depend on the column")
+
+
+class AbsoluteColumn(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag="absolute"):
+    """``offset + factor * abs(CAST(column AS type))`` of an integer column.
+
+    The type is an integer type that holds all its values, and the factor is not 0.
+    """
+
+    type: SqlType
+    offset: int = 0
+    factor: int = 1
+
+    def __post_init__(self) -> None:
+        LinearColumn(self.offset, self.factor)
 
 
 class TruncatedColumn(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag="truncated"):
@@ -73,9 +92,14 @@ class TruncatedColumn(msgspec.Struct, frozen=True, array_like=True, tag_field="k
 
 
 class ShortText(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag="short"):
-    """A text column, beside a condition that lets only texts of at most ``length_max`` characters pass."""
+    """A text column, beside a condition that lets only texts of at most ``length_max`` characters pass.
+
+    If it is ``relative``, the last operand of the comparison is a number to which ``length_max`` is added. A fraction
+    sets no bound, and beside NULL nothing passes.
+    """
 
     length_max: int
+    relative: bool = False
 
 
 class RowField(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag="field"):
@@ -89,11 +113,11 @@ class RowField(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", t
     compared: int
 
 
-ComparisonTarget = BareColumn | WidenedColumn | ShiftedColumn | TruncatedColumn | ShortText | RowField
+ComparisonTarget = BareColumn | WidenedColumn | LinearColumn | AbsoluteColumn | TruncatedColumn | ShortText | RowField
 
 BARE: Final = BareColumn()
 
-_SHIFTABLE: Final = frozenset(
+_LINEAR: Final = frozenset(
     {
         *(Comparison.IN, Comparison.NOT_IN, Comparison.DISTINCT),
         *(Comparison.LESS, Comparison.LESS_EQUAL, Comparison.GREATER, Comparison.GREATER_EQUAL),
@@ -131,6 +155,14 @@ def allowed(
                 return None
             numbers = [None if value is None else int(value) for value in values if value is None or _is_number(value)]
             return compare(comparison, numbers, column_type)
+        case WidenedColumn(SqlType(kind=TypeKind.DOUBLE)):
+            # As a DOUBLE the column compares exactly with numbers below 2**53, whose neighbours it holds as well.
+            if not all(value is None or type(value) in (int, float) for value in values):
+                return None
+            try:
+                return compare(comparison, [None if value is None else float(value) for value in values], column_type)
+            except OverflowError:
+                return None
         case WidenedColumn(wide):
             found = compare(comparison, values, wide)
             return (
@@ -140,10 +172,20 @@ def allowed(
                     frozenset(value for value in found.points if representable(value, column_type)), found.spans
                 )
             )
-        case ShiftedColumn():
-            return _shifted(comparison_target, comparison, values, column_type)
+        case LinearColumn():
+            return _linear(comparison_target, comparison, values, column_type)
+        case AbsoluteColumn(wide, 0, 1):
+            return _absolute(compare(comparison, values, wide), column_type)
+        case AbsoluteColumn(wide, offset, factor):
+            return _absolute(_linear(LinearColumn(offset, factor), comparison, values, wide), column_type)
         case TruncatedColumn():
             return _truncated(comparison_target, comparison, values, column_type)
+        case ShortText(length_max, relative=True):
+            *operands, given = values
+            if given is None:
+                return NOTHING
+            longest = given + length_max if type(given) is int else None
+            return compare(comparison, operands, column_type, length_max=longest)
         case ShortText(length_max):
             return compare(comparison, values, column_type, length_max=length_max)
         case RowField(compared):
@@ -156,22 +198,57 @@ def allowed(
             assert_never(comparison_target)
 
 
-def _shifted(
-    comparison_target: ShiftedColumn, comparison: Comparison, values: Sequence[Any], column_type: SqlType
+def _linear(
+    comparison_target: LinearColumn, comparison: Comparison, values: Sequence[Any], column_type: SqlType
 ) -> Domain | None:
     kind = date if column_type.kind is TypeKind.DATE else int
-    if comparison not in _SHIFTABLE or not all(value is None or type(value) is kind for value in values):
+    if comparison not in _LINEAR or not all(value is None or type(value) is kind for value in values):
         return None
-    if not comparison_target.mirrored:
-        shift: Any = timedelta(days=comparison_target.offset) if kind is date else comparison_target.offset
+    if kind is date:
+        shift = timedelta(days=comparison_target.offset)
         try:
             return compare(comparison, [None if value is None else value - shift for value in values], column_type)
         except OverflowError:
             return None
-    moved = [None if value is None else comparison_target.offset - value for value in values]
+    factor = comparison_target.factor
+    moved: list[int | None] = [None if value is None else value - comparison_target.offset for value in values]
+    if comparison in _OF_EQUALITY:
+        whole = [value if value is None else value // factor for value in moved if value is None or value % factor == 0]
+        return compare(comparison, whole, column_type)
     if comparison in (Comparison.BETWEEN, Comparison.NOT_BETWEEN):
-        moved.reverse()
-    return compare(MIRRORED.get(comparison, comparison), moved, column_type)
+        low, high = moved if factor > 0 else reversed(moved)
+        return compare(comparison, [_ceiling(low, factor), _floor(high, factor)], column_type)
+    comparison = MIRRORED[comparison] if factor < 0 else comparison
+    rounded = _ceiling if comparison in (Comparison.LESS, Comparison.GREATER_EQUAL) else _floor
+    return compare(comparison, [rounded(value, factor) for value in moved], column_type)
+
+
+def _floor(value: int | None, divisor: int) -> int | None:
+    return None if value is None else value // divisor
+
+
+def _ceiling(value: int | None, divisor: int) -> int | None:
+    return None if value is None else -(value // -divisor)
+
+
+def _absolute(found: Domain | None, column_type: SqlType) -> Domain | None:
+    """The values whose absolute value is in a domain."""
+    if found is None:
+        return None
+    found = found.intersect(within([Span(0, None)]))
+    positive = Domain(frozenset(value for value in found.points if representable(value, column_type)), found.spans)
+    negative = Domain(frozenset(-value for value in found.points if representable(-value, column_type))).unite(
+        within(
+            Span(
+                None if span.upper is None else -span.upper,
+                None if span.lower is None else -span.lower,
+                span.upper_closed,
+                span.lower_closed,
+            )
+            for span in found.spans
+        )
+    )
+    return positive.unite(negative)
 
 
 def _truncated(

@@ -11,23 +11,26 @@ at planning.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, assert_never
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
+from typing import Any, Final, assert_never
 
 import msgspec
 
 from secateur.partitioning.pruning.comparison import PATTERNS, Comparison
 from secateur.partitioning.pruning.comparison_target import (
     BARE,
+    AbsoluteColumn,
     BareColumn,
     ComparisonTarget,
+    LinearColumn,
     RowField,
-    ShiftedColumn,
     ShortText,
     TruncatedColumn,
     WidenedColumn,
     allowed,
 )
+from secateur.partitioning.pruning.discrete import close_spans
 from secateur.partitioning.pruning.domain import EVERYTHING, NOTHING, Domain
 from secateur.partitioning.pruning.expression import UNKNOWN
 from secateur.partitioning.pruning.operand import (
@@ -36,7 +39,7 @@ from secateur.partitioning.pruning.operand import (
     resolve_list,
     resolve_operand,
 )
-from secateur.partitioning.types.column_type import SqlType
+from secateur.partitioning.types.column_type import SqlType, TypeKind
 
 __all__ = [
     "UNCONSTRAINED",
@@ -44,7 +47,11 @@ __all__ = [
     "Choice",
     "Constraint",
     "ParameterComparison",
+    "equal_classes",
 ]
+
+
+_LENGTH: Final = SqlType(TypeKind.BIGINT)
 
 
 class ParameterComparison(msgspec.Struct, frozen=True, array_like=True):
@@ -67,26 +74,32 @@ class ParameterComparison(msgspec.Struct, frozen=True, array_like=True):
         if self.comparison is not Comparison.IN:
             return False
         match self.comparison_target:
-            case BareColumn() | WidenedColumn() | ShiftedColumn() | ShortText() | RowField():
+            case BareColumn() | WidenedColumn() | LinearColumn() | ShortText() | RowField():
                 return True
-            case TruncatedColumn():
-                return False  # all instants of a unit truncate to one value
+            case AbsoluteColumn() | TruncatedColumn():
+                return False  # a number and its negative; all instants of a unit truncate to one value
             case _:
                 assert_never(self.comparison_target)
 
     @property
     def may_name_values(self) -> bool:
         """Whether there are operands that let a few values of the column pass, such as a pattern without wildcards."""
-        return self.names_values or self.comparison in PATTERNS
+        return (
+            self.names_values
+            or self.comparison in PATTERNS
+            or (self.comparison is Comparison.IN and isinstance(self.comparison_target, AbsoluteColumn))
+        )
 
     @property
     def compared(self) -> tuple[Operand | ParameterList, ...]:
-        """The operands that the column is compared with, without those that are only there to judge the types."""
-        return (
-            self.operands[: self.comparison_target.compared]
-            if isinstance(self.comparison_target, RowField)
-            else self.operands
-        )
+        """The operands that the column is compared with, without those that only judge types or bound the length."""
+        match self.comparison_target:
+            case RowField(compared):
+                return self.operands[:compared]
+            case ShortText(relative=True):
+                return self.operands[:-1]
+            case _:
+                return self.operands
 
     def values(self, params: Sequence[Any], column_type: SqlType) -> Sequence[Any]:
         """The values that the column is compared with; :data:`UNKNOWN` among them where one is not known."""
@@ -94,9 +107,12 @@ class ParameterComparison(msgspec.Struct, frozen=True, array_like=True):
             case (ParameterList() as elements,):
                 return resolve_list(elements, params, column_type)
             case operands:
+                types = [column_type] * len(operands)
+                if isinstance(self.comparison_target, ShortText) and self.comparison_target.relative:
+                    types[-1] = _LENGTH
                 return [
-                    UNKNOWN if isinstance(operand, ParameterList) else resolve_operand(operand, params, column_type)
-                    for operand in operands
+                    UNKNOWN if isinstance(operand, ParameterList) else resolve_operand(operand, params, type_)
+                    for operand, type_ in zip(operands, types, strict=True)
                 ]
 
     def resolve(self, params: Sequence[Any], column_type: SqlType) -> Domain:
@@ -166,14 +182,21 @@ class Box(msgspec.Struct, frozen=True, array_like=True):
     """A conjunction: one constraint per column, as sorted (column, constraint) pairs.
 
     Columns without a constraint are left out.
+
+    Attributes:
+        constraints: The pairs.
+        equal: Classes of columns that have equal values, each sorted and with a constraint on some column.
     """
 
     constraints: tuple[tuple[str, Constraint], ...] = ()
+    equal: tuple[tuple[str, ...], ...] = ()
 
     @classmethod
-    def of(cls, constraints: Mapping[str, Constraint]) -> Box:
+    def of(cls, constraints: Mapping[str, Constraint], equal: Iterable[Sequence[str]] = ()) -> Box:
+        held = {column: constraint for column, constraint in constraints.items() if constraint.choices}
         return cls(
-            tuple(sorted((column, constraint) for column, constraint in constraints.items() if constraint.choices))
+            tuple(sorted(held.items(), key=itemgetter(0))),
+            tuple(members for members in equal_classes(equal) if not held.keys().isdisjoint(members)),
         )
 
     def __getitem__(self, column: str) -> Constraint:
@@ -190,16 +213,39 @@ class Box(msgspec.Struct, frozen=True, array_like=True):
     def is_constant(self) -> bool:
         return all(constraint.is_constant for _, constraint in self.constraints)
 
+    def is_impossible(self, types: Mapping[str, SqlType]) -> bool:
+        """Whether the constants leave no value of some column of these: no integer is between 1 and 2."""
+        return any(
+            close_spans(constraint.resolve((), types[column]), types[column]).is_nothing
+            for column, constraint in self.constraints
+            if constraint.is_constant and column in types
+        )
+
     def intersect(self, other: Box) -> Box:
         merged = dict(self.constraints)
         for column, constraint in other.constraints:
             merged[column] = merged[column].intersect(constraint) if column in merged else constraint
-        return Box.of(merged)
+        return Box.of(merged, (*self.equal, *other.equal))
 
     def restrict(self, columns: Sequence[str]) -> Box:
         """Forget every column but these."""
-        return Box(tuple((column, constraint) for column, constraint in self.constraints if column in columns))
+        return Box.of(
+            {column: constraint for column, constraint in self.constraints if column in columns},
+            ([member for member in members if member in columns] for members in self.equal),
+        )
 
     def resolve(self, params: Sequence[Any], types: Mapping[str, SqlType]) -> dict[str, Domain]:
-        """The domain of each constrained column once the parameters are known."""
+        """The domain of each constrained column once the parameters are known.
+
+        Equal columns are not told apart from others: :func:`~secateur.partitioning.pruning.select_partitions` does.
+        """
         return {column: constraint.resolve(params, types[column]) for column, constraint in self.constraints}
+
+
+def equal_classes(groups: Iterable[Sequence[str]]) -> tuple[tuple[str, ...], ...]:
+    """Groups of equal columns as disjoint classes of two columns or more, each sorted."""
+    classes: list[set[str]] = []
+    for group in groups:
+        joined = set(group).union(*(known for known in classes if not known.isdisjoint(group)))
+        classes = [*(known for known in classes if known.isdisjoint(joined)), joined]
+    return tuple(sorted(tuple(sorted(members)) for members in classes if len(members) > 1))

@@ -36,43 +36,54 @@ _SPECIAL: Final = frozenset("\\.+*?()|[]{}^$")
 _PERL_CLASSES: Final = {"d": string.digits, "w": string.ascii_letters + string.digits + "_", "s": "\t\n\f\r "}
 _CONTROL: Final = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
 _SIGNS: Final[dict[str, tuple[int, int | None]]] = {"?": (0, 1), "*": (0, None), "+": (1, None)}
+_ANY_CASE: Final = {
+    letter: frozenset({letter, letter.upper(), *{"k": "\u212a", "s": "\u017f"}.get(letter, "")})
+    for letter in string.ascii_lowercase
+}
+"""The characters that match a letter in either case: also the sign of Kelvin, and a long s."""
+_OPTIONS: Final = frozenset("cilmnps")
 _COUNTS: Final = re.compile(r"\{([0-9]{1,4})(?:(,)([0-9]{0,4}))?\}")
 
 
-def texts_similar(pattern: str, *, length_max: int | None = None) -> PatternDomain | None:
+def texts_similar(pattern: str, options: str = "", *, length_max: int | None = None) -> PatternDomain | None:
     """The texts that a regular expression matches as a whole: ``SIMILAR TO`` and ``regexp_full_match``.
 
     Args:
         pattern: The expression.
+        options: ``i`` matches letters in either case, ``c`` does not; ``l`` takes the expression as a text. With ``s``,
+            ``m``, ``n`` or ``p``, ``.`` matches a line break or does not. Others are not read.
         length_max: Longer texts, in characters, do not count.
 
     Returns:
         None for expressions that are not read.
     """
-    return _domain(pattern, length_max, whole=True)
+    return _domain(pattern, options, length_max, whole=True)
 
 
-def texts_matched(pattern: str, *, length_max: int | None = None) -> PatternDomain | None:
+def texts_matched(pattern: str, options: str = "", *, length_max: int | None = None) -> PatternDomain | None:
     """The texts in which a regular expression matches some part: ``~`` and ``regexp_matches``.
 
     Only one that begins with ``^`` bounds them.
 
     Args:
         pattern: The expression.
+        options: As in :func:`texts_similar`.
         length_max: Longer texts, in characters, do not count.
 
     Returns:
         None for expressions that are not read.
     """
-    return _domain(pattern, length_max, whole=False)
+    return _domain(pattern, options, length_max, whole=False)
 
 
-def _domain(pattern: str, length_max: int | None, *, whole: bool) -> PatternDomain | None:
-    if len(pattern) > _LENGTH_MAX or not is_text(pattern) or "\0" in pattern:
+def _domain(pattern: str, options: str, length_max: int | None, *, whole: bool) -> PatternDomain | None:
+    if len(pattern) > _LENGTH_MAX or not is_text(pattern) or "\0" in pattern or not _OPTIONS.issuperset(options):
         return None
+    any_case = options.rfind("i") > options.rfind("c")  # the last one counts
 
     def read(sets: TextSets) -> TextSet:
-        return _Reader(pattern, sets, whole=whole).read()
+        reader = _Reader(pattern, sets, whole=whole, any_case=any_case)
+        return reader.read_literally() if "l" in options else reader.read()
 
     try:
         return pattern_domain(read, length_max)
@@ -87,10 +98,11 @@ class _NotReadError(Exception):
 class _Reader:
     """A recursive descent over one expression."""
 
-    def __init__(self, pattern: str, sets: TextSets, *, whole: bool) -> None:
+    def __init__(self, pattern: str, sets: TextSets, *, whole: bool, any_case: bool) -> None:
         self._pattern = pattern
         self._sets = sets
         self._whole = whole
+        self._any_case = any_case
         self._position = 0
         self._repetitions = 0
 
@@ -100,6 +112,15 @@ class _Reader:
             found = self._sets.union(found, self._anchored())
         if self._next:
             raise _NotReadError
+        return found
+
+    def read_literally(self) -> TextSet:
+        """The same for an expression whose characters all stand for themselves."""
+        if not self._whole:
+            return ANY_CHARACTER
+        found = EMPTY_TEXT
+        for character in self._pattern:
+            found = self._sets.product(found, TextSet(frozenset(self._cased({character}))))
         return found
 
     @property
@@ -167,7 +188,15 @@ class _Reader:
             case character if character in _SPECIAL:
                 raise _NotReadError
             case character:
-                return TextSet(frozenset({character}))
+                return TextSet(frozenset(self._cased({character})))
+
+    def _cased(self, characters: set[str]) -> set[str]:
+        """Some characters, and what they are in the other case if that does not matter."""
+        if not self._any_case:
+            return characters
+        if not all(character.isascii() for character in characters):
+            raise _NotReadError
+        return {cased for character in characters for cased in _ANY_CASE.get(character.lower(), character)}
 
     def _quantified(self, part: TextSet) -> TextSet:
         counts = self._counts()
@@ -218,7 +247,7 @@ class _Reader:
                 characters.update(map(chr, range(ord(first), ord(last) + 1)))
             else:
                 unlisted = True
-        return ANY_CHARACTER if unlisted else self._sets.of(frozenset(characters))
+        return ANY_CHARACTER if unlisted else self._sets.of(frozenset(self._cased(characters)))
 
     def _class_item(self) -> str:
         """The characters that an item of a class stands for: one, except for an escape such as that of digits."""
@@ -235,6 +264,6 @@ class _Reader:
         if character in string.punctuation:
             return character
         found = _PERL_CLASSES.get(character) or _CONTROL.get(character)
-        if found is None:
+        if found is None or (self._any_case and character in _PERL_CLASSES):
             raise _NotReadError
         return found

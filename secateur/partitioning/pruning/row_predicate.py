@@ -21,7 +21,7 @@ from secateur.partitioning.pruning.domain import EVERYTHING, NOTHING, Domain
 from secateur.partitioning.pruning.value_set import ValueSet, may_hold
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 
-__all__ = ["OpenPredicate", "RowPredicate"]
+__all__ = ["OpenPredicate", "RowPredicate", "rows_among"]
 
 _COMPARED_ALIKE: Final = frozenset({TypeKind.VARCHAR, TypeKind.DATE, TypeKind.TIMESTAMP, TypeKind.DECIMAL})
 """Arrow compares values of these as the dialect does.
@@ -108,6 +108,15 @@ class OpenPredicate(msgspec.Struct, frozen=True):
         types = dict(self.types)
         factors = tuple(tuple(box.resolve(params, types) for box in boxes) for boxes in self.factors)
         return RowPredicate(factors, self.nulls)
+
+
+def rows_among(values: ValueSet, column: str, column_type: SqlType) -> pc.Expression | None:
+    """The rows in which a column has one of some values, as an expression of Arrow; None where it cannot tell."""
+    found = _domain_expression(column, values.values, column_type)
+    if found is None:
+        # No condition on the values themselves: all are declared, or Arrow does not compare as the dialect does.
+        return None
+    return found | pc.field(column).is_null() if values.has_null else found
 
 
 def _any_of(alternatives: Sequence[pc.Expression | None]) -> pc.Expression | None:

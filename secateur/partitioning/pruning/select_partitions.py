@@ -12,6 +12,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import product
 from math import prod
 from typing import Any, Final
@@ -66,13 +67,16 @@ def combination_limit(scheme: PartitionScheme, per_partition: int = COMBINATIONS
     return per_partition * max(scheme.partition_count, 1)
 
 
-def select_partitions(scheme: PartitionScheme, domains: Mapping[str, Domain], limit: int) -> PartitionSelection:
+def select_partitions(
+    scheme: PartitionScheme, domains: Mapping[str, Domain], limit: int, equal: Sequence[Sequence[str]] = ()
+) -> PartitionSelection:
     """The partitions that rows of the given domains can be in.
 
     Args:
         scheme: The partition scheme of the table.
         domains: By column; a column that is missing may have any value.
         limit: How many combinations of values to hash per component at most.
+        equal: Classes of columns that have equal values in each row. They count if they have few values.
 
     Returns:
         A superset of the partitions that hold such rows, exact when nothing overflowed and every range of values could
@@ -83,6 +87,8 @@ def select_partitions(scheme: PartitionScheme, domains: Mapping[str, Domain], li
     Raises:
         UnknownRangesError: The ranges of some keys of the domains are not known here.
     """
+    if equal:
+        domains = _equated(domains, equal)
     if any(
         domain.is_nothing or (domain.spans and close_spans(domain, scheme.type_of(column)).is_nothing)
         for column, domain in domains.items()
@@ -90,7 +96,7 @@ def select_partitions(scheme: PartitionScheme, domains: Mapping[str, Domain], li
         return PartitionSelection(())
     if scheme.partial is not None:
         _check_known(scheme, domains)
-    keys = _shared_keys(scheme, domains)
+    keys = _keys_of_equal(scheme, domains, equal) if equal else _shared_keys(scheme, domains)
     if keys is None:
         return _cross_product(scheme, domains, limit)
     found: set[int] = set()
@@ -100,6 +106,52 @@ def select_partitions(scheme: PartitionScheme, domains: Mapping[str, Domain], li
         found.update(reached.ids)
         overflows.extend(reached.overflows)
     return PartitionSelection(tuple(sorted(found)), tuple(dict.fromkeys(overflows)))
+
+
+def _equated(domains: Mapping[str, Domain], equal: Sequence[Sequence[str]]) -> dict[str, Domain]:
+    """The domains, where each column of a class has the values that all of them may have."""
+    found = dict(domains)
+    for members in equal:
+        common = reduce(Domain.intersect, (domains.get(column, EVERYTHING) for column in members))
+        found.update(dict.fromkeys(members, common))
+    return found
+
+
+def _keys_of_equal(
+    scheme: PartitionScheme, domains: Mapping[str, Domain], equal: Sequence[Sequence[str]]
+) -> list[dict[str, Domain]] | None:
+    """Return every combination of values of the classes of equal columns, and of the columns of :func:`_shared_keys`.
+
+    Without the latter if there are too many combinations, and None if there still are.
+    """
+    classes = [(tuple(members), _values_of_class(scheme, domains, members)) for members in equal]
+    known = [(members, values) for members, values in classes if values is not None]
+    combinations = prod(len(values) for _, values in known)
+    if not known or combinations > _SHARED_KEYS_MAX:
+        return _shared_keys(scheme, domains)
+    keys = [
+        {column: points_of([value]) for (members, _), value in zip(known, key, strict=True) for column in members}
+        for key in product(*(values for _, values in known))
+    ]
+    found: list[dict[str, Domain]] = []
+    for key in keys:
+        shared = _shared_keys(scheme, {**domains, **key})
+        found.extend({**key, **other} for other in shared or ({},))
+        if len(found) > _SHARED_KEYS_MAX:
+            return keys
+    return found
+
+
+def _values_of_class(
+    scheme: PartitionScheme, domains: Mapping[str, Domain], members: Sequence[str]
+) -> frozenset[Any] | None:
+    """The values of some equal columns, which all their types have; None if there are too many."""
+    found = [
+        enumerate_points(domains.get(column, EVERYTHING), scheme.type_of(column), _SHARED_KEYS_MAX)
+        for column in members
+    ]
+    known = [values for values in found if values is not None]
+    return frozenset.intersection(*known) if len(known) == len(found) else None
 
 
 def _shared_keys(scheme: PartitionScheme, domains: Mapping[str, Domain]) -> list[dict[str, Domain]] | None:

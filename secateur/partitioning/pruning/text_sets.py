@@ -16,6 +16,7 @@ __all__ = [
     "ANY_CHARACTER",
     "ANY_TEXT",
     "EMPTY_TEXT",
+    "PATTERN_TEXTS_MAX",
     "PatternDomain",
     "TextSet",
     "TextSets",
@@ -24,7 +25,8 @@ __all__ = [
     "starting_with",
 ]
 
-_TEXTS_MAX: Final = 4096
+PATTERN_TEXTS_MAX: Final = 4096
+"""A pattern of more matches only bounds ranges of texts."""
 _PREFIXES_MAX: Final = 64
 """Of a pattern with infinitely many matches: each prefix is a span, which costs more than a text."""
 
@@ -161,7 +163,7 @@ def pattern_domain(read: Callable[[TextSets], TextSet], length_max: int | None) 
         read: Reads the pattern with some sets.
         length_max: Longer texts, in characters, do not count; None if all do.
     """
-    found = read(TextSets(_TEXTS_MAX, length_max))
+    found = read(TextSets(PATTERN_TEXTS_MAX, length_max))
     if len(found.prefixes) > _PREFIXES_MAX:
         found = read(TextSets(_PREFIXES_MAX, length_max))
     return found.domain()

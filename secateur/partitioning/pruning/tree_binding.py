@@ -128,7 +128,7 @@ def _compile_box(box: Box, scheme: PartitionScheme, limit: int) -> Bind:
     types = dict(scheme.types)
 
     def bind(params: Sequence[Any]) -> Sequence[int] | None:
-        return select_partitions(scheme, box.resolve(params, types), limit).ids
+        return select_partitions(scheme, box.resolve(params, types), limit, box.equal).ids
 
     return _compile_key(box, scheme, bind) or _compile_listed(box, scheme, limit, bind) or bind
 

@@ -2,7 +2,8 @@
 
 ``p17`` is a constant partition, ``$1`` the partition of the first parameter, and ``$1[]`` the partitions of the
 elements of the first parameter, a list. Parameters are counted from 1, as in SQL. For a partitioning key of several
-columns a key is a tuple, ``($1, *)``; ``*`` marks a column that is not bound.
+columns a key is a tuple, ``($1, *)``; ``*`` marks a column that is not bound, and the name of another column one that
+equals it: ``({$1, $2}, a)``.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from typing import Any, Final, assert_never
 from secateur.partitioning.pruning.comparison import Comparison, compare
 from secateur.partitioning.pruning.comparison_target import (
     BARE,
+    AbsoluteColumn,
     BareColumn,
+    LinearColumn,
     RowField,
-    ShiftedColumn,
     ShortText,
     TruncatedColumn,
     WidenedColumn,
@@ -26,6 +28,7 @@ from secateur.partitioning.pruning.nodes import All, AllOf, AnyOf, Everywhere, K
 from secateur.partitioning.pruning.operand import Constant, Evaluated, Operand, Parameter, ParameterList
 from secateur.partitioning.pruning.select_partitions import select_partitions
 from secateur.partitioning.schemes.scheme import PartitionScheme
+from secateur.partitioning.tables.identifier import text_literal
 
 __all__ = ["domain_text", "node_text", "value_text"]
 
@@ -68,9 +71,13 @@ def _alternatives(node: Node, scheme: PartitionScheme) -> list[str]:
 
 def _tuple_text(box: Box, scheme: PartitionScheme) -> str:
     texts = []
+    equals = {column: members[0] for members in box.equal for column in members[1:]}
     for column in scheme.columns:
-        constraint = box[column]
-        alternatives = [_choice_text(choice) for choice in constraint.choices]
+        first = equals.get(column)
+        known = () if first is None else box[first].choices
+        alternatives = [_choice_text(choice) for choice in box[column].choices if choice not in known]
+        if first is not None:
+            alternatives.append(first)
         texts.append(" & ".join(alternatives) if alternatives else "*")
     return f"({', '.join(texts)})"
 
@@ -153,19 +160,28 @@ def _bare_text(comparison: Comparison, operands: Sequence[str]) -> str:
             assert_never(comparison)
 
 
-def _comparison_target_text(comparison_target: WidenedColumn | ShiftedColumn | TruncatedColumn) -> str:
+def _comparison_target_text(comparison_target: WidenedColumn | LinearColumn | AbsoluteColumn | TruncatedColumn) -> str:
     """The expression of the key that is compared."""
     match comparison_target:
         case WidenedColumn(wide):
             return f"CAST(key AS {wide})"
-        case ShiftedColumn(offset, mirrored):
-            return f"{offset} - key" if mirrored else f"key {'-' if offset < 0 else '+'} {abs(offset)}"
+        case LinearColumn(offset, factor):
+            return _linear_text("key", offset, factor)
+        case AbsoluteColumn(_, offset, factor):
+            return _linear_text("abs(key)", offset, factor)
         case TruncatedColumn(_, as_date=True):
             return "CAST(key AS DATE)"
         case TruncatedColumn(unit):
             return f"date_trunc({unit}, key)"
         case _:
             assert_never(comparison_target)
+
+
+def _linear_text(term: str, offset: int, factor: int) -> str:
+    if factor == -1:
+        return f"{offset} - {term}"
+    scaled = term if factor == 1 else f"{term} * {factor}"
+    return f"{scaled} {'-' if offset < 0 else '+'} {abs(offset)}" if offset else scaled
 
 
 def _operand_text(operand: Operand | ParameterList) -> str:
@@ -210,7 +226,7 @@ def value_text(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, (int, float)):
         return str(value)
-    return "'" + str(value).replace("'", "''") + "'"
+    return text_literal(str(value))
 
 
 def _shortened(texts: Sequence[str]) -> list[str]:

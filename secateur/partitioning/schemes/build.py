@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from secateur.partitioning.schemes.components import HashComponent, RangeComponent
+from secateur.partitioning.schemes.garbage_collection import no_garbage_collection
 from secateur.partitioning.schemes.interval import IntervalPartitioning
 from secateur.partitioning.schemes.range_spec import RangeSpec
 from secateur.partitioning.schemes.scheme import PartitionScheme
@@ -19,6 +20,7 @@ from secateur.partitioning.types.column_type import SqlType
 __all__ = ["build_scheme"]
 
 
+@no_garbage_collection()
 def build_scheme(
     *,
     hashes: Sequence[HashComponent] = (),

@@ -19,12 +19,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
-import numpy as np
-import numpy.typing as npt
 from msgspec.structs import replace
 
 from secateur.errors import UnknownRangesError
 from secateur.partitioning.schemes.components import HashComponent, RangePartition
+from secateur.partitioning.schemes.range_columns import RangeColumns, packed, unpacked
 
 __all__ = [
     "ANSWER_PAGES_MAX",
@@ -42,7 +41,6 @@ PAGE_RANGES: Final = 256
 """Ranges in one page: some kilobytes, which cost little more than one range and spare the neighbours a round trip."""
 ANSWER_PAGES_MAX: Final = 64
 """Pages in one answer, so that a statement that needs all ranges holds up nobody else at the server for long."""
-_INDEX: Final = np.dtype("<i4")
 
 _Key: TypeAlias = tuple[Any, ...]
 
@@ -64,26 +62,17 @@ EVERY_KEY: Final = KeyInterval(None, None)
 
 
 class RangePage(msgspec.Struct, frozen=True, array_like=True):
-    """Some neighbouring ranges, in columns: a hundred thousand small objects would take seconds to read.
+    """Some neighbouring ranges.
 
     Attributes:
         keys: The interval that the page covers.
-        bounds: The bounds of the ranges, each once, ascending: a list for each range column.
-        lowers: For each range the index of its lower bound, -1 for none; int32, little-endian, as all that follow.
-        uppers: Likewise the upper bounds.
-        ordinals: For each range its ordinal.
-        bases: For each range the first of its partition ids.
-        hash_lists: For each range the index of its own hash components in :attr:`PartialRanges.hash_lists`, -1 for
-            those of the table.
+        columns: The ranges; their hash components are in :attr:`PartialRanges.hash_lists`.
+        bases: For each of them the first of its partition ids; int32, little-endian.
     """
 
     keys: KeyInterval
-    bounds: list[list[Any]]
-    lowers: bytes
-    uppers: bytes
-    ordinals: bytes
+    columns: RangeColumns
     bases: bytes
-    hash_lists: bytes
 
     @classmethod
     def of(
@@ -94,40 +83,15 @@ class RangePage(msgspec.Struct, frozen=True, array_like=True):
         hash_lists: Sequence[tuple[HashComponent, ...]],
     ) -> RangePage:
         """The page of neighbouring ranges."""
-        index: dict[_Key, int] = {}
-        for partition in ranges:  # sorted and disjoint, so their bounds ascend in this order
-            for bound in (partition.lower, partition.upper):
-                if bound is not None:
-                    index.setdefault(bound, len(index))
-        number = {hashes: position for position, hashes in enumerate(hash_lists)}
-        return cls(
-            keys,
-            [list(column) for column in zip(*index, strict=True)],
-            _packed(-1 if r.lower is None else index[r.lower] for r in ranges),
-            _packed(-1 if r.upper is None else index[r.upper] for r in ranges),
-            _packed(r.ordinal for r in ranges),
-            _packed(bases),
-            _packed(-1 if r.hashes is None else number[r.hashes] for r in ranges),
-        )
+        return cls(keys, RangeColumns.of(ranges, hash_lists), packed(bases))
 
     def ranges(self, hash_lists: Sequence[tuple[HashComponent, ...]]) -> list[RangePartition]:
         """The ranges; their names are not known."""
-        bounds: list[_Key | None] = [*zip(*self.bounds, strict=True), None]
-        own: list[tuple[HashComponent, ...] | None] = [*hash_lists, None]
-        return [
-            RangePartition(ordinal, bounds[lower], bounds[upper], None, own[hashes])
-            for lower, upper, ordinal, hashes in zip(
-                _unpacked(self.lowers),
-                _unpacked(self.uppers),
-                _unpacked(self.ordinals),
-                _unpacked(self.hash_lists),
-                strict=True,
-            )
-        ]
+        return self.columns.ranges(hash_lists)
 
     def first_ids(self) -> list[int]:
         """The first partition id of each range."""
-        return _unpacked(self.bases)
+        return unpacked(self.bases)
 
 
 class PartialRanges(msgspec.Struct, frozen=True, array_like=True):
@@ -239,13 +203,3 @@ def _runs(numbers: Sequence[int]) -> Iterable[tuple[int, int]]:
         if position == len(numbers) or numbers[position] != numbers[position - 1] + 1:
             yield numbers[start], numbers[position - 1] + 1
             start = position
-
-
-def _packed(numbers: Iterable[int]) -> bytes:
-    return np.fromiter(numbers, _INDEX).tobytes()
-
-
-def _unpacked(data: bytes) -> list[int]:
-    numbers: npt.NDArray[np.int32] = np.frombuffer(data, _INDEX)
-    found: list[int] = numbers.tolist()
-    return found

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from hashlib import blake2b
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from weakref import WeakValueDictionary
 
 import msgspec
@@ -23,8 +23,10 @@ from msgspec.structs import replace
 
 from secateur.errors import NotSupportedError, TopologyChangedError, UnknownColumnError
 from secateur.partitioning.schemes.components import HashComponent, RangeComponent, RangePartition, RetiredRange
+from secateur.partitioning.schemes.garbage_collection import no_garbage_collection
 from secateur.partitioning.schemes.layout import Layout
 from secateur.partitioning.schemes.partial_ranges import KeyInterval, PartialRanges, RangePage, pages_of
+from secateur.partitioning.schemes.range_columns import RangeColumns
 from secateur.partitioning.schemes.router import Router
 from secateur.partitioning.types.cast import cast_column
 from secateur.partitioning.types.column_type import SqlType
@@ -40,6 +42,7 @@ __all__ = [
     "RetiredRange",
     "find_scheme",
     "learn_ranges",
+    "scheme_of_reference",
 ]
 
 FUNCTION: Final = "xxhash64/1"
@@ -290,10 +293,16 @@ class PartitionScheme(msgspec.Struct, frozen=True, array_like=True, dict=True, w
         layout = self._layout
         return pages_of(layout.segments, layout.bases, layout.hash_lists, wanted)
 
+    def in_columns(self) -> SchemeInColumns:
+        """The scheme taken apart, as it travels when it has many ranges."""
+        rest, own, columns, names = self._in_columns
+        return SchemeInColumns(replace(rest, group=self.group), own, columns, names)
+
     def newest(self) -> PartitionScheme:
         """The same scheme with everything that this process knows of its ranges by now."""
         return self if self.partial is None else self._book.scheme
 
+    @no_garbage_collection()
     def resolve(self) -> None:
         """Make the resolved forms now rather than on first use, in a thread that has time.
 
@@ -331,6 +340,18 @@ class PartitionScheme(msgspec.Struct, frozen=True, array_like=True, dict=True, w
             self.affinity_group(),
             self.reference,
             self._layout.outline(self.range),
+        )
+
+    @cached_property
+    def _in_columns(self) -> SchemeInColumns:
+        component = self.range
+        ranges = () if component is None else component.ranges
+        own = tuple(dict.fromkeys(r.hashes for r in ranges if r.hashes is not None))
+        return SchemeInColumns(
+            replace(self, range=component and replace(component, ranges=()), reference=None),
+            own,
+            RangeColumns.of(ranges, own),
+            tuple(r.name for r in ranges) if any(r.name is not None for r in ranges) else None,
         )
 
     @cached_property
@@ -380,6 +401,22 @@ class PartitionScheme(msgspec.Struct, frozen=True, array_like=True, dict=True, w
         return Router(self._layout, self.range, self.types, self.reference)
 
 
+class SchemeInColumns(NamedTuple):
+    """A scheme with its ranges in columns.
+
+    Attributes:
+        rest: The scheme without its ranges and its reference.
+        hash_lists: The distinct lists of hash components that ranges have of their own.
+        columns: The ranges.
+        names: The name of each range, if any has one.
+    """
+
+    rest: PartitionScheme
+    hash_lists: tuple[tuple[HashComponent, ...], ...]
+    columns: RangeColumns
+    names: tuple[str | None, ...] | None
+
+
 class RangeBook:
     """What this process knows of the ranges of one large scheme; it grows. Thread-safe.
 
@@ -414,6 +451,11 @@ def learn_ranges(reference: str, pages: Iterable[RangePage]) -> bool:
     """Add pages to what this process knows of the ranges of a scheme; returns whether they had anything new."""
     book = _books.get(reference)
     return book is not None and book.learn(pages)
+
+
+def scheme_of_reference(reference: str) -> PartitionScheme | None:
+    """The whole scheme that this process has under a reference, if there is one."""
+    return _by_reference.get(reference)
 
 
 def find_scheme(scheme: PartitionScheme | str, *, table: str) -> PartitionScheme:

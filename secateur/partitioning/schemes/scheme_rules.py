@@ -48,6 +48,7 @@ class SchemeRules:
         self._declared = {name.casefold(): name for name in types}
         self._key = {name.casefold() for name in primary_key}
         self._key_text = ", ".join(primary_key)
+        self._last_bound: tuple[tuple[Any, ...], tuple[Any, ...]] = (), ()
 
     def error(self, reason: str) -> SchemeError:
         return SchemeError(f"table {self._table}: {reason}", table=self._table)
@@ -152,6 +153,11 @@ class SchemeRules:
     def _bound(self, values: tuple[Any, ...] | None, columns: tuple[str, ...]) -> tuple[Any, ...] | None:
         if values is None:
             return None
+        if values is not self._last_bound[0]:  # of neighbouring ranges, one bound is checked once
+            self._last_bound = values, self._checked_bound(values, columns)
+        return self._last_bound[1]
+
+    def _checked_bound(self, values: tuple[Any, ...], columns: tuple[str, ...]) -> tuple[Any, ...]:
         if len(values) != len(columns):
             raise self.error(
                 f"the bound {values!r} has {len(values)} values; the range component has the columns"

@@ -14,6 +14,7 @@ import pyarrow as pa
 from msgspec.structs import force_setattr
 
 from secateur.errors import UnknownColumnError
+from secateur.partitioning.schemes.large_scheme import LargeScheme
 from secateur.partitioning.schemes.scheme import PartitionScheme, find_scheme
 from secateur.partitioning.tables.index import IndexDef
 from secateur.partitioning.types.column_type import SqlType
@@ -49,6 +50,7 @@ class TableDef(msgspec.Struct, frozen=True, array_like=True, dict=True):
         replicated: Whether every member holds a full copy.
         version: Grows with every ALTER TABLE.
         indexes: Secondary indexes; the rows that members hold do not depend on them.
+        change_feed: Whether members keep the last changes of its rows for those who follow them.
     """
 
     name: str
@@ -60,6 +62,7 @@ class TableDef(msgspec.Struct, frozen=True, array_like=True, dict=True):
     replicated: bool = False
     version: int = 1
     indexes: tuple[IndexDef, ...] = ()
+    change_feed: bool = False
 
     def __post_init__(self) -> None:
         force_setattr(self, "scheme_or_reference", self.scheme.reference or self.scheme)
@@ -111,18 +114,22 @@ class TableDef(msgspec.Struct, frozen=True, array_like=True, dict=True):
 class TableDefinition(msgspec.Struct, frozen=True, array_like=True):
     """A table for a receiver that may not have its scheme yet.
 
+    The scheme stands in front, so that the reference is known when the table is read.
+
     Attributes:
-        scheme: The scheme of the table where the table refers to it; it stands in front, so that the reference is known
-            when the table is read. None where the table has it in itself, or the receiver has it already.
+        whole: The scheme of the table where the table refers to it; None where the table has it in itself, the receiver
+            has it already, or gets the outline.
+        outline: The scheme without its ranges, for a receiver that fetches those that it needs.
         table: The table.
     """
 
-    scheme: PartitionScheme | None
+    whole: LargeScheme | None
+    outline: PartitionScheme | None
     table: TableDef
 
     @classmethod
     def of(cls, table: TableDef, *, known: str | None = None, outline: bool = False) -> TableDefinition:
-        """Define a table.
+        """Define a table. With many ranges, that takes some microseconds per range.
 
         Args:
             table: The table.
@@ -131,5 +138,7 @@ class TableDefinition(msgspec.Struct, frozen=True, array_like=True):
         """
         scheme = table.scheme
         if scheme.reference in (None, known):
-            return cls(None, table)
-        return cls(scheme.outline() if outline else scheme, table)
+            return cls(None, None, table)
+        if outline:
+            return cls(None, scheme.outline(), table)
+        return cls(LargeScheme.of(scheme), None, table)

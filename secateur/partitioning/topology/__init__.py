@@ -7,6 +7,7 @@ from secateur.exports import exports
 _FILES = {
     "affinity": ["assign"],
     "affinity_growth": ["grow"],
+    "copies_gained": ["gains_copies"],
     "job_requirements": ["JobRequirements"],
     "owner_routing": ["OwnerRouting"],
     "required_owners": ["coordinators"],

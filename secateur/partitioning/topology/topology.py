@@ -338,9 +338,10 @@ class Topology(msgspec.Struct, frozen=True, array_like=True, dict=True):
         if lost:
             raise PartitionLostError(
                 f"the last copies of partitions that the statement needs were on {', '.join(lost)}, which"
-                f" left the cluster (topology version {self.version}): their rows are lost. DROP the table,"
-                " CREATE it again and load it; with BACKUPS n a table survives the loss of n members",
+                f" left the cluster (topology version {self.version}): their rows are lost, unless these come back."
+                " DROP the table, CREATE it again and load it; with BACKUPS n a table survives the loss of n members",
                 members=lost,
+                topology_version=self.version,
             )
 
     def check_any(self) -> None:
@@ -352,5 +353,6 @@ class Topology(msgspec.Struct, frozen=True, array_like=True, dict=True):
         if not self.members:
             raise PartitionLostError(
                 f"no member is left in the cluster (topology version {self.version}): start the cluster anew and load"
-                " the tables again"
+                " the tables again",
+                topology_version=self.version,
             )

@@ -7,13 +7,17 @@ from secateur.exports import exports
 _FILES = {
     "calendar": ["DAYS_OR_LONGER", "UNITS", "following", "start_of"],
     "cast": ["cast_column", "scalar_text"],
-    "column_type": ["SqlType", "TypeKind", "parse_type", "type_of_arrow"],
+    "column_type": ["NESTED", "Field", "SqlType", "TypeKind", "parse_type", "type_of_arrow"],
     "decimals": ["below_power_of_ten", "fits", "floored", "from_unscaled", "negated", "rescaled", "unscaled"],
     "empty_rows": ["empty_batch", "empty_table"],
     "encoding": ["ByteKeys", "WordKeys", "encode_array", "scalar_encoder"],
     "held_values": ["check_held", "long_intervals_sql"],
+    "keywords": ["KEYWORDS"],
+    "map_keys": ["has_invalid_keys"],
+    "nested_parts": ["list_elements", "map_entries"],
     "ordering": ["minimum", "next_value", "successor"],
     "result_type": ["Constructor", "ResultType", "column_type_of", "parse_result_type"],
+    "struct_offsets": ["without_struct_offsets"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

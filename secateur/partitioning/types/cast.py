@@ -4,7 +4,9 @@ This is the vectorised counterpart of :mod:`~secateur.partitioning.types.coerce`
 
 Only conversions that lose nothing are made: dictionaries and large strings to plain ones; integers and decimals to any
 type that holds every value; floats to integers and decimals where each is exactly representable (pandas turns integers
-with a gap into floats); coarser and finer times where no digit is lost; text to UUID; lists whose elements convert.
+with a gap into floats); coarser and finer times where no digit is lost; text to UUID; lists and maps whose elements
+convert; structs whose fields convert, which are matched by name without regard to case and are NULL where they are
+missing.
 Times without a zone are read as UTC, times with one are moved to UTC. Decimals and wider floats round to FLOAT and
 DOUBLE, since such a column asks for rounding. Everything else is an error that names the column, the first value that
 does not fit, and what to do.
@@ -22,6 +24,7 @@ import pyarrow.compute as pc
 
 from secateur.errors import DataError
 from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.partitioning.types.nested_parts import list_elements, map_entries
 
 __all__ = ["cast_column", "scalar_text"]
 
@@ -60,9 +63,10 @@ def cast_column(column: _Column, type_: SqlType, *, name: str) -> pa.ChunkedArra
         return chunked
     convert = _conversion(chunked.type, type_)
     if convert is None:
+        place, given, wanted = _unconvertible(chunked.type, type_, name)
         raise DataError(
-            f"column {name}: the data are {chunked.type}, which is not converted to {type_} automatically;"
-            f" cast the column to {target} first",
+            f"column {place}: the data are {given}, which is not converted to {wanted} automatically;"
+            f" cast the column to {wanted.arrow} first",
             column=name,
             type=str(type_),
         )
@@ -170,10 +174,12 @@ def _conversion(source: pa.DataType, type_: SqlType) -> Callable[[pa.Array], pa.
             return _parse_uuids
         case TypeKind.UUID if _is_binary(source):
             return _wrap_uuids
-        case TypeKind.LIST if (
-            pa.types.is_list(source) or pa.types.is_large_list(source) or pa.types.is_fixed_size_list(source)
-        ):
+        case TypeKind.LIST if _is_list(source):
             return _lists(source, type_)
+        case TypeKind.STRUCT if pa.types.is_struct(source):
+            return _structs(source, type_)
+        case TypeKind.MAP if pa.types.is_map(source):
+            return _maps(source, type_)
         case _:
             return None
 
@@ -187,6 +193,92 @@ def _is_binary(source: pa.DataType) -> bool:
     )
 
 
+def _is_list(source: pa.DataType) -> bool:
+    return bool(pa.types.is_list(source) or pa.types.is_large_list(source) or pa.types.is_fixed_size_list(source))
+
+
+def _unconvertible(source: pa.DataType, type_: SqlType, place: str) -> tuple[str, pa.DataType, SqlType]:
+    """The innermost place at which types do not convert, and the two types there."""
+    inner: list[tuple[str, pa.DataType, SqlType]] = []
+    if type_.element is not None and _is_list(source):
+        inner = [(f"{place}[]", source.value_type, type_.element)]
+    elif type_.kind is TypeKind.MAP and pa.types.is_map(source):
+        key, value = type_.parts
+        inner = [(f"the keys of {place}", source.key_type, key), (f"the values of {place}", source.item_type, value)]
+    elif type_.kind is TypeKind.STRUCT and pa.types.is_struct(source) and (given := _fields_given(source, type_)):
+        inner = [
+            (f"{place}.{field.name}", source.field(position).type, field.type)
+            for field, position in zip(type_.fields, given, strict=True)
+            if position is not None
+        ]
+    for where, part, wanted in inner:
+        if _conversion(part, wanted) is None:
+            return _unconvertible(part, wanted, where)
+    return place, source, type_
+
+
+def _fields_given(source: pa.DataType, type_: SqlType) -> list[int | None] | None:
+    """The position in a struct of each field of a STRUCT, None where it is missing.
+
+    None if the struct has a field that the STRUCT lacks, has one twice, or has none of its fields.
+    """
+    names = [source.field(index).name.casefold() for index in range(source.num_fields)]
+    wanted = [field.name.casefold() for field in type_.fields]
+    if not names or len(set(names)) < len(names) or not set(names) <= set(wanted):
+        return None
+    return [names.index(name) if name in names else None for name in wanted]
+
+
+def _structs(source: pa.DataType, type_: SqlType) -> Callable[[pa.Array], pa.Array] | None:
+    given = _fields_given(source, type_)
+    if given is None:
+        return None
+    converts = [
+        None if position is None else _conversion(source.field(position).type, field.type)
+        for field, position in zip(type_.fields, given, strict=True)
+    ]
+    if any(convert is None and position is not None for convert, position in zip(converts, given, strict=True)):
+        return None
+    target = type_.arrow
+
+    def convert_structs(array: pa.Array) -> pa.Array:
+        children = array.flatten()  # a field of a NULL is NULL
+        return pa.StructArray.from_arrays(
+            [
+                pa.nulls(len(array), wanted.type)
+                if convert is None or position is None
+                else convert(children[position])
+                for convert, position, wanted in zip(converts, given, target, strict=True)
+            ],
+            fields=list(target),
+            mask=array.is_null() if array.null_count else None,
+        )
+
+    return convert_structs
+
+
+def _maps(source: pa.DataType, type_: SqlType) -> Callable[[pa.Array], pa.Array] | None:
+    key, value = type_.parts
+    convert_key, convert_value = _conversion(source.key_type, key), _conversion(source.item_type, value)
+    if convert_key is None or convert_value is None:
+        return None
+
+    def convert_maps(array: pa.Array) -> pa.Array:
+        offsets, keys, items = map_entries(array)
+        converted = convert_key(keys)
+        if converted.null_count:
+            raise _NotExactError
+        return pa.MapArray.from_arrays(
+            offsets,
+            converted,
+            convert_value(items),
+            type=type_.arrow,
+            mask=array.is_null() if array.null_count else None,
+        )
+
+    return convert_maps
+
+
 def _lists(source: pa.DataType, type_: SqlType) -> Callable[[pa.Array], pa.Array] | None:
     assert type_.element is not None
     convert = _conversion(source.value_type, type_.element)
@@ -197,7 +289,7 @@ def _lists(source: pa.DataType, type_: SqlType) -> Callable[[pa.Array], pa.Array
         lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy()
         offsets = pa.array(np.concatenate(([0], np.cumsum(lengths))), pa.int32())
         return pa.ListArray.from_arrays(
-            offsets, convert(array.flatten()), type=type_.arrow, mask=array.is_null() if array.null_count else None
+            offsets, convert(list_elements(array)), type=type_.arrow, mask=array.is_null() if array.null_count else None
         )
 
     return convert_lists

@@ -2,12 +2,14 @@
 
 Canonical forms, exactly these classes: ``bool``, ``int``, ``float``, ``Decimal`` with exactly the column's scale,
 ``str``, ``bytes``, ``date``, ``time``, ``datetime`` (naive for TIMESTAMP, aware in UTC for TIMESTAMPTZ), ``timedelta``
-for INTERVAL, ``uuid.UUID``, ``list`` for LIST; None for NULL.
+for INTERVAL, ``uuid.UUID``, ``list`` for LIST, ``dict`` of all fields in their order for STRUCT, ``list`` of pairs
+for MAP; None for NULL.
 
 Accepted conversions: numbers to numbers where the value stays the same; text that spells the value; dates to midnight;
 numpy scalars to the Python value they hold. A point in time without a zone is read as UTC, one with a zone is moved to
 UTC. Text is never made from other types: ``5`` for a VARCHAR is an error, because the writer probably meant another
-column.
+column. A STRUCT is a mapping by names of its fields, without regard to case; missing ones are NULL. A MAP is a mapping
+or an iterable of pairs.
 
 A :class:`DataError` means that the value has no canonical form, not that no row can equal it: the dialect can compare
 values that it cannot store.
@@ -17,7 +19,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal, Inexact
 from typing import Any, Final
@@ -80,8 +82,15 @@ def _convert(value: Any, type_: SqlType) -> Any:
         return _to_decimal(value, type_)
     if type_.is_integer:
         return _to_integer(value, type_)
-    if type_.element is not None:
-        return _to_list(value, type_.element)
+    match type_.kind:
+        case TypeKind.LIST if type_.element is not None:
+            return _to_list(value, type_.element)
+        case TypeKind.STRUCT:
+            return _to_struct(value, type_)
+        case TypeKind.MAP:
+            return _to_map(value, *type_.parts)
+        case _:
+            pass
     return _CONVERTERS[type_.kind](value)
 
 
@@ -250,6 +259,38 @@ def _to_list(value: Any, element: SqlType) -> list[Any]:
     if not isinstance(value, (list, tuple)):
         raise _CannotError("give a list")
     return [None if item is None else _convert(item, element) for item in value]
+
+
+def _to_struct(value: Any, type_: SqlType) -> dict[str, Any]:
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+        raise _CannotError("give a dict of its fields")
+    names = ", ".join(field.name for field in type_.fields)
+    given = {name.casefold(): item for name, item in value.items()}
+    unknown = set(given) - {field.name.casefold() for field in type_.fields}
+    if unknown or len(given) < len(value):
+        problem = f"it has no field {min(unknown)}" if unknown else "a field is given twice"
+        raise _CannotError(f"{problem}; its fields are {names}")
+    fields: dict[str, Any] = {}
+    for field in type_.fields:
+        item = given.get(field.name.casefold())
+        fields[field.name] = None if item is None else _convert(item, field.type)
+    return fields
+
+
+def _to_map(value: Any, key: SqlType, item: SqlType) -> list[tuple[Any, Any]]:
+    pairs = value.items() if isinstance(value, Mapping) else value
+    if not isinstance(pairs, Iterable) or isinstance(pairs, str | bytes):
+        raise _CannotError("give a dict, or a list of pairs")
+    found: list[tuple[Any, Any]] = []
+    for pair in pairs:
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise _CannotError("give a dict, or a list of pairs")
+        if pair[0] is None:
+            raise _CannotError("a key is NULL")
+        found.append((_convert(pair[0], key), None if pair[1] is None else _convert(pair[1], item)))
+    if len({repr(one) for one, _ in found}) < len(found):
+        raise _CannotError("a key is there twice")
+    return found
 
 
 _CONVERTERS: Final[dict[TypeKind, Callable[[Any], Any]]] = {

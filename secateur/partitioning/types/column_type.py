@@ -7,6 +7,7 @@ result descriptions. The dialect and its names are DuckDB's.
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 from enum import Enum
 from functools import lru_cache
 from typing import Final
@@ -15,8 +16,9 @@ import msgspec
 import pyarrow as pa
 
 from secateur.errors import NotSupportedError
+from secateur.partitioning.types.type_text import arguments, field_name, name_and_type, unquoted, without_suffix
 
-__all__ = ["SqlType", "TypeKind", "parse_type", "type_of_arrow"]
+__all__ = ["DEPTH_MAX", "NESTED", "Field", "SqlType", "TypeKind", "parse_type", "type_of_arrow"]
 
 
 class TypeKind(Enum):
@@ -44,10 +46,15 @@ class TypeKind(Enum):
     INTERVAL = "INTERVAL"
     UUID = "UUID"
     LIST = "LIST"
+    STRUCT = "STRUCT"
+    MAP = "MAP"
 
     # Kinds are looked up in dictionaries many times a statement, and Enum's own hash is a Python function.
     __hash__ = object.__hash__
 
+
+NESTED: Final = frozenset({TypeKind.LIST, TypeKind.STRUCT, TypeKind.MAP})
+"""The kinds whose values are made of other values. They are no keys, and only DuckDB compares them."""
 
 _INTEGERS: Final = {
     TypeKind.TINYINT: (-(2**7), 2**7 - 1),
@@ -113,11 +120,26 @@ _ALIASES: Final = {
 }
 
 _NAMES: Final = {kind.value: kind for kind in TypeKind} | _ALIASES
-_TYPE_TEXT: Final = re.compile(
-    r"\s*([A-Za-z][A-Za-z0-9_ ]*?)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?\s*((?:\[\s*\]\s*)*)"
-)
+_SCALAR_TEXT: Final = re.compile(r"([A-Za-z][A-Za-z0-9_ ]*?)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?")
+_NESTED_TEXT: Final = re.compile(r"(STRUCT|ROW|MAP)\s*(\(.*\))", re.IGNORECASE | re.DOTALL)
+DEPTH_MAX: Final = 24
+"""How deep types may be nested. Arrow reads 64 levels from a stream, and a MAP takes two."""
 _DECIMAL_PRECISION_MAX: Final = 38
+_APART: Final = NESTED | {TypeKind.FLOAT, TypeKind.DOUBLE, TypeKind.HUGEINT, TypeKind.TIME, TypeKind.INTERVAL}
 _TYPES_CACHED_MAX: Final = 1024
+_TEXT_SHOWN_MAX: Final = 200
+
+
+class Field(msgspec.Struct, frozen=True, array_like=True):
+    """A field of a STRUCT, or the key or value of a MAP.
+
+    Attributes:
+        name: As written in CREATE TABLE; matched without regard to case.
+        type: Its type. A field may be NULL; the key of a MAP is not.
+    """
+
+    name: str
+    type: SqlType
 
 
 class SqlType(msgspec.Struct, frozen=True, array_like=True):
@@ -128,41 +150,83 @@ class SqlType(msgspec.Struct, frozen=True, array_like=True):
         precision: Decimal digits in all, for DECIMAL; else 0.
         scale: Decimal digits behind the point, for DECIMAL; else 0.
         element: The type of the elements, for LIST; else None.
+        fields: The fields of a STRUCT, at least one; ``key`` and ``value`` of a MAP; else empty.
     """
 
     kind: TypeKind
     precision: int = 0
     scale: int = 0
     element: SqlType | None = None
+    fields: tuple[Field, ...] = ()
 
     def __post_init__(self) -> None:
         is_decimal = self.kind is TypeKind.DECIMAL
-        if (self.element is not None) is not (self.kind is TypeKind.LIST) or not (
-            1 <= self.precision <= _DECIMAL_PRECISION_MAX and 0 <= self.scale <= self.precision
-            if is_decimal
-            else self.precision == self.scale == 0
+        if (
+            (self.element is not None) is not (self.kind is TypeKind.LIST)
+            or not self._has_right_fields()
+            or not (
+                1 <= self.precision <= _DECIMAL_PRECISION_MAX and 0 <= self.scale <= self.precision
+                if is_decimal
+                else self.precision == self.scale == 0
+            )
         ):
             raise ValueError(
-                f"there is no type {self.kind.value} of precision {self.precision}, scale {self.scale} and element type"
-                f" {self.element}"
+                f"there is no type {self.kind.value} of precision {self.precision}, scale {self.scale}, element type"
+                f" {self.element} and fields {', '.join(field.name for field in self.fields) or 'none'}"
             )
+
+    def _has_right_fields(self) -> bool:
+        names = [field.name.casefold() for field in self.fields]
+        match self.kind:
+            case TypeKind.STRUCT:
+                return 0 < len(names) == len(set(names))
+            case TypeKind.MAP:
+                return names == ["key", "value"]
+            case _:
+                return not names
+
+    @classmethod
+    def map_of(cls, key: SqlType, value: SqlType) -> SqlType:
+        """``MAP(key, value)``."""
+        return cls(TypeKind.MAP, fields=(Field("key", key), Field("value", value)))
 
     def __str__(self) -> str:
         """The SQL text, such as ``DECIMAL(10,2)`` or ``FLOAT[]``; :func:`parse_type` reads it back."""
-        if self.kind is TypeKind.DECIMAL:
-            return f"DECIMAL({self.precision},{self.scale})"
-        if self.element is not None:
-            return f"{self.element}[]"
-        return self.kind.value
+        match self.kind:
+            case TypeKind.DECIMAL:
+                return f"DECIMAL({self.precision},{self.scale})"
+            case TypeKind.LIST:
+                return f"{self.element}[]"
+            case TypeKind.STRUCT:
+                return f"STRUCT({', '.join(f'{field_name(field.name)} {field.type}' for field in self.fields)})"
+            case TypeKind.MAP:
+                return f"MAP({', '.join(str(field.type) for field in self.fields)})"
+            case _:
+                return self.kind.value
 
     @property
     def arrow(self) -> pa.DataType:
         """The Arrow type in which a column of this type lives in memory and on the wire."""
-        if self.kind is TypeKind.DECIMAL:
-            return pa.decimal128(self.precision, self.scale)
-        if self.element is not None:
-            return pa.list_(self.element.arrow)
-        return _ARROW[self.kind]
+        match self.kind:
+            case TypeKind.DECIMAL:
+                return pa.decimal128(self.precision, self.scale)
+            case TypeKind.LIST if self.element is not None:
+                return pa.list_(self.element.arrow)
+            case TypeKind.STRUCT:
+                return pa.struct([pa.field(field.name, field.type.arrow) for field in self.fields])
+            case TypeKind.MAP:
+                return pa.map_(*(field.type.arrow for field in self.fields))
+            case _:
+                return _ARROW[self.kind]
+
+    @property
+    def parts(self) -> tuple[SqlType, ...]:
+        """The types that it is built of: of the elements, of the fields, or of key and value; none for a scalar."""
+        return (self.element,) if self.element is not None else tuple(field.type for field in self.fields)
+
+    def contains(self, kinds: Container[TypeKind]) -> bool:
+        """Whether its kind, or one inside of it at any depth, is one of these."""
+        return self.kind in kinds or any(part.contains(kinds) for part in self.parts)
 
     @property
     def is_integer(self) -> bool:
@@ -185,14 +249,7 @@ class SqlType(msgspec.Struct, frozen=True, array_like=True):
     @property
     def can_partition(self) -> bool:
         """Whether a column of this type may be in a hash or range component."""
-        return self.kind not in (
-            TypeKind.FLOAT,
-            TypeKind.DOUBLE,
-            TypeKind.HUGEINT,
-            TypeKind.TIME,
-            TypeKind.INTERVAL,
-            TypeKind.LIST,
-        )
+        return self.kind not in _APART
 
 
 @lru_cache(_TYPES_CACHED_MAX)
@@ -200,26 +257,60 @@ def parse_type(text: str) -> SqlType:
     """Read the SQL text of a type.
 
     Raises:
-        NotSupportedError: The name is none of ours, or a DECIMAL has a precision outside 1..38.
+        NotSupportedError: A name in it is none of ours, a DECIMAL has a precision outside 1..38, a STRUCT has two
+            fields of one name, or types are nested too deep.
     """
-    match = _TYPE_TEXT.fullmatch(text)
+    return _parsed(text.strip(), text, DEPTH_MAX)
+
+
+def _parsed(text: str, whole: str, levels: int) -> SqlType:
+    """Read ``text``, which is ``whole`` or a part of it, and may contain so many levels of other types."""
+    listed, nested = without_suffix(text), _NESTED_TEXT.fullmatch(text)
+    if (listed or nested) and not levels:
+        raise NotSupportedError(f"type {_shown(whole)} is nested deeper than {DEPTH_MAX} levels: use fewer")
+    if listed and listed[1] is None:
+        return SqlType(TypeKind.LIST, element=_parsed(listed[0], whole, levels - 1))
+    if nested is None:
+        return _scalar(text, whole)
+    parts = arguments(f"STRUCT{nested[2]}", "STRUCT")
+    if nested[1].upper() == "MAP":
+        if len(parts) != 2:
+            raise NotSupportedError(f"type {_shown(text)} needs a type of keys and one of values: MAP(VARCHAR, BIGINT)")
+        return SqlType.map_of(*(_parsed(part, whole, levels - 1) for part in parts))
+    named = [name_and_type(part) for part in parts]
+    if not all(name for name, _ in named):
+        raise NotSupportedError(f"type {_shown(text)} needs fields, each with a name and a type: STRUCT(a BIGINT)")
+    fields = tuple(Field(unquoted(name), _parsed(kind, whole, levels - 1)) for name, kind in named)
+    if len({field.name.casefold() for field in fields}) < len(fields):
+        raise NotSupportedError(
+            f"type {_shown(text)} has two fields of one name (without regard to case): give each its own"
+        )
+    return SqlType(TypeKind.STRUCT, fields=fields)
+
+
+def _scalar(text: str, whole: str) -> SqlType:
+    match = _SCALAR_TEXT.fullmatch(text)
     kind = _NAMES.get(re.sub(r"\s+", " ", match[1]).upper()) if match else None
-    if match is None or kind is None or kind is TypeKind.LIST:
-        raise NotSupportedError(f"type {text!r} is not supported; use one of {', '.join(k.value for k in TypeKind)}")
-    if kind is TypeKind.DECIMAL:
-        precision = int(match[2] or 18)
-        scale = int(match[3] or (0 if match[2] else 3))
-        if not 1 <= precision <= _DECIMAL_PRECISION_MAX or scale > precision:
-            raise NotSupportedError(
-                f"type {text!r}: the precision must be 1 to {_DECIMAL_PRECISION_MAX} and the scale at most the"
-                " precision"
-            )
-        result = SqlType(kind, precision, scale)
-    else:
-        result = SqlType(kind)
-    for _ in range(match[4].count("[")):
-        result = SqlType(TypeKind.LIST, element=result)
-    return result
+    if match is None or kind is None or kind in NESTED:
+        because = "" if text == whole.strip() else f", because of {_shown(text)}"
+        raise NotSupportedError(
+            f"type {_shown(whole)} is not supported{because}; use one of {', '.join(k.value for k in TypeKind)}"
+        )
+    if kind is not TypeKind.DECIMAL:
+        return SqlType(kind)
+    precision = int(match[2] or 18)
+    scale = int(match[3] or (0 if match[2] else 3))
+    if not 1 <= precision <= _DECIMAL_PRECISION_MAX or scale > precision:
+        raise NotSupportedError(
+            f"type {_shown(text)}: the precision must be 1 to {_DECIMAL_PRECISION_MAX} and the scale at most the"
+            " precision"
+        )
+    return SqlType(kind, precision, scale)
+
+
+def _shown(text: str) -> str:
+    shown = repr(text)
+    return shown if len(shown) <= _TEXT_SHOWN_MAX else f"{shown[:_TEXT_SHOWN_MAX]}..."
 
 
 def type_of_arrow(arrow: pa.DataType) -> SqlType:
@@ -228,11 +319,15 @@ def type_of_arrow(arrow: pa.DataType) -> SqlType:
     Raises:
         NotSupportedError: No column type holds it.
     """
+    return _of_arrow(arrow, arrow, DEPTH_MAX)
+
+
+def _of_arrow(arrow: pa.DataType, whole: pa.DataType, levels: int) -> SqlType:
     for kind, candidate in _ARROW.items():
         if candidate == arrow:
             return SqlType(TypeKind.DECIMAL, 38, 0) if kind is TypeKind.HUGEINT else SqlType(kind)
     if pa.types.is_dictionary(arrow):
-        return type_of_arrow(arrow.value_type)
+        return _of_arrow(arrow.value_type, whole, levels)
     if pa.types.is_decimal(arrow) and arrow.precision <= _DECIMAL_PRECISION_MAX and 0 <= arrow.scale <= arrow.precision:
         return SqlType(TypeKind.DECIMAL, arrow.precision, arrow.scale)
     if pa.types.is_timestamp(arrow):
@@ -243,6 +338,28 @@ def type_of_arrow(arrow: pa.DataType) -> SqlType:
         return SqlType(TypeKind.BLOB)
     if pa.types.is_date64(arrow):
         return SqlType(TypeKind.DATE)
+    if pa.types.is_nested(arrow) and not levels:
+        raise NotSupportedError(
+            f"an Arrow type is nested deeper than {DEPTH_MAX} levels: {_shown(str(whole))}; use fewer"
+        )
     if pa.types.is_list(arrow) or pa.types.is_large_list(arrow) or pa.types.is_fixed_size_list(arrow):
-        return SqlType(TypeKind.LIST, element=type_of_arrow(arrow.value_type))
-    raise NotSupportedError(f"Arrow type {arrow} has no column type; cast the column first")
+        return SqlType(TypeKind.LIST, element=_of_arrow(arrow.value_type, whole, levels - 1))
+    if pa.types.is_map(arrow):
+        return SqlType.map_of(
+            _of_arrow(arrow.key_type, whole, levels - 1), _of_arrow(arrow.item_type, whole, levels - 1)
+        )
+    if pa.types.is_struct(arrow):
+        names = [arrow.field(index).name for index in range(arrow.num_fields)]
+        if not names or len(set(map(str.casefold, names))) < len(names):
+            raise NotSupportedError(
+                f"Arrow type {_shown(str(arrow))} has no column type, which needs fields whose names differ in more"
+                " than case; rename them first"
+            )
+        return SqlType(
+            TypeKind.STRUCT,
+            fields=tuple(
+                Field(name, _of_arrow(arrow.field(index).type, whole, levels - 1)) for index, name in enumerate(names)
+            ),
+        )
+    because = "" if arrow == whole else f", because of {arrow}"
+    raise NotSupportedError(f"Arrow type {whole} has no column type{because}; cast the column first")

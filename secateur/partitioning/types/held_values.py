@@ -6,6 +6,8 @@
   inside of the query refuses it (:func:`long_interval_sql`).
 
 Both are an error wherever they would enter or leave. Inside a query they behave as in DuckDB.
+
+The other way, Arrow has maps with a NULL key or with one key twice. The dialect has none, so they are refused too.
 """
 
 from __future__ import annotations
@@ -17,9 +19,12 @@ import numpy as np
 import pyarrow as pa
 
 from secateur.errors import DataError
-from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.partitioning.types.column_type import TypeKind
+from secateur.partitioning.types.map_keys import has_invalid_keys
+from secateur.partitioning.types.nested_parts import list_elements, map_entries
+from secateur.partitioning.types.result_type import Constructor, ResultType
 
-__all__ = ["check_held", "guarded_interval_sql", "list_element_sql", "long_interval_sql", "long_intervals_sql"]
+__all__ = ["check_held", "guarded_interval_sql", "long_interval_sql", "long_intervals_sql"]
 
 _MICROSECONDS_MAX: Final = (2**63 - 1) // 1000
 _DAY: Final = 86_400 * 10**6
@@ -38,20 +43,41 @@ def long_interval_sql(interval: str) -> str:
     return f"coalesce({total} NOT BETWEEN {-_MICROSECONDS_MAX} AND {_MICROSECONDS_MAX}, false)"
 
 
-def list_element_sql(values: str, element: str, condition: str) -> str:
-    """Return the condition, never NULL, that some element of a list meets ``condition``.
+def long_intervals_sql(value: str, kind: ResultType, depth: int = 0) -> str | None:
+    """Return the condition, never NULL, that a value contains an INTERVAL that is too long; None if its type cannot."""
+    if TypeKind.INTERVAL.value not in kind.text:
+        return None
 
-    ``condition`` is an expression over ``element``, the name of its variable.
-    """
-    return f"coalesce(list_bool_or(list_transform({values}, lambda {element}: {condition})), false)"
+    def in_list(values: str, element: ResultType) -> str | None:
+        element_name = f"x{depth}"
+        inner = long_intervals_sql(element_name, element, depth + 1)
+        if inner is None:
+            return None
+        return f"coalesce(list_bool_or(list_transform({values}, lambda {element_name}: {inner})), false)"
 
-
-def long_intervals_sql(values: str, type_: SqlType, depth: int = 0) -> str | None:
-    """Return the condition that a value contains an INTERVAL that is too long; None if its type cannot."""
-    if type_.kind is TypeKind.INTERVAL:
-        return long_interval_sql(values)
-    inner = None if type_.element is None else long_intervals_sql(f"x{depth}", type_.element, depth + 1)
-    return None if inner is None else list_element_sql(values, f"x{depth}", inner)
+    conditions: list[str | None] = []
+    match kind.constructor:
+        case Constructor.SCALAR if kind.text == TypeKind.INTERVAL.value:
+            conditions = [long_interval_sql(value)]
+        case Constructor.SCALAR:
+            pass
+        case Constructor.LIST:
+            conditions = [in_list(value, kind.parts[0])]
+        case Constructor.STRUCT:
+            names = [name.replace("'", "''") for name in kind.unquoted_names]
+            conditions = [
+                long_intervals_sql(f"struct_extract({value}, '{name}')", part, depth)
+                for name, part in zip(names, kind.parts, strict=True)
+            ]
+        case Constructor.TUPLE:
+            conditions = [
+                long_intervals_sql(f"struct_extract({value}, {number})", part, depth)
+                for number, part in enumerate(kind.parts, 1)
+            ]
+        case Constructor.MAP:
+            keys, values = kind.parts
+            conditions = [in_list(f"map_keys({value})", keys), in_list(f"map_values({value})", values)]
+    return " OR ".join(condition for condition in conditions if condition is not None) or None
 
 
 def guarded_interval_sql(value: str, is_long: str) -> str:
@@ -67,7 +93,7 @@ def guarded_interval_sql(value: str, is_long: str) -> str:
 
 
 def check_held(column: pa.ChunkedArray, name: str) -> None:
-    """Refuse times that are not within a day and intervals that are not whole microseconds.
+    """Refuse times that are not within a day, intervals that are not whole microseconds, and maps with unusable keys.
 
     Values inside of lists, structs and maps are checked too.
 
@@ -86,7 +112,7 @@ def check_held(column: pa.ChunkedArray, name: str) -> None:
 
 @lru_cache(_TYPES_CACHED_MAX)
 def _may_have(type_: pa.DataType) -> bool:
-    if pa.types.is_time(type_) or type_ == pa.month_day_nano_interval():
+    if pa.types.is_time(type_) or type_ == pa.month_day_nano_interval() or pa.types.is_map(type_):
         return True
     return any(_may_have(type_.field(index).type) for index in range(type_.num_fields))
 
@@ -103,11 +129,17 @@ def _check(array: pa.Array, name: str) -> None:
         for field in array.flatten():
             _check(field, name)
     elif pa.types.is_map(kind):
-        entries = array.drop_null()
-        _check(entries.keys, name)
-        _check(entries.items, name)
+        if has_invalid_keys(array):
+            raise DataError(
+                f"column {name!r} has a MAP with a NULL key, or with one key twice, which the type does not have: give"
+                " each key once",
+                column=name,
+            )
+        _, keys, items = map_entries(array)
+        _check(keys, name)
+        _check(items, name)
     elif pa.types.is_nested(kind):
-        _check(array.flatten(), name)
+        _check(list_elements(array), name)
 
 
 def _check_times(array: pa.Array, name: str) -> None:

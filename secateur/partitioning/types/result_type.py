@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from enum import Enum
 from functools import lru_cache
@@ -13,6 +12,7 @@ import pyarrow as pa
 
 from secateur.errors import NotSupportedError
 from secateur.partitioning.types.column_type import SqlType, parse_type
+from secateur.partitioning.types.type_text import arguments, name_and_type, unquoted, without_suffix
 
 __all__ = ["FINER_TYPES", "Constructor", "ResultType", "column_type_of", "parse_result_type"]
 
@@ -24,8 +24,6 @@ FINER_TYPES: Final[dict[str, pa.DataType]] = {
 }
 """Scalar types that no column of a table has and that Arrow carries as they are."""
 
-_SUFFIX: Final = re.compile(r"(.*)\[(\d*)\]", re.DOTALL)
-_QUOTED_NAME: Final = re.compile(r'"(?:[^"]|"")*"')
 _TYPES_CACHED_MAX: Final = 4096
 
 
@@ -65,7 +63,7 @@ class ResultType(msgspec.Struct, frozen=True):
         """The names of the fields of a STRUCT or a TUPLE, as Arrow has them."""
         if self.constructor is Constructor.TUPLE:
             return [f"element{number}" for number in range(1, len(self.parts) + 1)]
-        return [name[1:-1].replace('""', '"') if name.startswith('"') else name for name in self.field_names]
+        return [unquoted(name) for name in self.field_names]
 
     def text_with(self, of_part: Callable[[ResultType], str]) -> str:
         """The text of a type of this constructor with other parts."""
@@ -94,43 +92,12 @@ def column_type_of(text: str) -> SqlType | None:
 @lru_cache(_TYPES_CACHED_MAX)
 def parse_result_type(text: str) -> ResultType:
     """Read the SQL text of a type, as DuckDB writes it. A text that is none of the constructors is a scalar."""
-    if array := _SUFFIX.fullmatch(text):
-        element, length = parse_result_type(array[1]), int(array[2]) if array[2] else None
-        return ResultType(text, Constructor.LIST, (element,), length=length)
-    if fields := _arguments(text, Constructor.STRUCT):
-        names, parts = zip(*map(_field, fields), strict=True)
+    if array := without_suffix(text):
+        return ResultType(text, Constructor.LIST, (parse_result_type(array[0]),), length=array[1])
+    if fields := arguments(text, Constructor.STRUCT.value):
+        names, parts = zip(*map(name_and_type, fields), strict=True)
         return ResultType(text, Constructor.STRUCT, tuple(map(parse_result_type, parts)), names)
     for constructor in (Constructor.TUPLE, Constructor.MAP):
-        if arguments := _arguments(text, constructor):
-            return ResultType(text, constructor, tuple(map(parse_result_type, arguments)))
+        if parts := tuple(map(parse_result_type, arguments(text, constructor.value))):
+            return ResultType(text, constructor, parts)
     return ResultType(text)
-
-
-def _arguments(text: str, constructor: Constructor) -> list[str]:
-    """Split ``STRUCT(a T, b U)`` into its arguments; empty when ``text`` is built otherwise."""
-    if not (text.startswith(f"{constructor.value}(") and text.endswith(")")):
-        return []
-    parts, depth, quote, start = [], 0, "", len(constructor.value) + 1
-    for index in range(start, len(text) - 1):
-        char = text[index]
-        if quote:
-            quote = "" if char == quote else quote
-        elif char in "'\"":
-            quote = char
-        elif char in "([":
-            depth += 1
-        elif char in ")]":
-            depth -= 1
-        elif char == "," and depth == 0:
-            parts.append(text[start:index].strip())
-            start = index + 1
-    parts.append(text[start:-1].strip())
-    return parts
-
-
-def _field(text: str) -> tuple[str, str]:
-    """Split ``name T`` or ``"quoted name" T`` of a STRUCT, the name as written."""
-    if quoted := _QUOTED_NAME.match(text):
-        return quoted[0], text[quoted.end() :].strip()
-    name, _, kind = text.partition(" ")
-    return name, kind.strip()

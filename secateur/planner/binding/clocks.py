@@ -14,10 +14,11 @@ from sqlglot import exp
 
 from secateur.planner.binding.query import Query
 from secateur.planner.checks.placed import clocks_difference
-from secateur.planner.text.clock_functions import CLOCK, CLOCKS
+from secateur.planner.text.clock_functions import CLOCK
 from secateur.planner.text.dialect import to_sql
 from secateur.planner.text.folding import folded
 from secateur.planner.text.parser_cross_check import read_statements
+from secateur.protocol.clocks import CLOCKS
 
 __all__ = ["reads_clock", "settled"]
 

@@ -76,7 +76,7 @@ _LINEAR: Final = frozenset(
             "row",
             "list_value",
         ),
-        *("list_pack", "alias"),
+        *("list_pack", "alias", "path_join", "constant_or_null", "hive_partition_component"),
         *(
             "lower",
             "upper",

@@ -7,11 +7,13 @@ from datetime import date
 from decimal import Decimal
 from typing import Any, Final
 
-__all__ = ["sample_value", "types_of"]
+__all__ = ["INTEGERS", "sample_value", "types_of"]
 
 _SPECIMEN_ELEMENTS: Final = 2
 _INT32: Final = range(-(2**31), 2**31)
 _INT64: Final = range(-(2**63), 2**63)
+INTEGERS: Final = frozenset({"int32", "int64"})
+"""The parts of :func:`types_of` that stand for integers: with a plan for these, only integers are executed."""
 
 
 def types_of(values: Sequence[Any] | None, count: int) -> tuple[str, ...]:
@@ -37,5 +39,10 @@ def _type(value: Any) -> str:
         _, digits, exponent = value.as_tuple()
         return f"decimal {len(digits)} {exponent}"
     if type(value) is list:
-        return f"list {' '.join(sorted(kind.__name__ for kind in set(map(type, value))))}"
+        kinds = set(map(type, value))
+        if dict in kinds:
+            return f"list {' '.join(sorted(set(map(_type, value))))}"
+        return f"list {' '.join(sorted(kind.__name__ for kind in kinds))}"
+    if type(value) is dict:
+        return f"dict {', '.join(f'{name!r} {_type(item)}' for name, item in value.items())}"
     return type(value).__name__

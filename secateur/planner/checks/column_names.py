@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from secateur.planner.checks.conjuncts import references
 from secateur.planner.checks.select_node import Node
-from secateur.planner.text.clock_functions import CLOCKS
 from secateur.planner.text.folding import folded
 from secateur.planner.text.parse_tree import nodes_in
+from secateur.protocol.clocks import CLOCKS
 
 __all__ = ["all_folded", "are_names", "called", "listed", "mentioned", "named_by", "shown_columns"]
 

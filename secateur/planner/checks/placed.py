@@ -40,11 +40,11 @@ from secateur.planner.checks.scope import QUERIES, Scope
 from secateur.planner.checks.select_node import BEHIND_WHERE, Node, is_plain_star
 from secateur.planner.fragments.partial_final import PartialFinal
 from secateur.planner.segmented_stack import on_segmented_stack
-from secateur.planner.text.clock_functions import CLOCKS
 from secateur.planner.text.deep_json import same_json
 from secateur.planner.text.folding import folded
 from secateur.planner.text.parse_tree import flat_and
 from secateur.planner.text.parser_cross_check import DuckDBParse, read_statements
+from secateur.protocol.clocks import CLOCKS
 
 __all__ = ["clocks_difference", "placed_difference", "unsaid_filters"]
 

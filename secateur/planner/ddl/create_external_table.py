@@ -19,7 +19,7 @@ from secateur.connectors.external.folder import FolderConnector, FolderFormat
 from secateur.errors import SqlSyntaxError
 from secateur.partitioning.tables.table import Column
 from secateur.partitioning.types.column_type import SqlType
-from secateur.planner.ddl.create_table import read_type
+from secateur.planner.ddl.column_type import read_type
 from secateur.planner.statement import CreateExternalTable
 from secateur.planner.text.token_cursor import TokenCursor
 

@@ -3,7 +3,7 @@
 ::
 
     CREATE [OR REPLACE] TABLE [IF NOT EXISTS] t (col TYPE [NOT NULL], ..., PRIMARY KEY (a, b, c))
-        [PARTITION BY ...] [BACKUPS n] | [REPLICATED]
+        [PARTITION BY ...] [BACKUPS n] [WITH (change_feed = true)] | [REPLICATED]
     DROP TABLE [IF EXISTS] t
 """
 
@@ -18,11 +18,12 @@ from secateur.partitioning.schemes.build import build_scheme
 from secateur.partitioning.schemes.components import HashComponent
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.table import Column, TableDef
-from secateur.partitioning.types.column_type import SqlType, parse_type
+from secateur.planner.ddl.column_type import read_type
 from secateur.planner.ddl.partition_by import PartitionBy, read_partition_by
 from secateur.planner.statement import CreateTable, DropTable
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor
+from secateur.storage.key_column import KeyColumn
 
 __all__ = [
     "PARTITIONS_DEFAULT",
@@ -34,7 +35,6 @@ __all__ = [
     "read_create",
     "read_create_table",
     "read_drop_table",
-    "read_type",
 ]
 
 PARTITIONS_DEFAULT: Final = 271
@@ -52,7 +52,6 @@ REFUSED_CLAUSES: Final = {
 }
 
 
-_NESTED: Final = frozenset({"STRUCT", "ROW", "MAP", "UNION", "ENUM"})
 REFUSED_OBJECTS: Final = {
     "SCHEMA": "there is one schema of tables, main",
     "DATABASE": "there is one schema of tables, main",
@@ -88,12 +87,14 @@ class Clauses:
         partition_by: Its partitions; None for the usual ones.
         backups: Copies beside the primary; None for the usual number.
         replicated: Whether every member has all rows.
+        change_feed: Whether changes of its rows are kept for readers; None where it is not said.
     """
 
     offset: int
     partition_by: PartitionBy | None = None
     backups: int | None = None
     replicated: bool = False
+    change_feed: bool | None = None
 
 
 def read_create_table(cursor: TokenCursor) -> CreateTable:
@@ -160,9 +161,16 @@ def read_clauses(cursor: TokenCursor, *ends: str) -> Clauses:
             clauses = replace(clauses, backups=_read_backups(cursor))
         elif not clauses.replicated and cursor.accept("REPLICATED"):
             clauses = replace(clauses, replicated=True)
+        elif clauses.change_feed is None and cursor.at("WITH"):
+            clauses = replace(clauses, change_feed=_read_options(cursor))
         else:
             raise cursor.expected(
-                f"PARTITION BY, BACKUPS, REPLICATED or {' or '.join(ends) or 'the end of the statement'}"
+                f"PARTITION BY, BACKUPS, REPLICATED, WITH or {' or '.join(ends) or 'the end of the statement'}"
+            )
+        if clauses.replicated and clauses.change_feed:
+            raise cursor.unsupported(
+                "REPLICATED with a change feed",
+                "the writes of a replicated table have no order of their own: partition it",
             )
     return clauses
 
@@ -181,8 +189,15 @@ def described(
         key_offset: Where in the statement its key is.
 
     Raises:
+        NotSupportedError: A column of the key is of a type without an order.
         SchemeError: The partition scheme cannot be.
     """
+    types = {column.name: column.type for column in columns}
+    for column in primary_key:
+        try:
+            KeyColumn.of(name, column, types[column])
+        except NotSupportedError as error:
+            raise located(NotSupportedError, error.message, sql, key_offset, len("PRIMARY KEY")) from None
     scheme = PartitionScheme() if clauses.replicated else _scheme(sql, name, columns, primary_key, clauses, key_offset)
     return TableDef(
         name,
@@ -192,6 +207,7 @@ def described(
         scheme,
         BACKUPS_DEFAULT if clauses.backups is None else clauses.backups,
         clauses.replicated,
+        change_feed=bool(clauses.change_feed),
     )
 
 
@@ -221,6 +237,23 @@ def _read_backups(cursor: TokenCursor) -> int:
     if backups > _BACKUPS_MAX:
         raise cursor.error(SchemeError, f"BACKUPS {backups}: at most {_BACKUPS_MAX} copies beside the primary", offset)
     return backups
+
+
+def _read_options(cursor: TokenCursor) -> bool:
+    """Read WITH (change_feed = true)."""
+    cursor.expect("WITH", "(")
+    offset = cursor.offset
+    option = cursor.name("the option change_feed")
+    if option.casefold() != "change_feed":
+        raise cursor.error(
+            SqlSyntaxError, f"tables have no option {option!r}: there is change_feed", offset, len(option)
+        )
+    cursor.expect("=")
+    is_on = cursor.accept("TRUE")
+    if not is_on and not cursor.accept("FALSE"):
+        raise cursor.expected("TRUE or FALSE")
+    cursor.expect(")")
+    return is_on
 
 
 def _read_elements(cursor: TokenCursor, table: str) -> _Draft:
@@ -290,37 +323,6 @@ def _read_column(cursor: TokenCursor, draft: _Draft) -> None:
                 if any(cursor.at(word) for word in REFUSED_CLAUSES)
                 else cursor.expected("NOT NULL, ',' or ')'")
             )
-
-
-def read_type(cursor: TokenCursor, column: str) -> SqlType:
-    """Read the type of a column.
-
-    Raises:
-        NotSupportedError: There are no columns of it.
-    """
-    start = cursor.offset
-    if cursor.word() in _NESTED:
-        raise cursor.unsupported(
-            f"column {column!r}: the type {cursor.word()}",
-            "results of queries may have it; a column may be VARCHAR, a list, or several",
-        )
-    cursor.name(f"the type of column {column!r}")
-    while any(cursor.at(word) for word in ("PRECISION", "WITH", "WITHOUT", "TIME", "ZONE", "VARYING")):
-        cursor.take()
-    if cursor.accept("("):
-        while not cursor.accept(")"):
-            if not cursor.accept(","):
-                cursor.natural("a number")
-    while cursor.accept("["):
-        if not cursor.at("]"):
-            raise cursor.unsupported(f"column {column!r}: a list of a fixed length", "leave out the number")
-        cursor.expect("]")
-    token = cursor.peek()
-    text = cursor.sql[start : token.start if token else cursor.offset].strip()
-    try:
-        return parse_type(text)
-    except NotSupportedError as error:
-        raise cursor.error(NotSupportedError, f"column {column!r}: {error.message}", start, len(text)) from None
 
 
 def _set_primary_key(cursor: TokenCursor, draft: _Draft, columns: tuple[str, ...], offset: int) -> None:

@@ -22,6 +22,7 @@ from typing import Final
 from sqlglot import TokenType
 
 from secateur.partitioning.schemes.components import HashComponent
+from secateur.partitioning.schemes.garbage_collection import no_garbage_collection
 from secateur.partitioning.schemes.interval import IntervalPartitioning
 from secateur.partitioning.schemes.range_spec import RangeSpec, catch_all, single_value, split_at
 from secateur.planner.ddl.every import read_every
@@ -80,6 +81,7 @@ def read_hash(cursor: TokenCursor) -> HashComponent:
     )
 
 
+@no_garbage_collection()
 def _read_ranges(cursor: TokenCursor, columns: int) -> tuple[RangeSpec, ...]:
     if cursor.accept("SPLIT"):
         cursor.expect("AT", "(")

@@ -15,7 +15,7 @@ from uuid import UUID
 from secateur.partitioning.schemes.components import HashComponent, RangeComponent, RangePartition
 from secateur.partitioning.schemes.interval import IntervalPartitioning, IntervalUnit
 from secateur.partitioning.schemes.scheme import PartitionScheme
-from secateur.partitioning.tables.identifier import quoted
+from secateur.partitioning.tables.identifier import quoted, text_literal
 from secateur.partitioning.tables.table import TableDef
 
 __all__ = ["partition_by_sql", "range_sql", "table_sql"]
@@ -32,7 +32,8 @@ def table_sql(table: TableDef, *, or_replace: bool = False) -> str:
     placed = (
         "REPLICATED" if table.replicated else f"PARTITION BY {partition_by_sql(table.scheme)} BACKUPS {table.backups}"
     )
-    return f"CREATE {'OR REPLACE ' if or_replace else ''}TABLE {quoted(table.name)} ({elements}) {placed}"
+    options = " WITH (change_feed = true)" if table.change_feed else ""
+    return f"CREATE {'OR REPLACE ' if or_replace else ''}TABLE {quoted(table.name)} ({elements}) {placed}{options}"
 
 
 def partition_by_sql(scheme: PartitionScheme) -> str:
@@ -100,4 +101,4 @@ def _literal(value: Any) -> str:
         case UUID():
             return f"UUID '{value}'"
         case _:
-            return "'" + str(value).replace("'", "''") + "'"
+            return text_literal(str(value))

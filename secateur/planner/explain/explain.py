@@ -20,6 +20,7 @@ from secateur.planner.explain.external_scans import is_pruned
 from secateur.planner.explain.lines import dag_text, head_text, listed, stages_text
 from secateur.planner.explain.parameter_names import with_parameter_names
 from secateur.planner.explain.scan_facts import ScanExplanation, execution_mode, is_one_key, scan_facts, scan_json
+from secateur.planner.explain.scatter import scatters, scatters_text
 from secateur.planner.explain.steps import ExplainedStep, combined_execution_mode
 from secateur.planner.explain.writes import copy_holders, insert_pruning, publication, write_dag
 from secateur.planner.statement import (
@@ -32,6 +33,7 @@ from secateur.planner.statement import (
     DropTable,
     DropView,
     ExplainStatement,
+    KillJob,
     KillStatement,
     PlannedSelect,
     PlannedStep,
@@ -157,6 +159,8 @@ def explain(
             return _explain_other(
                 "KILL ends a statement on its member and reads no partition", view.topology, enabled=enabled
             )
+        case KillJob():
+            return _explain_other("KILL JOB stops a job and reads no partition", view.topology, enabled=enabled)
         case ShowSettings():
             return _explain_other("SHOW reads settings of the session and no partition", view.topology, enabled=enabled)
         case SetGlobalPruning():
@@ -248,7 +252,8 @@ def _explain_select(statement: PlannedSelect, topology: Topology, *, enabled: bo
     dag = _dag(outer.plan, facts, statement.params, topology, own_execution, members)
     lines = head_text(pruning, facts)
     if own_execution == "distributed":
-        lines.extend(_strategy_text(outer.plan))
+        scattered = pruning["scatter"] = scatters(outer.plan, facts, enabled=enabled)
+        lines.extend([*scatters_text(outer.plan, scattered), *_strategy_text(outer.plan)])
     lines.extend(line for step in steps for line in step.lines())
     return ExplainedStatement("\n".join(lines + dag_text(dag)), {"pruning": pruning, "dag": dag})
 

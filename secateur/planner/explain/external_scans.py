@@ -34,7 +34,8 @@ def external_text(name: str, external: ExternalScan, reason: str | None) -> list
     more = (found.kept or 0) - len(found.keys)
     keys = f" [{', '.join(found.keys)}{f', {more} more' if more > 0 else ''}]" if found.keys else ""
     lines = [f"{head}, {kept} of {found.total} partitions{keys}"]
-    return lines if reason is None else [*lines, f"  because {reason}"]
+    lines = lines if reason is None else [*lines, f"  because {reason}"]
+    return lines if external.at_readers is None else [*lines, "  each reader sends the partial result of its rows"]
 
 
 def external_json(external: ExternalScan) -> dict[str, Any]:
@@ -45,6 +46,7 @@ def external_json(external: ExternalScan) -> dict[str, Any]:
         "external_partitions_kept": None if found is None else found.kept,
         "external_partitions_total": None if found is None else found.total,
         "external_partitions": None if found is None else list(found.keys),
+        "partial_result_at_readers": external.at_readers is not None,
     }
 
 

@@ -36,7 +36,9 @@ def why_nothing_pruned(tree: PartitionTree, bounds: ScanBounds, params: Sequence
         if reason is not None:
             return reason
     domains = [box.resolve(params, types) for box in boxes]
-    selections = [select_partitions(scheme, each, tree.limit) for each in domains]
+    selections = [
+        select_partitions(scheme, each, tree.limit, box.equal) for box, each in zip(boxes, domains, strict=True)
+    ]
     overflows = dict.fromkeys(overflow for selection in selections for overflow in selection.overflows)
     if overflows:
         return "; ".join(map(overflow_reason, overflows))

@@ -138,7 +138,12 @@ def _key_values(scan: ScanPlan, bounds: ScanBounds, params: Sequence[Any]) -> li
         values = [list(domain.points) if domain.is_finite else [domain] for domain in of_key]
         if prod(map(len, values)) + len(found) > _KEYS_SHOWN_MAX:
             return None
-        found.update(product(*values))
+        equal = [[scheme.columns.index(column) for column in members] for members in box.restrict(scheme.columns).equal]
+        found.update(
+            key
+            for key in product(*values)
+            if all(len({repr(key[position]) for position in positions}) == 1 for positions in equal)
+        )
     return sorted(found, key=_order_of_key)
 
 

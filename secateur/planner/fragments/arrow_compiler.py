@@ -376,4 +376,4 @@ def _require_orderable(expressions: Sequence[Expression], clause: str, *, floats
 
 
 def _holds_uuid(type_: SqlType) -> bool:
-    return type_.element is not None and (type_.element.kind is TypeKind.UUID or _holds_uuid(type_.element))
+    return any(part.contains((TypeKind.UUID,)) for part in type_.parts)

@@ -24,7 +24,7 @@ from secateur.engine.kernels.arrow.expression import (
     ParameterListExpression,
     ScalarFunction,
 )
-from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.partitioning.types.column_type import NESTED, SqlType, TypeKind
 from secateur.partitioning.types.result_type import column_type_of
 from secateur.planner.fragments.arrow_constants import constant_operand, is_constant
 from secateur.planner.predicates.membership import list_membership
@@ -196,7 +196,7 @@ def require_boolean(expression: Expression) -> Expression:
 
 def is_orderable(type_: SqlType) -> bool:
     """Whether Arrow groups and orders values of a type as DuckDB does (NaN is handled where it occurs)."""
-    return type_.kind not in (TypeKind.INTERVAL, TypeKind.LIST)
+    return type_.kind not in NESTED and type_.kind is not TypeKind.INTERVAL
 
 
 def _comparison(function: ScalarFunction, left: exp.Expr, right: exp.Expr, scope: NameScope) -> Expression:
@@ -355,11 +355,39 @@ def _negation(node: exp.Neg, scope: NameScope) -> Expression:
 
 
 def _cast(node: exp.Cast, scope: NameScope) -> Expression:
-    inner = compile_value(node.this, scope)
     wanted = cast_type(node)
     if wanted is None:
         raise DeclineError(f"a cast to {node.to.sql(dialect='duckdb')}")
-    return _converted(inner, wanted)
+    if wanted.kind in (*_SIGNED, *_UNSIGNED):
+        return _converted(_cast_arithmetic(node.this, scope), wanted)
+    return _converted(compile_value(node.this, scope), wanted)
+
+
+def _cast_arithmetic(node: exp.Expr, scope: NameScope) -> Expression:
+    """Compile what is cast to an integer, such as ``SET v = v + ?``: arithmetic there may have parameters.
+
+    A parameter decides the type of the result in DuckDB, but here no reader sees that type. Computed in the type of the
+    columns, which is no wider than DuckDB's, the result is the same number, or overflows and is left to DuckDB.
+    """
+    inner = node
+    while isinstance(inner, exp.Paren):
+        inner = inner.this
+    function = _ARITHMETIC.get(type(inner))
+    if function is None or scope.resolve(inner) is not None:
+        return compile_value(node, scope)
+    refuse_unread(inner)
+    sides = (inner.this, inner.expression)
+    values = [None if is_constant(side) else _cast_arithmetic(side, scope) for side in sides]
+    types = {value.type for value in values if value is not None}
+    if len(types) != 1 or not {type_.kind for type_ in types} <= {*_SIGNED, *_UNSIGNED}:
+        return compile_value(node, scope)
+    (type_,) = types
+    operands = [
+        constant_operand(side, type_) if value is None else value for side, value in zip(sides, values, strict=True)
+    ]
+    if operands[0] is None or operands[1] is None:
+        return compile_value(node, scope)
+    return CallExpression(function, (operands[0], operands[1]), type_)
 
 
 def _same_width(left: Expression, right: Expression) -> tuple[Expression, Expression]:

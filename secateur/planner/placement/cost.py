@@ -18,12 +18,12 @@ from sqlglot import exp
 from secateur.partitioning.tables.statistics import ColumnStatistics, TableStatistics
 from secateur.partitioning.tables.value_distance import distance
 from secateur.planner.cost_model import CostModel
-from secateur.planner.placement.scan_rows import is_about_scan
+from secateur.planner.placement.scan_rows import ScanRows, is_about_scan
 from secateur.planner.predicates.predicate import flat
 from secateur.planner.scans.scan_reading import ScanReading
 from secateur.planner.segmented_stack import on_segmented_stack
 
-__all__ = ["Estimate", "estimate_of", "selectivity_of"]
+__all__ = ["Estimate", "estimate_of", "expected_rows", "selectivity_of"]
 
 _COMPARISONS: Final = (exp.GT, exp.GTE, exp.LT, exp.LTE)
 
@@ -38,6 +38,7 @@ class Estimate:
         rows: Their number.
         share: Their share of the rows of the table.
         distinct: The number of distinct values of columns of the table, by name, where that is known.
+        has_statistics: Whether the table has statistics; without them the numbers are assumptions.
     """
 
     bytes: float
@@ -45,6 +46,7 @@ class Estimate:
     rows: float
     share: float
     distinct: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    has_statistics: bool = False
 
 
 def estimate_of(read: ScanReading, statistics: TableStatistics | None, model: CostModel) -> Estimate:
@@ -57,7 +59,22 @@ def estimate_of(read: ScanReading, statistics: TableStatistics | None, model: Co
         return Estimate(unknown, unknown, model.unknown_rows, share)
     width = sum(column.nbytes for name, column in statistics.columns.items() if name in read.scan.columns)
     distinct = {name: column.distinct for name, column in statistics.columns.items() if column.distinct}
-    return Estimate(max(width * share, 1.0), float(width), statistics.rows * share, share, distinct)
+    return Estimate(max(width * share, 1.0), float(width), statistics.rows * share, share, distinct, True)
+
+
+def expected_rows(read: ScanReading, rows: ScanRows, estimate: Estimate) -> int | None:
+    """Return how many rows a run should find for a scan, if it can be compared with what the run finds.
+
+    None without statistics, and where more restricts the rows that are read than the predicates that were reckoned
+    with: keys that a join carries to the scan, or that steps find.
+
+    Args:
+        read: The scan.
+        rows: The predicates that are applied to its rows before they are sent.
+        estimate: Its estimate.
+    """
+    is_all = read.bounds_in_steps is None and len(rows.conjuncts) == len(read.scope.conjuncts)
+    return round(estimate.rows) if estimate.has_statistics and is_all else None
 
 
 def selectivity_of(

@@ -83,20 +83,21 @@ def _melted(boxes: Iterable[Box]) -> Boxes:
     for column in columns:
         if len(found) < 2:
             break
-        groups: dict[tuple[tuple[str, Constraint], ...], list[Box]] = {}
+        groups: dict[Box, list[Box]] = {}
         for box in found:
-            groups.setdefault(tuple(pair for pair in box.constraints if pair[0] != column), []).append(box)
+            rest = Box(tuple(pair for pair in box.constraints if pair[0] != column), box.equal)
+            groups.setdefault(rest, []).append(box)
         found = [merged for rest, group in groups.items() for merged in _merge(rest, column, group)]
     return tuple(found)
 
 
-def _merge(rest: tuple[tuple[str, Constraint], ...], column: str, group: Sequence[Box]) -> list[Box]:
+def _merge(rest: Box, column: str, group: Sequence[Box]) -> list[Box]:
     """Boxes that agree in ``rest`` and have only ``column`` besides: those with one choice become one choice."""
     if len(group) == 1:
         return list(group)
     constraints = [box[column] for box in group]
     if any(not constraint.choices for constraint in constraints):
-        return [Box(rest)]
+        return [Box.of(dict(rest.constraints), rest.equal)]
     choices = [constraint.choices[0] for constraint in constraints if len(constraint.choices) == 1]
     several = [box for box in group if len(box[column].choices) > 1]
     if not choices:
@@ -105,6 +106,6 @@ def _merge(rest: tuple[tuple[str, Constraint], ...], column: str, group: Sequenc
     values = frozenset().union(*(choice.domain.points for choice in choices))
     domain = Domain(values).unite(within(span for choice in choices for span in choice.domain.spans))
     if domain.is_everything:
-        return [Box(rest)]
+        return [Box.of(dict(rest.constraints), rest.equal)]
     merged = Choice(domain, tuple(dict.fromkeys(test for choice in choices for test in choice.tests)))
-    return [*several, Box.of({**dict(rest), column: Constraint((merged,))})]
+    return [*several, Box.of({**dict(rest.constraints), column: Constraint((merged,))}, rest.equal)]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from secateur.partitioning.pruning.comparison_bound import representable
-from secateur.partitioning.pruning.condition import Box, Choice, Constraint
+from secateur.partitioning.pruning.condition import Box, Choice, Constraint, equal_classes
 from secateur.partitioning.pruning.domain import EVERYTHING, Domain
 from secateur.partitioning.types.column_type import SqlType
 from secateur.planner.predicates.bounds import Boxes, unite
@@ -31,13 +31,8 @@ class ColumnEqualities:
     @classmethod
     def of(cls, pairs: Iterable[tuple[str, str]], types: Mapping[str, SqlType]) -> ColumnEqualities:
         """Make classes of some pairs of equal columns; pairs that compare with a conversion are left out."""
-        classes: list[set[str]] = []
-        for left, right in pairs:
-            if left == right or not _comparable(types[left], types[right]):
-                continue
-            joined = {left, right}.union(*(known for known in classes if left in known or right in known))
-            classes = [*(known for known in classes if not known & joined), joined]
-        return cls(tuple(tuple((name, types[name]) for name in sorted(members)) for members in classes))
+        classes = equal_classes(pair for pair in pairs if _comparable(types[pair[0]], types[pair[1]]))
+        return cls(tuple(tuple((name, types[name]) for name in members) for members in classes))
 
     def linked_with(self, columns: Iterable[str]) -> frozenset[str]:
         """All columns of the classes that have one of these."""
@@ -86,4 +81,4 @@ def _spread(box: Box, classes: Sequence[Sequence[tuple[str, SqlType]]]) -> Box:
             tested = [choice for choice, own_type in said if choice.tests and own_type == type_]
             found = Constraint(tuple(tested)) if domain.is_everything else Constraint((Choice(held), *tested))
             constraints[name] = box[name].intersect(found)
-    return Box.of(constraints)
+    return Box.of(constraints, (*box.equal, *([name for name, _ in members] for members in classes)))

@@ -13,19 +13,22 @@ from typing import Final
 from sqlglot import exp
 
 from secateur.partitioning.pruning.comparison import EXCLUDING, MIRRORED, NEGATED, PATTERNS, Comparison
-from secateur.partitioning.pruning.comparison_target import BARE, RowField, ShortText, allowed
+from secateur.partitioning.pruning.comparison_target import RowField, ShortText, allowed
 from secateur.partitioning.pruning.condition import Box, Choice, Constraint, ParameterComparison
 from secateur.partitioning.pruning.discrete import close_spans
 from secateur.partitioning.pruning.domain import Domain, points
 from secateur.partitioning.pruning.operand import Constant, Operand, ParameterList
+from secateur.partitioning.pruning.text_sets import PATTERN_TEXTS_MAX
 from secateur.partitioning.pruning.tree_text import value_text
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.planner.binding.evaluation import calls_only_bounded
 from secateur.planner.predicates.bounds import NOWHERE, UNBOUNDED, Boxes, intersect, unite
+from secateur.planner.predicates.carried_values import carried_into
 from secateur.planner.predicates.column_equalities import equated
 from secateur.planner.predicates.constants import operand_of
 from secateur.planner.predicates.key_expression import KeyExpression, key_expression
 from secateur.planner.predicates.row_values import FieldBoxes, FieldOperands, fields_of, row_boxes
+from secateur.planner.predicates.text_lengths import LengthBound
 from secateur.planner.predicates.truth import Truth
 from secateur.planner.predicates.unused import shown, why_unused
 from secateur.planner.text.dialect import to_sql
@@ -45,6 +48,7 @@ _COMPARISONS: Final[dict[type[exp.Expr], Comparison]] = {
 _HOLDS_OF_ITSELF: Final = frozenset({Comparison.IN, Comparison.LESS_EQUAL, Comparison.GREATER_EQUAL})
 _FALSE_OF_NULL: Final = frozenset({Comparison.IN, Comparison.LESS, Comparison.LESS_EQUAL})
 """Comparisons that a NULL column does not pass inside a row value, where NULL is the greatest value."""
+_CALENDAR: Final = frozenset({TypeKind.DATE, TypeKind.TIMESTAMP, TypeKind.TIMESTAMPTZ})
 _OPEN_ROWS_MAX: Final = 64
 """Past so many parameters in one field of a list of rows the fields are taken apart: each row would have to be judged
 by all of them.
@@ -64,6 +68,8 @@ class ComparisonReader:
         pairs: The columns of the scan that were seen compared for equality; grows as well.
         longest: The number of characters that texts have at most where the predicates are read, of columns for which
             that is known.
+        values: The values of columns where the predicates are read, as far as they are known.
+        nulls: The columns for which boxes tell apart whether they are NULL, in a column of their own.
     """
 
     types: Mapping[str, SqlType]
@@ -72,7 +78,9 @@ class ComparisonReader:
     nullable: frozenset[str]
     notes: list[str] = field(default_factory=list)
     pairs: dict[tuple[str, str], None] = field(default_factory=dict)
-    longest: Mapping[str, int] = field(default_factory=dict)
+    longest: Mapping[str, LengthBound] = field(default_factory=dict)
+    nulls: frozenset[str] = frozenset()
+    values: Mapping[str, exp.Expr] = field(default_factory=dict)
 
     def comparison(self, node: exp.Expr, wanted: Truth) -> Boxes:
         """``x = y`` and its relatives, of values or rows, ``IS [NOT] DISTINCT FROM``."""
@@ -92,7 +100,9 @@ class ComparisonReader:
         if (pair := equated(node, self.column_of, wanted)) is not None:
             self.pairs[pair] = None
         found, operand = self._expression(left), right
-        if found is None:
+        if found is None or (
+            self._expression(right) is not None and self._is_known(left) and not self._is_known(right)
+        ):
             found, operand, comparison = self._expression(right), left, MIRRORED.get(comparison, comparison)
         return self._unused(node) if found is None else self._tested(found, comparison, [operand], node, wanted)
 
@@ -139,8 +149,12 @@ class ComparisonReader:
         column = self._key(text)
         if column is None:
             return self._unused(node)
-        target = ShortText(self.longest[column]) if column in self.longest else BARE
-        return self._tested(KeyExpression(column, target), comparison, operands, node, wanted)
+        bound = self.longest.get(column)
+        if bound is None:
+            return self._tested(KeyExpression(column), comparison, operands, node, wanted)
+        beside = () if bound.relative_to is None else (bound.relative_to,)
+        target = ShortText(bound.length_max, relative=bool(beside))
+        return self._tested(KeyExpression(column, target), comparison, [*operands, *beside], node, wanted)
 
     def starts_with(self, comparison_target: exp.Expr, prefix: exp.Expr, node: exp.Expr, wanted: Truth) -> Boxes:
         """``starts_with(x, prefix)`` and ``x ^@ prefix``."""
@@ -156,15 +170,16 @@ class ComparisonReader:
 
         Those that are not TRUE differ in when they are FALSE or NULL: a column equal to no element may be either.
         """
-        column = self._key(needle)
-        if column is None:
+        found = self._expression(needle)
+        if found is None:
             return self._unused(node)
+        column, target = found.column, found.comparison_target
         boxes = []
         if Truth.TRUE in wanted:
-            boxes.append(_tested_box(column, ParameterComparison(Comparison.IN, (ParameterList(index),))))
+            boxes.append(_tested_box(column, ParameterComparison(Comparison.IN, (ParameterList(index),), target)))
         if Truth.FALSE in wanted:
             self._note(f"NOT over {shown(node)} excludes values of {column}: name the values to keep, with = or IN")
-            boxes.append(_tested_box(column, ParameterComparison(Comparison.DISTINCT, (ParameterList(index),))))
+            boxes.append(_tested_box(column, ParameterComparison(Comparison.DISTINCT, (ParameterList(index),), target)))
         return UNBOUNDED if Truth.NULL in wanted else unite(boxes)
 
     def element(self, node: exp.Expr, needle: exp.Expr, elements: Sequence[exp.Expr], wanted: Truth) -> Boxes:
@@ -187,18 +202,34 @@ class ComparisonReader:
         if (
             column is None
             or self.types[column].kind is not TypeKind.BOOLEAN
-            or (Truth.NULL in wanted and column in self.nullable)
+            or (Truth.NULL in wanted and column in self.nullable - self.nulls)
         ):
             return UNBOUNDED
         values = points(value for value, truth in ((True, Truth.TRUE), (False, Truth.FALSE)) if truth in wanted)
-        return _domain_box(column, values, self.types[column])
+        known = intersect(_domain_box(column, values, self.types[column]), self._null(column, wanted=False))
+        return unite((known, self._null(column))) if Truth.NULL in wanted else known
 
     def is_null(self, node: exp.Expr) -> Boxes:
         """Return where an expression that is not a predicate is NULL."""
         found = self._expression(node)
-        if found is None or found.column in self.nullable:
+        if found is None or found.column in self.nullable - self.nulls:
             return self._unused(node.parent or node)
-        return NOWHERE
+        return self._null(found.column)
+
+    def is_not_null(self, node: exp.Expr) -> Boxes:
+        """Return where an expression that is not a predicate is not NULL."""
+        found = self._expression(node)
+        if found is None:
+            return UNBOUNDED
+        if found.column not in self.nulls:
+            self._note(f"{shown(node)} IS NOT NULL is TRUE for every row: compare {found.column} with values")
+        return self._null(found.column, wanted=False)
+
+    def _null(self, column: str, *, wanted: bool = True) -> Boxes:
+        """Return where a column is NULL, or is not."""
+        if column in self.nulls:
+            return (Box.of({f"\0{column}": Constraint((Choice(points([wanted])),))}),)
+        return NOWHERE if wanted else UNBOUNDED
 
     def _tested(
         self, found: KeyExpression, comparison: Comparison, nodes: Sequence[exp.Expr], whole: exp.Expr, wanted: Truth
@@ -207,7 +238,9 @@ class ComparisonReader:
         if operands is None:
             return UNBOUNDED
         constants = all(isinstance(operand, Constant) and operand.value is not None for operand in operands)
-        nullable = found.column in self.nullable
+        # A list that has NULL may have a row without a value as an element.
+        told_apart = found.column in self.nulls and not isinstance(found.comparison_target, RowField)
+        nullable = found.column in self.nullable and not (told_apart and constants)
         if comparison is Comparison.DISTINCT:
             # Never NULL. Where it is FALSE both are NULL, or they are equal.
             if (Truth.TRUE in wanted and nullable) or (Truth.FALSE in wanted and nullable and not constants):
@@ -218,7 +251,12 @@ class ComparisonReader:
                 return UNBOUNDED
             negated = NEGATED[comparison]
         asked = [form for form, truth in ((comparison, Truth.TRUE), (negated, Truth.FALSE)) if truth in wanted]
-        return unite(self._passing(found, form, operands, whole) for form in asked)
+        known = unite(self._passing(found, form, operands, whole) for form in asked)
+        if not told_apart:
+            return known
+        of_null = Truth.TRUE if comparison is Comparison.DISTINCT else Truth.NULL
+        known = intersect(known, self._null(found.column, wanted=False))
+        return unite((known, self._null(found.column))) if of_null in wanted else known
 
     def _passing(
         self, found: KeyExpression, comparison: Comparison, operands: Sequence[Operand], whole: exp.Expr
@@ -244,6 +282,8 @@ class ComparisonReader:
                 f"the pattern of {shown(whole)} begins with a wildcard: begin it with the first characters of"
                 f" {found.column}"
             )
+        elif comparison in PATTERNS and not domain.is_finite:
+            self._note(f"{shown(whole)} may match more than {PATTERN_TEXTS_MAX:,} texts")
         return _domain_box(found.column, domain, self.types[found.column])
 
     def _row(
@@ -288,6 +328,8 @@ class ComparisonReader:
             column, mirrored, others = self._known(others[0]), True, [own]
         if column is None:
             return None
+        if all(_is_endless_past(other) for other in others) and self._type_of(column).kind in _CALENDAR:
+            return FieldOperands(column, mirrored, (), (), is_least=True)
         operands = (
             self._operands(column, others, whole)
             if column in self.types
@@ -297,7 +339,7 @@ class ComparisonReader:
             return None
         constants = [operand for operand in operands if isinstance(operand, Constant) and operand.value is not None]
         values = [constant.value for constant in constants]
-        column_type = self.types.get(column) or self.further[column]
+        column_type = self._type_of(column)
         if allowed(RowField(len(values)), Comparison.IN, values, column_type) is None:
             if column in self.types:
                 self._note(self._inexact(column, constants, whole))
@@ -309,12 +351,17 @@ class ComparisonReader:
             tuple(dict.fromkeys(operand for operand in operands if not isinstance(operand, Constant))),
         )
 
+    def _type_of(self, column: str) -> SqlType:
+        return self.types.get(column) or self.further[column]
+
     def _field(self, found: FieldOperands | None, position: int, comparison: Comparison, whole: exp.Expr) -> Boxes:
         """One field of a row against that of the row at ``position``."""
         if found is None:
             return UNBOUNDED
-        operand = found.operands[position]
         comparison = MIRRORED.get(comparison, comparison) if found.mirrored else comparison
+        if found.is_least:
+            return NOWHERE if comparison is Comparison.LESS else UNBOUNDED
+        operand = found.operands[position]
         known = isinstance(operand, Constant) and operand.value is not None
         if found.column in self.nullable and not (known and comparison in _FALSE_OF_NULL):
             return self._unused(whole) if found.column in self.types else UNBOUNDED
@@ -350,7 +397,9 @@ class ComparisonReader:
 
     def _operands(self, column: str, nodes: Sequence[exp.Expr], whole: exp.Expr) -> list[Operand] | None:
         operands: list[Operand] = []
-        for node in nodes:
+        # A column that equals the column is bound by what is said of either.
+        equal = isinstance(whole, exp.EQ) and isinstance(nodes[0].unnest(), exp.Column)
+        for node in nodes if equal else (carried_into(node, self.values, self.column_of) for node in nodes):
             operand = operand_of(node)
             if operand is None:
                 if node.find(exp.Column, exp.Query) is None and not calls_only_bounded(to_sql(node)):
@@ -370,6 +419,10 @@ class ComparisonReader:
                 return None
             operands.append(operand)
         return operands
+
+    def _is_known(self, node: exp.Expr) -> bool:
+        """Whether an expression of columns has a known value."""
+        return bool(self.values) and carried_into(node, self.values, self.column_of) is not node
 
     def _inexact(self, column: str, operands: Sequence[Operand], whole: exp.Expr) -> str:
         values = ", ".join(value_text(operand.value) for operand in operands[:3] if isinstance(operand, Constant))
@@ -401,12 +454,6 @@ class ComparisonReader:
         self.note_unused(node)
         return UNBOUNDED
 
-    def note_not_null(self, node: exp.Expr) -> None:
-        """Say that a key column is never NULL."""
-        found = self._expression(node)
-        if found is not None:
-            self._note(f"{shown(node)} IS NOT NULL is TRUE for every row: compare {found.column} with values")
-
     def note_unused(self, node: exp.Expr) -> None:
         """Say why a predicate that mentions a key column does not prune."""
         for part in node.find_all(exp.Column):
@@ -430,3 +477,11 @@ def _domain_box(column: str, domain: Domain, column_type: SqlType) -> Boxes:
     return (
         NOWHERE if close_spans(domain, column_type).is_nothing else (Box.of({column: Constraint((Choice(domain),))}),)
     )
+
+
+def _is_endless_past(node: exp.Expr) -> bool:
+    """Whether an expression is ``-infinity``, as a text or cast to a type of dates: there is no earlier one."""
+    node = node.unnest()
+    if isinstance(node, exp.Cast) and not isinstance(node, exp.TryCast):
+        node = node.this.unnest()
+    return isinstance(node, exp.Literal) and node.is_string and node.name == "-infinity"

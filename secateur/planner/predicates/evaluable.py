@@ -13,6 +13,7 @@ from typing import Final
 
 from sqlglot import exp
 
+from secateur.expression_values import GUARD, MADE_CHARS_MAX
 from secateur.planner.binding.evaluation import is_bounded
 from secateur.planner.text.dialect import to_sql
 from secateur.planner.text.parser_cross_check import read_statement
@@ -20,7 +21,6 @@ from secateur.planner.text.trees import copied
 
 __all__ = ["evaluable"]
 
-_RESULT_CHARS_MAX: Final = 1 << 20
 _SQL_CHARS_MAX: Final = 16_384
 """Guards repeat the arguments of a call, so nested calls make long texts."""
 _UNBOUNDED_FORMAT: Final = re.compile(r"[0-9]{4}|\*|\{[^}]*\{")
@@ -74,7 +74,7 @@ def _guarded(node: exp.Expr) -> str | None:
         guard = _guard(str(call.this).lower(), [to_sql(argument) for argument in call.expressions], call)
         if guard is None:
             return None
-        checked = f"CASE WHEN {guard} THEN {to_sql(call)} ELSE error('too large') END"
+        checked = f"CASE WHEN {guard} THEN {to_sql(call)} ELSE {GUARD} END"
         if len(checked) > _SQL_CHARS_MAX:
             return None
         replaced = exp.Var(this=checked)
@@ -102,4 +102,4 @@ def _guard(function: str, arguments: list[str], call: exp.Anonymous) -> str | No
             return "TRUE" if isinstance(pattern, exp.Literal) and not _UNBOUNDED_FORMAT.search(pattern.name) else None
         case _:
             return None
-    return f"coalesce({size}, 0) <= {_RESULT_CHARS_MAX}"
+    return f"coalesce({size}, 0) <= {MADE_CHARS_MAX}"

@@ -11,9 +11,10 @@ from sqlglot import exp
 from secateur.errors import NotSupportedError
 from secateur.partitioning.pruning.comparison_target import (
     BARE,
+    AbsoluteColumn,
     BareColumn,
     ComparisonTarget,
-    ShiftedColumn,
+    LinearColumn,
     TruncatedColumn,
     WidenedColumn,
 )
@@ -53,19 +54,27 @@ def key_expression(node: exp.Expr, typed: KeyColumns) -> KeyExpression | None:
         case exp.Cast(this=exp.Expr() as inner):
             return _cast(inner.unnest(), node.args["to"], typed)
         case exp.Neg(this=exp.Expr() as inner):
-            return _shifted(inner, 0, typed, mirrored=True)
+            return _linear(inner, 0, -1, typed)
+        case exp.Mul(this=exp.Expr() as left, expression=exp.Expr() as right):
+            factor = _integer(right)
+            if factor is not None:
+                return _linear(left, 0, factor, typed)
+            factor = _integer(left)
+            return None if factor is None else _linear(right, 0, factor, typed)
         case exp.Add(this=exp.Expr() as left, expression=exp.Expr() as right):
             number = _integer(right)
             if number is not None:
-                return _shifted(left, number, typed)
+                return _linear(left, number, 1, typed)
             number = _integer(left)
-            return None if number is None else _shifted(right, number, typed)
+            return None if number is None else _linear(right, number, 1, typed)
         case exp.Sub(this=exp.Expr() as left, expression=exp.Expr() as right):
             number = _integer(right)
             if number is not None:
-                return _shifted(left, -number, typed)
+                return _linear(left, -number, 1, typed)
             number = _integer(left)
-            return None if number is None else _shifted(right, number, typed, mirrored=True)
+            return None if number is None else _linear(right, number, -1, typed)
+        case exp.Anonymous(expressions=[exp.Expr() as inner]) if str(node.this).lower() == "abs":
+            return _absolute(inner.unnest(), typed)
         case exp.Anonymous(expressions=[exp.Literal(is_string=True) as unit, exp.Expr() as inner]) if str(
             node.this
         ).lower() in ("date_trunc", "datetrunc"):
@@ -89,34 +98,50 @@ def _cast(inner: exp.Expr, to: exp.Expr, typed: KeyColumns) -> KeyExpression | N
         low, high = column_type.integer_range
         smallest, largest = target.integer_range
         return KeyExpression(column, WidenedColumn(target)) if smallest <= low and high <= largest else None
-    if target.kind is TypeKind.VARCHAR and column_type.is_integer:
+    if target.kind in (TypeKind.VARCHAR, TypeKind.DOUBLE) and column_type.is_integer:
         return KeyExpression(column, WidenedColumn(target))
     if target.kind is TypeKind.DATE and column_type.kind is TypeKind.TIMESTAMP:
         return KeyExpression(column, TruncatedColumn("day", as_date=True))
     return None
 
 
-def _shifted(node: exp.Expr, offset: int, typed: KeyColumns, *, mirrored: bool = False) -> KeyExpression | None:
-    """``node + offset``, or ``offset - node``.
+def _linear(node: exp.Expr, offset: int, factor: int, typed: KeyColumns) -> KeyExpression | None:
+    """``offset + factor * node``.
 
     A value that overflows in it is an error of the statement, so no row that passes has one.
     """
     found = key_expression(node, typed)
     column = node.find(exp.Column)
     known = None if column is None else typed(column)
-    if found is None or known is None:
+    if found is None or known is None or factor == 0:
         return None
     column_type = known[1]
-    days = column_type.kind is TypeKind.DATE and not mirrored
-    if not (column_type.is_integer or days):
+    if not (column_type.is_integer or (column_type.kind is TypeKind.DATE and factor == 1)):
         return None
     match found.comparison_target:
         case BareColumn():
-            return KeyExpression(found.column, ShiftedColumn(offset, mirrored))
-        case ShiftedColumn(inner, was_mirrored):
-            return KeyExpression(
-                found.column, ShiftedColumn(offset - inner if mirrored else offset + inner, was_mirrored != mirrored)
-            )
+            return KeyExpression(found.column, LinearColumn(offset, factor))
+        case WidenedColumn(wide) if wide.is_integer:
+            return KeyExpression(found.column, LinearColumn(offset, factor))
+        case AbsoluteColumn(wide, inner, times):
+            return KeyExpression(found.column, AbsoluteColumn(wide, offset + factor * inner, factor * times))
+        case LinearColumn(inner, times):
+            return KeyExpression(found.column, LinearColumn(offset + factor * inner, factor * times))
+        case _:
+            return None
+
+
+def _absolute(inner: exp.Expr, typed: KeyColumns) -> KeyExpression | None:
+    found = key_expression(inner, typed)
+    column = inner.find(exp.Column)
+    known = None if column is None else typed(column)
+    if found is None or known is None or not known[1].is_integer:
+        return None
+    match found.comparison_target:
+        case BareColumn():
+            return KeyExpression(found.column, AbsoluteColumn(known[1]))
+        case WidenedColumn(wide) if wide.is_integer:
+            return KeyExpression(found.column, AbsoluteColumn(wide))
         case _:
             return None
 

@@ -20,6 +20,7 @@ from secateur.partitioning.pruning.condition import Box
 from secateur.partitioning.pruning.operand import Constant
 from secateur.partitioning.types.column_type import SqlType
 from secateur.planner.predicates.bounds import NOWHERE, UNBOUNDED, Boxes, intersect, unite
+from secateur.planner.predicates.carried_values import values_given
 from secateur.planner.predicates.column_equalities import ColumnEqualities, equated
 from secateur.planner.predicates.comparisons import ComparisonReader
 from secateur.planner.predicates.conditional import BRANCHES_MAX, Conditional, conditional_in
@@ -57,6 +58,7 @@ class PredicateReader:
         further: The types of the table's other columns, which count where a conjunction equates them with one that
             matters.
         never_null: Those of the other columns that do not hold NULL.
+        integers: The indexes of the parameters that are integers in every execution.
         notes: Why predicates on a key column could not be used, in the user's terms; grows as predicates are read.
     """
 
@@ -64,6 +66,7 @@ class PredicateReader:
     column_of: Callable[[exp.Column], str | None]
     further: Mapping[str, SqlType] = field(default_factory=dict)
     never_null: frozenset[str] = frozenset()
+    integers: frozenset[int] = frozenset()
     notes: list[str] = field(default_factory=list)
     _leaves: ComparisonReader = field(init=False)
     _branches_left: int = field(default=BRANCHES_MAX, init=False)
@@ -89,10 +92,12 @@ class PredicateReader:
         reader._read_about(types)
         return reader
 
-    def _read_about(self, types: Mapping[str, SqlType]) -> None:
+    def _read_about(self, types: Mapping[str, SqlType], nulls: frozenset[str] = frozenset()) -> None:
         further = {name: type_ for name, type_ in self.further.items() if name not in types}
         nullable = (types.keys() | further.keys()) - self.types.keys() - self.never_null
-        self._leaves = ComparisonReader(types, self.column_of, further, frozenset(nullable), self.notes)
+        self._leaves = ComparisonReader(
+            types, self.column_of, further, frozenset(nullable), self.notes, nulls=nulls & nullable
+        )
 
     def read_conjuncts(self, conjuncts: Sequence[exp.Expr]) -> list[Boxes]:
         """The boxes of each conjunct of a conjunction, for :meth:`close`.
@@ -108,12 +113,24 @@ class PredicateReader:
         self._read_about({**{name: known[name] for name in linked}, **self.types})
         return self._read_beside(conjuncts)
 
+    def read_with(self, conjuncts: Sequence[exp.Expr], others: Mapping[str, SqlType]) -> list[Boxes]:
+        """The boxes of each conjunct over other columns as well, with whether these are NULL, for :meth:`close`.
+
+        Args:
+            conjuncts: The conjuncts.
+            others: The types of the other columns, by name.
+        """
+        self._read_about({**others, **self.types}, frozenset(others))
+        return self._read_beside(conjuncts)
+
     def _read_beside(self, conjuncts: Sequence[exp.Expr]) -> list[Boxes]:
         """Where each conjunct of a conjunction is TRUE, of rows for which the others are."""
-        before = self._leaves.longest
-        self._leaves.longest = {**before, **longest_texts(conjuncts, self.column_of)}
+        longest, values = self._leaves.longest, self._leaves.values
+        types = {**self._leaves.further, **self._leaves.types}
+        self._leaves.longest = {**longest, **longest_texts(conjuncts, self.column_of)}
+        self._leaves.values = {**values, **values_given(conjuncts, self.column_of, types, self.integers)}
         read = [self.read(conjunct) for conjunct in conjuncts]
-        self._leaves.longest = before
+        self._leaves.longest, self._leaves.values = longest, values
         return read
 
     def close(self, boxes: Boxes, conjuncts: Sequence[exp.Expr]) -> Boxes:
@@ -124,7 +141,10 @@ class PredicateReader:
         equalities = self._equalities(conjuncts, Truth.TRUE)
         if not equalities.classes and all(column in self.types for box in boxes for column, _ in box.constraints):
             return boxes
-        return unite((box.restrict(tuple(self.types)),) for box in equalities.applied(boxes))
+        types = self._leaves.types
+        return unite(
+            (box.restrict(tuple(self.types)),) for box in equalities.applied(boxes) if not box.is_impossible(types)
+        )
 
     @on_segmented_stack
     def read(self, node: exp.Expr, wanted: Truth = Truth.TRUE) -> Boxes:
@@ -181,8 +201,10 @@ class PredicateReader:
                 "flag"
             ):
                 return self._leaves.pattern(_PATTERNS[type(node)], node.this, [node.expression], node, wanted)
-            case exp.Anonymous(expressions=[text, pattern]) if str(node.this).lower() in _MATCHES:
-                return self._leaves.pattern(_MATCHES[str(node.this).lower()], text, [pattern], node, wanted)
+            case exp.Anonymous(expressions=[text, pattern, *options]) if str(node.this).lower() in _MATCHES and all(
+                isinstance(option, exp.Literal) and option.is_string for option in options
+            ):
+                return self._leaves.pattern(_MATCHES[str(node.this).lower()], text, [pattern, *options], node, wanted)
             case exp.StartsWith():
                 return self._leaves.starts_with(node.this, node.expression, node, wanted)
             case exp.Anonymous(expressions=[text, prefix]) if str(node.this).lower() in _STARTS_WITH:
@@ -313,7 +335,7 @@ class PredicateReader:
             if asked is Truth.NULL:
                 return self._leaves.is_null(node.this)
             if asked is Truth.NOT_NULL:
-                self._leaves.note_not_null(node.this)
+                return self._leaves.is_not_null(node.this)
             return UNBOUNDED if asked else NOWHERE
         return self.read(node.this, asked)
 

@@ -33,12 +33,15 @@ class FieldOperands:
         mirrored: Whether the column stands on the right.
         operands: The field of each row on the other side.
         opened: Those of them that are not known yet, without repetitions. Their types count for all rows.
+        is_least: Whether the field is in each row a value below which the column has none, for which Python has no
+            object; there are no operands then.
     """
 
     column: str
     mirrored: bool
     operands: tuple[Operand, ...]
     opened: tuple[Operand, ...]
+    is_least: bool = False
 
 
 _STRICT: Final = {

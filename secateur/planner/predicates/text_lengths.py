@@ -3,53 +3,73 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Final
 
 from sqlglot import exp
 
-from secateur.partitioning.pruning.operand import Constant
+from secateur.partitioning.pruning.operand import Constant, Evaluated, Parameter
 from secateur.planner.predicates.constants import operand_of
 
-__all__ = ["longest_texts"]
+__all__ = ["LengthBound", "longest_texts"]
 
 _LENGTHS: Final = frozenset({"length", "len", "char_length", "character_length", "strlen"})
 """Functions of a text that are never less than its number of characters."""
 
 
-def longest_texts(conjuncts: Iterable[exp.Expr], column_of: Callable[[exp.Column], str | None]) -> dict[str, int]:
-    """The columns whose number of characters a conjunction bounds by constants, and the bounds.
+@dataclass(frozen=True, slots=True)
+class LengthBound:
+    """The largest number of characters of a text: ``length_max``, added to a number known late, if there is one.
+
+    Attributes:
+        length_max: The constant.
+        relative_to: An expression of parameters.
+    """
+
+    length_max: int
+    relative_to: exp.Expr | None = None
+
+
+def longest_texts(
+    conjuncts: Iterable[exp.Expr], column_of: Callable[[exp.Column], str | None]
+) -> dict[str, LengthBound]:
+    """The columns whose number of characters a conjunction bounds, and the bounds; the least of constants if there are.
 
     Args:
         conjuncts: Its parts.
         column_of: The name of the scan's column that a column node means, or None when it is another table's.
     """
-    found: dict[str, int] = {}
+    found: dict[str, LengthBound] = {}
     for conjunct in conjuncts:
-        for length, longest in _bounds(conjunct.unnest()):
+        for length, bound, offset in _bounds(conjunct.unnest()):
             column = _measured(length, column_of)
-            if column is not None:
-                found[column] = min(longest, found.get(column, longest))
+            if column is None or bound.find(exp.Column) is not None:
+                continue
+            known = found.get(column)
+            match operand_of(bound):
+                case Constant(value) if type(value) is int:
+                    longest = value + offset
+                    if known is None or known.relative_to is not None or longest < known.length_max:
+                        found[column] = LengthBound(longest)
+                case Parameter() | Evaluated() if known is None:
+                    found[column] = LengthBound(offset, bound)
+                case _:
+                    pass
     return found
 
 
-def _bounds(node: exp.Expr) -> Iterable[tuple[exp.Expr, int]]:
-    """What a comparison bounds from above, and the largest value that passes."""
+def _bounds(node: exp.Expr) -> Iterable[tuple[exp.Expr, exp.Expr, int]]:
+    """What a comparison bounds from above, the bound, and what is added to this to get the largest integer."""
     match node:
         case exp.LT() | exp.LTE() | exp.EQ():
-            longest = _integer(node.expression)
-            if longest is not None:
-                yield node.this.unnest(), longest - isinstance(node, exp.LT)
+            yield node.this.unnest(), node.expression, -isinstance(node, exp.LT)
         case exp.Between():
-            longest = _integer(node.args["high"])
-            if longest is not None:
-                yield node.this.unnest(), longest
+            yield node.this.unnest(), node.args["high"], 0
         case _:
             pass
     match node:
         case exp.GT() | exp.GTE() | exp.EQ():
-            longest = _integer(node.this)
-            if longest is not None:
-                yield node.expression.unnest(), longest - isinstance(node, exp.GT)
+            yield node.expression.unnest(), node.this, -isinstance(node, exp.GT)
         case _:
             pass
 
@@ -61,8 +81,3 @@ def _measured(node: exp.Expr, column_of: Callable[[exp.Column], str | None]) -> 
             return column_of(inner) if isinstance(inner, exp.Column) else None
         case _:
             return None
-
-
-def _integer(node: exp.Expr) -> int | None:
-    operand = operand_of(node) if node.find(exp.Column) is None else None
-    return operand.value if isinstance(operand, Constant) and type(operand.value) is int else None

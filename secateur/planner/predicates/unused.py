@@ -53,6 +53,8 @@ def why_unused(column: str, part: exp.Column, whole: exp.Expr, column_type: SqlT
                 f"{column} is matched by a pattern that does not bound it: compare it with values, or with "
                 "LIKE 'prefix%'"
             )
+        case exp.Tuple() if isinstance(holder.parent, exp.In) and holder.parent.args.get("query"):
+            return f"{column} is part of a row value that is compared with a subquery: pass the rows as parameters"
         case exp.Tuple():
             return (
                 f"{column} is part of a row value in {shown(whole)} that may be NULL, or that is not "

@@ -9,7 +9,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.partitioning.types.column_type import NESTED, SqlType, TypeKind
 from secateur.planner.text.trees import children_of
 
 __all__ = ["Attribute", "columns_in", "compares_alike", "is_exact", "occurrence", "renumber"]
@@ -18,7 +18,7 @@ _OCCURRENCE: Final = "occurrence"
 _numbers = count()
 
 # Equal values of these types are identical. 0.0 and -0.0 are equal but not identical: a cast to text differs.
-_INEXACT: Final = frozenset({TypeKind.FLOAT, TypeKind.DOUBLE, TypeKind.INTERVAL, TypeKind.LIST})
+_INEXACT: Final = NESTED | {TypeKind.FLOAT, TypeKind.DOUBLE, TypeKind.INTERVAL}
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from sqlglot import exp
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.planner.binding.query import Query, holds_query, may_recur
 from secateur.planner.predicates.predicate import flat
+from secateur.planner.predicates.row_values import fields_of
 from secateur.planner.relations.attribute import Attribute
 from secateur.planner.relations.bound_predicate import BoundPredicate, bind, comparison, equality
 from secateur.planner.relations.calls import chosen_column, may_aggregate, may_be_many, names_a_window, windows_in
@@ -268,7 +269,7 @@ class _Select:
             )
         if isinstance(inner, exp.In) and inner.args.get("query") is subquery:
             compared = inner.this.unnest()
-            listed = compared.expressions if isinstance(compared, exp.Tuple) else [compared]
+            listed = fields_of(compared) or [compared]
             operands = tuple(map(self._column, listed))
             outputs = tuple(attribute for _, attribute in built.columns)
             if len(listed) == len(built.fields):

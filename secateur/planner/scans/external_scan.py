@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from secateur.engine.sql.select_plan import ExternalScan
 from secateur.partitioning.pruning.row_predicate import OpenPredicate
-from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.partitioning.types.column_type import NESTED, SqlType, TypeKind
 from secateur.planner.binding.query import Query
 from secateur.planner.predicates.bounds import multiply
 from secateur.planner.predicates.predicate import PredicateReader
@@ -19,7 +19,7 @@ from secateur.planner.scans.scan_reading import ScanReading
 
 __all__ = ["external_scan"]
 
-_APART: Final = frozenset({TypeKind.FLOAT, TypeKind.DOUBLE, TypeKind.INTERVAL, TypeKind.LIST})
+_APART: Final = NESTED | {TypeKind.FLOAT, TypeKind.DOUBLE, TypeKind.INTERVAL}
 """Types without an order of values that connectors could rely on, such as that of NaN."""
 _CLAUSES: Final = frozenset({"kind", "expressions", "from_", "limit", "offset"})
 """The clauses of a SELECT that any rows of its table satisfy."""

@@ -158,4 +158,8 @@ def is_key_comparison(conjunct: exp.Expr, scope: ScanPredicates, table: TableDef
         case _:
             return False
     bare = [side for side in (side.unnest() for side in sides) if isinstance(side, exp.Column)]
-    return len(bare) == 1 and scope.column_of(bare[0]) in table.primary_key
+    return (
+        len(bare) == 1
+        and scope.column_of(bare[0]) in table.primary_key
+        and sum(1 for _ in conjunct.find_all(exp.Column)) == 1
+    )

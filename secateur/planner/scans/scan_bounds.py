@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from msgspec.structs import replace
+from sqlglot import exp
 
 from secateur.engine.sql.key_search import KeySearch
 from secateur.partitioning.pruning.comparison import EXCLUDING
 from secateur.partitioning.pruning.condition import Box, Choice, Constraint
-from secateur.partitioning.pruning.discrete import close_spans
 from secateur.partitioning.pruning.nodes import All, Everywhere, Keys, Node, Nothing, Partitions, intersect, unite
 from secateur.partitioning.pruning.select_partitions import (
     COMBINATIONS_PER_PARTITION,
@@ -62,7 +63,10 @@ class ScanBounds:
 
 
 def bound_scan(
-    scan: TableReference, scope: ScanPredicates, combinations_per_partition: int = COMBINATIONS_PER_PARTITION
+    scan: TableReference,
+    scope: ScanPredicates,
+    combinations_per_partition: int = COMBINATIONS_PER_PARTITION,
+    integers: frozenset[int] = frozenset(),
 ) -> ScanBounds:
     """The bounds of a scan.
 
@@ -70,6 +74,7 @@ def bound_scan(
         scan: The scan.
         scope: The conjuncts for it.
         combinations_per_partition: As in :class:`~secateur.planner.plan_settings.PlanSettings`.
+        integers: The indexes of the parameters that are integers in every execution.
     """
     table, scheme = scan.table, scan.table.scheme
     if scan.external is not None:
@@ -80,11 +85,13 @@ def bound_scan(
         residual = tuple(index for index, conjunct in enumerate(scope.conjuncts) if id(conjunct) in written)
         return ScanBounds((), anywhere, KeySearch(), None, residual)
     columns = {column.name: column.type for column in table.columns}
-    reader = PredicateReader(dict(scheme.types), scope.column_of, columns, table.never_null)
+    reader = PredicateReader(dict(scheme.types), scope.column_of, columns, table.never_null, integers)
     key_reader = KeyReader.of(table, scope)
     read = reader.read_conjuncts(scope.conjuncts)
     read_keys = [key_reader.read(conjunct, boxes) for conjunct, boxes in zip(scope.conjuncts, read, strict=True)]
-    factors = tuple(reader.close(boxes, scope.conjuncts) for boxes in multiply(read))
+    factors = _with_other_columns(table, scope, integers) or tuple(
+        reader.close(boxes, scope.conjuncts) for boxes in multiply(read)
+    )
     key_factors = tuple(key_reader.close(boxes, scope.conjuncts) for boxes in multiply(read_keys))
     keys = key_search(table, scope, key_factors, whole=scope.whole and UNBOUNDED not in read_keys)
     if keys.bounds is None:
@@ -100,14 +107,34 @@ def bound_scan(
     if table.replicated:
         return ScanBounds((), PartitionTree(table.name, scheme, Everywhere(), total, limit), keys, None, residual)
     overflows: list[UnprunedComponent] = []
-    root = intersect(unite(box_node(box, scheme, total, limit, overflows) for box in boxes) for boxes in factors)
-    if NOWHERE in key_factors:
-        root = Nothing()
+    nodes = [[box_node(box, scheme, total, limit, overflows) for box in boxes] for boxes in factors]
+    root = Nothing() if NOWHERE in key_factors else intersect(map(unite, nodes))
     reason = None
     if isinstance(root, All):
         reason = _reason(table, scope, factors, [*scope.notes, *reader.notes], overflows)
-        root = _at_binding(factors, dict(scheme.types))
+    if not isinstance(root, Nothing):
+        root = intersect(map(unite, _at_binding(factors, nodes, dict(scheme.types))))
     return ScanBounds(factors, PartitionTree(table.name, scheme, root, total, limit), keys, reason, residual)
+
+
+def _with_other_columns(table: TableDef, scope: ScanPredicates, integers: frozenset[int]) -> tuple[Boxes] | None:
+    """The bounds on the partitioning key, where predicates on other columns may contradict each other.
+
+    ``v = 1 AND v = 2`` is never TRUE, and ``(a = 1 AND v IS NULL OR a = 2 AND v = 3) AND v > 1`` is ``a = 2``. None if
+    no other column is named twice, or the predicates have too many alternatives.
+    """
+    columns = {column.name: column.type for column in table.columns}
+    named = Counter(scope.column_of(node) for conjunct in scope.conjuncts for node in conjunct.find_all(exp.Column))
+    others = {
+        name: columns[name]
+        for name, count in named.items()
+        if count > 1 and name in columns and name not in table.scheme.columns
+    }
+    if not others:
+        return None
+    reader = PredicateReader(dict(table.scheme.types), scope.column_of, columns, table.never_null, integers)
+    found = multiply(reader.read_with(scope.conjuncts, others))
+    return (reader.close(found[0], scope.conjuncts),) if len(found) == 1 else None
 
 
 def overflow_reason(overflow: UnprunedComponent) -> str:
@@ -127,42 +154,42 @@ def overflow_reason(overflow: UnprunedComponent) -> str:
 def box_node(box: Box, scheme: PartitionScheme, total: int, limit: int, overflows: list[UnprunedComponent]) -> Node:
     """Return the partitions of a box; components that could not prune are appended to ``overflows``."""
     types = dict(scheme.types)
-    if _is_contradiction(box, types):
+    if box.is_impossible(types):
         return Nothing()
     useful = _useful_columns(box, scheme, types)
     if not useful:
         return All()
     # The values of the other columns' parameters may contradict each other.
+    useful.update(column for members in box.equal if not useful.isdisjoint(members) for column in members)
     box = box.restrict(tuple(types if _is_open(box, types) else useful))
     if not box.is_constant:
         return Keys(box)
-    reached = select_partitions(scheme, box.resolve((), types), limit)
+    reached = select_partitions(scheme, box.resolve((), types), limit, box.equal)
     overflows.extend(reached.overflows)
     if reached.overflows and len(reached.ids) == total:
         return All()
     return Partitions(tuple(reached.ids)) if reached.ids else Nothing()
 
 
-def _is_contradiction(box: Box, types: dict[str, SqlType]) -> bool:
-    """Whether the constants leave no value of some column: no integer is between 1 and 2."""
-    return any(
-        close_spans(constraint.resolve((), types[column]), types[column]).is_nothing
-        for column, constraint in box.constraints
-        if constraint.is_constant and column in types
-    )
+def _at_binding(
+    factors: Sequence[Boxes], nodes: Sequence[Sequence[Node]], types: dict[str, SqlType]
+) -> Sequence[Sequence[Node]]:
+    """The nodes of the boxes, with the keys of those that prune only for rare values of their parameters.
 
-
-def _at_binding(factors: Sequence[Boxes], types: dict[str, SqlType]) -> Node:
-    """Return the keys of predicates that prune only for rare values of their parameters.
-
-    ``a > $1 AND a < $2`` may leave no value, and ``a BETWEEN $1 AND $2`` one. Predicates of many alternatives are not
-    tried at each binding.
+    ``a > $1 AND a < $2`` may leave no value, and ``a BETWEEN $1 AND $2`` one. Predicates of many such alternatives are
+    not tried at each binding.
     """
-    if sum(map(len, factors)) > _TRIED_MAX:
-        return All()
-    return intersect(
-        unite(Keys(box.restrict(tuple(types))) if _is_open(box, types) else All() for box in boxes) for boxes in factors
+    tried = [
+        [
+            Keys(box.restrict(tuple(types))) if isinstance(node, All) and _is_open(box, types) else node
+            for box, node in zip(boxes, given, strict=True)
+        ]
+        for boxes, given in zip(factors, nodes, strict=True)
+    ]
+    changed = sum(
+        node is not before for new, old in zip(tried, nodes, strict=True) for node, before in zip(new, old, strict=True)
     )
+    return nodes if changed > _TRIED_MAX else tried
 
 
 def _is_open(box: Box, columns: Iterable[str]) -> bool:
@@ -188,7 +215,7 @@ def _useful_columns(box: Box, scheme: PartitionScheme, types: dict[str, SqlType]
             free = [column for column in component.columns if column not in bound]
             if (
                 bound
-                and all(_may_be_finite(box[column], types[column]) for column in bound)
+                and all(_may_be_finite(box[column], types[column]) or _is_ranged(column, scheme) for column in bound)
                 and all(_is_narrow(column, scheme) for column in free)
             ):
                 useful.update(bound)
@@ -208,6 +235,11 @@ def _is_narrow(column: str, scheme: PartitionScheme) -> bool:
         scheme.range is not None and column == scheme.range.columns[0] and len(scheme.ranges()) <= _RANGES_LOOKED_AT_MAX
     )
     return ranged or scheme.type_of(column).kind is TypeKind.BOOLEAN
+
+
+def _is_ranged(column: str, scheme: PartitionScheme) -> bool:
+    """Whether few ranges divide the values of a column, so that some of them may have few values that pass."""
+    return scheme.range is not None and column in scheme.range.columns and len(scheme.ranges()) <= _RANGES_LOOKED_AT_MAX
 
 
 def _may_be_finite(constraint: Constraint, column_type: SqlType) -> bool:

@@ -67,13 +67,19 @@ class QueryReading:
     spelled_reading: DuckDBParse | None = None
 
 
-def read_query(query: Query, settings: PlanSettings, spelled: exp.Select | None = None) -> QueryReading:
+def read_query(
+    query: Query,
+    settings: PlanSettings,
+    spelled: exp.Select | None = None,
+    integers: frozenset[int] = frozenset(),
+) -> QueryReading:
     """Read a bound query.
 
     Args:
         query: The query.
         settings: The session's settings for the plan.
         spelled: The statement in another spelling, parsed in the same call: a call costs more than a text.
+        integers: The indexes of the parameters that are integers in every execution.
 
     Cost: a millisecond, mostly in DuckDB's parser.
     """
@@ -104,7 +110,7 @@ def read_query(query: Query, settings: PlanSettings, spelled: exp.Select | None 
         relations, rewrites = tuple(apart(relation, _UNFAITHFUL) for relation in relations), ()
     scopes = scan_predicates_of(query, relations) if relations else refused(query, _TOO_LARGE)
     scans = tuple(
-        ScanReading(scan, scope, bound_scan(scan, scope, settings.combinations_per_partition))
+        ScanReading(scan, scope, bound_scan(scan, scope, settings.combinations_per_partition, integers))
         for scan, scope in zip(query.scans, scopes, strict=True)
     )
     return QueryReading(

@@ -29,7 +29,7 @@ from sqlglot import Token, TokenType, exp
 
 from secateur.errors import DatabaseError, NotSupportedError
 from secateur.partitioning.pruning.comparison import EXCLUDING
-from secateur.partitioning.pruning.comparison_target import BARE
+from secateur.partitioning.pruning.comparison_target import AbsoluteColumn, BareColumn, LinearColumn
 from secateur.partitioning.pruning.nodes import boxes_of
 from secateur.partitioning.pruning.operand import Evaluated, Operand, ParameterList, parameters_of
 from secateur.partitioning.types.column_type import SqlType, parse_type
@@ -336,9 +336,9 @@ def _bounded(text: str, tree: exp.Expr, use: SubqueryUse, *, alone: bool) -> str
 
 
 def _used_parameters(outer: BoundSelect, first: int, types: Sequence[SqlType]) -> set[int]:
-    """Return the indexes of the parameters from ``first`` on that prune some scan by comparison with bare columns.
+    """Return the indexes of the parameters from ``first`` on that prune some scan by comparison with columns.
 
-    The columns must have the parameter's own type.
+    The columns, bare or in an expression that has their type, must have the parameter's own type.
 
     Values that are excluded save too little to pay for a round trip.
     """
@@ -355,9 +355,9 @@ def _used_parameters(outer: BoundSelect, first: int, types: Sequence[SqlType]) -
                 for test in constraint.tests:
                     for operand in test.operands:
                         for index in (index for index in parameters_of(operand) if index >= first):
-                            exact = test.comparison_target == BARE and _is_exact(
-                                operand, types[index - first], column_types[column]
-                            )
+                            exact = isinstance(
+                                test.comparison_target, (BareColumn, LinearColumn, AbsoluteColumn)
+                            ) and _is_exact(operand, types[index - first], column_types[column])
                             if not exact or test.comparison in EXCLUDING:
                                 refused.add(index)
                             elif helps:

@@ -86,7 +86,7 @@ def _use(tokens: Sequence[Token], opening: int, closing: int) -> SubqueryUse | N
     before = tokens[opening - 1].token_type
     behind = tokens[closing + 1].token_type if closing + 1 < len(tokens) else None
     if before is TokenType.IN or (
-        before is TokenType.ANY and opening > 1 and tokens[opening - 2].token_type is TokenType.EQ
+        before in (TokenType.ANY, TokenType.SOME) and opening > 1 and tokens[opening - 2].token_type is TokenType.EQ
     ):
         return SubqueryUse.LIST
     return SubqueryUse.VALUE if before in _LEADING or (before in _BEGINNINGS and behind in _COMPARISONS) else None

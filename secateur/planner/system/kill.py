@@ -1,8 +1,10 @@
-"""KILL: end a running statement, of whichever connection.
+"""KILL: end a running statement, of whichever connection, or a job.
 
 ::
 
     KILL 'm2:17'
+    KILL 'controller:4'
+    KILL JOB 'id or name'
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from typing import Final
 from sqlglot import TokenType
 
 from secateur.errors import ProgrammingError
-from secateur.planner.statement import KillStatement
+from secateur.planner.statement import KillJob, KillStatement
 from secateur.planner.text.token_cursor import TokenCursor
 
 __all__ = ["read_kill"]
@@ -21,7 +23,7 @@ __all__ = ["read_kill"]
 _ID: Final = re.compile(r"(.+):([0-9]{1,18})")
 
 
-def read_kill(cursor: TokenCursor) -> KillStatement:
+def read_kill(cursor: TokenCursor) -> KillStatement | KillJob:
     """Read a KILL statement.
 
     Args:
@@ -32,18 +34,21 @@ def read_kill(cursor: TokenCursor) -> KillStatement:
         ProgrammingError: The text is not the id of a statement.
     """
     cursor.expect("KILL")
+    is_job = cursor.accept("JOB")
     token = cursor.peek()
     if token is None or token.token_type is not TokenType.STRING:
-        raise cursor.expected("the id of a statement, as 'text'")
+        raise cursor.expected(f"the id of a {'job' if is_job else 'statement'}, as 'text'")
     offset = cursor.offset
     text = cursor.take().text
     cursor.expect_end()
+    if is_job:
+        return KillJob(text)
     found = _ID.fullmatch(text)
     if found is None:
         raise cursor.error(
             ProgrammingError,
             f"{text!r} is not the id of a statement, such as 'm1:17': SELECT id, statement FROM secateur.statements"
-            " WHERE state = 'running' lists those that can be killed",
+            " WHERE state NOT IN ('done', 'failed') lists those that can be killed",
             offset,
             token.end - token.start + 1,
         )

@@ -20,7 +20,7 @@ from typing import Final
 from sqlglot import Token
 
 from secateur.partitioning.tables.external_table import ExternalTable
-from secateur.partitioning.tables.identifier import quoted
+from secateur.partitioning.tables.identifier import quoted, text_literal
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.planner.views.view import ViewDef
@@ -155,4 +155,4 @@ def _described_rows(rows: Sequence[tuple[str, str, str, str | None]]) -> str:
 
 
 def _text(value: str | None) -> str:
-    return "CAST(NULL AS VARCHAR)" if value is None else "'" + value.replace("'", "''") + "'"
+    return "CAST(NULL AS VARCHAR)" if value is None else text_literal(value)

@@ -10,6 +10,7 @@ _FILES = {
     "folding": ["folded"],
     "hoisted_lists": ["hoist_lists"],
     "parameters": ["ParameterStyle", "Parameters", "read_parameters"],
+    "parse_tree": ["nodes_in"],
     "parser_cross_check": ["DuckDBParse", "expressions_in", "expressions_query", "read_statement", "read_statements"],
     "splicing": ["splice", "spliced"],
     "token_cursor": ["TokenCursor"],

@@ -1,4 +1,4 @@
-"""The functions that tell the time at which a statement began, and how they follow from one."""
+"""How functions of the clock are written, and how a statement shows those for which a parameter stands."""
 
 from __future__ import annotations
 
@@ -9,19 +9,10 @@ from sqlglot import exp
 from secateur.planner.text.dialect import to_sql
 from secateur.planner.text.trees import copied
 
-__all__ = ["CLOCK", "CLOCKS", "KEYWORDS", "sql_as_written"]
+__all__ = ["CLOCK", "KEYWORDS", "sql_as_written"]
 
 CLOCK: Final = "clock"
 """The mark of a node that stands for a function of the clock; its value is the text of the call."""
-
-CLOCKS: Final = {
-    **dict.fromkeys(("now", "current_timestamp", "get_current_timestamp", "transaction_timestamp"), ()),
-    **dict.fromkeys(("current_date", "today"), ("DATE",)),
-    **dict.fromkeys(("localtimestamp", "current_localtimestamp"), ("TIMESTAMP",)),
-    **dict.fromkeys(("localtime", "current_localtime"), ("TIMESTAMP", "TIME")),
-    **dict.fromkeys(("current_time", "get_current_time"), ("TIMETZ",)),
-}
-"""The functions of the clock, by their names, and the casts by which each follows from a TIMESTAMPTZ."""
 
 KEYWORDS: Final = frozenset({"current_date", "current_time", "current_timestamp", "localtime", "localtimestamp"})
 """Those that are written without parentheses, like columns."""

@@ -85,6 +85,19 @@ class Secateur(DuckDB):
                 return exp.In(this=this, field=self._parse_bracket())
             return super()._parse_in(this, alias)
 
+        def _build_predicate(
+            self, klass: type[exp.Binary], this: exp.Expr | None, expression: exp.Expr | None, *args: Any, **named: Any
+        ) -> exp.Expr:
+            """``x = ANY (SELECT ...)`` is ``x IN (SELECT ...)``, ``x <> ALL (...)`` is NOT IN, as DuckDB reads it."""
+            query = expression.this if isinstance(expression, (exp.Any, exp.All)) else None
+            kinds = (exp.EQ, exp.Any) if isinstance(expression, exp.Any) else (exp.NEQ, exp.All)
+            if not isinstance(query, exp.Query) or (klass, type(expression)) != kinds:
+                return super()._build_predicate(klass, this, expression, *args, **named)
+            # IN binds closer than a comparison.
+            operand = exp.Paren(this=this) if isinstance(this, (exp.Predicate, exp.Not)) else this
+            found = exp.In(this=operand, query=query if isinstance(query, exp.Subquery) else exp.Subquery(this=query))
+            return found if klass is exp.EQ else exp.Paren(this=exp.Not(this=found))
+
         # Every nesting passes one of these two.
         _parse_unary = on_segmented_stack(DuckDBParser._parse_unary)
         _parse_select = on_segmented_stack(DuckDBParser._parse_select)

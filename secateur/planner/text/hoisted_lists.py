@@ -145,7 +145,8 @@ def fold_lists(tree: PartitionTree, lists: Mapping[int, Sequence[Any]]) -> Parti
         match node:
             case Keys(box):
                 constant = Box.of(
-                    {column: _folded(constraint, lists, types[column]) for column, constraint in box.constraints}
+                    {column: _folded(constraint, lists, types[column]) for column, constraint in box.constraints},
+                    box.equal,
                 )
                 return box_node(constant, tree.scheme, tree.total, tree.limit, [])
             case AnyOf(parts):

@@ -59,7 +59,9 @@ def read_tuple(cursor: TokenCursor, columns: int) -> tuple[Any, ...]:
 
 def read_literal(cursor: TokenCursor) -> Any:
     """One value as a Python object: int, Decimal, str, bool, bytes, date, datetime or UUID."""
-    offset = cursor.offset
+    offset, token = cursor.offset, cursor.peek()
+    if token is not None and token.token_type is TokenType.NUMBER:
+        return _number(cursor)
     if cursor.accept("-"):
         return negated(_number(cursor))
     if cursor.accept("TRUE"):
@@ -68,11 +70,9 @@ def read_literal(cursor: TokenCursor) -> Any:
         return False
     if cursor.accept("NULL"):
         raise cursor.error(SchemeError, "a range bound cannot be NULL: partitioning columns are NOT NULL", offset, 4)
-    token, behind = cursor.peek(), cursor.peek(1)
+    behind = cursor.peek(1)
     if token is None:
         raise cursor.expected("a value")
-    if token.token_type is TokenType.NUMBER:
-        return _number(cursor)
     if token.token_type in _STRINGS:
         return cursor.take().text
     if token.token_type is TokenType.HEX_STRING:

@@ -21,10 +21,11 @@ from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.errors import NotSupportedError
 from secateur.partitioning.types.column_type import parse_type
 from secateur.planner.segmented_stack import on_segmented_stack
-from secateur.planner.text.clock_functions import CLOCKS, KEYWORDS
+from secateur.planner.text.clock_functions import KEYWORDS
 from secateur.planner.text.deep_json import json_text, read_json, same_json
 from secateur.planner.text.folding import folded
 from secateur.planner.text.parse_tree import conditions_of, nodes_in
+from secateur.protocol.clocks import CLOCKS
 
 __all__ = ["DuckDBParse", "expressions_in", "expressions_query", "read_statement", "read_statements"]
 

@@ -66,7 +66,9 @@ class TokenCursor:
 
     def at(self, *words: str) -> bool:
         """Whether the next tokens are these words or symbols."""
-        return all(_is(self.peek(ahead), word) for ahead, word in enumerate(words))
+        if len(words) == 1:  # nearly always, and very often in a long list
+            return _is(self.peek(), words[0])
+        return self.at_ahead(0, *words)
 
     def at_ahead(self, count: int, *words: str) -> bool:
         """Whether these words or symbols follow the next ``count`` tokens."""

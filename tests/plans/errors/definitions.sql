@@ -46,7 +46,7 @@ SqlSyntaxError: column 'A' is declared twice (names are compared without regard 
 -- unknown type
 CREATE TABLE t (a INTT, PRIMARY KEY (a))
 /*
-NotSupportedError: column 'a': type 'INTT' is not supported; use one of BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, HUGEINT, UTINYINT, USMALLINT, UINTEGER, UBIGINT, FLOAT, DOUBLE, DECIMAL, VARCHAR, BLOB, DATE, TIME, TIMESTAMP, TIMESTAMP WITH TIME ZONE, INTERVAL, UUID, LIST (line 1, column 19)
+NotSupportedError: column 'a': type 'INTT' is not supported; use one of BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, HUGEINT, UTINYINT, USMALLINT, UINTEGER, UBIGINT, FLOAT, DOUBLE, DECIMAL, VARCHAR, BLOB, DATE, TIME, TIMESTAMP, TIMESTAMP WITH TIME ZONE, INTERVAL, UUID, LIST, STRUCT, MAP (line 1, column 19)
   CREATE TABLE t (a INTT, PRIMARY KEY (a))
                     ^^^^
 */
@@ -206,17 +206,41 @@ SchemeError: BACKUPS 99: at most 16 copies beside the primary (line 1, column 44
 -- backups twice
 CREATE TABLE t (a INT PRIMARY KEY) BACKUPS 1 BACKUPS 2
 /*
-SqlSyntaxError: expected PARTITION BY, BACKUPS, REPLICATED or the end of the statement, found 'BACKUPS' (line 1, column 46)
+SqlSyntaxError: expected PARTITION BY, BACKUPS, REPLICATED, WITH or the end of the statement, found 'BACKUPS' (line 1, column 46)
   CREATE TABLE t (a INT PRIMARY KEY) BACKUPS 1 BACKUPS 2
                                                ^^^^^^^
 */
 ----
 -- something else
-CREATE TABLE t (a INT PRIMARY KEY) WITH (x)
+CREATE TABLE t (a INT PRIMARY KEY) USING x
 /*
-SqlSyntaxError: expected PARTITION BY, BACKUPS, REPLICATED or the end of the statement, found 'WITH' (line 1, column 36)
-  CREATE TABLE t (a INT PRIMARY KEY) WITH (x)
-                                     ^^^^
+SqlSyntaxError: expected PARTITION BY, BACKUPS, REPLICATED, WITH or the end of the statement, found 'USING' (line 1, column 36)
+  CREATE TABLE t (a INT PRIMARY KEY) USING x
+                                     ^^^^^
+*/
+----
+-- an option that is not there
+CREATE TABLE t (a INT PRIMARY KEY) WITH (x = true)
+/*
+SqlSyntaxError: tables have no option 'x': there is change_feed (line 1, column 42)
+  CREATE TABLE t (a INT PRIMARY KEY) WITH (x = true)
+                                           ^
+*/
+----
+-- a change feed that is neither on nor off
+CREATE TABLE t (a INT PRIMARY KEY) WITH (change_feed = 1)
+/*
+SqlSyntaxError: expected TRUE or FALSE, found '1' (line 1, column 56)
+  CREATE TABLE t (a INT PRIMARY KEY) WITH (change_feed = 1)
+                                                         ^
+*/
+----
+-- a change feed of a replicated table
+CREATE TABLE t (a INT PRIMARY KEY) REPLICATED WITH (change_feed = true)
+/*
+NotSupportedError: REPLICATED with a change feed is not supported: the writes of a replicated table have no order of their own: partition it (line 1, column 72)
+  CREATE TABLE t (a INT PRIMARY KEY) REPLICATED WITH (change_feed = true)
+                                                                         ^
 */
 ----
 -- a default
@@ -259,18 +283,74 @@ NotSupportedError: CREATE MACRO is not supported: write the expression, or a vie
                     ^^^^^
 */
 ----
--- a struct
-CREATE TABLE t (a INT PRIMARY KEY, s STRUCT(x INT))
+-- a struct as a key
+CREATE TABLE t (a STRUCT(x INT) PRIMARY KEY)
 /*
-NotSupportedError: column 's': the type STRUCT is not supported: results of queries may have it; a column may be VARCHAR, a list, or several (line 1, column 38)
-  CREATE TABLE t (a INT PRIMARY KEY, s STRUCT(x INT))
-                                       ^^^^^^
+NotSupportedError: table t: column a of type STRUCT(x INTEGER) cannot be part of a key or index; keep it as a plain column (line 1, column 33)
+  CREATE TABLE t (a STRUCT(x INT) PRIMARY KEY)
+                                  ^^^^^^^^^^^
+*/
+----
+-- a map in a key
+CREATE TABLE t (a INT, m MAP(INT, INT), PRIMARY KEY (a, m)) PARTITION BY HASH (a) PARTITIONS 3
+/*
+NotSupportedError: table t: column m of type MAP(INTEGER, INTEGER) cannot be part of a key or index; keep it as a plain column (line 1, column 41)
+  CREATE TABLE t (a INT, m MAP(INT, INT), PRIMARY KEY (a, m)) PARTITION BY HASH (a) PARTITIONS 3
+                                          ^^^^^^^^^^^
+*/
+----
+-- an unknown type inside of a struct
+CREATE TABLE t (a INT PRIMARY KEY, s STRUCT(x INT, y MAP(VARCHAR, NOPE)[]))
+/*
+NotSupportedError: column 's': type 'NOPE' is not supported; use one of BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, HUGEINT, UTINYINT, USMALLINT, UINTEGER, UBIGINT, FLOAT, DOUBLE, DECIMAL, VARCHAR, BLOB, DATE, TIME, TIMESTAMP, TIMESTAMP WITH TIME ZONE, INTERVAL, UUID, LIST, STRUCT, MAP (line 1, column 67)
+  CREATE TABLE t (a INT PRIMARY KEY, s STRUCT(x INT, y MAP(VARCHAR, NOPE)[]))
+                                                                    ^^^^
+*/
+----
+-- a list of a fixed length inside of a struct
+CREATE TABLE t (a INT PRIMARY KEY, s STRUCT(x INT[3]))
+/*
+NotSupportedError: column 's': a list of a fixed length is not supported: leave out the number (line 1, column 51)
+  CREATE TABLE t (a INT PRIMARY KEY, s STRUCT(x INT[3]))
+                                                    ^
+*/
+----
+-- two fields of one name
+CREATE TABLE t (a INT PRIMARY KEY, s STRUCT(x INT, X INT))
+/*
+NotSupportedError: column 's': a STRUCT with two fields named 'X' (without regard to case) (line 1, column 52)
+  CREATE TABLE t (a INT PRIMARY KEY, s STRUCT(x INT, X INT))
+                                                     ^
+*/
+----
+-- a struct without fields
+CREATE TABLE t (a INT PRIMARY KEY, s STRUCT())
+/*
+SqlSyntaxError: expected the name of a field of column 's', found ')' (line 1, column 45)
+  CREATE TABLE t (a INT PRIMARY KEY, s STRUCT())
+                                              ^
+*/
+----
+-- a map without values
+CREATE TABLE t (a INT PRIMARY KEY, m MAP(INT))
+/*
+SqlSyntaxError: expected ',' and the type of the values, found ')' (line 1, column 45)
+  CREATE TABLE t (a INT PRIMARY KEY, m MAP(INT))
+                                              ^
+*/
+----
+-- a type that is nested too deep
+CREATE TABLE t (a INT PRIMARY KEY, l INT[][][][][][][][][][][][][][][][][][][][][][][][][])
+/*
+NotSupportedError: column 'l': its type is nested deeper than 24 levels: use fewer (line 1, column 38)
+  CREATE TABLE t (a INT PRIMARY KEY, l INT[][][][][][][][][][][][][][][][][][][][][][][][][])
+                                       ^
 */
 ----
 -- an enum
 CREATE TABLE t (a INT PRIMARY KEY, s ENUM('x'))
 /*
-NotSupportedError: column 's': the type ENUM is not supported: results of queries may have it; a column may be VARCHAR, a list, or several (line 1, column 38)
+NotSupportedError: column 's': the type ENUM is not supported: results of queries may have it; a column may be VARCHAR, or a STRUCT (line 1, column 38)
   CREATE TABLE t (a INT PRIMARY KEY, s ENUM('x'))
                                        ^^^^
 */
@@ -286,7 +366,7 @@ NotSupportedError: column 's': a list of a fixed length is not supported: leave 
 -- a type of no column
 CREATE TABLE t (a INT PRIMARY KEY, s JSON)
 /*
-NotSupportedError: column 's': type 'JSON' is not supported; use one of BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, HUGEINT, UTINYINT, USMALLINT, UINTEGER, UBIGINT, FLOAT, DOUBLE, DECIMAL, VARCHAR, BLOB, DATE, TIME, TIMESTAMP, TIMESTAMP WITH TIME ZONE, INTERVAL, UUID, LIST (line 1, column 38)
+NotSupportedError: column 's': type 'JSON' is not supported; use one of BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, HUGEINT, UTINYINT, USMALLINT, UINTEGER, UBIGINT, FLOAT, DOUBLE, DECIMAL, VARCHAR, BLOB, DATE, TIME, TIMESTAMP, TIMESTAMP WITH TIME ZONE, INTERVAL, UUID, LIST, STRUCT, MAP (line 1, column 38)
   CREATE TABLE t (a INT PRIMARY KEY, s JSON)
                                        ^^^^
 */
@@ -395,7 +475,7 @@ SchemeError: table t: EVERY does not fit column a of type INTEGER: write a numbe
 -- ranges on demand, 8
 CREATE TABLE t (a INT PRIMARY KEY) PARTITION BY RANGE (a) EVERY 10 SPLIT AT (5)
 /*
-SqlSyntaxError: expected PARTITION BY, BACKUPS, REPLICATED or the end of the statement, found 'SPLIT' (line 1, column 68)
+SqlSyntaxError: expected PARTITION BY, BACKUPS, REPLICATED, WITH or the end of the statement, found 'SPLIT' (line 1, column 68)
   CREATE TABLE t (a INT PRIMARY KEY) PARTITION BY RANGE (a) EVERY 10 SPLIT AT (5)
                                                                      ^^^^^
 */
@@ -659,10 +739,10 @@ SchemeError: the query has two columns of one name (without regard to case): giv
 */
 ----
 -- a type of no column, 2
-CREATE TABLE x PRIMARY KEY (a) AS SELECT 1 AS a, {'b': 1} AS s
+CREATE TABLE x PRIMARY KEY (a) AS SELECT 1 AS a, {'b': '1'::BIT} AS s
 /*
-NotSupportedError: column 's': type 'STRUCT(b INTEGER)' is not supported; use one of BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, HUGEINT, UTINYINT, USMALLINT, UINTEGER, UBIGINT, FLOAT, DOUBLE, DECIMAL, VARCHAR, BLOB, DATE, TIME, TIMESTAMP, TIMESTAMP WITH TIME ZONE, INTERVAL, UUID, LIST: CAST it in the query (line 1, column 35)
-  CREATE TABLE x PRIMARY KEY (a) AS SELECT 1 AS a, {'b': 1} AS s
+NotSupportedError: column 's': type 'STRUCT(b BIT)' is not supported, because of 'BIT'; use one of BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, HUGEINT, UTINYINT, USMALLINT, UINTEGER, UBIGINT, FLOAT, DOUBLE, DECIMAL, VARCHAR, BLOB, DATE, TIME, TIMESTAMP, TIMESTAMP WITH TIME ZONE, INTERVAL, UUID, LIST, STRUCT, MAP: CAST it in the query (line 1, column 35)
+  CREATE TABLE x PRIMARY KEY (a) AS SELECT 1 AS a, {'b': '1'::BIT} AS s
                                     ^
 */
 ----
@@ -693,7 +773,7 @@ SchemeError: table x: hash component 1 names column b, which is not in the prima
 -- no clause
 CREATE TABLE x PRIMARY KEY (a) SOMEHOW AS SELECT 1 AS a
 /*
-SqlSyntaxError: expected PARTITION BY, BACKUPS, REPLICATED or AS, found 'SOMEHOW' (line 1, column 32)
+SqlSyntaxError: expected PARTITION BY, BACKUPS, REPLICATED, WITH or AS, found 'SOMEHOW' (line 1, column 32)
   CREATE TABLE x PRIMARY KEY (a) SOMEHOW AS SELECT 1 AS a
                                  ^^^^^^^
 */

@@ -1,5 +1,6 @@
 -- What a predicate on one column says about the columns that are equal to it.
 CREATE TABLE pairs (a INTEGER, b INTEGER, s SMALLINT, x INTEGER, y INTEGER, t VARCHAR, d DOUBLE, PRIMARY KEY (a, b, s)) PARTITION BY HASH (a) PARTITIONS 101, HASH (b, s) PARTITIONS 103;
+CREATE TABLE wide (tenant BIGINT, bucket BIGINT, id BIGINT, PRIMARY KEY (tenant, bucket, id)) PARTITION BY HASH (bucket) PARTITIONS 16;
 ----
 -- what is said of one holds for its equals: another key column
 SELECT count(*) FROM pairs WHERE a = b AND b = 5
@@ -211,7 +212,8 @@ SELECT count(*) FROM pairs WHERE a <> x AND x = 5
 execution: distributed on 3 of 3 members
 tree: pairs: all
 scan pairs: all 10403 partitions
-  because a is compared with x, which is neither a constant nor a parameter: pass its value as a parameter
+  because partition key is (a, b, s) but only a is bound: compare b, s with values as well; a <> x excludes values of a: name the values to keep, with = or IN
+  primary key bounds: key, in 2 ranges
   columns: a, x
   filter: a <> x AND x = 5
 when distributed: two-stage
@@ -269,4 +271,88 @@ execution: none on 0 of 3 members
 tree: pairs: none
 rewrites: constant_propagation
 scan pairs: 0 of 10403 partitions
+*/
+----
+-- equal key columns have the values of one list together, not every pair of them
+SELECT count(*) FROM pairs WHERE a = b AND a IN (5, 6) AND s = 1
+/*
+execution: distributed on 2 of 3 members
+tree: pairs: (p425 | p3721)
+rewrites: constant_propagation
+scan pairs: 2 of 10403 partitions [p425, p3721]
+  partitioning key (a, b, s): (5, 5, 1), (6, 6, 1)
+  primary key bounds: (5, 5, 1) <= key <= (6, 6, 1), in 4 ranges
+  columns: a, b, s
+  filter: a = b AND a IN (5, 6) AND s = 1
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
+when distributed: two-stage
+*/
+----
+-- equal key columns: the same of parameters
+-- parameters: 5, 6
+SELECT count(*) FROM pairs WHERE a = b AND a IN (?, ?) AND s = 1
+/*
+execution: distributed on 2 of 3 members
+tree: pairs: (({$1, $2}, a, 1))
+rewrites: constant_propagation
+scan pairs: 2 of 10403 partitions [p425, p3721]
+  partitioning key (a, b, s): (5, 5, 1), (6, 6, 1)
+  primary key bounds: (5, 5, 1) <= key <= (6, 6, 1), in 4 ranges
+  columns: a, b, s
+  filter: a = b AND a IN ($1, $2) AND s = 1
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
+when distributed: two-stage
+*/
+----
+-- equal key columns in one branch of an OR
+SELECT count(*) FROM pairs WHERE (a = b AND a BETWEEN 5 AND 7 OR a = 1 AND b = 2) AND s = 1
+/*
+execution: distributed on 3 of 3 members
+tree: pairs: (p425 | p3129 | p3721 | p4538)
+scan pairs: 4 of 10403 partitions [p425, p3129, p3721, p4538]
+  partitioning key (a, b, s): (1, 2, 1), ([5, 7], [5, 7], 1)
+  primary key bounds: (1, 2, 1) <= key <= (7, 7, 1), in 10 ranges
+  columns: a, b, s
+  filter: (a = b AND a BETWEEN 5 AND 7 OR a = 1 AND b = 2) AND s = 1
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
+when distributed: two-stage
+*/
+----
+-- equal key columns, and a bound on one of them from elsewhere
+SELECT count(*) FROM pairs WHERE (a = b AND a IN (5, 6, 7) OR a = 1 AND b = 8) AND b > 6 AND s = 1
+/*
+execution: local on 1 of 3 members
+tree: pairs: (p3125 | p4538)
+scan pairs: 2 of 10403 partitions [p3125, p4538]
+  partitioning key (a, b, s): (1, 8, 1), (7, 7, 1)
+  primary key bounds: (1, 8, 1) <= key <= (7, 7, 1), in 4 ranges
+  columns: a, b, s
+  filter: (a = b AND a IN (5, 6, 7) OR a = 1 AND b = 8) AND b > 6 AND s = 1
+*/
+----
+-- carried: an integer parameter into an expression
+-- parameters: 35
+SELECT count(*) FROM wide WHERE tenant = ? AND bucket = tenant % 16
+/*
+execution: local on 1 of 3 members
+tree: wide: (CAST($1 AS BIGINT) % 16)
+scan wide: 1 of 16 partitions [p11]
+  partitioning key (bucket): (3)
+  primary key bounds: (35)
+  columns: tenant, bucket
+  filter: bucket = tenant % 16
+*/
+----
+-- carried: not a number with a fraction, which several integers may equal
+-- parameters: 35.0
+SELECT count(*) FROM wide WHERE tenant = ? AND bucket = tenant % 16
+/*
+execution: distributed on 3 of 3 members
+tree: wide: all
+scan wide: all 16 partitions
+  because bucket is compared with tenant % 16, which is neither a constant nor a parameter: pass its value as a parameter
+  primary key bounds: (35)
+  columns: tenant, bucket
+  filter: bucket = tenant % 16
+when distributed: two-stage
 */

@@ -12,6 +12,7 @@ scan orders: 2 of 271 partitions [p128, p262]
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
   columns: customer_id, id, priority, amount, day
   filter: customer_id = ANY($1)
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -48,6 +49,7 @@ scan orders: 2 of 271 partitions [p128, p262]
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
   columns: customer_id, id, priority, amount, day
   filter: customer_id = ANY(($1))
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -83,7 +85,8 @@ scan orders: 2 of 271 partitions [p128, p262]
   partitioning key (customer_id): ('C1'), ('C2')
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
   columns: customer_id, id, priority, amount, day
-  filter: customer_id = ANY (SELECT UNNEST($1))
+  filter: customer_id IN (SELECT UNNEST($1))
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -106,7 +109,7 @@ scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
   columns: customer_id, id, priority, amount, day
-  filter: customer_id = ANY (SELECT UNNEST($1))
+  filter: customer_id IN (SELECT UNNEST($1))
 */
 ----
 -- each spelling prunes by the elements, 10
@@ -120,6 +123,7 @@ scan orders: 2 of 271 partitions [p128, p262]
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN $1
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -156,6 +160,7 @@ scan orders: 2 of 271 partitions [p128, p262]
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN (SELECT UNNEST($1))
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -192,6 +197,7 @@ scan orders: 2 of 271 partitions [p128, p262]
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
   columns: customer_id, id, priority, amount, day
   filter: LIST_CONTAINS($1, customer_id)
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -228,6 +234,7 @@ scan orders: 2 of 271 partitions [p128, p262]
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
   columns: customer_id, id, priority, amount, day
   filter: LIST_HAS($1, customer_id)
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -264,6 +271,7 @@ scan orders: 2 of 271 partitions [p128, p262]
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
   columns: customer_id, id, priority, amount, day
   filter: ARRAY_CONTAINS($1, customer_id)
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -300,6 +308,7 @@ scan orders: 2 of 271 partitions [p128, p262]
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
   columns: customer_id, id, priority, amount, day
   filter: ARRAY_HAS($1, customer_id)
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -336,6 +345,7 @@ scan orders: 2 of 271 partitions [p128, p262]
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
   columns: customer_id, id, priority, amount, day
   filter: CONTAINS($1, customer_id)
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -469,5 +479,6 @@ scan orders: 2 of 271 partitions [p156, p262]
   primary key bounds: ('C1') <= key <= ('C9'), in 2 ranges
   columns: customer_id, id, priority, amount, day
   filter: (customer_id = ANY($1) OR customer_id = 'C9')
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */

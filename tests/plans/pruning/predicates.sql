@@ -18,6 +18,7 @@ scan numbers: 2 of 1009 partitions [p129, p157]
   primary key bounds: (1) <= key <= (3), in 2 ranges
   columns: a
   filter: a IN (1, 2, 3) AND a <> 2
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -32,6 +33,7 @@ scan numbers: 2 of 1009 partitions [p129, p157]
   primary key bounds: (1) <= key <= (3), in 2 ranges
   columns: a
   filter: a IN (1, 2, 3) AND a <> $1
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -54,6 +56,7 @@ scan numbers: 2 of 1009 partitions [p129, p157]
   primary key bounds: (1) <= key <= (3), in 2 ranges
   columns: a
   filter: a IN (1, 2, 3) AND NOT (a = 2)
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -96,6 +99,7 @@ scan numbers: 2 of 1009 partitions [p129, p985]
   primary key bounds: (1) <= key <= (5), in 2 ranges
   columns: a
   filter: a BETWEEN 1 AND 5 AND NOT a BETWEEN 2 AND 4
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -121,6 +125,7 @@ scan numbers: 2 of 1009 partitions [p129, p176]
   primary key bounds: (1) <= key < (3)
   columns: a
   filter: a BETWEEN $1 AND $2 AND NOT a BETWEEN $3 AND $4
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -181,6 +186,7 @@ scan numbers: 2 of 1009 partitions [p129, p176]
   primary key bounds: (1) <= key <= (2), in 2 ranges
   columns: a
   filter: a IN (1, 2) AND a IS DISTINCT FROM $1
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -250,6 +256,7 @@ scan numbers: 2 of 1009 partitions [p129, p176]
   primary key bounds: (1) <= key <= (2), in 2 ranges
   columns: a
   filter: NOT (a = 1 OR a = 2) IS FALSE
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -295,6 +302,7 @@ scan numbers: 2 of 1009 partitions [p129, p176]
   primary key bounds: (1) <= key <= (2), in 2 ranges
   columns: a
   filter: (a IN (1, 2)) <> FALSE
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -321,6 +329,7 @@ scan numbers: 2 of 1009 partitions [p157, p555]
   primary key bounds: (3) <= key <= (7), in 2 ranges
   columns: a
   filter: a - 2 IN (1, $1)
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -333,6 +342,7 @@ scan numbers: 2 of 1009 partitions [p208, p906]
   primary key bounds: (-2) <= key <= (-1)
   columns: a
   filter: -a BETWEEN 1 AND 2
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -345,6 +355,7 @@ scan numbers: 3 of 1009 partitions [p37, p129, p176]
   primary key bounds: (0) <= key < (3)
   columns: a
   filter: 10 - a > 7
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -455,6 +466,7 @@ scan numbers: 2 of 1009 partitions [p129, p157]
   primary key bounds: (1) <= key <= (3), in 2 ranges
   columns: a, v
   filter: ROW(a, v) IN ((1, 2), (3, 4))
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -467,6 +479,7 @@ scan numbers: 3 of 1009 partitions [p37, p129, p176]
   primary key bounds: (0) <= key < (2, 5)
   columns: a, b
   filter: a >= 0 AND (a, b) < (2, 5)
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -480,6 +493,7 @@ scan numbers: 3 of 1009 partitions [p37, p129, p176]
   primary key bounds: (0) <= key <= (2, 5)
   columns: a, b
   filter: a >= 0 AND (a, b) <= ($1, $2)
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -492,6 +506,7 @@ scan numbers: 3 of 1009 partitions [p129, p157, p176]
   primary key bounds: (1, 9) <= key <= (3, 0)
   columns: a, b
   filter: (a, b) BETWEEN (1, 9) AND (3, 0)
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -583,6 +598,7 @@ scan pairs: 2 of 1009 partitions [p163, p273]
   primary key bounds: (1, 2) <= key <= (3, 4), in 2 ranges
   columns: a, b
   filter: (a, b) IN ((1, 2), (3, 4))
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -597,6 +613,7 @@ scan pairs: 2 of 1009 partitions [p163, p273]
   primary key bounds: (1, 2) <= key <= (3, 4), in 2 ranges
   columns: a, b
   filter: (a, b) IN (($1, $2), (3, 4))
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -647,6 +664,7 @@ scan pairs: 3 of 1009 partitions [p163, p503, p582]
   primary key bounds: (1, 1) <= key <= (1, 3)
   columns: a, b
   filter: (a, b) >= (1, 1) AND (a, b) <= (1, 3)
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -660,6 +678,7 @@ scan pairs: 2 of 1009 partitions [p273, p967]
   primary key bounds: (2, 1) <= key <= (2, 2), in 2 ranges
   columns: a, b
   filter: a IN (1, 2) AND b IN (1, 2) AND (a, b) > (1, 2)
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -807,6 +826,7 @@ scan flags: 2 of 65536 partitions [p42393, p42884]
   primary key bounds: (true, 125) < key <= (true)
   columns: f, t
   filter: f
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -819,6 +839,7 @@ scan flags: 64 of 65536 partitions [p430, p1454, p2478, p3502, p4526, p5550, p65
   partitioning key (f, t): (*, -128)
   columns: t
   filter: t + 1 = -127
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -897,6 +918,7 @@ scan texts: 3 of 6 partitions [p0, p4, p5]
   primary key bounds: key, in 2 ranges
   columns: b
   filter: b NOT LIKE 'a%'
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -910,6 +932,7 @@ scan texts: 3 of 6 partitions [p0, p4, p5]
   primary key bounds: key, in 2 ranges
   columns: b
   filter: NOT b LIKE $1
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -969,6 +992,7 @@ scan texts: 3 of 6 partitions [p0, p4, p5]
   primary key bounds: key, in 2 ranges
   columns: b
   filter: NOT PREFIX(b, 'a')
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -981,6 +1005,7 @@ scan texts: 3 of 6 partitions [p0, p1, p2]
   primary key bounds: ('ABC') <= key < ('abd'), in 8 ranges
   columns: b
   filter: b ILIKE 'abc%'
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -1024,6 +1049,7 @@ scan codes: 2 of 3 partitions [p1, p2]
   primary key bounds: key, in 2 ranges
   columns: c
   filter: c <> 1
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -1037,6 +1063,7 @@ scan codes: 2 of 3 partitions [p0, p2]
   primary key bounds: key, in 2 ranges
   columns: c
   filter: c <> $1
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -1068,6 +1095,7 @@ scan codes: 2 of 3 partitions [p0, p2]
   primary key bounds: key, in 2 ranges
   columns: c
   filter: NOT c BETWEEN 2 AND 18
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -1125,6 +1153,7 @@ scan events: 3 of 4 partitions [p0, p2, p3]
   primary key bounds: key, in 2 ranges
   columns: ts
   filter: CAST(ts AS DATE) <> CAST('2024-01-01' AS DATE)
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -1149,6 +1178,7 @@ scan events: 2 of 4 partitions [p1, p2]
   primary key bounds: ('2024-01-01 00:00:00') <= key < ('2024-02-01 00:00:00')
   columns: ts
   filter: DATE_TRUNC('month', ts) = $1
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -1194,6 +1224,7 @@ scan days: 7 of 1009 partitions [p12, p91, p107, p398, p515, p606, p820]
   primary key bounds: ('2024-01-01') <= key < ('2024-01-08')
   columns: d
   filter: DATE_TRUNC('week', d) = $1
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -1314,4 +1345,190 @@ when distributed: in 3 stages
   x0 scan n: at the members over n, to every member
   x1 join o: at the members over o, x0, to the coordinator
   final: at the coordinator over x1
+*/
+----
+-- integers: a multiple
+SELECT count(*) FROM numbers WHERE a * 2 = 4
+/*
+execution: local on 1 of 3 members
+tree: numbers: (p176)
+scan numbers: 1 of 1009 partitions [p176]
+  partitioning key (a): (2)
+  primary key bounds: (2)
+  columns: a
+  filter: a * 2 = 4
+*/
+----
+-- integers: no multiple
+SELECT count(*) FROM numbers WHERE 3 * a - 1 = 4
+/*
+execution: none on 0 of 3 members
+tree: numbers: none
+scan numbers: 0 of 1009 partitions
+*/
+----
+-- integers: bounds of a multiple, whose order is the other one
+SELECT count(*) FROM numbers WHERE -2 * a BETWEEN -7 AND -3
+/*
+execution: distributed on 2 of 3 members
+tree: numbers: (p157 | p176)
+scan numbers: 2 of 1009 partitions [p157, p176]
+  primary key bounds: (2) <= key <= (3)
+  columns: a
+  filter: -2 * a BETWEEN -7 AND -3
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
+when distributed: two-stage
+*/
+----
+-- integers: a multiple is compared with a parameter
+-- parameters: 4
+SELECT count(*) FROM numbers WHERE a * 2 + 2 = ?
+/*
+execution: local on 1 of 3 members
+tree: numbers: (key * 2 + 2 = $1)
+scan numbers: 1 of 1009 partitions [p129]
+  partitioning key (a): (1)
+  primary key bounds: (1)
+  columns: a
+  filter: a * 2 + 2 = $1
+*/
+----
+-- integers: times 0 says nothing of the column
+SELECT count(*) FROM numbers WHERE a * 0 = 0
+/*
+execution: distributed on 3 of 3 members
+tree: numbers: all
+scan numbers: all 1009 partitions
+  because a is part of an expression in a * 0 = 0: compare the bare column
+  columns: a
+  filter: a * 0 = 0
+when distributed: two-stage
+*/
+----
+-- integers: abs
+SELECT count(*) FROM numbers WHERE abs(a) = 3
+/*
+execution: distributed on 2 of 3 members
+tree: numbers: (p157 | p993)
+scan numbers: 2 of 1009 partitions [p157, p993]
+  partitioning key (a): (-3), (3)
+  primary key bounds: (-3) <= key <= (3), in 2 ranges
+  columns: a
+  filter: ABS(a) = 3
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
+when distributed: two-stage
+*/
+----
+-- integers: abs of a parameter's value
+-- parameters: 3
+SELECT count(*) FROM numbers WHERE abs(a) = ?
+/*
+execution: distributed on 2 of 3 members
+tree: numbers: (abs(key) = $1)
+scan numbers: 2 of 1009 partitions [p157, p993]
+  partitioning key (a): (-3), (3)
+  primary key bounds: (-3) <= key <= (3), in 2 ranges
+  columns: a
+  filter: ABS(a) = $1
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
+when distributed: two-stage
+*/
+----
+-- integers: abs is never negative
+SELECT count(*) FROM numbers WHERE abs(a) = -3
+/*
+execution: none on 0 of 3 members
+tree: numbers: none
+scan numbers: 0 of 1009 partitions
+*/
+----
+-- integers: cast to DOUBLE
+SELECT count(*) FROM numbers WHERE a::DOUBLE IN (3, 4.5::DOUBLE)
+/*
+execution: local on 1 of 3 members
+tree: numbers: (p157)
+scan numbers: 1 of 1009 partitions [p157]
+  partitioning key (a): (3)
+  primary key bounds: (3)
+  columns: a
+  filter: CAST(a AS DOUBLE) IN (3, CAST(4.5 AS DOUBLE))
+*/
+----
+-- integers: an expression of another column whose value is known
+SELECT count(*) FROM numbers WHERE a = v + 1 AND v = 3
+/*
+execution: local on 1 of 3 members
+tree: numbers: (p940)
+scan numbers: 1 of 1009 partitions [p940]
+  partitioning key (a): (4)
+  primary key bounds: (4)
+  columns: a, v
+  filter: a = v + 1 AND v = 3
+*/
+----
+-- integers: the same of a parameter
+-- parameters: 3
+SELECT count(*) FROM numbers WHERE v + 1 = a AND v = ?
+/*
+execution: local on 1 of 3 members
+tree: numbers: (CAST($1 AS INT) + 1)
+scan numbers: 1 of 1009 partitions [p940]
+  partitioning key (a): (4)
+  primary key bounds: (4)
+  columns: a, v
+  filter: v + 1 = a AND v = $1
+*/
+----
+-- integers: in one branch of an OR
+SELECT count(*) FROM numbers WHERE (a IN (v, v * 2) OR a = 9) AND v = 3
+/*
+execution: distributed on 2 of 3 members
+tree: numbers: (p157 | p594 | p939)
+scan numbers: 3 of 1009 partitions [p157, p594, p939]
+  partitioning key (a): (3), (6), (9)
+  primary key bounds: (3) <= key <= (9), in 3 ranges
+  columns: a, v
+  filter: (a IN (v, v * 2) OR a = 9) AND v = 3
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
+when distributed: two-stage
+*/
+----
+-- integers: the value of the other column is not known
+SELECT count(*) FROM numbers WHERE a = v + 1 AND (v = 3 OR b = 1)
+/*
+execution: distributed on 3 of 3 members
+tree: numbers: all
+scan numbers: all 1009 partitions
+  because a is compared with v + 1, which is neither a constant nor a parameter: pass its value as a parameter
+  columns: a, b, v
+  filter: a = v + 1 AND (v = 3 OR b = 1)
+when distributed: two-stage
+*/
+----
+-- texts: a regular expression without regard to case
+SELECT count(*) FROM texts WHERE regexp_full_match(b, 'ab', 'i')
+/*
+execution: distributed on 2 of 3 members
+tree: texts: (p0 | p1)
+scan texts: 2 of 6 partitions [p0, p1]
+  partitioning key (b): ('AB'), ('Ab'), ('aB'), ('ab')
+  primary key bounds: ('AB') <= key <= ('ab'), in 4 ranges
+  columns: b
+  filter: REGEXP_FULL_MATCH(b, 'ab', 'i')
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
+when distributed: two-stage
+*/
+----
+-- texts: options of a regular expression, 3
+SELECT count(*) FROM texts WHERE regexp_full_match(b, 'ab', 'il')
+/*
+execution: distributed on 2 of 3 members
+tree: texts: (p0 | p1)
+scan texts: 2 of 6 partitions [p0, p1]
+  partitioning key (b): ('AB'), ('Ab'), ('aB'), ('ab')
+  primary key bounds: ('AB') <= key <= ('ab'), in 4 ranges
+  columns: b
+  filter: REGEXP_FULL_MATCH(b, 'ab', 'il')
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
+when distributed: two-stage
 */

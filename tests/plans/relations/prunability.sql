@@ -276,6 +276,7 @@ scan rel_orders: 2 of 16 partitions [p8, p10]
   primary key bounds: ('C1') <= key <= ('C4'), in 2 ranges
   columns: customer_id, id, priority, amount; about 5 rows
   filter: amount <> 7
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: in 2 stages
   x0 scan rel_orders: at the members over rel_orders, to the coordinator
   final: at the coordinator over x0

@@ -123,11 +123,10 @@ SELECT c.name FROM customers c WHERE name <> ALL (SELECT max(priority) FROM orde
 /*
 execution: distributed on 3 of 3 members
 tree: customers: all; orders: all
-rewrites: scalar_subquery_to_left_join
 scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: name
-  filter: name <> ALL (SELECT MAX(priority) FROM orders AS o WHERE o.priority = c.name)
+  filter: NOT name IN (SELECT MAX(priority) FROM orders AS o WHERE o.priority = c.name)
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: priority

@@ -24,6 +24,7 @@ scan sales AS s: the partitions that the parameters select, of 64
   because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: client, n, day, place; about 4,000,000 rows
 co-located: c, s
+scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: in 2 stages
   x0 join c: at the members over c, s, to the coordinator
   final: at the coordinator over x0
@@ -52,6 +53,7 @@ scan sales AS s: the partitions that the parameters select, of 64
   because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: client, n, day, place; about 4,000,000 rows
 co-located: c, s
+scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: in 2 stages
   x0 join c: at the members over c, s, to the coordinator
   final: at the coordinator over x0
@@ -80,6 +82,7 @@ scan sales AS s: the partitions that the parameters select, of 64
   because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: client, n, day, place; about 4,000,000 rows
 co-located: c, s
+scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: in 2 stages
   x0 join c: at the members over c, s, to the coordinator
   final: at the coordinator over x0
@@ -108,6 +111,7 @@ scan clients AS c: all 64 partitions
   columns: id, region, nation, rank; about 10 rows
   filter: c.region = 'north'
 co-located: s, c
+scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: in 2 stages
   x0 join s: at the members over s, c, to the coordinator
   final: at the coordinator over x0
@@ -136,6 +140,7 @@ scan clients AS c: the partitions that the parameters select, of 64
   columns: id, region, nation, rank; about 10 rows
   filter: c.region = 'north'
 co-located: s, c
+scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: in 2 stages
   x0 join s: at the members over s, c, to the coordinator
   final: at the coordinator over x0
@@ -164,6 +169,7 @@ scan sales AS s: the partitions that the parameters select, of 64
   because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: client, n, day, place; about 4,000,000 rows
 co-located: c, s
+scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: in 2 stages
   x0 join c: at the members over c, s, to the coordinator
   final: at the coordinator over x0
@@ -193,6 +199,7 @@ scan clients AS c: the partitions that the parameters select, of 64
   columns: id, region; about 10 rows
   filter: c.region = 'north' AND EXISTS(SELECT 1 FROM clients AS c WHERE c.id = s.client AND c.region = 'north')
 co-located: s, c
+scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: in 2 stages
   x0 join s: at the members over s, c, to the coordinator
   final: at the coordinator over x0
@@ -221,6 +228,7 @@ scan clients AS c: all 64 partitions
   columns: id, region; about 10 rows
   filter: c.region = 'north'
 co-located: s, c
+scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: in 2 stages
   x0 join c: at the members over c, s, to the coordinator
   final: at the coordinator over x0
@@ -249,6 +257,7 @@ scan sales AS s: the partitions that the parameters select, of 64
   because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: client, n, day, place; about 4,000,000 rows
 co-located: clients, s
+scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: in 2 stages
   x0 join s: at the members over s, clients, to the coordinator
   final: at the coordinator over x0
@@ -277,6 +286,7 @@ scan clients AS c: the partitions that the parameters select, of 64
   columns: id, region, nation, rank; about 10 rows
   filter: c.region = 'north'
 co-located: sales, c
+scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: in 2 stages
   x0 join c: at the members over c, sales, to the coordinator
   final: at the coordinator over x0
@@ -306,6 +316,7 @@ scan clients: the partitions that the parameters select, of 64
   columns: id, region, nation; about 10 rows
   filter: region = 'north'
 co-located: s, clients
+scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: in 2 stages
   x0 join s: at the members over s, clients, to the coordinator
   final: at the coordinator over x0
@@ -397,6 +408,7 @@ scan sales AS s: the partitions that the parameters select, of 64
   because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($2[]) they select
   columns: client, n, day, place; about 4,000,000 rows
 co-located: c, s
+scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: in 2 stages
   x0 join n: at the members over n, c, s, to the coordinator
   final: at the coordinator over x0
@@ -601,7 +613,7 @@ SELECT * FROM clients c JOIN sales s ON s.client = c.id::DOUBLE WHERE c.region =
 execution: distributed on 3 of 3 members
 tree: clients: all; sales: all
 scan clients AS c: all 64 partitions
-  because id is cast in s.client = CAST(c.id AS DOUBLE): compare the bare column with a BIGINT
+  because id is compared with s.client, which is neither a constant nor a parameter: pass its value as a parameter
   columns: id, region, nation, rank; about 10 rows
   filter: c.region = 'north' AND s.client = CAST(c.id AS DOUBLE)
 scan sales AS s: all 64 partitions
@@ -668,6 +680,7 @@ scan sales AS s: the partitions that the parameters select, of 64
   columns: client, n, day, place; about 1,333,333 rows
   filter: s.day > $1
 co-located: c, s
+scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: in 2 stages
   x0 join c: at the members over c, s, to the coordinator
   final: at the coordinator over x0
@@ -739,6 +752,7 @@ scan sales AS s: the partitions that the parameters select, of 64
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: client, n, day, place; about 4,000,000 rows
 co-located: c, s
+scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: in 2 stages
   x0 join c: at the members over c, s, to the coordinator
   final: at the coordinator over x0

@@ -18,6 +18,7 @@ scan step_orders: the partitions that the parameters select, of 16
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id, amount; about 6 rows
   filter: customer_id IN (SELECT UNNEST($1))
+scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $1[]: SELECT customer_id FROM step_vip WHERE region = 'north'
   tree: step_vip: all
@@ -38,6 +39,7 @@ scan step_orders: the partitions that the parameters select, of 16
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id, id; about 6 rows
   filter: customer_id IN (SELECT UNNEST($1))
+scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $1[]: SELECT customer_id FROM step_vip WHERE id = 5
   tree: step_vip: (p1)
@@ -57,6 +59,7 @@ scan step_orders: the partitions that the parameters select, of 16
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id; about 6 rows
   filter: customer_id IN (SELECT UNNEST($1))
+scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $1[]: SELECT customer_id FROM step_vip WHERE id = 4
   tree: step_vip: (p3)
@@ -93,6 +96,7 @@ rewrites: materialize_subquery
 scan step_days: the partitions that the parameters select, of 4
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ([$1, $2]) they select
   columns: day, n; about 1 row
+scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $1: SELECT min(day) + 20 FROM step_days WHERE n > 1
   tree: step_days: all
@@ -120,6 +124,7 @@ scan step_orders: the partitions that the parameters select, of 16
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id, id, amount; about 6 rows
   filter: customer_id IN (SELECT UNNEST($1)) AND id > 1
+scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $1[]: SELECT customer_id FROM step_orders WHERE customer_id IN (SELECT customer_id FROM step_vip WHERE region = 'south') AND amount > 50
   tree: step_orders: ($1[])
@@ -128,6 +133,7 @@ runs first, for $1[]: SELECT customer_id FROM step_orders WHERE customer_id IN (
     because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
     columns: customer_id, amount; about 3 rows
     filter: customer_id IN (SELECT UNNEST($1)) AND amount > 50
+  scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
   when distributed: two-stage
   runs first, for $1[]: SELECT customer_id FROM step_vip WHERE region = 'south'
     tree: step_vip: all
@@ -148,6 +154,7 @@ scan step_orders: the partitions that the parameters select, of 16
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id; about 6 rows
   filter: customer_id IN (SELECT UNNEST($1))
+scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $1[]: SELECT customer_id FROM big
   tree: step_vip: all; step_regions: any

@@ -16,6 +16,7 @@ scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($2[]) they select
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN (SELECT UNNEST($2))
+scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $2[]: SELECT customer_id FROM vip WHERE region = $1
   execution: distributed on 3 of 3 members
@@ -38,6 +39,7 @@ scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($4[]) they select
   columns: customer_id, id, priority, amount, day
   filter: id > $1 AND customer_id IN (SELECT UNNEST($4)) AND id < $3
+scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $4[]: SELECT customer_id FROM vip WHERE region = $region
   execution: distributed on 3 of 3 members
@@ -58,7 +60,8 @@ rewrites: materialize_subquery
 scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id, id, priority, amount, day
-  filter: customer_id = ANY (SELECT UNNEST($1))
+  filter: customer_id IN (SELECT UNNEST($1))
+scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $1[]: SELECT customer_id FROM vip
   execution: distributed on 3 of 3 members
@@ -96,6 +99,7 @@ rewrites: materialize_subquery
 scan days: the partitions that the parameters select, of 4
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ([$1, $2]) they select
   columns: day, n, best
+scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $1: SELECT min(since) FROM vip
   execution: distributed on 3 of 3 members
@@ -122,6 +126,7 @@ rewrites: materialize_subquery
 scan days: the partitions that the parameters select, of 4
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (>= CAST($1 AS DATE) - 7) they select
   columns: day, n, best
+scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $1: SELECT max(since) FROM vip
   execution: distributed on 3 of 3 members
@@ -142,6 +147,7 @@ scan numbers: the partitions that the parameters select, of 21
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (($1[], $2[])) they select
   columns: a, b, v
   filter: a IN (SELECT UNNEST($1)) AND b IN (SELECT UNNEST($2))
+scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $1[]: SELECT best FROM vip
   execution: distributed on 3 of 3 members
@@ -169,6 +175,7 @@ scan numbers: the partitions that the parameters select, of 21
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (($1[], *)) they select
   columns: a, b, v
   filter: a IN (SELECT UNNEST($1))
+scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $1[]: SELECT best FROM days
   execution: distributed on 3 of 3 members
@@ -215,6 +222,7 @@ scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN (SELECT UNNEST($1))
+scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: in 2 stages
   x0 scan orders: at the members over orders, to the coordinator
   final: at the coordinator over x0
@@ -237,6 +245,7 @@ scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id, id
   filter: customer_id IN (SELECT UNNEST($1))
+scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: in 2 stages
   x0 scan orders: at the members over orders, to the coordinator
   final: at the coordinator over x0
@@ -314,6 +323,7 @@ scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($2[] | $1) they select
   columns: customer_id, id, priority, amount, day
   filter: (customer_id IN (SELECT UNNEST($2)) OR customer_id = $1)
+scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $2[]: SELECT customer_id FROM vip
   execution: distributed on 3 of 3 members
@@ -547,6 +557,7 @@ scan orders: 2 of 271 partitions [p128, p262]
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN (SELECT UNNEST(['C1', 'C2']))
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: in 2 stages
   x0 scan orders: at the members over orders, to the coordinator
   final: at the coordinator over x0
@@ -611,7 +622,7 @@ execution: distributed on 3 of 3 members
 tree: numbers: all; days: all
 rewrites: in_pull_out
 scan numbers: all 21 partitions
-  because "a" = "n" only joins the key: compare either side with a value; "b" = "n" only joins the key: compare either side with a value; a is part of a row value in (a, b) IN (SELECT n, n FROM days) that may be NULL, or that is not compared with constants: compare each column by itself
+  because "a" = "n" only joins the key: compare either side with a value; "b" = "n" only joins the key: compare either side with a value; a is part of a row value that is compared with a subquery: pass the rows as parameters
   columns: a, b, v
   filter: (a, b) IN (SELECT n, n FROM days)
 scan days: all 4 partitions
@@ -677,6 +688,7 @@ scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN (SELECT UNNEST($1))
+scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $1[]: SELECT customer_id FROM vip
   execution: distributed on 3 of 3 members
@@ -698,6 +710,7 @@ scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN (SELECT UNNEST($1))
+scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $1[]: SELECT DISTINCT customer_id FROM vip
   execution: distributed on 3 of 3 members
@@ -722,6 +735,7 @@ scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN (SELECT UNNEST($1))
+scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $1[]: SELECT ALL customer_id FROM vip
   execution: distributed on 3 of 3 members
@@ -746,6 +760,7 @@ scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN (SELECT UNNEST($1))
+scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $1[]: SELECT customer_id FROM vip LIMIT 2
   execution: distributed on 3 of 3 members
@@ -771,6 +786,7 @@ scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN (SELECT UNNEST($1))
+scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $1[]: SELECT max(customer_id) FROM vip
   execution: distributed on 3 of 3 members
@@ -796,6 +812,7 @@ scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN (SELECT UNNEST($1))
+scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $1[]: SELECT customer_id FROM vip
   execution: distributed on 3 of 3 members
@@ -817,6 +834,7 @@ scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN (SELECT UNNEST($1))
+scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $1[]: FROM (SELECT customer_id FROM vip)
   execution: distributed on 3 of 3 members
@@ -862,6 +880,7 @@ scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($2[]) they select
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN (SELECT UNNEST($2))
+scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $2[]: SELECT customer_id FROM vip WHERE customer_id IN (SELECT customer_id FROM customers WHERE score > $1)
   execution: distributed on at most 3 of 3 members
@@ -871,6 +890,7 @@ runs first, for $2[]: SELECT customer_id FROM vip WHERE customer_id IN (SELECT c
     because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($2[]) they select
     columns: customer_id
     filter: customer_id IN (SELECT UNNEST($2))
+  scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
   when distributed: two-stage
   runs first, for $2[]: SELECT customer_id FROM customers WHERE score > $1
     execution: distributed on 3 of 3 members
@@ -893,6 +913,7 @@ scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($2[]) they select
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN (SELECT UNNEST($2))
+scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $2[]: SELECT customer_id FROM v
   execution: distributed on 3 of 3 members
@@ -918,6 +939,7 @@ scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($2[]) they select
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN (SELECT UNNEST($2))
+scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $2[]: SELECT customer_id FROM vip
   execution: distributed on 3 of 3 members
@@ -1044,6 +1066,7 @@ scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id
   filter: customer_id IN (SELECT UNNEST($1))
+scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $1[]: SELECT customer_id FROM vip
   execution: distributed on 3 of 3 members
@@ -1065,6 +1088,7 @@ scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($2[]) they select
   columns: customer_id
   filter: customer_id IN (SELECT UNNEST($2))
+scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $2[]: SELECT customer_id FROM vip WHERE region = $1
   execution: distributed on 3 of 3 members
@@ -1133,4 +1157,67 @@ co-located: orders, customers
 when distributed: in 2 stages
   x0 join orders: at the members over orders, customers, to the coordinator
   final: at the coordinator over x0
+*/
+----
+-- a computed key is found by the values of a subquery
+SELECT * FROM numbers WHERE 2 + abs(a) IN (SELECT best FROM vip WHERE region = 'north')
+/*
+execution: distributed on at most 3 of 3 members
+tree: numbers: ((abs(key) + 2 = $1[], *))
+rewrites: materialize_subquery
+scan numbers: the partitions that the parameters select, of 21
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ((abs(key) + 2 = $1[], *)) they select
+  columns: a, b, v
+  filter: 2 + ABS(a) IN (SELECT UNNEST($1))
+scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
+when distributed: two-stage
+runs first, for $1[]: SELECT best FROM vip WHERE region = 'north'
+  execution: distributed on 3 of 3 members
+  tree: vip: all
+  scan vip: all 7 partitions
+    because no predicate on the partition key customer_id: compare it with values
+    columns: region, best
+    filter: region = 'north'
+  when distributed: two-stage
+*/
+----
+-- a computed key is found by one value
+SELECT * FROM numbers WHERE a * 3 = (SELECT max(best) FROM vip WHERE region = 'north')
+/*
+execution: distributed on at most 3 of 3 members
+tree: numbers: ((key * 3 = $1, *))
+rewrites: materialize_subquery
+scan numbers: the partitions that the parameters select, of 21
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ((key * 3 = $1, *)) they select
+  columns: a, b, v
+  filter: a * 3 = $1
+scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
+when distributed: two-stage
+runs first, for $1: SELECT max(best) FROM vip WHERE region = 'north'
+  execution: distributed on 3 of 3 members
+  tree: vip: all
+  scan vip: all 7 partitions
+    because no predicate on the partition key customer_id: compare it with values
+    columns: region, best
+    filter: region = 'north'
+  when distributed: two-stage
+*/
+----
+-- a computed key, cast: the values could be of any text
+SELECT * FROM numbers WHERE a::VARCHAR IN (SELECT region FROM vip WHERE customer_id = 'C2')
+/*
+execution: distributed on 3 of 3 members
+tree: numbers: all; vip: (p6)
+scan numbers: all 21 partitions
+  because a is cast in CAST(a AS TEXT) IN (SELECT region FROM vip WHERE ...: compare the bare column with a BIGINT
+  columns: a, b, v
+  filter: CAST(a AS TEXT) IN (SELECT region FROM vip WHERE customer_id = 'C2')
+scan vip: 1 of 7 partitions [p6]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2')
+  columns: customer_id, region
+when distributed: in 3 stages
+  x0 scan vip: at the members over vip, to every member
+  x1 join numbers: at the members over numbers, x0, to the coordinator
+  final: at the coordinator over x1
 */

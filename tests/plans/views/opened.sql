@@ -63,6 +63,7 @@ scan orders: 1 of 271 partitions [p128]
   primary key bounds: ('C2')
   columns: customer_id, id, amount
   filter: amount > 100
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: in 2 stages
   x0 set operation: at the members over orders, orders, to the coordinator
   final: at the coordinator over x0

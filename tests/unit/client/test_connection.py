@@ -48,7 +48,7 @@ def test_nobody_there() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     with pytest.raises(UnreachableError, match=f"no process answers at 127.0.0.1:{port}"):
-        connect(f"secateur://127.0.0.1:{port}")
+        connect(f"secateur://127.0.0.1:{port}", connect_timeout_s=0)
 
 
 def test_transactions_are_what_they_are(conn: Connection) -> None:

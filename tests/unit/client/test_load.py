@@ -162,7 +162,8 @@ def test_bad_data_leave_the_table_as_it_was(
 
 def test_an_unknown_mode(conn: Connection) -> None:
     with pytest.raises(
-        ProgrammingError, match="load mode 'replace' does not exist; use 'append', 'overwrite', 'upsert'"
+        ProgrammingError,
+        match="load mode 'replace' does not exist; use 'append', 'overwrite', 'overwrite_ranges', 'upsert'",
     ):
         conn.table("orders").load(rows_of(1), "replace")
 

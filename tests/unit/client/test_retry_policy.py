@@ -88,6 +88,20 @@ def test_a_lost_partition_is_final_once_the_newest_owners_say_so() -> None:
     assert tries.refreshed(known=4, topology_version=4) == GiveUp(error)
 
 
+def test_a_member_that_does_not_know_of_new_owners_yet_is_asked_again_for_a_while() -> None:
+    tries = policy()
+    error = PartitionLostError("all copies are lost", topology_version=3)
+    for _ in range(3):
+        assert tries.failed(error, None, 0.0) == RefreshOwners(None)
+        action = tries.refreshed(known=4, topology_version=4)
+        assert isinstance(action, TryAgain)
+        assert action.pause_s > 0
+    for _ in range(2):
+        tries.failed(error, None, DEADLINE_S)
+        action = tries.refreshed(known=4, topology_version=4)
+    assert action == GiveUp(error)
+
+
 def test_owners_that_another_thread_has_learned_meanwhile_are_tried_too() -> None:
     """The try failed by owners that are known no more, though this refresh brings nothing new."""
     tries = policy()

@@ -260,6 +260,7 @@ def test_no_answer_in_time(cluster: Any) -> None:
 def test_a_controller_that_goes_is_an_error_and_known_statements_go_on(cluster: Any, conn: Connection) -> None:
     conn.execute("one", ["C2"])
     cluster.run(cluster.controller.server.stop())
+    conn._session.controller_wait_s = 0.5
     assert conn.execute("one", ["C2"]).rowcount == 2
     with pytest.raises((UnreachableError, MemberLostError)):
         conn.execute("count")

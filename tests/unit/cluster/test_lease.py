@@ -205,13 +205,13 @@ class Member(Process):
         return next((holder for holder in PARTITIONS[partition] if holder in self.members), None)
 
     def topology(self, version: int, members: tuple[str, ...]) -> None:
-        wait_s = self.promises.heard(version, members, self.now_s) - self.now_s
+        wait_s = self.promises.heard(version, members, self.now_s, gains_copies=False) - self.now_s
         self.world.later(wait_s / self._pace, lambda: self.do(lambda: self.act_on(version, members)))
 
     def act_on(self, version: int, members: tuple[str, ...]) -> None:
         if version > self.version:
             self.version, self.members = version, members
-            self.holder.topology_changed([member for member in members if member != self.name])
+            self.holder.topology_changed({member: "" for member in members if member != self.name})
         controller = self.world.controller
         self.world.send(self.name, "c", lambda: controller.acknowledged(self.name, version))
 
@@ -436,7 +436,7 @@ def test_a_stopped_controller_and_a_stopped_member_leave_nobody_who_may_answer()
 
 def test_what_was_gone_after_the_end_of_the_lease_counts_for_nothing() -> None:
     holder = LeaseHolder(TIMES)
-    holder.topology_changed(["m2"])
+    holder.topology_changed({"m2": "a:1"})
     assert holder.controller_answered(0.0, LeaseOutcome.GRANTED, 0.1) == []
     late_s = holder.until_s + 0.1
     (asked,) = holder.controller_answered(late_s, LeaseOutcome.GONE, late_s)
@@ -446,16 +446,40 @@ def test_what_was_gone_after_the_end_of_the_lease_counts_for_nothing() -> None:
     assert holder.peer_answered(asked, "m2", LeaseOutcome.GIVEN_UP, late_s) == [MemberRemoved()]
 
 
+def test_what_was_gone_is_asked_again_when_it_has_come_back_at_another_address() -> None:
+    holder = LeaseHolder(TIMES)
+    holder.topology_changed({"m2": "a:1", "m3": "b:1"})
+    assert holder.controller_answered(0.0, LeaseOutcome.GRANTED, 0.1) == []
+    (asked,) = holder.controller_answered(0.2, LeaseOutcome.SILENT, 0.3)
+    assert isinstance(asked, AskPeers)
+    assert holder.peer_answered(asked, "m2", LeaseOutcome.GONE, 0.3) == []
+    holder.topology_changed({"m2": "a:1", "m3": "b:2"})
+    assert holder.controller_answered(0.4, LeaseOutcome.SILENT, 0.5) == [AskPeers(0.5, frozenset({"m3"}))]
+    holder.topology_changed({"m2": "a:2", "m3": "b:2"})
+    assert holder.controller_answered(0.6, LeaseOutcome.SILENT, 0.7) == [AskPeers(0.7, frozenset({"m2", "m3"}))]
+
+
+def test_a_newcomer_that_gains_copies_promises_to_all_whose_leases_may_rest_on_others_alone() -> None:
+    for versions in ([20, 21], [21]):  # it may hear of the copies and of the loss at once
+        promises = Promises(TIMES)
+        promises.heard(19, ["m1", "m3", "m4"], 0.0, gains_copies=False)
+        for version in versions:
+            members = ["m3", "m4"] if version == 21 else ["m1", "m3", "m4"]
+            may_act_s = promises.heard(version, members, 1.0, gains_copies=version == versions[0])
+        assert may_act_s == 1.0 + TIMES.promise_s
+        assert promises.heard(22, ["m3", "m4"], 5.0, gains_copies=False) == 5.0
+
+
 def test_promises_know_who_is_behind() -> None:
     promises = Promises(TIMES)
     assert promises.asked("m1", 1, 0.0) is LeaseOutcome.REFUSED
-    assert promises.heard(3, ["m2", "m3"], 0.0) == 0.0
+    assert promises.heard(3, ["m2", "m3"], 0.0, gains_copies=False) == 0.0
     assert promises.asked("m1", 3, 0.0) is LeaseOutcome.GIVEN_UP
     assert promises.asked("m4", 4, 0.0) is LeaseOutcome.REFUSED, "m4 may be newer than what was heard"
     assert promises.asked("m2", 1, 10.0) is LeaseOutcome.GRANTED
-    assert promises.heard(4, ["m3"], 11.0) == 10.0 + TIMES.promise_s
+    assert promises.heard(4, ["m3"], 11.0, gains_copies=False) == 10.0 + TIMES.promise_s
     assert promises.asked("m2", 3, 11.0) is LeaseOutcome.GIVEN_UP
-    assert promises.heard(4, ["m3"], 20.0) == 20.0
+    assert promises.heard(4, ["m3"], 20.0, gains_copies=False) == 20.0
 
 
 def test_a_condemned_member_is_given_up_when_its_lease_has_ended() -> None:

@@ -35,7 +35,7 @@ LOAD = LoadPublication(
 
 REPLIES: dict[type[Message[Any]], Any] = {
     CloseForChange: Acknowledged(),
-    PrepareLoad: PreparedRows(rows=20, rows_primary=10, rows_removed=0),
+    PrepareLoad: PreparedRows(rows=20, rows_counted=10, rows_removed=0),
     PublishPreparedLoad: RowCount(20),
     AbortStagedLoad: LoadDropped(True),
 }
@@ -173,3 +173,10 @@ def test_a_member_lost_while_it_works_a_change_out_changes_nothing() -> None:
     members = working_out(WorkedOut(), {("m2", WorkOutChange): MemberLostError("gone", member="m2")})
     with pytest.raises(LoadFailedError, match="the table is unchanged: gone"):
         change_whole(members)
+
+
+def test_the_rows_of_each_partition_are_counted_once() -> None:
+    members = members_of()
+    publish(members)
+    counted = {member: message.counted for member, message in members.calls if isinstance(message, PrepareLoad)}
+    assert counted == {"m1": [0, 1], "m2": [2]}

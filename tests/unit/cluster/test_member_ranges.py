@@ -248,3 +248,18 @@ def test_a_member_that_had_not_prepared_ends_the_change_for_all() -> None:
         assert {member.store.table(1).version for member in members} == {1}
 
     run_three(work)
+
+
+def test_what_an_earlier_controller_had_prepared_is_forgotten_and_its_late_order_refused() -> None:
+    async def work(setting: Setting) -> None:
+        dropped = changed(DropRange(RangeSpec((0,), (10,))))  # closes no latch
+        await setting.ask("prepare", dropped)
+        setting.ranges.controller_replaced()
+        with pytest.raises(LoadFailedError, match="was aborted"):
+            await setting.ask("commit", dropped)
+        assert setting.store.table(1).version == TABLE.version
+        await setting.ask("prepare", dropped, "again")
+        await setting.ask("commit", dropped, "again")
+        assert setting.store.table(1).version == dropped.version
+
+    run(work)

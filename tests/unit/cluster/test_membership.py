@@ -8,9 +8,11 @@ from msgspec import structs
 from secateur.cluster.controller import (
     MemberJoined,
     MemberLost,
+    MemberReturned,
     OwnersForgotten,
     RangesChanged,
     TableCreated,
+    absent_owners,
     advance,
     group_after,
     group_of_new,
@@ -222,3 +224,27 @@ def test_a_table_that_is_created_again_owns_nothing_of_the_lost() -> None:
     assert set(again.ownership(group).members) == {"m1", "m3"}
     assert group_of_new(again, SCHEME, "3.1") == group
     assert group_of_new(cluster_of(2), SCHEME, "2.1") == SCHEME.structure()
+
+
+def test_a_member_that_returns_owns_what_nobody_else_has() -> None:
+    topology = advance(cluster_of(3), TableCreated(table(backups=1)))
+    group = SCHEME.affinity_group()
+    with_backups = advance(topology, MemberLost("m1"))
+    assert not absent_owners(with_backups)
+    lost = advance(with_backups, MemberLost("m2"))
+    assert absent_owners(lost) == {"m2"}
+    returned = advance(lost, MemberReturned(MemberAddress("m2", "127.0.0.1", 8000)))
+    assert returned.version == lost.version + 1
+    assert returned.member("m2").port == 8000
+    before, after = topology.ownership(group), returned.ownership(group)
+    for partition in range(12):
+        shared_with_lost_before = set(before.holders(partition)) == {"m1", "m2"}
+        assert (after.primary(partition) == "m2") == shared_with_lost_before
+        assert ("m2" in after.holders(partition)) == shared_with_lost_before
+        assert len(after.holders(partition)) == 2
+
+
+def test_the_member_that_left_first_has_no_last_copy() -> None:
+    topology = advance(cluster_of(2), TableCreated(table(backups=1)))
+    lost = advance(advance(topology, MemberLost("m1")), MemberLost("m2"))
+    assert absent_owners(lost) == {"m2"}

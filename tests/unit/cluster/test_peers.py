@@ -60,3 +60,26 @@ def test_a_member_that_leaves_before_it_answers_is_lost() -> None:
 def test_closing_the_connections_is_no_loss_of_members() -> None:
     with pytest.raises(InterfaceError, match="closed by this side"):
         asyncio.run(ask_and(leave=False))
+
+
+def test_messages_to_a_member_whose_process_is_another_one_are_lost() -> None:
+    async def main() -> list[tuple[str, str]]:
+        settings, lost = ClusterSettings(), []
+        server = FrameServer(Silent(), MEMBER_OPERATIONS, secret=settings.secret)
+        peers = Peers("m2", Role.MEMBER, settings, lambda member, error: lost.append((member, str(error))))
+        await server.start()
+        try:
+            address = MemberAddress("m1", server.host, server.port)
+            peers.update(Topology(1, (address,), {}))
+            peers.peer("m1")
+            peers.update(Topology(2, (address,), {}))
+            assert lost == []
+            peers.update(Topology(3, (MemberAddress("m1", server.host, server.port + 1),), {}))
+            peers.peer("m1")
+            peers.update(Topology(4, (), {}))  # a member that leaves is no news of the connections
+        finally:
+            await peers.close()
+            await server.stop()
+        return lost
+
+    assert asyncio.run(main()) == [("m1", "another process has come back as member m1")]

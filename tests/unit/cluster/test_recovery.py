@@ -7,9 +7,9 @@ from itertools import combinations, product
 
 import pytest
 
-from secateur.cluster.controller.recovery import recovered
+from secateur.cluster.controller.recovery import Patience, outdated, recovered, recovered_from_disk
 from secateur.partitioning.topology import MemberAddress, Topology
-from secateur.protocol import ClusterRecord, MemberReport
+from secateur.protocol import ClusterRecord, HeldTable, MemberReport
 
 ALL = ("m1", "m2", "m3")
 
@@ -21,6 +21,11 @@ def record(version: int, members: Iterable[str]) -> ClusterRecord:
 
 def report(member: str, kept: ClusterRecord, *, holds_lease: bool = True) -> MemberReport:
     return MemberReport(address=MemberAddress(member, "127.0.0.1", 1), record=kept, holds_lease=holds_lease)
+
+
+def with_tables(member: str, *tables: HeldTable) -> MemberReport:
+    address = MemberAddress(member, "127.0.0.1", 1)
+    return MemberReport(address=address, record=record(3, ALL), holds_lease=False, tables=tables)
 
 
 def subsets(members: Iterable[str]) -> Iterator[tuple[str, ...]]:
@@ -86,3 +91,23 @@ def _orders(count: int) -> Iterator[tuple[str, ...]]:
     for chosen in product(ALL, repeat=count):
         if len(set(chosen)) == count:
             yield chosen
+
+
+def test_a_member_whose_disk_has_lost_a_load_is_not_gone_on_with() -> None:
+    reports = {
+        "m1": with_tables("m1", HeldTable(1, 1, published=4), HeldTable(2, 1, published=1)),
+        "m2": with_tables("m2", HeldTable(1, 1, published=4), HeldTable(2, 1, published=0)),
+        "m3": with_tables("m3", HeldTable(1, 1, published=3, has_load_in_doubt=True), HeldTable(2, 1, published=1)),
+    }
+    assert outdated(reports) == {"m2": 2}, "m3 learns from others how its load has ended"
+    found = recovered_from_disk(reports)
+    assert found is not None
+    assert found.lost == ("m2",)
+
+
+def test_a_controller_that_stood_still_waits_for_members_once_more() -> None:
+    patience = Patience(1.5, 100.0)
+    assert not patience.is_over(101.0, 2.0)
+    assert not patience.is_over(160.0, 2.0), "it was suspended, and has not read what came meanwhile"
+    assert not patience.is_over(160.4, 2.0)
+    assert patience.is_over(160.6, 2.0)

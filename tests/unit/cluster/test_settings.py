@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from dataclasses import fields
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from secateur.cluster import DEFAULTS, ClusterSettings
 from secateur.engine_limits import EngineLimits
 from secateur.errors import ProgrammingError
 from secateur.planner import CostModel
-from secateur.tunable import tunables_of
+from secateur.tunable import description_of, tunables_of
 from secateur.wire import Limits
 
 DOCUMENT = Path(secateur.__file__).parent.parent / "docs" / "settings.md"
@@ -53,6 +54,9 @@ def test_the_documents_have_every_setting_and_its_default() -> None:
         for name, argument in given.items()
     }
     assert all(len(row) == 3 and row[2] for row in rows)
+    meanings = {row[0].strip("`"): re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", row[2]) for row in rows}
+    del meanings["runtime"]
+    assert meanings == {one.name: description_of(one) for one in fields(ClusterSettings) if one.name not in MADE_INSIDE}
 
 
 @pytest.mark.parametrize("cls", [CostModel, EngineLimits])

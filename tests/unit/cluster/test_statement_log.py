@@ -8,10 +8,11 @@ from msgspec.structs import asdict, replace
 
 from secateur.cluster.member import StatementLog
 from secateur.errors import DataError
-from secateur.protocol import Execute, Executed, Operation, PartOfRows
+from secateur.protocol import Execute, Executed, GetStatements, Operation, PartOfRows, Statements
 from secateur.wire import PeerInfo, Reply, Request
 
 ANSWER = Executed("local", 1, 8, 7, 3, [[1, 2, 3]])
+PEER = PeerInfo(1, "test", "test", False)
 
 
 def request(plan: str) -> Request[Any]:
@@ -21,7 +22,12 @@ def request(plan: str) -> Request[Any]:
 
 
 def entries(log: StatementLog) -> list[dict[str, Any]]:
-    return [asdict(entry) for entry in log.send(request("")).message.statements]
+    return [asdict(entry) for entry in told(log).statements]
+
+
+def told(log: StatementLog, *, totals_only: bool = False) -> Statements:
+    asked = GetStatements(totals_only)
+    return log.send(Request(Operation.GET_STATEMENTS, asked, memoryview(b""), PEER)).message
 
 
 def test_an_ended_statement_is_told_with_what_its_answer_says() -> None:
@@ -88,7 +94,7 @@ def test_executions_are_counted_beyond_those_that_are_remembered() -> None:
     log = StatementLog("m1", ended_max=2)
     for number in range(20):
         log.execute(request("a" if number % 4 else "b"), lambda _: Reply(ANSWER))
-    counted = {each.plan_id: each for each in log.send(request("")).message.executions}
+    counted = {each.plan_id: each for each in told(log).executions}
     assert {plan: each.executions for plan, each in counted.items()} == {"a": 15, "b": 5}
     assert all(0 < each.elapsed_max_ms <= each.elapsed_ms for each in counted.values())
     assert {plan: each.latencies.total for plan, each in counted.items()} == {"a": 15, "b": 5}
@@ -96,7 +102,39 @@ def test_executions_are_counted_beyond_those_that_are_remembered() -> None:
     assert len(entries(log)) == 2
 
 
-PEER = PeerInfo(1, "test", "test", False)
+def test_all_that_have_ended_are_counted_by_how_they_ran() -> None:
+    log = StatementLog("m1", ended_max=2)
+
+    def fail(_: Request[Any]) -> Reply[Any]:
+        raise DataError("no such date")
+
+    for number in range(20):
+        execution = "local" if number % 4 else "distributed"
+        log.execute(request(f"p{number}"), lambda _, execution=execution: Reply(replace(ANSWER, execution=execution)))
+        with pytest.raises(DataError):
+            log.execute(request("f"), fail)
+    for totals_only in (False, True):
+        answer = told(log, totals_only=totals_only)
+        assert bool(answer.statements) is not totals_only
+        totals = {each.execution: each for each in answer.totals}
+        assert {execution: each.statements for execution, each in totals.items()} == {
+            "local": 15,
+            "distributed": 5,
+            "failed": 20,
+        }
+        for each in totals.values():
+            assert sum(count for _, count in each.latencies.buckets) == each.statements
+            assert 0 < each.elapsed_ms <= sum(up_to_ms * count for up_to_ms, count in each.latencies.buckets)
+
+
+@pytest.mark.parametrize("ended_max", [1, 100])
+def test_members_and_pruned_statements_are_added_up(ended_max: int) -> None:
+    log = StatementLog("m1", ended_max=ended_max)
+    for members, read, total in ((None, 1, 8), (["m1", "m2"], 8, 8), (["m2"], 3, 8), (None, 1, 1), (None, 0, 0)):
+        answer = replace(ANSWER, members=members, partitions_read=read, partitions_total=total)
+        log.execute(request("p"), lambda _, answer=answer: Reply(answer))
+    (totals,) = told(log, totals_only=True).totals
+    assert (totals.statements, totals.members_touched, totals.pruned, totals.unpruned) == (5, 6, 2, 1)
 
 
 @pytest.mark.parametrize(

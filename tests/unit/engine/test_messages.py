@@ -16,6 +16,7 @@ from secateur.protocol import (
     ExchangeRows,
     Failure,
     InputMetrics,
+    MessagesLost,
     Notice,
     OutputMetrics,
     RowsPiece,
@@ -56,6 +57,7 @@ METRICS = VertexMetrics(
         pytest.param(CreditRows("j", "m1", 2, 4096), id="credit"),
         pytest.param(EndRun("j", "m1", None, [METRICS]), id="end"),
         pytest.param(CancelRun("j", "m1", Failure.of(DataError("too large", column="c"))), id="cancellation"),
+        pytest.param(MessagesLost("m1"), id="messages lost"),
     ],
 )
 def test_round_trip(notice: Notice) -> None:

@@ -15,6 +15,10 @@ TEXT = "7ACA8BBB-0b5d-4ee7-aab5-e32ee907368b"
 ID = UUID(TEXT)
 EASTERN = "America/New_York"
 
+MAP = pa.map_(pa.string(), pa.string())
+LISTS = pa.map_(pa.string(), pa.list_(pa.string()))
+UNDER_NULL = pa.StructArray.from_arrays([pa.array([1, 300])], names=["a"], mask=pa.array([False, True]))
+
 
 @pytest.mark.parametrize(
     ("type_", "given", "expected"),
@@ -64,6 +68,20 @@ EASTERN = "America/New_York"
         ("INTEGER[]", pa.array([[], [None]]), [[], [None]]),
         ("UUID[]", pa.array([[TEXT]]), [[ID]]),
         ("INTEGER[][]", pa.array([[[1], None], []]), [[[1], None], []]),
+        (
+            "STRUCT(a INTEGER, b UUID, c DATE)",
+            pa.array([{"B": TEXT, "a": 1}, None, {"B": None, "a": None}]).slice(0),
+            [{"a": 1, "b": ID, "c": None}, None, {"a": None, "b": None, "c": None}],
+        ),
+        ("STRUCT(a TINYINT)", pa.array([{"a": 1000}, {"a": 2}]).slice(1), [{"a": 2}]),
+        ("STRUCT(a TINYINT)", UNDER_NULL, [{"a": 1}, None]),
+        ("MAP(VARCHAR, UUID)", pa.array([[("x", TEXT)], None, []], MAP), [[("x", ID)], None, []]),
+        ("MAP(VARCHAR, UUID)", pa.array([[("x", "junk")], [("y", TEXT)]], MAP).slice(1), [[("y", ID)]]),
+        (
+            "MAP(VARCHAR, UUID[])[]",
+            pa.array([[[("x", [TEXT, None])], None]], pa.list_(LISTS)),
+            [[[("x", [ID, None])], None]],
+        ),
         ("INTERVAL", pa.nulls(2), [None, None]),
         ("UUID", pa.nulls(1), [None]),
     ],
@@ -128,7 +146,25 @@ def test_converts(type_: str, given: pa.Array, expected: list[Any]) -> None:
         ("INTEGER", pa.array(["5"]).dictionary_encode(), "which is not converted to INTEGER"),
         ("BOOLEAN", pa.array([1]), "the data are int64, which is not converted to BOOLEAN"),
         ("INTERVAL", pa.array([timedelta(1)]), "which is not converted to INTERVAL"),
-        ("DATE[]", pa.array([["2024-01-01"]]), r"which is not converted to DATE\[\]"),
+        ("DATE[]", pa.array([["2024-01-01"]]), r"column c\[\]: the data are string, which is not converted to DATE"),
+        (
+            "STRUCT(a DATE)",
+            pa.array([{"b": 1}]),
+            r"column c: the data are struct<b: int64>, which is not converted to STRUCT",
+        ),
+        ("STRUCT(a DATE)", pa.array([{"a": 1}]), r"column c\.a: the data are int64, which is not converted to DATE"),
+        ("MAP(DATE, INTEGER)", pa.array([], MAP), "the keys of c: the data are string, which is not converted to DATE"),
+        (
+            "MAP(VARCHAR, STRUCT(a TINYINT)[])",
+            pa.array([], pa.map_(pa.string(), pa.list_(pa.struct([("a", pa.string())])))),
+            r"column the values of c\[\]\.a: the data are string",
+        ),
+        (
+            "STRUCT(a TINYINT)",
+            pa.array([{"a": 1}, {"a": 300}]),
+            r"row 1: {'a': 300} .* does not fit STRUCT\(a TINYINT\)",
+        ),
+        ("STRUCT(a DATE, b INTEGER)", pa.array([{"a": None, "A": None}]), "which is not converted"),
         ("DATE", pa.array([{"a": 1}]), "which is not converted to DATE"),
     ],
     ids=lambda value: str(value.type) if isinstance(value, pa.Array) else None,

@@ -17,11 +17,12 @@ from secateur.errors import DatabaseError, ProtocolError
 from secateur.partitioning.pruning import (
     BARE,
     NOTHING,
+    AbsoluteColumn,
     Comparison,
     ComparisonTarget,
     Domain,
+    LinearColumn,
     RowField,
-    ShiftedColumn,
     Span,
     TruncatedColumn,
     WidenedColumn,
@@ -53,20 +54,34 @@ MOMENTS: list[Any] = [
     None,
     5,
 ]
-
+FLOATS: list[Any] = [
+    *(-1, 0, 2, 127, 128, 2**53 - 1, 2**53, 2**53 + 1, 1.5, 2.0, -0.0, -0.5, 9007199254740991.0, 2.0**53, 1e300),
+    *(float("nan"), float("inf"), float("-inf"), Decimal("2"), Decimal("1.9999999999999999999999"), "2", True, None),
+]
 NUMERALS = ["0", "1", "-1", "127", "-128", "128", "01", "+1", "-0", " 1", "1 ", "1.0", "1e0", "", "one", "\u0661", None]
 CASES: list[tuple[str, list[Any], str, ComparisonTarget, list[Any]]] = [
     ("TINYINT", INTEGERS, "CAST(k AS BIGINT)", WidenedColumn(parse_type("BIGINT")), NUMBERS),
     ("TINYINT", INTEGERS, "CAST(k AS SMALLINT)", WidenedColumn(parse_type("SMALLINT")), NUMBERS),
     ("TINYINT", INTEGERS, "CAST(k AS VARCHAR)", WidenedColumn(parse_type("VARCHAR")), NUMERALS),
     ("UTINYINT", [0, 1, 255], "CAST(k AS INTEGER)", WidenedColumn(parse_type("INTEGER")), NUMBERS),
-    ("INTEGER", INTEGERS, "k + 1", ShiftedColumn(1), NUMBERS),
-    ("TINYINT", INTEGERS[:-1], "k + 1", ShiftedColumn(1), NUMBERS),
-    ("INTEGER", INTEGERS, "k - 3", ShiftedColumn(-3), NUMBERS),
-    ("INTEGER", INTEGERS, "-k", ShiftedColumn(0, mirrored=True), NUMBERS),
-    ("BIGINT", [*INTEGERS, 2**53, 2**53 + 1], "4 - k", ShiftedColumn(4, mirrored=True), NUMBERS),
-    ("DATE", DATES, "k + 1", ShiftedColumn(1), MOMENTS),
-    ("DATE", DATES, "k - 31", ShiftedColumn(-31), MOMENTS),
+    ("INTEGER", INTEGERS, "k + 1", LinearColumn(1), NUMBERS),
+    ("TINYINT", INTEGERS[:-1], "k + 1", LinearColumn(1), NUMBERS),
+    ("INTEGER", INTEGERS, "k - 3", LinearColumn(-3), NUMBERS),
+    ("INTEGER", INTEGERS, "-k", LinearColumn(0, -1), NUMBERS),
+    ("BIGINT", [*INTEGERS, 2**53, 2**53 + 1], "4 - k", LinearColumn(4, -1), NUMBERS),
+    ("INTEGER", INTEGERS, "k * 2", LinearColumn(0, 2), NUMBERS),
+    ("INTEGER", INTEGERS, "3 - 2 * k", LinearColumn(3, -2), NUMBERS),
+    ("BIGINT", [*INTEGERS, -(2**60), 2**60], "k * -7 + 5", LinearColumn(5, -7), [*NUMBERS, 7 * 2**60 + 5, -2, 3, -9]),
+    ("TINYINT", INTEGERS[1:], "abs(k)", AbsoluteColumn(parse_type("TINYINT")), NUMBERS),
+    ("TINYINT", INTEGERS, "abs(k::INTEGER)", AbsoluteColumn(parse_type("INTEGER")), NUMBERS),
+    ("UTINYINT", [0, 1, 2, 255], "abs(k)", AbsoluteColumn(parse_type("UTINYINT")), NUMBERS),
+    ("BIGINT", [*INTEGERS, 2**53, 2**53 + 1], "abs(k)", AbsoluteColumn(parse_type("BIGINT")), NUMBERS),
+    ("INTEGER", INTEGERS, "2 + abs(k)", AbsoluteColumn(parse_type("INTEGER"), 2), NUMBERS),
+    ("INTEGER", INTEGERS, "5 - 3 * abs(k)", AbsoluteColumn(parse_type("INTEGER"), 5, -3), [*NUMBERS, -1, -4]),
+    ("TINYINT", INTEGERS, "CAST(k AS DOUBLE)", WidenedColumn(parse_type("DOUBLE")), FLOATS),
+    ("BIGINT", [*INTEGERS, 2**53 - 1, 2**53, 2**53 + 1], "k::DOUBLE", WidenedColumn(parse_type("DOUBLE")), FLOATS),
+    ("DATE", DATES, "k + 1", LinearColumn(1), MOMENTS),
+    ("DATE", DATES, "k - 31", LinearColumn(-31), MOMENTS),
     ("TIMESTAMP", INSTANTS, "CAST(k AS DATE)", TruncatedColumn("day", as_date=True), MOMENTS),
     *(
         ("TIMESTAMP", INSTANTS, f"date_trunc('{unit}', k)", TruncatedColumn(unit), MOMENTS)
@@ -155,9 +170,9 @@ def test_an_expression_passes_what_duckdb_finds(
             None,
             id="a type in which nothing is compared",
         ),
-        pytest.param(ShiftedColumn(1), Comparison.IN, [1.5], "INTEGER", None, id="a fraction"),
-        pytest.param(ShiftedColumn(1), Comparison.LESS, [date.min], "DATE", None, id="a date before the first one"),
-        pytest.param(ShiftedColumn(1), Comparison.LIKE, ["a%"], "INTEGER", None, id="a pattern of a number"),
+        pytest.param(LinearColumn(1), Comparison.IN, [1.5], "INTEGER", None, id="a fraction"),
+        pytest.param(LinearColumn(1), Comparison.LESS, [date.min], "DATE", None, id="a date before the first one"),
+        pytest.param(LinearColumn(1), Comparison.LIKE, ["a%"], "INTEGER", None, id="a pattern of a number"),
         pytest.param(TruncatedColumn("day"), Comparison.IN, [NOON], "TIMESTAMP", NOTHING, id="no day starts at noon"),
         pytest.param(
             TruncatedColumn("day", as_date=True),
@@ -207,7 +222,14 @@ def test_named_cases(
 
 @pytest.mark.parametrize(
     "comparison_target",
-    [BARE, WidenedColumn(parse_type("BIGINT")), ShiftedColumn(-3, mirrored=True), TruncatedColumn("week"), RowField(2)],
+    [
+        BARE,
+        WidenedColumn(parse_type("BIGINT")),
+        LinearColumn(-3, -2),
+        AbsoluteColumn(parse_type("INTEGER")),
+        TruncatedColumn("week"),
+        RowField(2),
+    ],
     ids=repr,
 )
 def test_subjects_travel(comparison_target: ComparisonTarget) -> None:

@@ -3,9 +3,13 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from secateur.partitioning.types import TypeKind, empty_batch, empty_table, parse_type
+from secateur.partitioning.types import NESTED, TypeKind, empty_batch, empty_table, parse_type
 
-KINDS = [kind.value for kind in TypeKind if kind is not TypeKind.LIST]
+KINDS = [
+    *(kind.value for kind in TypeKind if kind not in NESTED),
+    "STRUCT(a UUID, b INTERVAL[])",
+    "MAP(UUID, STRUCT(a HUGEINT))",
+]
 
 
 @pytest.mark.parametrize("text", [*KINDS, *(f"{kind}[]" for kind in KINDS), *(f"{kind}[][]" for kind in KINDS)])

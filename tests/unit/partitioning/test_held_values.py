@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from secateur.errors import DataError
-from secateur.partitioning.types import check_held, long_intervals_sql, parse_type
+from secateur.partitioning.types import check_held, long_intervals_sql, parse_result_type
 
 TIME = pa.time64("us")
 END = pa.array([0, 86_400_000_000], pa.int64()).view(TIME)
@@ -70,7 +70,7 @@ def test_an_interval_has_whole_microseconds() -> None:
 )
 def test_long_intervals(value: str, is_long: bool) -> None:
     for type_, wrapped in (("INTERVAL", "{}"), ("INTERVAL[]", "[NULL, {}]"), ("INTERVAL[][]", "[NULL, [], [{}]]")):
-        condition = long_intervals_sql("c", parse_type(type_))
+        condition = long_intervals_sql("c", parse_result_type(type_))
         with duckdb.connect() as duck:
             assert duck.execute(f"SELECT {condition} FROM (SELECT {wrapped.format(value)}) t(c)").fetchall() == [
                 (is_long,)
@@ -78,7 +78,7 @@ def test_long_intervals(value: str, is_long: bool) -> None:
 
 
 def test_other_types_have_no_condition() -> None:
-    assert [long_intervals_sql("c", parse_type(text)) for text in ("INTEGER", "TIME[]", "VARCHAR")] == [
+    assert [long_intervals_sql("c", parse_result_type(text)) for text in ("INTEGER", "TIME[]", "VARCHAR")] == [
         None,
         None,
         None,

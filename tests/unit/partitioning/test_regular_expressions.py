@@ -57,6 +57,34 @@ def test_random_expressions_hold_every_match_and_exact_ones_nothing_else(seed: i
     assert read > 60
 
 
+@pytest.mark.parametrize("options", ["s", "m", "n", "p", "l", "il", "ci", "ic", "cl", "ims"])
+def test_options_mean_what_duckdb_says(options: str) -> None:
+    rng = random.Random(options)
+    read = 0
+    for _ in range(60):
+        pattern = "".join(rng.choice(PIECES) for _ in range(rng.randint(1, 3)))
+        for function, texts_of in (("regexp_full_match", texts_similar), ("regexp_matches", texts_matched)):
+            for expression in (pattern, f"^{pattern}$"):
+                domain = texts_of(expression, options)
+                if domain is not None:
+                    read += 1
+                    found = _matches(f"{function}(k, $1, '{options}')", expression)
+                    inside = {text for text in TEXTS if text in domain.superset}
+                    assert found is not None, f"{function} with {expression!r}: DuckDB refuses it"
+                    assert found == inside if domain.exact else found <= inside, f"{function} with {expression!r}"
+    assert read > 40
+
+
+def test_a_text_that_is_matched_literally_is_found() -> None:
+    assert texts_similar("a.b", "l") == PatternDomain(points(["a.b"]), True)
+    assert texts_similar("k", "li") == PatternDomain(points(["k", "K", "\u212a"]), True)
+
+
+@pytest.mark.parametrize("options", ["g", "x", "i ", "C"])
+def test_other_options_are_left_to_duckdb(options: str) -> None:
+    assert texts_similar("a", options) is None
+
+
 @pytest.mark.parametrize(
     ("domain", "expected"),
     [

@@ -67,9 +67,11 @@ def test_a_definition_brings_the_scheme_and_a_bare_table_does_not() -> None:
 
 def test_a_definition_for_who_has_the_scheme_or_needs_none_leaves_it_out() -> None:
     large = table(scheme(4).referred("book/4.1"))
-    assert TableDefinition.of(large, known="book/4.1") == TableDefinition(None, large)
-    assert TableDefinition.of(large, known="book/4.0").scheme is large.scheme
-    assert TableDefinition.of(table(scheme(4))).scheme is None
+    assert TableDefinition.of(large, known="book/4.1") == TableDefinition(None, None, large)
+    sent = TableDefinition.of(large, known="book/4.0")
+    assert sent.whole is not None
+    assert sent.whole.scheme is large.scheme
+    assert TableDefinition.of(table(scheme(4))) == TableDefinition(None, None, table(scheme(4)))
 
 
 def test_a_pickled_table_brings_its_scheme() -> None:

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import duckdb
 import pyarrow as pa
 import pytest
 
 from secateur.errors import NotSupportedError
-from secateur.partitioning.types import SqlType, TypeKind, parse_type, type_of_arrow
+from secateur.partitioning.types import KEYWORDS, NESTED, SqlType, TypeKind, parse_type, type_of_arrow
+
+SCALARS = [kind for kind in TypeKind if kind not in NESTED]
 
 
 @pytest.mark.parametrize(
@@ -26,6 +29,13 @@ from secateur.partitioning.types import SqlType, TypeKind, parse_type, type_of_a
         ("decimal(5,2)[] []", "DECIMAL(5,2)[][]"),
         ("uuid", "UUID"),
         ("bytea", "BLOB"),
+        ("struct (a int, B text) [ ]", "STRUCT(a INTEGER, B VARCHAR)[]"),
+        ("ROW(x double precision, y decimal(5,2)[])", "STRUCT(x DOUBLE, y DECIMAL(5,2)[])"),
+        (
+            'STRUCT("a, b" INT, "key" INT, "c ""d""" MAP(INT, STRUCT(e DATE)))',
+            'STRUCT("a, b" INTEGER, "key" INTEGER, "c ""d""" MAP(INTEGER, STRUCT(e DATE)))',
+        ),
+        ("map ( varchar , timestamptz[] )", "MAP(VARCHAR, TIMESTAMP WITH TIME ZONE[])"),
     ],
 )
 def test_parse(text: str, expected: str) -> None:
@@ -42,7 +52,16 @@ def test_parse(text: str, expected: str) -> None:
         "DECIMAL(0,0)",
         "DECIMAL(5,6)",
         "INTEGER[3]",
-        "STRUCT(a INTEGER)",
+        "STRUCT",
+        "STRUCT()",
+        "STRUCT(a)",
+        "STRUCT(a INTEGER, A DATE)",
+        "STRUCT(a NOPE)",
+        "STRUCT(a INTEGER) b(c)",
+        "MAP(INTEGER)",
+        "MAP(INTEGER, DATE, DATE)",
+        "MAP(INTEGER, DATE[2])",
+        "INTEGER" + 25 * "[]",
         "BIGINT;",
         "(5)",
     ],
@@ -52,7 +71,39 @@ def test_refused(text: str) -> None:
         parse_type(text)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in TypeKind if kind is not TypeKind.LIST])
+def test_a_refused_part_is_named() -> None:
+    with pytest.raises(NotSupportedError, match=r"type 'STRUCT\(a NOPE\)' is not supported, because of 'NOPE'; use"):
+        parse_type("STRUCT(a NOPE)")
+
+
+NESTED_TEXTS = [
+    "STRUCT(a INTEGER)",
+    "MAP(VARCHAR, STRUCT(b BLOB)[])",
+    'STRUCT("select" MAP(UUID, HUGEINT), "a ""b""" STRUCT(t TIME)[][])',
+    "INTEGER" + 24 * "[]",
+]
+
+
+@pytest.mark.parametrize("text", NESTED_TEXTS)
+def test_nested_types_round_trip(text: str) -> None:
+    type_ = parse_type(text)
+    assert str(type_) == text
+    assert str(type_of_arrow(type_.arrow)) == text.replace("HUGEINT", "DECIMAL(38,0)")
+    assert not type_.can_partition
+
+
+@pytest.mark.parametrize("text", NESTED_TEXTS)
+def test_the_text_of_a_type_is_duckdbs(text: str) -> None:
+    with duckdb.connect() as oracle:
+        assert oracle.sql(f"SELECT typeof(CAST(NULL AS {text}))").fetchall() == [(str(parse_type(text)),)]
+
+
+def test_the_keywords_are_duckdbs() -> None:
+    with duckdb.connect() as oracle:
+        assert {word for (word,) in oracle.sql("SELECT keyword_name FROM duckdb_keywords()").fetchall()} == KEYWORDS
+
+
+@pytest.mark.parametrize("kind", SCALARS)
 def test_text_and_arrow_round_trips(kind: TypeKind) -> None:
     type_ = parse_type(kind.value)
     assert parse_type(str(type_)) == type_
@@ -75,6 +126,8 @@ def test_text_and_arrow_round_trips(kind: TypeKind) -> None:
         (pa.decimal256(30, 3), "DECIMAL(30,3)"),
         (pa.large_list(pa.int8()), "TINYINT[]"),
         (pa.list_(pa.float32(), 128), "FLOAT[]"),
+        (pa.struct([pa.field("a", pa.date64(), nullable=False)]), "STRUCT(a DATE)"),
+        (pa.map_(pa.large_string(), pa.string_view()), "MAP(VARCHAR, VARCHAR)"),
     ],
     ids=str,
 )
@@ -83,7 +136,17 @@ def test_arrow_types_that_are_not_ours(arrow: pa.DataType, expected: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "arrow", [pa.struct([("a", pa.int8())]), pa.float16(), pa.decimal256(50, 0), pa.duration("s"), pa.null()], ids=str
+    "arrow",
+    [
+        pa.struct([]),
+        pa.struct([("a", pa.int8()), ("A", pa.int8())]),
+        pa.map_(pa.int8(), pa.float16()),
+        pa.float16(),
+        pa.decimal256(50, 0),
+        pa.duration("s"),
+        pa.null(),
+    ],
+    ids=str,
 )
 def test_arrow_types_without_a_column_type(arrow: pa.DataType) -> None:
     with pytest.raises(NotSupportedError, match="has no column type"):
@@ -91,11 +154,7 @@ def test_arrow_types_without_a_column_type(arrow: pa.DataType) -> None:
 
 
 def test_what_may_partition() -> None:
-    refused = {
-        str(parse_type(kind.value))
-        for kind in TypeKind
-        if kind is not TypeKind.LIST and not parse_type(kind.value).can_partition
-    }
+    refused = {str(parse_type(kind.value)) for kind in SCALARS if not parse_type(kind.value).can_partition}
     assert refused == {"FLOAT", "DOUBLE", "HUGEINT", "TIME", "INTERVAL"}
     assert not parse_type("INTEGER[]").can_partition
 

@@ -46,3 +46,8 @@ def test_docstrings_name_operations_that_there_are() -> None:
     found = list(answered())
     assert found
     assert [(owner, word) for owner, word in found if word not in NAMES] == []
+
+
+def test_each_operation_has_a_number_of_its_own() -> None:
+    codes = [operation.code for operation in Operation]
+    assert sorted(codes) == sorted(set(codes))

@@ -21,5 +21,5 @@ def test_load_modes(text: str, operation: ChangeOperation) -> None:
 
 @pytest.mark.parametrize("text", ["delete", "merge", "", "APPEND"])
 def test_anything_else_is_no_mode(text: str) -> None:
-    with pytest.raises(ProgrammingError, match="use 'append', 'overwrite', 'upsert' or 'ignore'"):
+    with pytest.raises(ProgrammingError, match="use 'append', 'overwrite', 'overwrite_ranges', 'upsert' or 'ignore'"):
         load_mode(text)

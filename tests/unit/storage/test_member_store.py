@@ -200,7 +200,7 @@ def test_a_dropped_table_is_gone(store: MemberStore) -> None:
 def test_stats_count_rows_and_bytes(store: MemberStore, orders: TableDef, make_table: Any) -> None:
     store.create_table(make_table({"k": "BIGINT"}, ["k"], table_id=3, name="empty"), [0])
     empty, filled = store.stats()
-    assert empty == TableStats(3, "empty", 1, 0, 0, {})
+    assert empty == TableStats(3, "empty", 1, 0, 0, {}, {})
     expected = {
         partition: 3 * len(customers_of(orders, partition)) for partition in range(6) if customers_of(orders, partition)
     }

@@ -191,3 +191,31 @@ def test_a_slice_written_small_does_not_keep_its_parent(partition: Partition, al
     partition.apply(ChangeOperation.APPEND, parent.slice(500, 3))
     del parent, numbers
     assert allocated() < 10_000
+
+
+def test_find_sees_what_a_snapshot_sees(partition: Partition, rows: Any, keys: Any, layout: TableLayout) -> None:
+    partition.apply(ChangeOperation.OVERWRITE, rows(*((a, "x", a) for a in range(0, 40, 2))))
+    for step in range(60):
+        key = (step * 7) % 41
+        if step % 3:
+            partition.apply(ChangeOperation.UPSERT, rows((key, "x", 100 + step)))
+        else:
+            partition.apply(ChangeOperation.DELETE, keys((key, "x")))
+        if step % 20 == 0:
+            partition.snapshot()  # which puts batches together
+        for a in range(42):
+            found = partition.find([a, "x"])
+            row = None if found is None else tuple(column[found[1]].as_py() for column in found[0])
+            seen = partition.snapshot().lookup([a, "x"]).to_pylist() if step % 5 == 0 else None
+            assert seen is None or seen == ([] if row is None else [dict(zip("abv", row, strict=True))])
+    assert partition.find([0, "other"]) is None
+    assert partition.find([None, "x"]) is None
+
+
+def test_the_bytes_of_recent_changes_are_counted(partition: Partition, rows: Any) -> None:
+    empty = partition.nbytes
+    for key in range(40):
+        partition.apply(ChangeOperation.UPSERT, rows((key, "x" * 1000, key)))
+    assert partition.nbytes - empty >= 40_000
+    partition.snapshot()
+    assert 40_000 <= partition.nbytes - empty <= 60_000

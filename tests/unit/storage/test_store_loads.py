@@ -498,12 +498,26 @@ def test_loads_under_way_are_listed_with_their_age(
     two, one = batch(keys_of[0][2:4], 1), batch(keys_of[0][4:5], 1)
     store.loads.stage("L", 1, 0, 0, two)
     clock.now_s += 30
-    assert store.loads.under_way() == [LoadInfo("L", 1, rows=2, nbytes=message_bytes(two), prepared=False, idle_s=30.0)]
+    info = LoadInfo("L", 1, 2, message_bytes(two), prepared=False, idle_s=30.0, age_s=30.0, partition_rows={0: 2})
+    assert store.loads.under_way() == [info]
+    assert (store.loads.idle(29.0), store.loads.idle(31.0)) == (["L"], [])
+    assert (store.loads.age_s("L"), store.loads.age_s("M")) == (30.0, 0.0)
     store.loads.stage("L", 1, 0, 0, one)
     store.loads.prepare("L", 1, "append", {0: [0]})
     assert store.loads.under_way() == [
-        LoadInfo("L", 1, rows=3, nbytes=message_bytes(two) + message_bytes(one), prepared=True, idle_s=0.0)
+        LoadInfo(
+            "L",
+            1,
+            rows=3,
+            nbytes=message_bytes(two) + message_bytes(one),
+            prepared=True,
+            idle_s=0.0,
+            age_s=30.0,
+            partition_rows={0: 3},
+        )
     ]
+    clock.now_s += 30
+    assert store.loads.idle(1.0) == []  # other members may have published it
 
 
 def test_outcomes_are_not_remembered_without_bound(points: TableDef) -> None:

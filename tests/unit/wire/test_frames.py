@@ -30,14 +30,14 @@ def decode(stream: bytes, limits: Limits, step: int = 10**9) -> list[Frame]:
     return frames
 
 
-def head(magic: bytes = b"SC", version: int = 2, kind: int = 1, header_bytes: int = 0, payload_bytes: int = 0) -> bytes:
+def head(magic: bytes = b"SC", version: int = 3, kind: int = 1, header_bytes: int = 0, payload_bytes: int = 0) -> bytes:
     return struct.pack("<2sBBIIIQ", magic, version, kind, 7, 1, header_bytes, payload_bytes)
 
 
 def test_the_bytes_of_a_frame_are_these() -> None:
     """The protocol, spelled out: clients in other languages rely on it."""
     assert joined((FrameKind.REQUEST, 50, 1, b"\x91\x01", b"pay")) == bytes.fromhex(
-        "53430201 32000000 01000000 02000000 0300000000000000 9101 706179"
+        "53430301 32000000 01000000 02000000 0300000000000000 9101 706179"
     )
 
 
@@ -108,7 +108,7 @@ REFUSED = [
     pytest.param(b"GET / HTTP/1.1\r\n\r\n", "does the address belong to another service", id="http"),
     pytest.param(b"\x16\x03\x01", "expected a secateur frame", id="tls"),
     pytest.param(head(magic=b"SD"), "expected a secateur frame", id="wrong magic"),
-    pytest.param(b"SC\x01", "the peer speaks protocol version 1, this side 2", id="wrong version"),
+    pytest.param(b"SC\x01", "the peer speaks protocol version 1, this side 3", id="wrong version"),
     pytest.param(
         head(kind=9), "frame of kind 9; kinds are 1 REQUEST, 2 RESPONSE, 3 ERROR, 4 NOTIFY, 5 PART", id="wrong kind"
     ),

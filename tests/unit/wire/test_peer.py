@@ -12,6 +12,7 @@ from wire_operations import Echo, Note, Orders, Said, Stream, Wait, WireOperatio
 from secateur.errors import (
     AuthenticationError,
     DeadlineError,
+    Error,
     InterfaceError,
     LimitExceededError,
     MemberLostError,
@@ -256,3 +257,35 @@ async def test_a_refused_connection_says_so() -> None:
         with pytest.raises(UnreachableError) as refused:
             await peer.request(Echo())
         assert refused.value.details["refused"] is True
+
+
+@run
+async def test_notices_that_a_broken_connection_may_have_lost_are_reported_once() -> None:
+    broken: list[Error] = []
+    async with pair(on_broken=broken.append) as (service, peer, server):
+        await peer.notify(Note("", -1))
+        await service.latch.wait()
+        await server.stop()
+        with pytest.raises(UnreachableError):
+            await peer.request(Echo({}))
+        assert [type(error) for error in broken] == [MemberLostError]
+
+
+@run
+async def test_a_connection_without_notices_breaks_in_silence() -> None:
+    broken: list[Error] = []
+    async with pair(on_broken=broken.append) as (_, peer, server):
+        await peer.request(Echo({}))
+        await server.stop()
+        with pytest.raises((MemberLostError, UnreachableError)):
+            await peer.request(Echo({}))
+    assert broken == []
+
+
+@run
+async def test_closing_a_connection_loses_no_notice() -> None:
+    broken: list[Error] = []
+    async with pair(on_broken=broken.append) as (service, peer, _):
+        await peer.notify(Note("", -1))
+        await service.latch.wait()
+    assert broken == []

@@ -66,7 +66,7 @@ class Raw:
         self.socket.sendall(sent(message, request_id, payload))
 
     def greet(self, **hello: Any) -> Frame:
-        header = pack({"protocol": 2, "client": "raw", **hello})
+        header = pack({"protocol": 3, "client": "raw", **hello})
         self.socket.sendall(
             b"".join(encode_frame(FrameKind.REQUEST, header, operation=Operation.HELLO.code, request_id=1))
         )
@@ -114,16 +114,16 @@ def alive(server: FrameServer, **options: Any) -> bool:
 GARBAGE = [
     pytest.param(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "ProtocolError", "expected a secateur frame", id="http"),
     pytest.param(
-        b"SC\x07\x01" + bytes(12), "ProtocolError", "the peer speaks protocol version 7, this side 2", id="version"
+        b"SC\x07\x01" + bytes(12), "ProtocolError", "the peer speaks protocol version 7, this side 3", id="version"
     ),
     pytest.param(
-        struct.pack("<2sBBIIIQ", b"SC", 2, 1, 50, 1, 2**31, 0),
+        struct.pack("<2sBBIIIQ", b"SC", 3, 1, 50, 1, 2**31, 0),
         "LimitExceededError",
         "a frame header of 2147483648 bytes",
         id="giant header",
     ),
     pytest.param(
-        struct.pack("<2sBBIIIQ", b"SC", 2, 1, 50, 1, 1, 2**63),
+        struct.pack("<2sBBIIIQ", b"SC", 3, 1, 50, 1, 1, 2**63),
         "LimitExceededError",
         "a frame payload of 9223372036854775808 bytes",
         id="giant payload",
@@ -188,19 +188,19 @@ def test_random_garbage_never_harms_the_server(serve: Serve, echo: Any) -> None:
             id="not text",
         ),
         pytest.param(
-            {"token": "secret", "protocol": 3},
+            {"token": "secret", "protocol": 4},
             "ProtocolError",
-            "the peer speaks protocol version 3, this side 2",
+            "the peer speaks protocol version 4, this side 3",
             id="newer version",
         ),
         pytest.param(
             {"token": "secret", "protocol": 1},
             "ProtocolError",
-            "the peer speaks protocol version 1, this side 2",
+            "the peer speaks protocol version 1, this side 3",
             id="older version",
         ),
         pytest.param(
-            {"token": "secret", "protocol": "2"},
+            {"token": "secret", "protocol": "3"},
             "ProtocolError",
             "SpokenVersion cannot be read",
             id="a version of letters",

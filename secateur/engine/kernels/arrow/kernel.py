@@ -62,8 +62,10 @@ def run(fragment: ArrowFragment, table: pa.Table, params: Sequence[Any] = ()) ->
 
     Returns:
         The result, exactly DuckDB's; or None when only DuckDB can give it (or has to raise the error, such as an
-        overflow).
+        overflow), and for a relation with other types than the fragment was planned for.
     """
+    if not has_planned_types(fragment, table.schema):
+        return None
     found = answer(fragment, table, params)
     return (
         found.to_table([(name, expression.type) for name, expression in fragment.outputs])
@@ -72,8 +74,22 @@ def run(fragment: ArrowFragment, table: pa.Table, params: Sequence[Any] = ()) ->
     )
 
 
+def has_planned_types(fragment: ArrowFragment, schema: pa.Schema) -> bool:
+    """Whether the columns that a fragment reads have the types that it was planned for.
+
+    Those of a table always do. Those that another stage computes may be wider: that stage was planned with other values
+    of its parameters, and ``k + $1`` is a BIGINT for a large one. Costs a quarter of a microsecond a column.
+    """
+    types = fragment.types
+    if types is None:
+        read = [*_after_where(fragment), *([] if fragment.where is None else [fragment.where])]
+        types = tuple((name, type_.arrow) for name, type_ in _columns(read).items())
+        force_setattr(fragment, "types", types)
+    return all(schema.field(name).type.equals(type_) for name, type_ in types)
+
+
 def answer(fragment: ArrowFragment, table: pa.Table, params: Sequence[Any] = ()) -> pa.Table | ShortTable | None:
-    """As :func:`run`; a result of a few rows comes as plain values."""
+    """As :func:`run`, for columns of the types that were planned; a result of a few rows comes as plain values."""
     program = fragment.program
     if program is None:
         program = _compile(fragment)
@@ -98,18 +114,12 @@ def _compile(fragment: ArrowFragment) -> Program:
     if plain is not None:
         return lambda table, _params: finish([table.column(name) for name in plain], table.num_rows)
     outputs = [(expression, compile_expression(expression)) for _, expression in fragment.outputs]
-    order_expressions = [] if fragment.distinct else [key.expression for key in fragment.order]
     fixed = [
         position
         for position, (_, expression) in enumerate(fragment.outputs)
         if isinstance(expression, (ConstantExpression, ParameterExpression))
     ]
-    read = (
-        [*(expression for expression, _ in outputs), *order_expressions]
-        if fragment.keys is None
-        else [*fragment.keys, *_arguments(fragment)]
-    )
-    rows_after_where = _compile_where(fragment.where, _columns(read))
+    rows_after_where = _compile_where(fragment.where, _columns(_after_where(fragment)))
     aggregation = None if fragment.keys is None else compile_aggregation(fragment.keys, fragment.aggregates)
     small = compile_small_aggregation(fragment)
     having = _compile_having(fragment)
@@ -121,7 +131,7 @@ def _compile(fragment: ArrowFragment) -> Program:
     def program(table: pa.Table, params: Sequence[Any]) -> pa.Table | ShortTable:
         columns, count = rows_after_where(table, params)
         if small is not None and count <= SMALL_ROWS_MAX:
-            values = small(columns, lambda groups: window(params, groups))
+            values = small(columns, count, lambda groups: window(params, groups))
             groups = ShortTable(values, len(values[0]))
             return (
                 groups
@@ -294,6 +304,14 @@ def _as_uuid(values: Any) -> Any:
     if isinstance(values, pa.ChunkedArray):
         return pa.chunked_array([_as_uuid(chunk) for chunk in values.chunks], pa.uuid())
     return pa.ExtensionArray.from_storage(pa.uuid(), values)
+
+
+def _after_where(fragment: ArrowFragment) -> list[Expression]:
+    """What is evaluated over the columns of the rows that WHERE keeps: not what is over groups or distinct rows."""
+    if fragment.keys is not None:
+        return [*fragment.keys, *_arguments(fragment)]
+    order = [] if fragment.distinct else [key.expression for key in fragment.order]
+    return [*(expression for _, expression in fragment.outputs), *order]
 
 
 def _columns(expressions: Sequence[Expression]) -> dict[str, SqlType]:

@@ -8,6 +8,7 @@ makes them comparisons of different rows, which are not combined.
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterator
 from typing import Any, Final
@@ -15,8 +16,15 @@ from typing import Any, Final
 __all__ = ["is_about_rows", "rows_told_apart"]
 
 _ORDERING: Final = frozenset(
-    {"COMPARE_LESSTHAN", "COMPARE_LESSTHANOREQUALTO", "COMPARE_GREATERTHAN", "COMPARE_GREATERTHANOREQUALTO"}
+    {
+        "COMPARE_LESSTHAN",
+        "COMPARE_LESSTHANOREQUALTO",
+        "COMPARE_GREATERTHAN",
+        "COMPARE_GREATERTHANOREQUALTO",
+        "COMPARE_BETWEEN",
+    }
 )
+_SIDES: Final = {"COMPARISON": ("left", "right"), "BETWEEN": ("input", "lower", "upper")}
 
 
 def is_about_rows(message: str) -> bool:
@@ -25,7 +33,7 @@ def is_about_rows(message: str) -> bool:
 
 
 def rows_told_apart(sql: str, serialized: str) -> str | None:
-    """Return the text with a different constant in each comparison of rows.
+    """Return the text with a different constant in each comparison of rows, and two of them for each BETWEEN.
 
     Args:
         sql: A statement.
@@ -36,18 +44,38 @@ def rows_told_apart(sql: str, serialized: str) -> str | None:
         DuckDB reports.
     """
     text = sql.encode()
-    ends: list[tuple[int, int]] = []
-    for number, comparison in enumerate(_row_comparisons(json.loads(serialized))):
-        for side in (comparison["left"], comparison["right"]):
-            end = side["query_location"] + side["query_location_length"] - 1
-            if text[end : end + 1] != b")":
-                return None
-            ends.append((end, number))
-    if len(ends) < 4:
+    numbers = itertools.count()
+    edits: list[tuple[int, int, bytes]] = []
+    compared = 0
+    for comparison in _row_comparisons(json.loads(serialized)):
+        sides = [_span(comparison[name]) for name in _SIDES[comparison["class"]]]
+        if any(text[end - 1 : end] != b")" for _, end in sides):
+            return None
+        number = b", %d)" % next(numbers)
+        if len(sides) == 2:
+            compared += 1
+            edits += [(end - 1, end, number) for _, end in sides]
+            continue
+        compared += 2
+        (start, between), (least, and_), (most, end) = sides
+        again = text[start : between - 1] + (second := b", %d)" % next(numbers))
+        opening = b"(NOT (" if b"NOT" in text[between:least].upper() else b"(("
+        edits += [
+            (start, start, opening),
+            (between - 1, least, number + b" >= "),
+            (and_ - 1, most, number + b" AND " + again + b" <= "),
+            (end - 1, end, second + b"))"),
+        ]
+    if compared < 2:
         return None
-    for end, number in sorted(ends, reverse=True):
-        text = text[:end] + f", {number}".encode() + text[end:]
+    for start, end, replacement in sorted(edits, reverse=True):
+        text = text[:start] + replacement + text[end:]
     return text.decode()
+
+
+def _span(node: dict[str, Any]) -> tuple[int, int]:
+    start: int = node["query_location"]
+    return start, start + node["query_location_length"]
 
 
 def _row_comparisons(data: Any) -> Iterator[dict[str, Any]]:
@@ -55,7 +83,7 @@ def _row_comparisons(data: Any) -> Iterator[dict[str, Any]]:
     while pending:
         item = pending.pop()
         if isinstance(item, dict):
-            if item.get("type") in _ORDERING and _is_row(item["left"]) and _is_row(item["right"]):
+            if item.get("type") in _ORDERING and all(_is_row(item[side]) for side in _SIDES[item["class"]]):
                 yield item
             pending.extend(item.values())
         elif isinstance(item, list):

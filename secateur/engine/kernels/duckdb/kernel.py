@@ -33,6 +33,7 @@ from secateur.engine.kernels.duckdb.results import conform
 from secateur.engine.kernels.duckdb.slot import Slot
 from secateur.engine_limits import EngineLimits
 from secateur.errors import InterfaceError, ParameterError
+from secateur.partitioning.tables.identifier import text_literal
 from secateur.partitioning.types.column_type import SqlType
 
 __all__ = ["DuckDBKernel", "configure", "default_kernel"]
@@ -275,7 +276,7 @@ class DuckDBKernel:
             ("TimeZone", "UTC"),
             ("lock_configuration", "true"),
         ):
-            database.execute(f"SET GLOBAL {setting} = {_text(value)}")
+            database.execute(f"SET GLOBAL {setting} = {text_literal(value)}")
         return database
 
     def _replace(self, broken: duckdb.DuckDBPyConnection) -> None:
@@ -431,7 +432,3 @@ def _folder_in(directory: Path) -> Path:
     """Make a separate folder, because DuckDB names its files alike in every database."""
     directory.mkdir(parents=True, exist_ok=True)
     return Path(tempfile.mkdtemp(prefix="secateur-spill-", dir=directory))
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"

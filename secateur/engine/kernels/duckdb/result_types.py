@@ -25,7 +25,7 @@ from typing import Final
 import pyarrow as pa
 
 from secateur.partitioning.types.column_type import SqlType, TypeKind
-from secateur.partitioning.types.held_values import guarded_interval_sql, list_element_sql, long_intervals_sql
+from secateur.partitioning.types.held_values import guarded_interval_sql, long_intervals_sql
 from secateur.partitioning.types.result_type import (
     FINER_TYPES,
     Constructor,
@@ -84,43 +84,8 @@ def delivery_sql(name: str, text: str) -> str:
     """
     wanted = delivered_type(text)
     value = name if wanted == text else f"CAST({name} AS {wanted})"
-    is_long = _long_intervals_sql(name, parse_result_type(text))
+    is_long = long_intervals_sql(name, parse_result_type(text))
     return value if is_long is None else guarded_interval_sql(value, is_long)
-
-
-def _long_intervals_sql(value: str, kind: ResultType, depth: int = 0) -> str | None:
-    """Return the condition that a value of a type contains an INTERVAL that is too long; None if it cannot."""
-    if TypeKind.INTERVAL.value not in kind.text:
-        return None
-    known = column_type_of(kind.text)
-    if known is not None:
-        return long_intervals_sql(value, known, depth)
-
-    def in_list(values: str, element: ResultType) -> str | None:
-        inner = _long_intervals_sql(f"x{depth}", element, depth + 1)
-        return None if inner is None else list_element_sql(values, f"x{depth}", inner)
-
-    conditions: list[str | None] = []
-    match kind.constructor:
-        case Constructor.SCALAR:
-            pass
-        case Constructor.LIST:
-            conditions = [in_list(value, kind.parts[0])]
-        case Constructor.STRUCT:
-            names = [name.replace("'", "''") for name in kind.unquoted_names]
-            conditions = [
-                _long_intervals_sql(f"struct_extract({value}, '{name}')", part, depth)
-                for name, part in zip(names, kind.parts, strict=True)
-            ]
-        case Constructor.TUPLE:
-            conditions = [
-                _long_intervals_sql(f"struct_extract({value}, {number})", part, depth)
-                for number, part in enumerate(kind.parts, 1)
-            ]
-        case Constructor.MAP:
-            keys, values = kind.parts
-            conditions = [in_list(f"map_keys({value})", keys), in_list(f"map_values({value})", values)]
-    return " OR ".join(condition for condition in conditions if condition is not None) or None
 
 
 @lru_cache(_TYPES_CACHED_MAX)

@@ -17,6 +17,7 @@ import pyarrow as pa
 from secateur.engine.kernels.duckdb.result_types import arrow_type
 from secateur.errors import ParameterError, ProgrammingError
 from secateur.partitioning.tables.identifier import quoted
+from secateur.partitioning.types.struct_offsets import without_struct_offsets
 
 __all__ = ["Slot", "parameters_of_select", "values_of"]
 
@@ -67,7 +68,10 @@ class Slot:
         self, relations: Mapping[str, pa.Table], casts: Mapping[str, Sequence[tuple[str, str]]]
     ) -> Iterator[None]:
         """Let the statement see ``relations`` for the length of the block."""
-        relations = {name: table if table.num_columns else _with_column(table) for name, table in relations.items()}
+        relations = {
+            name: without_struct_offsets(table) if table.num_columns else _with_column(table)
+            for name, table in relations.items()
+        }
         exchangeable = sum(table.num_rows for table in relations.values()) <= _EXCHANGEABLE_ROWS_MAX
         for name, table in relations.items():
             view = self._views.get(name)

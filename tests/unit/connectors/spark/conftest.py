@@ -17,7 +17,7 @@ from secateur.errors import DuplicateKeyError, Error, MemberLostError, UnknownTa
 from secateur.partitioning.schemes import HashComponent, PartitionScheme
 from secateur.partitioning.tables import Column, TableDef, TableDefinition
 from secateur.partitioning.topology import MemberAddress, Topology, assign
-from secateur.partitioning.types import parse_type
+from secateur.partitioning.types import empty_table, parse_type
 from secateur.protocol import (
     CONTROLLER_OPERATIONS,
     MEMBER_OPERATIONS,
@@ -38,9 +38,12 @@ from secateur.wire import FrameServer, Handled, Reply, Request, decode_table
 
 
 def _define(name: str, columns: str, key: str, *, partitions: int = 8, replicated: bool = False) -> TableDef:
-    """``columns`` as in DDL: ``"id BIGINT NOT NULL, note VARCHAR"``; hashed by the first key column."""
+    """``columns`` as in DDL: ``"id BIGINT NOT NULL, note VARCHAR"``; hashed by the first key column.
+
+    Inside of types, ``;`` stands for a comma.
+    """
     parsed = [text.strip().removesuffix(" NOT NULL").split(" ", 1) for text in columns.split(", ")]
-    types = {column: parse_type(type_) for column, type_ in parsed}
+    types = {column: parse_type(type_.replace(";", ",")) for column, type_ in parsed}
     primary_key = tuple(key.split(", "))
     nullable = {
         column: "NOT NULL" not in text and column not in primary_key
@@ -159,7 +162,7 @@ class LoadsOnly:
             for attempt in attempts
             for piece in self._rows[int(partition), attempt]
         ]
-        rows = pa.concat_tables([self.table.arrow_schema.empty_table(), *pieces])
+        rows = pa.concat_tables([empty_table(self.table.arrow_schema), *pieces])
         keys = (
             rows.select(list(self.table.primary_key))
             .group_by(list(self.table.primary_key))

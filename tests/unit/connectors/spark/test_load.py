@@ -200,7 +200,9 @@ def test_the_cause_is_what_spark_said(cluster: Any, rows: Rows) -> None:
     with pytest.raises(UnknownTableError, match="'ordres'") as caught:
         write(rows(1), "ordres")
     assert caught.value.details == {"table": "ordres"}
-    assert isinstance(caught.value.__cause__, AnalysisException)
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__  # the frames of three processes say nothing more
+    assert isinstance(caught.value.__context__, AnalysisException)
 
 
 def test_a_moved_partition_can_be_tried_again(cluster: Any, rows: Rows) -> None:
@@ -217,6 +219,11 @@ def test_a_moved_partition_can_be_tried_again(cluster: Any, rows: Rows) -> None:
     ("arguments", "error", "words"),
     [
         pytest.param({"mode": "merge"}, ProgrammingError, "'merge'", id="mode"),
+        pytest.param(
+            {"mode": "ignore"}, ProgrammingError, "would leave out the whole DataFrame.*: use mode", id="ignore"
+        ),
+        pytest.param({"mode": "ErrorIfExists"}, ProgrammingError, "would refuse every table.*: use mode", id="error"),
+        pytest.param({"backups": 1}, ProgrammingError, "give its primary_key as well", id="backups-of-no-new-table"),
         pytest.param({"token": "wrong"}, AuthenticationError, "token", id="token"),
         pytest.param({"address": "secateur://127.0.0.1:1"}, UnreachableError, "127.0.0.1:1", id="nobody-there"),
         pytest.param({"address": "127.0.0.1:1"}, InterfaceError, "secateur://host:port", id="no-address"),
@@ -258,7 +265,7 @@ def test_every_type_arrives(
     columns = (
         "k BIGINT NOT NULL, b BOOLEAN, i1 TINYINT, i2 SMALLINT, i4 INTEGER, u8 UBIGINT, h HUGEINT, f FLOAT, d DOUBLE,"
         " small DECIMAL(10,2), large DECIMAL(30,2), s VARCHAR, x BLOB, day DATE, t TIME, ts TIMESTAMP, tz TIMESTAMP"
-        " WITH TIME ZONE, u UUID, l BIGINT[]"
+        " WITH TIME ZONE, u UUID, l BIGINT[], st STRUCT(a INTEGER;t TIME[]), m MAP(VARCHAR;STRUCT(u UUID))"
     )
     cluster = loads_only(define("everything", columns, "k"))
     text = "6f1b4b1e-0e5f-4c7e-9a2b-1f2e3d4c5b6a"
@@ -269,8 +276,10 @@ def test_every_type_arrives(
               'ünï' AS s, X'00FF' AS x,
             DATE '1969-12-31' AS day, TIME '12:34:56.789' AS t, TIMESTAMP_NTZ '2024-03-10 02:30:00' AS ts,
               TIMESTAMP '2024-03-10 03:30:00' AS tz,
-            '{text.upper()}' AS u, ARRAY(1, 2) AS l
-        UNION ALL SELECT 2L{", null" * 18}
+            '{text.upper()}' AS u, ARRAY(1, 2) AS l,
+            NAMED_STRUCT('T', ARRAY(TIME '12:34:56', null), 'a', 7L) AS st,
+            MAP('x', NAMED_STRUCT('u', '{text}'), 'y', null) AS m
+        UNION ALL SELECT 2L{", null" * 20}
         """)
     write(df, "everything", address=cluster.address)
     ((_, published),) = cluster.published
@@ -295,5 +304,7 @@ def test_every_type_arrives(
         "tz": dt.datetime(2024, 3, 10, 7, 30, tzinfo=dt.UTC),
         "u": uuid.UUID(text),
         "l": [1, 2],
+        "st": {"a": 7, "t": [dt.time(12, 34, 56), None]},
+        "m": [("x", {"u": uuid.UUID(text)}), ("y", None)],
     }
     assert {name for name, value in second.items() if value is not None} == {"k"}

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import types as spark
 
-from secateur.connectors.spark.schema import arrow_type, check_columns
+from secateur.connectors.spark.schema import arrow_type, check_columns, column_type, keys_of
 from secateur.errors import DataError, Error, NullKeyError, UnknownColumnError
 from secateur.partitioning.tables import TableDef
 
@@ -63,9 +63,10 @@ def test_columns_that_fit(table: TableDef, columns: dict[str, spark.DataType]) -
         pytest.param(
             {"id": ID, "name": NAME, "amount": spark.MapType(NAME, ID)},
             DataError,
-            ["amount", "map<string,bigint>"],
+            ["amount", "map<string, int64>", "DOUBLE"],
             id="map",
         ),
+        pytest.param({"id": spark.NullType(), "name": NAME}, NullKeyError, ["column id", "only NULLs"], id="void-key"),
         pytest.param(
             {"id": ID, "name": NAME, "tags": spark.ArrayType(spark.VariantType())},
             DataError,
@@ -97,8 +98,60 @@ def test_columns_that_do_not_fit(
         (spark.TimestampType(), pa.timestamp("us", "UTC")),
         (spark.DayTimeIntervalType(), pa.duration("us")),
         (spark.ArrayType(spark.ArrayType(spark.IntegerType())), pa.list_(pa.list_(pa.int32()))),
+        (spark.MapType(NAME, spark.TimeType(6)), pa.map_(pa.string(), pa.time64("ns"))),
+        (
+            spark.StructType([spark.StructField("a", ID, nullable=False), spark.StructField("b", spark.BinaryType())]),
+            pa.struct([("a", pa.int64()), ("b", pa.binary())]),
+        ),
     ],
     ids=str,
 )
 def test_arrow_types(spark_type: spark.DataType, expected: pa.DataType) -> None:
     assert arrow_type(spark_type, column="c") == expected
+
+
+@pytest.mark.parametrize(
+    ("spark_type", "expected"),
+    [
+        (spark.TimeType(6), "TIME"),
+        (spark.DecimalType(38, 6), "DECIMAL(38,6)"),
+        (spark.TimestampNTZType(), "TIMESTAMP"),
+        (spark.TimestampType(), "TIMESTAMP WITH TIME ZONE"),
+        (
+            spark.ArrayType(
+                spark.StructType([spark.StructField("select", spark.MapType(ID, spark.ArrayType(spark.TimeType(6))))])
+            ),
+            'STRUCT("select" MAP(BIGINT, TIME[]))[]',
+        ),
+    ],
+    ids=str,
+)
+def test_types_of_columns_that_are_created(spark_type: spark.DataType, expected: str) -> None:
+    assert str(column_type(spark_type, column="c")) == expected
+
+
+@pytest.mark.parametrize(
+    "spark_type",
+    [
+        spark.DayTimeIntervalType(),
+        spark.NullType(),
+        spark.VariantType(),
+        spark.StructType([]),
+        spark.StructType([spark.StructField("a", ID), spark.StructField("A", ID)]),
+    ],
+    ids=str,
+)
+def test_types_without_a_column(spark_type: spark.DataType) -> None:
+    with pytest.raises(DataError, match="column c: a table column cannot hold"):
+        column_type(spark_type, column="c")
+
+
+def test_of_keys_to_delete_the_other_columns_do_not_matter(table: TableDef) -> None:
+    keys = keys_of(table)
+    assert tuple(column.name for column in keys.columns) == table.primary_key
+    check_columns(schema(id=ID), table, keys_only=True)
+    check_columns(schema(ID=ID, amount=spark.VariantType()), table, keys_only=True)
+    with pytest.raises(UnknownColumnError, match="'nmae'"):
+        check_columns(schema(id=ID, nmae=NAME), table, keys_only=True)
+    with pytest.raises(NullKeyError, match="lacks id"):
+        check_columns(schema(name=NAME), table, keys_only=True)

@@ -62,20 +62,59 @@ def run_task(monkeypatch: pytest.MonkeyPatch, load: LoadWriter, attempt: int, *b
         pytest.param("append", False, "append", id="both-say-append"),
         pytest.param("overwrite", True, "overwrite", id="both-say-overwrite"),
         pytest.param("upsert", False, "upsert", id="upsert"),
+        pytest.param("Delete", False, "delete", id="delete"),
     ],
 )
 def test_modes(cluster: Any, option: str | None, overwrite: bool, mode: str) -> None:
-    assert writer(cluster, overwrite=overwrite, **({} if option is None else {"mode": option})).mode == mode
+    assert writer(cluster, overwrite=overwrite, **({} if option is None else {"operation": option})).mode == mode
 
 
 @pytest.mark.parametrize(
     ("options", "overwrite", "error", "words"),
     [
-        pytest.param({"mode": "upsert"}, True, ProgrammingError, "contradicts", id="upsert-overwrites"),
-        pytest.param({"mode": "overwrite"}, False, ProgrammingError, "contradicts", id="overwrite-appends"),
-        pytest.param({"mode": "merge"}, False, ProgrammingError, "'merge'", id="unknown-mode"),
+        pytest.param({"operation": "upsert"}, True, ProgrammingError, "contradicts", id="upsert-overwrites"),
+        pytest.param({"operation": "delete"}, True, ProgrammingError, "contradicts", id="delete-overwrites"),
+        pytest.param({"operation": "overwrite"}, False, ProgrammingError, "contradicts", id="overwrite-appends"),
+        pytest.param({"operation": "merge"}, False, ProgrammingError, "'merge'", id="unknown-operation"),
         pytest.param(
-            {"parallel": "9"}, False, ProgrammingError, "no option parallel; it has address,", id="unknown-option"
+            {"overwriteScope": "rows"}, True, ProgrammingError, "'rows' does not exist; use", id="unknown-scope"
+        ),
+        pytest.param(
+            {"overwriteScope": "partitions"}, False, ProgrammingError, "goes with mode 'overwrite'", id="scope-appends"
+        ),
+        pytest.param(
+            {"overwriteScope": "partitions"}, True, ProgrammingError, "orders has no range partitions", id="no-ranges"
+        ),
+        pytest.param({"primaryKey": "id"}, False, ProgrammingError, "add .*createTable", id="key-of-no-new-table"),
+        pytest.param({"createTable": "yes"}, False, ProgrammingError, "'yes': expected true or false", id="create"),
+        pytest.param({"createTable": "true"}, False, ProgrammingError, "needs .* primary key", id="no-key"),
+        pytest.param(
+            {"createTable": "true", "primaryKey": "id, note"},
+            False,
+            ProgrammingError,
+            r"with the primary key \(id\) and not \(id, note\)",
+            id="another-key",
+        ),
+        pytest.param(
+            {"createTable": "true", "primaryKey": "id", "backups": "-1"},
+            False,
+            ProgrammingError,
+            "backups='-1': expected",
+            id="backups",
+        ),
+        pytest.param(
+            {"createTable": "true", "primaryKey": "x", "table": "new"},
+            False,
+            ProgrammingError,
+            "primaryKey names 'x', which is not a column of the DataFrame; it has id, note",
+            id="key-of-no-column",
+        ),
+        pytest.param(
+            {"parallel": "9"},
+            False,
+            ProgrammingError,
+            "no option parallel to write with; it has address,",
+            id="unknown-option",
         ),
         pytest.param({"table": ""}, False, ProgrammingError, "needs the option 'table'", id="no-table"),
         pytest.param({"chunk_bytes": "0"}, False, ProgrammingError, "chunk_bytes='0'", id="no-chunk"),
@@ -107,7 +146,7 @@ def test_the_token_is_not_shown(cluster: Any) -> None:
 def test_a_commit_publishes_the_tasks_that_spark_reports_in_their_order(
     cluster: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    load = writer(cluster, mode="upsert", report=str(tmp_path / "report.json"))
+    load = writer(cluster, operation="upsert", report=str(tmp_path / "report.json"))
     run_task(monkeypatch, load, 1, batch(0, 50))  # a task that failed: its message never arrives
     second = run_task(monkeypatch, load, 2, batch(50, 100))
     first = run_task(monkeypatch, load, 3, batch(0, 25), batch(25, 50))

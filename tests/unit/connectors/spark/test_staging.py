@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from msgspec import structs
 
+from secateur.connectors.spark.schema import keys_of
 from secateur.connectors.spark.staging import Stager
 from secateur.errors import AuthenticationError, DataError, NullKeyError
 from secateur.partitioning.schemes import IntervalPartitioning, IntervalUnit, build_scheme, with_cells
@@ -129,3 +130,13 @@ def test_ranges_are_made_for_the_rows_that_need_them(orders: TableDef, loads_onl
         stager.add(rows(0, 5))
         assert stager.finish() == {0: 10, 1: 5}
     assert asked == [frozenset({0, 1})]
+
+
+def test_keys_are_staged_without_the_other_columns(orders: TableDef, loads_only: Start) -> None:
+    cluster = loads_only(keys_of(orders))
+    with Stager(orders, cluster.topology, load_id="L", attempt=3, are_keys=True) as stager:
+        stager.add(rows(0, 40))
+        staged = stager.finish()
+    assert sum(staged.values()) == 40
+    frames = [frame for frames in cluster.stages.values() for frame in frames]
+    assert {frame["are_keys"] for frame in frames} == {True}

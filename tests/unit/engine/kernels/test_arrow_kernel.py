@@ -461,8 +461,8 @@ LEFT_TO_DUCKDB = [
 )
 def test_values_that_need_duckdb(some: ArrowAggregate, data: dict[str, pa.Array]) -> None:
     table = pa.table(data | {"g": [1] * len(next(iter(data.values())))})
-    assert answer(aggregate(some), table=table) is None
     many = pa.concat_tables([table] * SMALL_ROWS_MAX)
+    assert answer(aggregate(some), table=many) is None
     assert answer(aggregate(some, keys=(ColumnExpression("g", BIGINT),)), table=many) is None
 
 
@@ -474,6 +474,8 @@ def test_few_rows_are_summed_past_64_bits() -> None:
         (1, Decimal(2**63)),
         (2, Decimal(-(2**63))),
     ]
+    assert answer(aggregate(of(AggregateFunction.SUM, "b", "HUGEINT")), table=table) == [(Decimal(0),)]
+    assert answer(aggregate(of(AggregateFunction.SUM, "b", "HUGEINT")), table=table.slice(0, 2)) == [(Decimal(2**63),)]
     assert answer(aggregate(of(AggregateFunction.AVG, "b", "DOUBLE"), keys=group), table=table) is None
 
 
@@ -503,6 +505,15 @@ def test_few_rows_and_many_give_the_same_groups(rows: int) -> None:
     assert set(found) == {
         (group, sum(some), min(some), max(some), len(some), len(by_group[group])) for group, some in present.items()
     }
+
+
+@pytest.mark.parametrize("rows", [SMALL_ROWS_MAX, SMALL_ROWS_MAX + 1], ids=["small", "large"])
+def test_values_without_an_object_in_python_are_counted(rows: int) -> None:
+    late = pa.array([None if i % 3 == 0 else 10**7 for i in range(rows)], pa.int32()).cast(pa.date32())
+    count = ArrowAggregate(AggregateFunction.COUNT, ColumnExpression("late", parse_type("DATE")), BIGINT)
+    table, expected = pa.table({"late": late, "g": [1] * rows}), rows - late.null_count
+    assert answer(aggregate(count), table=table) == [(expected,)]
+    assert answer(aggregate(count, keys=(ColumnExpression("g", BIGINT),)), table=table) == [(1, expected)]
 
 
 def test_sums_of_64_bits_that_fit_are_answered() -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from secateur.planner.checks import Equalities
-from secateur.planner.text import read_statement
-from secateur.planner.text.parse_tree import nodes_in
+from secateur.planner.text import nodes_in, read_statement
 
 SCANS = {"s0": ("k", "j"), "s1": ("k", "n"), "s2": ("k", "m")}
 _V = "(SELECT k FROM s2) v"

@@ -169,6 +169,9 @@ ACCEPTED: list[tuple[str, list[Any], int]] = [
     ),
     ("SELECT CAST($1 AS DATE), CAST('2024-01-01' AS DATE) FROM s0 LIMIT 3", [dt.date(2024, 5, 6)], 3),
     ("SELECT -a AS x, b FROM s0 ORDER BY x + b", [], 4),
+    ("SELECT CAST((a + $1) AS INTEGER) AS a, CAST(($2 - b) * 2 AS BIGINT) AS b FROM s0", [5, 7], 4),
+    ("SELECT CAST((a + b) * $1 AS BIGINT) AS v FROM s0", [3], 4),
+    ("SELECT CAST(a * $1 + 1 AS TINYINT) AS t, CAST((b + $2) AS INTEGER) AS i FROM s0", [2, -1], 4),
     ("SELECT count(*), count(a), sum(a), min(customer), max(day), avg(b) FROM s0", [], 1),
     ("SELECT count(*) FROM s0 WHERE customer = 'C9'", [], 1),
     ("SELECT customer, sum(m), avg(m), avg(d), sum(h) FROM s0 GROUP BY customer", [], 3),
@@ -187,6 +190,13 @@ ACCEPTED: list[tuple[str, list[Any], int]] = [
 @pytest.mark.parametrize("value", [None, "5", 5.0, True, 2**31])
 def test_a_given_value_that_needs_a_cast_is_left_to_duckdb(kernel: DuckDBKernel, value: Any) -> None:
     fragment = compiled(kernel, "SELECT a, CAST($1 AS INTEGER) AS v FROM s0", [1])
+    assert isinstance(fragment, ArrowFragment), fragment
+    assert arrow_kernel.run(fragment, TABLE, [value]) is None
+
+
+@pytest.mark.parametrize("value", [None, "5", 5.0, True, 2**31, 2**31 - 1])
+def test_a_sum_that_overflows_or_has_another_type_is_left_to_duckdb(kernel: DuckDBKernel, value: Any) -> None:
+    fragment = compiled(kernel, "SELECT CAST((a + $1) AS BIGINT) AS v FROM s0", [1])
     assert isinstance(fragment, ArrowFragment), fragment
     assert arrow_kernel.run(fragment, TABLE, [value]) is None
 
@@ -236,6 +246,7 @@ DECLINED: list[tuple[str, list[Any], str]] = [
     ("SELECT a FROM s0 WHERE a IS DISTINCT FROM 1", [], "left to DuckDB"),
     ("SELECT a FROM s0 WHERE CASE WHEN a = 1 THEN flag END", [], "case"),
     ("SELECT a + $1 FROM s0", [1], "which decides the type of the result"),
+    ("SELECT CAST(a + $1 AS DOUBLE) FROM s0", [1], "which decides the type of the result"),
     ("SELECT a + 3000000000 FROM s0", [], "which decides the type"),
     ("SELECT m + 1 FROM s0", [], "arithmetic of DECIMAL"),
     ("SELECT f + 1 FROM s0", [], "arithmetic of FLOAT"),

@@ -36,7 +36,7 @@ def bound_predicate(text: str) -> BoundPredicate:
         ("x IN (SELECT 1)", True),
         ("x NOT IN (SELECT 1)", False),
         ("(x, y) IN (SELECT 1, 2)", False),
-        ("NOT x <> ALL (SELECT 1)", False),
+        ("NOT x <> ALL (SELECT 1)", True),
         ("x BETWEEN 1 AND y", True),
         ("NOT x BETWEEN 1 AND y", True),
         ("y BETWEEN 1 AND x", False),

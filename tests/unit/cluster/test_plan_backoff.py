@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from secateur.cluster.member import FilterBackoff
+from secateur.cluster.member import PlanBackoff
 
 
-def executions(luck: FilterBackoff, outcomes: str) -> str:
+def executions(luck: PlanBackoff, outcomes: str) -> str:
     """What becomes of executions of a statement: ``+`` for keys that are used, ``-`` for keys that are not, ``.`` for
     one that is not tried.
     """
@@ -31,15 +31,15 @@ def executions(luck: FilterBackoff, outcomes: str) -> str:
     ],
 )
 def test_trying_gets_rare(outcomes: str, expected: str) -> None:
-    assert executions(FilterBackoff(), outcomes) == expected
+    assert executions(PlanBackoff(), outcomes) == expected
 
 
 def test_it_is_never_given_up() -> None:
-    assert "-" in executions(FilterBackoff(), "-" * 1000)[-65:]
+    assert "-" in executions(PlanBackoff(), "-" * 1000)[-65:]
 
 
 def test_statements_are_apart_and_the_oldest_are_forgotten() -> None:
-    luck = FilterBackoff(statements_max=2)
+    luck = PlanBackoff(statements_max=2)
     for name in "abc":
         luck.note(name, used=False)
     assert [luck.is_due(name) for name in "abcd"] == [True, False, False, True]

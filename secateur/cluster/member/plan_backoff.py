@@ -1,8 +1,9 @@
-"""Back-off for dynamic filters that did not pay: such statements run without them for a while.
+"""Back-off for ways to run a statement that did not pay: it runs in another way for a while.
 
 A dynamic filter does not pay when it finds more keys than expected, or when the rows change so often that they have
-changed before the keys are used. Trying again costs a query, so it is done half as often each time, and as before once
-it has paid. Each member learns for itself.
+changed before the keys are used. Asking the owners of a few partitions without a job does not pay when these have many
+rows. Trying again costs a round trip or a query, so it is done half as often each time, and as before once it has paid.
+Each member learns for itself.
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Final
 
-__all__ = ["FilterBackoff"]
+__all__ = ["PlanBackoff"]
 
 _STATEMENTS_MAX: Final = 512
 _LEFT_OUT_MAX: Final = 63
 
 
-class FilterBackoff:
+class PlanBackoff:
     """The back-off of each statement that a member coordinates. Lives on its event loop.
 
     Args:
@@ -29,14 +30,14 @@ class FilterBackoff:
         self._unlucky: OrderedDict[str, tuple[int, int]] = OrderedDict()
 
     def is_due(self, plan_id: str) -> bool:
-        """Whether keys are to be found first for this execution of a statement."""
+        """Whether this execution of a statement is to try it."""
         failures, left_out = self._unlucky.get(plan_id, (0, 0))
         if left_out:
             self._unlucky[plan_id] = failures, left_out - 1
         return not left_out
 
     def note(self, plan_id: str, *, used: bool) -> None:
-        """Keys were found for a statement."""
+        """It was tried for a statement: whether that paid."""
         failures, _ = self._unlucky.pop(plan_id, (0, 0))
         if not used:
             self._unlucky[plan_id] = failures + 1, min(2**failures, _LEFT_OUT_MAX)

@@ -1,0 +1,1 @@
+"""The command ``secateur``: a shell for SQL, and commands that start, fill, look at and end clusters."""

@@ -1,0 +1,50 @@
+"""The commands of ``secateur``, by name."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+import secateur
+from secateur.cli.backup import backup, restore
+from secateur.cli.dashboard import dashboard
+from secateur.cli.demo import demo
+from secateur.cli.doctor import doctor
+from secateur.cli.export import export
+from secateur.cli.jobs import jobs, kill
+from secateur.cli.load import load
+from secateur.cli.sql import sql
+from secateur.cli.start import start, stop
+from secateur.cli.status import status
+from secateur.cli.token import token
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    name="secateur",
+    help="Tables in memory, partitioned over members; SQL runs only on the members that own what it needs.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+for _command in (start, stop, status, sql, load, export, jobs, kill, backup, restore, dashboard, doctor, demo):
+    app.command()(_command)
+
+app.add_typer(token, name="token")
+
+
+def _show_version(is_asked: bool) -> None:
+    if is_asked:
+        typer.echo(f"secateur {secateur.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _secateur(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Tables in memory, partitioned over members; SQL runs only on the members that own what it needs."""

@@ -1,0 +1,48 @@
+"""``secateur backup`` and ``secateur restore``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from secateur.cli.connecting import connected
+from secateur.cli.failures import failing_with_a_message
+from secateur.cli.options import AddressOption, Token
+from secateur.partitioning.tables.identifier import quoted, text_literal
+
+__all__ = ["backup", "restore"]
+
+
+@failing_with_a_message
+def backup(
+    folder: Annotated[Path, typer.Argument(help="A new folder of this machine.", file_okay=False)],
+    tables: Annotated[list[str] | None, typer.Option("--table", help="Only this table; may be given again.")] = None,
+    address: AddressOption = None,
+    token: Token = None,
+) -> None:
+    """Write tables, by default all, as Parquet files, with a manifest and checksums; Spark and DuckDB read them."""
+    with connected(address, token) as connection:
+        cursor = connection.execute(f"BACKUP {_named(tables)}TO {text_literal(str(folder.absolute()))}")
+        typer.echo(f"{cursor.rowcount:,} rows written to {folder}", err=True)
+
+
+@failing_with_a_message
+def restore(
+    folder: Annotated[Path, typer.Argument(help="The folder of a backup.", exists=True, file_okay=False)],
+    tables: Annotated[list[str] | None, typer.Option("--table", help="Only this table; may be given again.")] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Take the place of tables that are there.")] = False,
+    address: AddressOption = None,
+    token: Token = None,
+) -> None:
+    """Create the tables of a backup again, with their rows."""
+    with connected(address, token) as connection:
+        cursor = connection.execute(
+            f"RESTORE {'OR REPLACE ' if replace else ''}{_named(tables)}FROM {text_literal(str(folder.absolute()))}"
+        )
+        typer.echo(f"{cursor.rowcount:,} rows restored from {folder}", err=True)
+
+
+def _named(tables: list[str] | None) -> str:
+    return f"TABLE {', '.join(map(quoted, tables))} " if tables else ""

@@ -1,0 +1,53 @@
+"""``secateur dashboard``: the cluster over HTTP."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from secateur import Tls
+from secateur.cli.connecting import located, tls_at
+from secateur.cli.failures import CommandError, failing_with_a_message
+from secateur.cli.options import Address, Token
+
+__all__ = ["dashboard"]
+
+
+@failing_with_a_message
+def dashboard(
+    address: Address = None,
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = 8080,
+    names: Annotated[
+        list[str] | None, typer.Option("--hostname", help="A name by which browsers reach it; may be given again.")
+    ] = None,
+    tls_certificate: Annotated[
+        Path | None, typer.Option(exists=True, dir_okay=False, help="Serve HTTPS with this certificate, a PEM file.")
+    ] = None,
+    tls_key: Annotated[
+        Path | None,
+        typer.Option(exists=True, dir_okay=False, help="Its private key; by default it is in the same file."),
+    ] = None,
+    token: Token = None,
+) -> None:
+    """Serve the job API over HTTP until Ctrl-C; its operations are listed at /docs.
+
+    Callers send the token of the cluster; a browser asks for it as a password, with any user name.
+    """
+    try:
+        from secateur.server.http_server import HttpServer
+    except ModuleNotFoundError as error:
+        if error.name not in ("fastapi", "starlette", "uvicorn", "prometheus_client"):
+            raise
+        raise CommandError(f'serving HTTP needs {error.name}: pip install "secateur[server]"') from None
+    cluster, secret = located(address, token)
+    if tls_certificate is None and tls_key is not None:
+        raise typer.BadParameter("--tls-key needs --tls-certificate")
+    https = None if tls_certificate is None else Tls(certificate=tls_certificate, key=tls_key)
+    server = HttpServer(
+        cluster, secret, host=host, port=port, hosts=names or (), tls=https, cluster_tls=tls_at(cluster)
+    )
+    typer.echo(f"{cluster} is served at {server.url}; Ctrl-C ends it", err=True)
+    server.run()

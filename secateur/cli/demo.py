@@ -1,0 +1,66 @@
+"""``secateur demo``: a cluster for a minute, and what pruning does on it."""
+
+from __future__ import annotations
+
+import importlib.util
+import statistics
+from typing import Final, Literal
+
+import typer
+
+import secateur
+from secateur.cli.failures import failing_with_a_message
+from secateur.cli.shell import cost_of
+
+__all__ = ["demo"]
+
+_ROWS: Final = 200_000
+_CUSTOMERS: Final = 5_000
+_REPEATS: Final = 50
+_TABLE: Final = (
+    "CREATE TABLE orders (customer_id BIGINT, order_id BIGINT, day DATE, amount DECIMAL(10, 2), PRIMARY KEY"
+    " (customer_id, order_id)) PARTITION BY HASH (customer_id) PARTITIONS 24"
+)
+_FILL: Final = (
+    f"INSERT INTO orders SELECT i % {_CUSTOMERS}, i, DATE '2026-01-01' + (i % 365)::INTEGER, (i % 9973) / 100"
+    f" FROM range({_ROWS}) AS r(i)"
+)
+_QUESTIONS: Final = (
+    ("one row by its key", "SELECT * FROM orders WHERE customer_id = 42 AND order_id = 5042"),
+    ("one customer", "SELECT count(*), sum(amount) FROM orders WHERE customer_id = 42"),
+    ("three customers", "SELECT customer_id, sum(amount) FROM orders WHERE customer_id IN (1, 2, 3) GROUP BY ALL"),
+    ("everything", "SELECT day, sum(amount) FROM orders GROUP BY day ORDER BY day LIMIT 3"),
+)
+
+
+@failing_with_a_message
+def demo() -> None:
+    """Start three members, fill a table, and ask it four questions with pruning on and off."""
+    runtime: Literal["ray", "embedded"] = "ray" if importlib.util.find_spec("ray") is not None else "embedded"
+    typer.echo(f"starting three members ({'as Ray actors' if runtime == 'ray' else 'in this process'}) ...")
+    with (
+        secateur.start(members=3, runtime=runtime) as cluster,
+        cluster.connect() as pruned,
+        cluster.connect() as unpruned,
+    ):
+        unpruned.execute("SET pruning = off")
+        pruned.execute(_TABLE)
+        pruned.execute(_FILL)
+        typer.echo(f"{_ROWS:,} orders of {_CUSTOMERS:,} customers in 24 partitions\n")
+        for title, sql in _QUESTIONS:
+            found, everything = _median_ms(pruned, sql), _median_ms(unpruned, sql)
+            typer.echo(f"{title}: {sql}")
+            typer.echo(f"  pruned    {found[0]:7.2f} ms{cost_of(found[1])}")
+            typer.echo(f"  unpruned  {everything[0]:7.2f} ms{cost_of(everything[1])}\n")
+        typer.echo(str(pruned.explain(_QUESTIONS[1][1])))
+    typer.echo("\nYour own: `secateur start`, then `secateur load FILE --table t --create --primary-key ...`")
+
+
+def _median_ms(connection: secateur.Connection, sql: str) -> tuple[float, secateur.QueryStats | None]:
+    times, stats = [], None
+    for _ in range(_REPEATS):
+        with connection.execute(sql) as cursor:
+            cursor.fetchall()
+            stats = cursor.stats
+        times.append(0.0 if stats is None else stats.elapsed_ms)
+    return statistics.median(times), stats

@@ -1,0 +1,39 @@
+"""``secateur export``: the rows of a table or a query into a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from secateur.cli.connecting import connected
+from secateur.cli.failures import failing_with_a_message
+from secateur.cli.options import AddressOption, Token
+from secateur.partitioning.tables.identifier import quoted, text_literal
+
+__all__ = ["export"]
+
+
+@failing_with_a_message
+def export(
+    file: Annotated[Path, typer.Argument(help="The file; its ending says the format: parquet, csv or json.")],
+    table: Annotated[str | None, typer.Option(help="The table.")] = None,
+    query: Annotated[str | None, typer.Option(help="A query, instead of a table.")] = None,
+    address: AddressOption = None,
+    token: Token = None,
+) -> None:
+    """Write rows into a file of this machine, as they come.
+
+    For example:
+
+        secateur export orders.parquet --table orders
+
+        secateur export c2.csv --query "SELECT * FROM orders WHERE customer_id = 'C2'"
+    """
+    if (table is None) == (query is None):
+        raise typer.BadParameter("name a --table, or a --query")
+    rows = quoted(table) if table is not None else f"({(query or '').strip().rstrip(';')})"
+    with connected(address, token) as connection:
+        cursor = connection.execute(f"COPY {rows} TO {text_literal(str(file.absolute()))}")
+        typer.echo(f"{cursor.rowcount:,} rows written to {file}", err=True)

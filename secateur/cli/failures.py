@@ -1,0 +1,41 @@
+"""What a failed command tells: one message on standard error, and exit code 1."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+import typer
+
+from secateur.errors import Error
+
+__all__ = ["CommandError", "failing_with_a_message"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_INTERRUPTED = 130
+"""The exit code of a command that Ctrl-C ends, as shells have it."""
+
+
+class CommandError(Exception):
+    """The command cannot do what it was asked; the text says why, and what to do."""
+
+
+def failing_with_a_message(command: Callable[P, R]) -> Callable[P, R]:
+    """Let a command end with the message of its error instead of a traceback."""
+
+    @functools.wraps(command)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return command(*args, **kwargs)
+        except Error as error:
+            typer.echo(f"{type(error).__name__}: {error.message}", err=True)
+        except CommandError as failure:
+            typer.echo(str(failure), err=True)
+        except KeyboardInterrupt:
+            raise typer.Exit(_INTERRUPTED) from None
+        raise typer.Exit(1)
+
+    return checked

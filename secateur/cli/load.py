@@ -1,0 +1,106 @@
+"""``secateur load``: rows of files into a table."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+import secateur
+from secateur.cli.connecting import connected
+from secateur.cli.failures import failing_with_a_message
+from secateur.cli.options import AddressOption, Token
+from secateur.client.copy.table_file import FORMATS, open_table_file
+from secateur.client.loads.load import LoadMode
+from secateur.client.loads.load import Progress as OnProgress
+from secateur.partitioning.tables.identifier import quoted
+
+__all__ = ["load"]
+
+
+@failing_with_a_message
+def load(
+    files: Annotated[list[Path], typer.Argument(help=f"Files of {', '.join(FORMATS)}.", exists=True, dir_okay=False)],
+    table: Annotated[str, typer.Option(help="The table.")],
+    create: Annotated[
+        bool, typer.Option("--create", help="Create the table with the columns of the first file.")
+    ] = False,
+    primary_key: Annotated[
+        str | None, typer.Option(help="With --create: the columns of the key, separated by commas.")
+    ] = None,
+    partition_by: Annotated[
+        str | None, typer.Option(help='With --create: such as "HASH (customer_id) PARTITIONS 16".')
+    ] = None,
+    backups: Annotated[int | None, typer.Option(min=0, help="With --create: backups of each partition.")] = None,
+    mode: Annotated[LoadMode, typer.Option(help="What happens to keys that are there already.")] = LoadMode.APPEND,
+    file_format: Annotated[
+        str | None, typer.Option("--format", help="The format, where the names of the files do not say it.")
+    ] = None,
+    address: AddressOption = None,
+    token: Token = None,
+) -> None:
+    """Load files into a table; the rows of each file become visible at once, or none of them do.
+
+    For example:
+
+        secateur load orders.parquet --table orders
+
+        secateur load orders.csv --table orders --create --primary-key customer_id,order_id
+    """
+    if not create and (primary_key or partition_by or backups is not None):
+        raise typer.BadParameter("--primary-key, --partition-by and --backups are of a table that --create creates")
+    if create and not primary_key:
+        raise typer.BadParameter("--create needs --primary-key, the columns that identify a row")
+    with connected(address, token) as connection:
+        total = 0
+        for number, path in enumerate(files):
+            with open_table_file(path, file_format) as opened:
+                if create and number == 0:
+                    connection.create_table(
+                        table,
+                        opened.reader.schema,
+                        primary_key=[column.strip() for column in (primary_key or "").split(",")],
+                        partition_by=partition_by,
+                        backups=backups,
+                    )
+                with (
+                    _shown_progress(path.name, opened.rows) as progress,
+                    _dropped_on_failure(connection, table, was_created=create and number == 0),
+                ):
+                    total += connection.table(table).load(opened.reader, mode.value, progress=progress)
+    typer.echo(f"{total:,} rows loaded into {table}", err=True)
+
+
+@contextmanager
+def _dropped_on_failure(connection: secateur.Connection, table: str, *, was_created: bool) -> Iterator[None]:
+    """Drop the table that was created for a load which fails."""
+    try:
+        yield
+    except BaseException:
+        if was_created:
+            connection.execute(f"DROP TABLE IF EXISTS {quoted(table)}")
+        raise
+
+
+@contextmanager
+def _shown_progress(title: str, rows: int | None) -> Iterator[OnProgress | None]:
+    """A progress bar on standard error, if it is a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("rows"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=rows)
+        yield lambda done: bar.update(task, completed=done)

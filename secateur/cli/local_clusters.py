@@ -1,0 +1,152 @@
+"""The clusters that ``secateur start`` has started on this machine, so that other commands find them.
+
+Each has a file in ``$SECATEUR_HOME/clusters``, or ``~/.secateur/clusters``, which only its user can read: it has the
+token. The process that holds the cluster writes it when the cluster serves, and removes it at the end. While it lives
+it holds a lock, by which a file that a killed process has left is told from one of a living process: its process id may
+belong to another process by then.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+import secateur
+from secateur.cli.failures import CommandError
+
+__all__ = [
+    "DEFAULT_NAME",
+    "HOME_VARIABLE",
+    "KnownCluster",
+    "find",
+    "forget",
+    "home",
+    "locked",
+    "log_of",
+    "remember",
+    "running",
+]
+
+DEFAULT_NAME: Final = "default"
+HOME_VARIABLE: Final = "SECATEUR_HOME"
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+
+
+class KnownCluster(msgspec.Struct, frozen=True):
+    """A cluster that was started here.
+
+    Attributes:
+        name: Its name on this machine.
+        address: ``secateur://host:port``.
+        token: Its secret; empty for a cluster without one.
+        pid: The process that holds it; None for one that runs detached on a Ray cluster.
+        ray_address: The Ray of a detached one.
+        tls_ca: The file with the authority of its certificate.
+        tls_server_name: The name that its certificate bears, if that is not its host.
+        has_tls: Whether it speaks TLS.
+    """
+
+    name: str
+    address: str
+    token: str
+    pid: int | None = None
+    ray_address: str | None = None
+    tls_ca: str | None = None
+    tls_server_name: str | None = None
+    has_tls: bool = False
+
+    @property
+    def tls(self) -> secateur.Tls | None:
+        """How connections to it are encrypted; None if they are not."""
+        return secateur.Tls(ca=self.tls_ca, server_name=self.tls_server_name) if self.has_tls else None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the process that holds it lives; a detached one is taken to."""
+        return self.pid is None or _is_locked(self.name)
+
+
+def home() -> Path:
+    """The directory of the files that commands keep, made if it is not there; only the user can read it."""
+    directory = Path(os.environ.get(HOME_VARIABLE) or Path.home() / ".secateur")
+    (directory / "clusters").mkdir(mode=0o700, parents=True, exist_ok=True)
+    return directory
+
+
+def log_of(name: str) -> Path:
+    """The file with what the process of a cluster prints."""
+    return _file(name, "log")
+
+
+def remember(cluster: KnownCluster) -> None:
+    """Write the file of a cluster, whole or not at all."""
+    path = _file(cluster.name, "json")
+    new = path.with_suffix(f".{os.getpid()}.new")
+    new.touch(mode=0o600)
+    new.write_bytes(msgspec.json.encode(cluster))
+    new.replace(path)
+
+
+def forget(name: str, *, pid: int | None = None) -> None:
+    """Remove the file of a cluster; with ``pid``, only if it is that of this process."""
+    if pid is None or ((known := _read(_file(name, "json"))) is not None and known.pid == pid):
+        _file(name, "json").unlink(missing_ok=True)
+
+
+def find(name: str) -> KnownCluster | None:
+    """The running cluster of a name; None when there is none."""
+    known = _read(_file(name, "json"))
+    return known if known is not None and known.is_running else None
+
+
+def running() -> list[KnownCluster]:
+    """All clusters that run, by name."""
+    known = (_read(path) for path in sorted((home() / "clusters").glob("*.json")))
+    return [cluster for cluster in known if cluster is not None and cluster.is_running]
+
+
+@contextmanager
+def locked(name: str) -> Iterator[None]:
+    """Hold the lock of a name for the length of the block, which is the life of its cluster.
+
+    Raises:
+        CommandError: Another process holds it.
+    """
+    with _file(name, "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CommandError(
+                f"a cluster {name!r} runs here already: `secateur stop --name {name}` ends it, and `secateur start"
+                " --name other` starts one beside it"
+            ) from None
+        yield
+
+
+def _file(name: str, ending: str) -> Path:
+    if not _NAME.fullmatch(name):
+        raise CommandError(f"{name!r} is no name of a cluster: letters, digits, _ and -, at most 64")
+    return home() / "clusters" / f"{name}.{ending}"
+
+
+def _read(path: Path) -> KnownCluster | None:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=KnownCluster)
+    except (FileNotFoundError, msgspec.DecodeError):
+        return None
+
+
+def _is_locked(name: str) -> bool:
+    with _file(name, "lock").open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False

@@ -1,0 +1,266 @@
+"""``secateur start`` and ``secateur stop``.
+
+A cluster ends with the process that holds it. ``start`` leaves such a process behind and returns; with ``--foreground``
+it is that process itself, for a container or a service manager. On a Ray cluster that was named by its address, the
+cluster is detached instead, and no process stays here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import msgspec
+import typer
+
+import secateur
+from secateur.cli import local_clusters
+from secateur.cli.failures import CommandError, failing_with_a_message
+from secateur.cli.local_clusters import DEFAULT_NAME, KnownCluster
+from secateur.cli.options import AsJson, ClusterName
+from secateur.client.connect import ADDRESS_VARIABLE, TLS_CA_VARIABLE, TOKEN_VARIABLE
+
+__all__ = ["start", "stop"]
+
+_UP_WITHIN_S: Final = 120.0
+_DOWN_WITHIN_S: Final = 60.0
+_LOG_LINES: Final = 20
+_UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_SIZE: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?) *([KMGT]?)(?:i?B)?", re.IGNORECASE)
+
+
+@failing_with_a_message
+def start(
+    name: ClusterName = DEFAULT_NAME,
+    members: Annotated[int, typer.Option(min=1, help="How many members.")] = 3,
+    runtime: Annotated[
+        str, typer.Option(help="ray: members are Ray actors; embedded: all in one process, without Ray.")
+    ] = "ray",
+    ray_address: Annotated[
+        str | None,
+        typer.Option(help="Run on this Ray cluster, as `auto` or host:port; the cluster stays there until `stop`."),
+    ] = None,
+    host: Annotated[str | None, typer.Option(help="The address to listen on; loopback by default.")] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = 0,
+    token: Annotated[
+        str | None,
+        typer.Option(envvar=TOKEN_VARIABLE, help="The secret of the cluster; made at random by default."),
+    ] = None,
+    tls_certificate: Annotated[
+        Path | None,
+        typer.Option(exists=True, dir_okay=False, help="Encrypt all connections with this certificate, a PEM file."),
+    ] = None,
+    tls_key: Annotated[
+        Path | None,
+        typer.Option(exists=True, dir_okay=False, help="Its private key; by default it is in the same file."),
+    ] = None,
+    tls_ca: Annotated[
+        Path | None,
+        typer.Option(
+            envvar=TLS_CA_VARIABLE,
+            exists=True,
+            dir_okay=False,
+            help="The authority of the certificate; by default one that the machine trusts.",
+        ),
+    ] = None,
+    tls_server_name: Annotated[
+        str | None, typer.Option(help="The name that the certificate bears, if it is not the host.")
+    ] = None,
+    data_directory: Annotated[
+        Path | None, typer.Option(file_okay=False, help="Keep the tables in this directory.")
+    ] = None,
+    fsync: Annotated[str, typer.Option(help="always, interval or off: when a write is on disk.")] = "interval",
+    memory_limit: Annotated[
+        str | None, typer.Option(help="What one member may take, such as 4GB; a share of the machine by default.")
+    ] = None,
+    foreground: Annotated[bool, typer.Option("--foreground", help="Stay until Ctrl-C or SIGTERM.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Start a cluster, and return when it serves.
+
+    Other commands on this machine find it by themselves. Other programs need the address and the token, which are
+    printed.
+
+    For example:
+
+        secateur start
+
+        secateur start --members 3 --data-directory ./data
+
+        secateur start --ray-address auto --name orders
+    """
+    settings: dict[str, Any] = {
+        "members": members,
+        "runtime": runtime,
+        "host": host,
+        "port": port,
+        "token": token,
+        "tls_certificate": _absolute(tls_certificate),
+        "tls_key": _absolute(tls_key),
+        "tls_ca": _absolute(tls_ca) if tls_certificate is not None else None,
+        "tls_server_name": tls_server_name,
+        "data_directory": None if data_directory is None else str(data_directory.absolute()),
+        "fsync": fsync,
+        "memory_limit": None if memory_limit is None else _bytes(memory_limit),
+    }
+    if runtime not in ("ray", "embedded") or fsync not in ("always", "interval", "off"):
+        raise typer.BadParameter("--runtime is ray or embedded, --fsync is always, interval or off")
+    if tls_certificate is None and (tls_key or tls_server_name) is not None:
+        raise typer.BadParameter("--tls-key and --tls-server-name need --tls-certificate")
+    if ray_address is not None:
+        _show(_detached(name, ray_address, settings), as_json=as_json)
+    elif foreground:
+        _hold(name, settings, as_json=as_json)
+    else:
+        _show(_left_behind(name, settings), as_json=as_json)
+
+
+@failing_with_a_message
+def stop(name: ClusterName = DEFAULT_NAME) -> None:
+    """End a cluster that `secateur start` has started here. Tables without a data directory are gone then."""
+    cluster = local_clusters.find(name)
+    if cluster is None:
+        others = ", ".join(other.name for other in local_clusters.running())
+        raise CommandError(f"no cluster {name!r} runs here" + (f"; there is {others}" if others else ""))
+    if cluster.pid is None:
+        secateur.attach(name, ray_address=cluster.ray_address).stop()
+        local_clusters.forget(name)
+    else:
+        os.kill(cluster.pid, signal.SIGTERM)
+        deadline_s = time.monotonic() + _DOWN_WITHIN_S
+        while cluster.is_running:
+            if time.monotonic() > deadline_s:
+                raise CommandError(
+                    f"cluster {name!r} has not ended within {_DOWN_WITHIN_S:.0f} s; its process is {cluster.pid}, and"
+                    f" its log {local_clusters.log_of(name)}"
+                )
+            time.sleep(0.05)
+    typer.echo(f"cluster {name} has ended", err=True)
+
+
+def _detached(name: str, ray_address: str, settings: dict[str, Any]) -> KnownCluster:
+    runtime = settings.pop("runtime")
+    if runtime != "ray":
+        raise typer.BadParameter("--ray-address is for --runtime ray")
+    tls = _tls(settings)
+    with secateur.start(detached=True, name=name, ray_address=ray_address, tls=tls, **settings) as cluster:
+        found = _known(name, cluster, tls, None, ray_address)
+        local_clusters.remember(found)
+        cluster.leave()
+    return found
+
+
+def _hold(name: str, settings: dict[str, Any], *, as_json: bool) -> None:
+    """Be the process of the cluster."""
+    ends = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: ends.set())
+    tls = _tls(settings)
+    with local_clusters.locked(name), secateur.start(tls=tls, **settings) as cluster:
+        for number in (signal.SIGTERM, signal.SIGINT):  # Ray installs handlers of its own
+            signal.signal(number, lambda *_: ends.set())
+        found = _known(name, cluster, tls, os.getpid())
+        local_clusters.remember(found)
+        try:
+            _show(found, as_json=as_json)
+            ends.wait()
+        finally:
+            local_clusters.forget(name, pid=os.getpid())
+
+
+def _known(
+    name: str, cluster: secateur.Cluster, tls: secateur.Tls | None, pid: int | None, ray_address: str | None = None
+) -> KnownCluster:
+    return KnownCluster(
+        name,
+        cluster.address,
+        cluster.token or "",
+        pid,
+        ray_address,
+        tls_ca=None if tls is None or tls.ca is None else str(tls.ca),
+        tls_server_name=None if tls is None else tls.server_name,
+        has_tls=tls is not None,
+    )
+
+
+def _tls(settings: dict[str, Any]) -> secateur.Tls | None:
+    """Take the settings of TLS out of those of the command."""
+    certificate, key, ca, server_name = (
+        settings.pop(f"tls_{part}") for part in ("certificate", "key", "ca", "server_name")
+    )
+    return (
+        None if certificate is None else secateur.Tls(certificate=certificate, key=key, ca=ca, server_name=server_name)
+    )
+
+
+def _absolute(path: Path | None) -> str | None:
+    return None if path is None else str(path.absolute())
+
+
+def _left_behind(name: str, settings: dict[str, Any]) -> KnownCluster:
+    """Start a process that holds the cluster, and wait until it serves."""
+    with local_clusters.locked(name):
+        pass  # refused here, where somebody reads it
+    log = local_clusters.log_of(name)
+    options = [
+        f"--{key.replace('_', '-')}={value}"
+        for key, value in settings.items()
+        if value is not None and key != "token"  # which every user of the machine could read there
+    ]
+    environment = dict(os.environ) if settings["token"] is None else {**os.environ, TOKEN_VARIABLE: settings["token"]}
+    command = [sys.executable, "-m", "secateur.cli", "start", "--foreground", "--name", name, *options]
+    with log.open("wb") as output, Path(os.devnull).open("rb") as nothing:
+        # subprocess would warn of a process that is meant to outlive this one
+        pid = os.posix_spawn(
+            sys.executable,
+            command,
+            environment,
+            file_actions=[
+                (os.POSIX_SPAWN_DUP2, nothing.fileno(), 0),
+                (os.POSIX_SPAWN_DUP2, output.fileno(), 1),
+                (os.POSIX_SPAWN_DUP2, output.fileno(), 2),
+            ],
+            setsid=True,
+        )
+    deadline_s = time.monotonic() + _UP_WITHIN_S
+    while os.waitpid(pid, os.WNOHANG) == (0, 0):
+        found = local_clusters.find(name)
+        if found is not None and found.pid == pid:
+            return found
+        if time.monotonic() > deadline_s:
+            os.kill(pid, signal.SIGTERM)
+            raise CommandError(
+                f"the cluster did not come up within {_UP_WITHIN_S:.0f} s; {log} ends with\n{_end_of(log)}"
+            )
+        time.sleep(0.05)
+    raise CommandError(_end_of(log) or "the process of the cluster has ended without a word")
+
+
+def _end_of(log: Path) -> str:
+    return "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-_LOG_LINES:])
+
+
+def _show(cluster: KnownCluster, *, as_json: bool) -> None:
+    if as_json:
+        typer.echo(msgspec.json.encode(cluster).decode())
+        return
+    typer.echo(f"cluster {cluster.name} serves at {cluster.address}")
+    typer.echo(f"other programs: export {ADDRESS_VARIABLE}={cluster.address} {TOKEN_VARIABLE}={cluster.token}")
+    if cluster.tls_ca is not None:
+        typer.echo(f"they trust its certificate by: export {TLS_CA_VARIABLE}={cluster.tls_ca}")
+    if cluster.pid is not None:
+        typer.echo(f"its process is {cluster.pid}; `secateur sql` asks it, `secateur stop` ends it")
+
+
+def _bytes(text: str) -> int:
+    """Read a size such as ``4GB``, in powers of 1024."""
+    found = _SIZE.fullmatch(text.strip())
+    if found is None:
+        raise typer.BadParameter(f"--memory-limit {text!r}: a number of bytes, such as 4GB or 512MB")
+    return int(float(found[1]) * _UNITS[found[2].upper()])

@@ -1,0 +1,43 @@
+"""``secateur status``: the members of a cluster and its tables."""
+
+from __future__ import annotations
+
+import sys
+
+import msgspec
+import typer
+
+from secateur.cli.connecting import connected
+from secateur.cli.failures import failing_with_a_message
+from secateur.cli.options import Address, AsJson, Token
+from secateur.cli.rendering import OutputFormat, write_rows
+
+__all__ = ["status"]
+
+_MEMBERS = (
+    "SELECT id, address, node, state, partitions_primary, partitions_backup, rows, bytes, memory_used, memory_limit,"
+    " running_statements, waiting_statements FROM secateur.members ORDER BY id"
+)
+_TABLES = (
+    "SELECT t.table_name, t.partitioning, t.partitions, t.backups, t.rows, t.bytes,"
+    " coalesce(sum(p.copies_missing), 0)::BIGINT AS copies_missing FROM secateur.tables t LEFT JOIN secateur.partitions"
+    " p ON p.table_name = t.table_name WHERE t.table_type = 'BASE TABLE' GROUP BY ALL ORDER BY t.table_name"
+)
+
+
+@failing_with_a_message
+def status(address: Address = None, token: Token = None, as_json: AsJson = False) -> None:
+    """Show the members of a cluster, its tables, and the copies that are missing.
+
+    The exit code is 1 if no cluster answers.
+    """
+    with connected(address, token) as connection:
+        if as_json:
+            answers = {"members": connection.execute(_MEMBERS), "tables": connection.execute(_TABLES)}
+            told = {name: cursor.fetch_arrow_table().to_pylist() for name, cursor in answers.items()}
+            typer.echo(msgspec.json.encode({"address": connection.address, **told}).decode())
+            return
+        typer.echo(f"cluster {connection.address}")
+        for sql in (_MEMBERS, _TABLES):
+            with connection.execute(sql) as cursor:
+                write_rows(cursor, OutputFormat.TABLE, into=sys.stdout)

@@ -1,0 +1,66 @@
+"""``secateur token``: tokens with a role."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+import msgspec
+import typer
+
+from secateur.cli.connecting import connected
+from secateur.cli.failures import failing_with_a_message
+from secateur.cli.options import AddressOption, AsJson, Token
+from secateur.cli.rendering import print_records
+
+__all__ = ["token"]
+
+token = typer.Typer(no_args_is_help=True, help="Make, list and revoke tokens with a role.", rich_markup_mode=None)
+
+
+@token.command()
+@failing_with_a_message
+def create(
+    role: Annotated[str, typer.Option(help="read, write, admin or code; each may do what those before it may.")],
+    name: Annotated[str, typer.Option(help="What it is for.")] = "",
+    address: AddressOption = None,
+    token: Token = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a token and print it; it cannot be looked up later."""
+    with connected(address, token) as connection:
+        made = connection.tokens.create(role, name)
+    typer.echo(msgspec.json.encode(made).decode() if as_json else made.token)
+    if not as_json:
+        typer.echo(f"its id is {made.id}: `secateur token revoke {made.id}` makes it invalid", err=True)
+
+
+@token.command("list")
+@failing_with_a_message
+def list_tokens(address: AddressOption = None, token: Token = None, as_json: AsJson = False) -> None:
+    """List the tokens that are valid, oldest first. That of the cluster itself is not among them."""
+    with connected(address, token) as connection:
+        found = connection.tokens.list()
+    rows = [
+        {
+            "id": one.id,
+            "role": one.role.title,
+            "name": one.name,
+            "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(one.created)),
+        }
+        for one in found
+    ]
+    print_records(rows, as_json=as_json, empty="there are no tokens beside that of the cluster")
+
+
+@token.command()
+@failing_with_a_message
+def revoke(
+    token_id: Annotated[str, typer.Argument(metavar="ID", help="The id of the token.")],
+    address: AddressOption = None,
+    token: Token = None,
+) -> None:
+    """Make a token invalid and close its connections."""
+    with connected(address, token) as connection:
+        connection.tokens.revoke(token_id)
+    typer.echo(f"token {token_id} is not valid any more", err=True)

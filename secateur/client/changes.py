@@ -1,0 +1,226 @@
+"""Follows the changes of a table: an iterator of Arrow batches, from a position on.
+
+A position has one version for each partition (:mod:`secateur.storage.change_feed`). The owners of the partitions are
+asked in turns; when one is lost or partitions move, the reader goes on at the new owner where it was.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final, Self
+
+import msgspec
+import pyarrow as pa
+
+from secateur.client.execution.execute import Retryable, execute
+from secateur.client.execution.retry_policy import MOVED
+from secateur.client.session import Session
+from secateur.errors import (
+    Error,
+    ParameterError,
+    ProgrammingError,
+)
+from secateur.partitioning.tables.table import TableDef
+from secateur.protocol.change_feed import EARLIEST, LATEST, ReadChanges
+from secateur.wire import decode_table
+
+__all__ = ["Changes", "ChangesReader", "Position"]
+
+_BATCH_BYTES: Final = 8 << 20
+_PAUSE_MIN_S: Final = 0.01
+_PAUSE_MAX_S: Final = 0.25
+_MEMBERS_AT_ONCE: Final = 32
+_EARLIEST: Final = "earliest"
+_NEW_PARTITION: Final = 0
+"""The version of a partition before its first change."""
+
+
+class _Token(msgspec.Struct, frozen=True, array_like=True):
+    table_id: int
+    versions: dict[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A position in the changes of a table: those up to it were read. ``str()`` of it is text to keep.
+
+    Attributes:
+        table_id: The table; another one that takes its name later has other changes.
+        versions: By partition, the version of the last change that was read.
+    """
+
+    table_id: int
+    versions: Mapping[int, int] = field(repr=False)
+
+    def __str__(self) -> str:
+        packed = msgspec.msgpack.encode(_Token(self.table_id, dict(sorted(self.versions.items()))))
+        return base64.urlsafe_b64encode(packed).decode("ascii").rstrip("=")
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read the text of a position.
+
+        Raises:
+            ParameterError: It is none.
+        """
+        try:
+            packed = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+            token = msgspec.msgpack.decode(packed, type=_Token)
+        except (binascii.Error, ValueError, msgspec.MsgspecError) as error:
+            raise ParameterError(
+                f"since={text!r} is no position: pass str(changes.position), 'earliest', or None for now"
+            ) from error
+        return cls(token.table_id, MappingProxyType(token.versions))
+
+
+class Changes(Iterator[pa.RecordBatch]):
+    """The changes of a table behind a position, as batches with the columns of the table and two more.
+
+    ``_change_type`` is ``insert``, ``update_preimage``, ``update_postimage`` or ``delete``, as in Delta Lake's change
+    data feed; ``_commit_version`` grows with every change of a partition. The changes of one partition come in the
+    order in which they were made, those of one write or load together; those of different partitions have no order.
+
+    Attributes:
+        position: Behind the last batch. Changes that are made after this object was are behind its first position.
+    """
+
+    def __init__(self, session: Session, table: TableDef, since: Position | str | None, *, follow: bool) -> None:
+        if not table.change_feed:
+            raise ProgrammingError(
+                f"table {table.name} has no change feed: create it WITH (change_feed = true)", table=table.name
+            )
+        self._session = session
+        self._follow = follow
+        self._pause_s = _PAUSE_MIN_S
+        self._is_current = False
+        if isinstance(since, str) and since != _EARLIEST:
+            since = Position.parse(since)
+        if isinstance(since, Position):
+            if since.table_id != table.table_id:
+                raise ProgrammingError(
+                    f"the position is one of another table: {table.name} was dropped and created again since; read it"
+                    " again, and follow it from now",
+                    table=table.name,
+                )
+            self._reading = ChangesReader(session, table, _NEW_PARTITION, dict(since.versions))
+        else:
+            self._reading = ChangesReader(session, table, LATEST if since is None else EARLIEST, {})
+            execute(self._reading)
+        self.position = self._reading.position
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> pa.RecordBatch:
+        """The next batch. With ``follow``, waits for one.
+
+        Raises:
+            StopIteration: There are no more changes now; only without ``follow``.
+            ChangesDroppedError: Some changes are not kept any more.
+            ProgrammingError: The table was dropped.
+            Error: The cluster cannot be reached.
+        """
+        while True:
+            if self._is_current:
+                self._is_current = False
+                if not self._follow:
+                    raise StopIteration
+                time.sleep(self._pause_s)
+                self._pause_s = min(2 * self._pause_s, _PAUSE_MAX_S)
+            self._session.check_open()
+            batch, has_more = execute(self._reading)
+            self.position = self._reading.position
+            self._is_current = not has_more
+            if batch is not None:
+                self._pause_s = _PAUSE_MIN_S
+                return batch
+
+
+class ChangesReader(Retryable[tuple[pa.RecordBatch | None, bool]]):
+    """Asks the owner of every partition once: what :func:`execute` returns is a batch, and whether there is more.
+
+    Versions go on only when all owners have answered, so it may be repeated.
+
+    Args:
+        session: Where.
+        table: The table.
+        start: The version of partitions that are not in ``versions``.
+        versions: By partition, the version behind which to begin.
+        until: By partition, the last version wanted; None for all partitions, and all that there is.
+
+    Attributes:
+        versions: By partition, up to where changes were read.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        table: TableDef,
+        start: int,
+        versions: dict[int, int],
+        until: Mapping[int, int] | None = None,
+    ) -> None:
+        self.session = session
+        self.table = table
+        self.versions = versions
+        self._start = start
+        self._until = until
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all that is wanted was read."""
+        return self._until is not None and all(self.versions.get(key, -1) >= last for key, last in self._until.items())
+
+    @property
+    def position(self) -> Position:
+        """Behind what was read."""
+        return Position(self.table.table_id, MappingProxyType(dict(self.versions)))
+
+    def attempt(self) -> tuple[pa.RecordBatch | None, bool]:
+        topology = self.session.topology_of(self.table)
+        until = self._until
+        wanted = (
+            self.table.scheme.live_partitions().tolist()
+            if until is None
+            else [partition for partition, last in until.items() if self.versions.get(partition, -1) < last]
+        )
+        ownership = topology.ownership(self.table.scheme.affinity_group())
+        asked: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
+        for partition in wanted:
+            asked[ownership.primary(partition)].append((partition, self.versions.get(partition, self._start)))
+        topology.check_live(list(asked))
+        share = max(1, _BATCH_BYTES // max(1, len(asked)))
+
+        def ask(member: str) -> tuple[pa.Table | None, list[tuple[int, int]], bool]:
+            last = [] if until is None else [(partition, until[partition]) for partition, _ in asked[member]]
+            answer = self.session.ask_member(member, ReadChanges(self.table.table_id, asked[member], share, last))
+            rows = decode_table(answer.payload) if answer.message.rows else None
+            return rows, answer.message.reached, answer.message.has_more
+
+        if len(asked) < 2:
+            answers = [ask(member) for member in asked]
+        else:
+            with ThreadPoolExecutor(min(len(asked), _MEMBERS_AT_ONCE)) as threads:
+                answers = list(threads.map(ask, asked))
+        for _, reached, _ in answers:
+            self.versions.update(reached)
+        self._start = _NEW_PARTITION
+        tables = [rows for rows, _, _ in answers if rows is not None]
+        batch = pa.concat_tables(tables).combine_chunks().to_batches()[0] if tables else None
+        return batch, any(has_more for _, _, has_more in answers)
+
+    def may_repeat(self, error: Error) -> bool:
+        return isinstance(error, MOVED)
+
+    def prepare_again(self, because: Error) -> None:
+        table = self.session.table(self.table.name)
+        if table.table_id != self.table.table_id:
+            raise ProgrammingError(f"table {table.name} was dropped while its changes were read", table=table.name)
+        self.table = table

@@ -1,0 +1,11 @@
+"""Reads and writes of rows by their primary keys, without SQL."""
+
+from __future__ import annotations
+
+from secateur.exports import exports
+
+_FILES = {
+    "row_keys": ["RowKeys"],
+}
+
+__all__, __getattr__ = exports(__name__, _FILES)

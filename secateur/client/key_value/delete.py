@@ -1,0 +1,115 @@
+"""Deletions of rows by primary key: what DELETE does, without its text."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from secateur.client.execution.change import NOTHING_DONE, run_change, unknown_outcome
+from secateur.client.execution.execute import Retryable, execute
+from secateur.client.execution.statement_call import StatementCall
+from secateur.client.key_value.row_keys import RowKeys
+from secateur.client.key_value.tables import KeyTable
+from secateur.errors import (
+    DeadlineError,
+    Error,
+    InterfaceError,
+    MemberLostError,
+    NoRangeError,
+    PartitionLostError,
+)
+from secateur.partitioning.tables.identifier import quoted
+from secateur.protocol.changes import WriteRows
+from secateur.protocol.statements import ChangeStatement
+from secateur.wire import ShortTable, encode_table
+
+__all__ = ["delete_rows"]
+
+
+def delete_rows(table: KeyTable, keys: Sequence[Any]) -> int:
+    """Delete the rows with some keys, those of one partition at once; returns how many were there.
+
+    Raises:
+        Error: As :meth:`~secateur.client.loads.table_handle.TableHandle.delete_many`.
+    """
+    session = table.session
+    control = session.begin_statement()
+    try:
+        is_replicated, read = table.read(lambda rows: (not rows.group, [rows.read(key) for key in keys]))
+        if is_replicated:
+            return sum(_delete_everywhere(table, key) for key in read)
+        parts: dict[int, list[list[Any]]] = {}
+        for key in read:
+            partition = session.when_known(partial(_partition, table, key))
+            if partition is not None:
+                parts.setdefault(partition, []).append(key)
+        return sum(execute(_Delete(table, part)) for part in parts.values())
+    finally:
+        session.end_statement(control)
+
+
+def _partition(table: KeyTable, key: list[Any]) -> int | None:
+    """The partition of a key; None for one that no range holds."""
+    try:
+        return table.keys.partition_of(key)
+    except NoRangeError:
+        if not table.refresh():  # the range may have been added since
+            return None
+        return _partition(table, key)
+
+
+class _Delete(Retryable[int]):
+    """A deletion of rows of one partition, with the same id in every attempt, so that it is made once."""
+
+    def __init__(self, table: KeyTable, keys: list[list[Any]]) -> None:
+        self.session = table.session
+        self._table = table
+        self._keys = keys
+        self._change_id = uuid.uuid4().hex
+        self._lost_answer: MemberLostError | None = None
+
+    def attempt(self) -> int:
+        rows = self._table.keys
+        definition = rows.definition
+        partition = rows.partition_of(self._keys[0])
+        member = self._table.owner(rows, partition)
+        asked = WriteRows(definition.table_id, partition, "delete", self._change_id)
+        try:
+            return self.session.ask_member(member, asked, encode_table(_key_table(rows, self._keys))).message.rows
+        except MemberLostError as error:
+            self._lost_answer = error
+            raise
+        except DeadlineError as error:
+            raise unknown_outcome(definition, error) from error
+
+    def may_repeat(self, error: Error) -> bool:
+        return isinstance(error, (PartitionLostError, *NOTHING_DONE, MemberLostError))
+
+    def prepare_again(self, because: Error) -> None:
+        self._table.refresh_if_possible()
+
+    def given_up(self, error: Error) -> Error:
+        # That nothing was changed is true of the last attempt alone.
+        return error if self._lost_answer is None or isinstance(error, PartitionLostError) else self._lost_answer
+
+
+def _key_table(rows: RowKeys, keys: Sequence[list[Any]]) -> pa.Table:
+    definition = rows.definition
+    fields = [(name, definition.column(name).type) for name in definition.primary_key]
+    return ShortTable([list(column) for column in zip(*keys, strict=True)], len(keys)).to_table(fields)
+
+
+def _delete_everywhere(table: KeyTable, key: list[Any]) -> int:
+    """Delete a row of a replicated table, which all members have: the controller publishes that."""
+    session, definition = table.session, table.keys.definition
+    conditions = " AND ".join(f"{quoted(name)} = ?" for name in definition.primary_key)
+    sql = f"DELETE FROM {quoted(definition.name)} WHERE {conditions}"
+    prepared, cached = session.prepare(sql, key)
+    if not isinstance(prepared, ChangeStatement):
+        raise InterfaceError(f"{sql!r} was planned as another kind of statement than DELETE: execute it with a cursor")
+    return run_change(StatementCall(session, sql, key, prepared, cached, time.perf_counter(), time.time())).rows

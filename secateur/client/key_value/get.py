@@ -1,0 +1,131 @@
+"""Reads of rows by primary key: straight to the owners of the keys, with no plan and no statement text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from secateur.client.dbapi.rows import Rows
+from secateur.client.execution.execute import Retryable, execute
+from secateur.client.execution.retry_policy import MOVED, is_final
+from secateur.client.key_value.row_keys import RowKeys
+from secateur.client.key_value.tables import KeyTable
+from secateur.errors import (
+    Error,
+    MemberLostError,
+    NoRangeError,
+    ProtocolError,
+    UnreachableError,
+)
+from secateur.protocol.key_value import FoundRows, GetRows
+from secateur.wire import Answer, ShortTable, decode_tables
+
+__all__ = ["get_row", "get_rows"]
+
+Row = tuple[Any, ...]
+
+_KEYS_PER_FRAME: Final = 1000
+"""A member answers so many in some ten milliseconds."""
+
+
+def get_row(table: KeyTable, key: Any) -> Row | None:
+    """The row with a key, as a cursor would return it; None if there is none.
+
+    Raises:
+        Error: As :meth:`~secateur.client.loads.table_handle.TableHandle.get`.
+    """
+    session = table.session
+    control = session.begin_statement()
+    try:
+        return execute(_Get(table, [key]))[0]
+    finally:
+        session.end_statement(control)
+
+
+def get_rows(table: KeyTable, keys: Sequence[Any]) -> list[Row | None]:
+    """The rows with some keys, in the order of the keys; None for each key without one.
+
+    Raises:
+        Error: As :meth:`~secateur.client.loads.table_handle.TableHandle.get_many`.
+    """
+    session = table.session
+    control = session.begin_statement()
+    try:
+        found: list[Row | None] = []
+        for start in range(0, len(keys), _KEYS_PER_FRAME):
+            rows: list[Row | None] = execute(_Get(table, keys[start : start + _KEYS_PER_FRAME]))
+            found += rows
+        return found
+    finally:
+        session.end_statement(control)
+
+
+class _Get(Retryable[list[Row | None]]):
+    """Reads change nothing, so an attempt may be repeated whatever became of it."""
+
+    def __init__(self, table: KeyTable, keys: Sequence[Any]) -> None:
+        self.session = table.session
+        self._table = table
+        self._keys = keys
+
+    def attempt(self) -> list[Row | None]:
+        table = self._table
+        rows, keys = table.read(self._read)
+        try:
+            partitions = [rows.partition_of(key) for key in keys]
+        except NoRangeError:
+            if table.refresh():  # the range may have been added since
+                return self.attempt()
+            if len(keys) == 1:
+                return [None]
+            # One by one: only some of the keys are in no range.
+            return [row for key in self._keys for row in _Get(table, [key]).attempt()]
+        if len(keys) > 1:
+            return self._grouped(rows, keys, partitions)
+        answer = self._ask(rows, table.owner(rows, partitions[0]), keys)
+        found = answer.message
+        if found.values is not None and not found.missing:
+            return list(zip(*found.values, strict=True))
+        return _rows(rows, answer, 1)
+
+    def _read(self, rows: RowKeys) -> tuple[RowKeys, list[list[Any]]]:
+        return rows, [rows.read(key) for key in self._keys]
+
+    def _grouped(self, rows: RowKeys, keys: list[list[Any]], partitions: list[int]) -> list[Row | None]:
+        """One frame for each member that owns some of the keys."""
+        owners = {partition: self._table.owner(rows, partition) for partition in dict.fromkeys(partitions)}
+        positions: dict[str, list[int]] = {}
+        for position, partition in enumerate(partitions):
+            positions.setdefault(owners[partition], []).append(position)
+        result: list[Row | None] = [None] * len(keys)
+        for member, mine in positions.items():
+            answer = self._ask(rows, member, [keys[position] for position in mine])
+            for position, row in zip(mine, _rows(rows, answer, len(mine)), strict=True):
+                result[position] = row
+        return result
+
+    def _ask(self, rows: RowKeys, member: str, keys: list[list[Any]]) -> Answer[FoundRows]:
+        definition = rows.definition
+        return self.session.ask_member(member, GetRows(definition.table_id, definition.version, keys))
+
+    def may_repeat(self, error: Error) -> bool:
+        return isinstance(error, MOVED)
+
+    def prepare_again(self, because: Error) -> None:
+        self._table.refresh_if_possible()
+
+    def given_up(self, error: Error) -> Error:
+        if isinstance(error, (MemberLostError, UnreachableError)) and not is_final(error):
+            error.safe_to_retry()
+        return error
+
+
+def _rows(keys: RowKeys, answer: Answer[FoundRows], count: int) -> list[Row | None]:
+    """The rows of an answer for so many keys."""
+    found, missing = answer.message, set(answer.message.missing)
+    present = count - len(missing)
+    rows = decode_tables(answer.parts) if found.values is None else ShortTable(found.values, present)
+    if rows.num_rows != present:
+        raise ProtocolError(f"{count} keys were answered with {rows.num_rows} rows and {len(missing)} missing ones")
+    some = iter(Rows(rows, keys.result_columns).take_all())
+    return [None if position in missing else next(some) for position in range(count)]

@@ -1,0 +1,67 @@
+"""Writes of whole rows by primary key: what INSERT OR REPLACE does, without its text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from secateur.client.key_value.row_keys import RowKeys
+from secateur.client.key_value.tables import KeyTable
+from secateur.client.loads.load import LoadMode, load_rows
+from secateur.errors import ParameterError, TopologyChangedError
+from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.types.coerce import coerce
+from secateur.wire import ShortTable
+
+__all__ = ["put_rows"]
+
+
+def put_rows(table: KeyTable, rows: Sequence[Any]) -> None:
+    """Write rows: each is added, or replaces the one with its key; all become visible at once.
+
+    Raises:
+        Error: As :meth:`~secateur.client.loads.table_handle.TableHandle.put_many`.
+    """
+
+    def read(keys: RowKeys) -> tuple[TableDef, pa.Table]:
+        return keys.definition, _as_table(keys.definition, rows)
+
+    session = table.session
+    control = session.begin_statement()
+    try:
+        try:
+            load_rows(session, *table.read(read), LoadMode.UPSERT, same_table=True)
+        except TopologyChangedError:
+            # Rows that were made for a dropped table are not valid for the table that has its name now.
+            if not table.refresh():
+                raise
+            load_rows(session, *table.read(read), LoadMode.UPSERT, same_table=True)
+    finally:
+        session.end_statement(control)
+
+
+def _as_table(table: TableDef, rows: Sequence[Any]) -> pa.Table:
+    ordered = [_in_order(table, row) for row in rows]
+    columns = [
+        [coerce(row[position], column.type, column=column.name) for row in ordered]
+        for position, column in enumerate(table.columns)
+    ]
+    return ShortTable(columns, len(rows)).to_table([(column.name, column.type) for column in table.columns])
+
+
+def _in_order(table: TableDef, row: Any) -> Sequence[Any]:
+    """The values of a row in the order of the columns; nullable columns that are not named are NULL."""
+    if isinstance(row, Mapping):
+        given = {table.column(name).name: value for name, value in row.items()}
+        if len(given) < len(row):
+            raise ParameterError(f"a row for {table.name} names a column twice: {', '.join(row)}", table=table.name)
+        return [given.get(column.name) for column in table.columns]
+    if not isinstance(row, (tuple, list)) or len(row) != len(table.columns):
+        raise ParameterError(
+            f"a row of {table.name} is a mapping of column names to values, or a tuple of its {len(table.columns)}"
+            f" values in the order of its columns ({', '.join(column.name for column in table.columns)}), not {row!r}",
+            table=table.name,
+        )
+    return row

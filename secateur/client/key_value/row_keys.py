@@ -1,0 +1,96 @@
+"""The primary key of a table, by which users name rows: from their values to canonical ones, and to a partition."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from secateur.errors import NullKeyError, ParameterError
+from secateur.partitioning.schemes.scheme import PartitionScheme
+from secateur.partitioning.tables.table import Column, TableDef
+from secateur.partitioning.types.coerce import coerce
+from secateur.protocol.statements import ResultColumn
+
+__all__ = ["RowKeys"]
+
+
+class RowKeys:
+    """How keys of one table are read. Made once per definition of the table.
+
+    Args:
+        table: The table.
+
+    Attributes:
+        definition: The table.
+        group: The affinity group of its partitions; empty for a replicated table.
+        result_columns: Its columns, as those of a result.
+    """
+
+    __slots__ = ("_columns", "_names", "_scheme", "definition", "group", "result_columns")
+
+    def __init__(self, table: TableDef) -> None:
+        self.definition = table
+        self.group = "" if table.replicated else table.scheme.affinity_group()
+        self.result_columns = tuple(ResultColumn(column.name, str(column.type)) for column in table.columns)
+        self._columns: tuple[Column, ...] = tuple(table.column(name) for name in table.primary_key)
+        self._names = table.primary_key
+        self._scheme: PartitionScheme = table.scheme
+
+    def read(self, key: Any) -> list[Any]:
+        """The canonical values of a key, in key order.
+
+        Args:
+            key: The value of a key of one column; otherwise a tuple or list of values in key order; or, for both, a
+                mapping of column names to values, without regard to case.
+
+        Raises:
+            ParameterError: Another number of values than the key has columns, or other names.
+            DataError: A value that its column cannot hold; ``details`` has the column.
+            NullKeyError: A value is NULL.
+
+        Cost: a microsecond for each column.
+        """
+        columns = self._columns
+        if len(columns) == 1 and not isinstance(key, (Mapping, tuple, list)):
+            values = [coerce(key, columns[0].type, column=columns[0].name)]
+        else:
+            given = self._named(key) if isinstance(key, Mapping) else key
+            if not isinstance(given, (tuple, list)) or len(given) != len(columns):
+                raise ParameterError(
+                    f"the primary key of {self.definition.name} is ({', '.join(self._names)}): give a tuple of"
+                    f" {len(columns)} values in this order, or a mapping of these names, not {key!r}",
+                    table=self.definition.name,
+                )
+            values = [
+                coerce(value, column.type, column=column.name) for value, column in zip(given, columns, strict=True)
+            ]
+        if None in values:
+            name = self._names[values.index(None)]
+            raise NullKeyError(
+                f"table {self.definition.name}: column {name} is part of the primary key, and no row has NULL there",
+                table=self.definition.name,
+                column=name,
+            )
+        return values
+
+    def partition_of(self, values: list[Any]) -> int:
+        """The partition of the row with a key that :meth:`read` has read.
+
+        Raises:
+            NoRangeError: No range holds it.
+            UnknownRangesError: The ranges near it have to be fetched first.
+        """
+        if not self.group:
+            return 0
+        return self._scheme.partition_of(dict(zip(self._names, values, strict=True)))
+
+    def _named(self, key: Mapping[str, Any]) -> list[Any]:
+        given = {name.casefold(): value for name, value in key.items()}
+        names = [name.casefold() for name in self._names]
+        if given.keys() != set(names) or len(given) != len(key):
+            raise ParameterError(
+                f"the primary key of {self.definition.name} is ({', '.join(self._names)}), and the key has"
+                f" ({', '.join(map(str, key))}): name each column of the key, and no other",
+                table=self.definition.name,
+            )
+        return [given[name] for name in names]

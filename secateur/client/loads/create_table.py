@@ -1,0 +1,91 @@
+"""The CREATE TABLE statement of a table that is to hold given data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from secateur.client.loads.arrow_data import as_table
+from secateur.errors import Error, NotSupportedError, ParameterError
+from secateur.partitioning.tables.identifier import quoted
+from secateur.partitioning.tables.table import Column
+from secateur.partitioning.types.column_type import SqlType, type_of_arrow
+
+__all__ = ["columns_of", "create_table_sql"]
+
+
+def create_table_sql(
+    name: str,
+    columns: Sequence[Column],
+    *,
+    primary_key: Sequence[str],
+    partition_by: str | None = None,
+    backups: int | None = None,
+    replicated: bool = False,
+    if_not_exists: bool = False,
+) -> str:
+    """Write the statement that creates a table with given columns.
+
+    Args:
+        name: The name of the table.
+        columns: The columns, in order. Those of the key become NOT NULL.
+        primary_key: The columns of the primary key, at least one, without regard to case.
+        partition_by: What stands behind PARTITION BY, such as ``HASH (customer_id) PARTITIONS 16``; None for the
+            default of CREATE TABLE.
+        backups: How many backups each partition has; None for the default of CREATE TABLE.
+        replicated: Whether each member has all rows, instead of partitions.
+        if_not_exists: Whether a table of that name is left as it is.
+
+    Raises:
+        ParameterError: There is no key, or it names no column.
+    """
+    if isinstance(primary_key, str) or not primary_key:
+        raise ParameterError(f"primary_key={primary_key!r}: a list of the columns that identify a row, at least one")
+    names = {column.name.casefold(): column.name for column in columns}
+    unknown = [name for name in primary_key if name.casefold() not in names]
+    if unknown:
+        listed = ", ".join(column.name for column in columns)
+        raise ParameterError(f"primary_key: there is no column {unknown[0]!r}; there is {listed}")
+    if replicated and (partition_by is not None or backups is not None):
+        raise ParameterError("replicated=True: each member has all rows, so there are no partitions and no backups")
+    key = [names[name.casefold()] for name in primary_key]
+    items = [
+        f"{quoted(column.name)} {column.type}{'' if column.nullable and column.name not in key else ' NOT NULL'}"
+        for column in columns
+    ]
+    items.append(f"PRIMARY KEY ({', '.join(map(quoted, key))})")
+    clauses = [
+        "REPLICATED" if replicated else "",
+        f"PARTITION BY {partition_by}" if partition_by is not None else "",
+        f"BACKUPS {backups:d}" if backups is not None else "",
+    ]
+    create = "CREATE TABLE IF NOT EXISTS" if if_not_exists else "CREATE TABLE"
+    return " ".join([f"{create} {quoted(name)} ({', '.join(items)})", *filter(None, clauses)])
+
+
+def columns_of(like: Any) -> list[Column]:
+    """Return the columns of a schema, of something that has one, or of table-like data.
+
+    Raises:
+        DataError: It is no table.
+        NotSupportedError: A column has a type that SQL does not have; the message names it.
+    """
+    return [Column(field.name, _type_of(field), field.nullable) for field in _schema_of(like)]
+
+
+def _schema_of(like: Any) -> pa.Schema:
+    if isinstance(like, pa.Schema):
+        return like
+    # Of a lazy frame of polars even to look for the attribute is work.
+    is_ours = type(like).__module__.partition(".")[0] in ("pyarrow", "secateur")
+    found = getattr(like, "schema", None) if is_ours else None
+    return found if isinstance(found, pa.Schema) else as_table(like).schema
+
+
+def _type_of(field: pa.Field) -> SqlType:
+    try:
+        return type_of_arrow(field.type)
+    except Error as error:
+        raise NotSupportedError(f"column {field.name!r}: {error.message}") from error

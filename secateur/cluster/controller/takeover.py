@@ -1,0 +1,256 @@
+"""Brings a controller that starts anew to where the one before was: collects reports, decides, and settles.
+
+The decision is :mod:`secateur.cluster.controller.recovery`, without I/O. Then every member hears of the topology and of
+the views, and commands that were under way are completed or removed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Final
+
+from secateur.cluster.controller.catalog import Catalog
+from secateur.cluster.controller.cluster_state import ClusterState
+from secateur.cluster.controller.jobs import ControllerJobs
+from secateur.cluster.controller.membership import MemberLost
+from secateur.cluster.controller.record import catalog_of
+from secateur.cluster.controller.recovery import (
+    Patience,
+    Recovered,
+    missing,
+    newest_record,
+    outdated,
+    recovered,
+    recovered_from_disk,
+)
+from secateur.cluster.controller.statistics_cache import StatisticsCache
+from secateur.cluster.controller.table_commands import TableCommands
+from secateur.cluster.controller.view_commands import ViewCommands
+from secateur.cluster.lease import LeaseTimes
+from secateur.cluster.peers import Peers
+from secateur.errors import Error, PartitionLostError, UnreachableError
+from secateur.protocol.codec import decode
+from secateur.protocol.recovery import ControllerState, GetReport, MemberReport
+
+__all__ = ["Takeover"]
+
+_log = logging.getLogger(__name__)
+
+_ASK_AGAIN_S: Final = 0.1
+
+
+class Takeover:
+    """Lives on the controller's event loop.
+
+    Args:
+        state: The members and the catalog.
+        peers: The members that have reported.
+        table_commands: Settles changes of tables that were under way.
+        view_commands: Tells the members of the views.
+        jobs: Goes on with the jobs that members have kept.
+        statistics: Begins anew.
+        lease_times: How long members are waited for.
+        begin: Called with the new epoch before anything is done in it.
+        settle_streams: Finds out which batches of streams were published.
+        is_over: True for the first controller of a cluster, which takes over from nobody.
+        is_cold_start: Whether the members are started anew as well: then all of them are waited for.
+
+    Attributes:
+        is_over: Whether the controller knows the cluster, and may answer requests.
+    """
+
+    def __init__(
+        self,
+        state: ClusterState,
+        peers: Peers,
+        table_commands: TableCommands,
+        view_commands: ViewCommands,
+        jobs: ControllerJobs,
+        statistics: StatisticsCache,
+        lease_times: LeaseTimes,
+        begin: Callable[[int], None],
+        settle_streams: Callable[[], Awaitable[None]],
+        *,
+        is_over: bool,
+        is_cold_start: bool,
+    ) -> None:
+        self._state = state
+        self._peers = peers
+        self._table_commands = table_commands
+        self._view_commands = view_commands
+        self._jobs = jobs
+        self._statistics = statistics
+        self._lease_times = lease_times
+        self._begin = begin
+        self._settle_streams = settle_streams
+        self._is_cold_start = is_cold_start
+        self._reports: dict[str, MemberReport] = {}
+        self._reported = asyncio.Event()
+        self._ended = asyncio.Event()
+        self._failure: Error | None = None
+        self.is_over = is_over
+
+    def take_report(self, report: MemberReport) -> None:
+        """A member says what it has."""
+        self._reports[report.address.id] = report
+        self._reported.set()
+
+    async def wait(self) -> None:
+        """Return when it is over.
+
+        Raises:
+            PartitionLostError: It cannot be: data were lost that no member has, unless one comes that has them.
+            UnreachableError: No member has said anything for so long that all of them may have ended.
+        """
+        await self._ended.wait()
+        if self._failure is not None:
+            raise self._failure
+
+    async def run(self) -> None:
+        """Go on from what members have kept; see :mod:`secateur.cluster.controller.recovery`.
+
+        Returns with :attr:`is_over` still False if data were lost that no member has. Until then, :meth:`wait` says why
+        nothing has been decided, if that is known.
+        """
+        found = await self._decided()
+        state = decode(found.record.state, ControllerState)
+        views_version = max(report.views_version for report in self._reports.values())
+        catalog = catalog_of(state)
+        # Members compare versions: those of this controller are newer than what the one before had begun.
+        catalog = replace(catalog, version=max(catalog.version, views_version) + 1)
+        damage = {member_id: report.damage for member_id, report in self._reports.items() if report.damage}
+        if self._is_cold_start:
+            damage |= {
+                member_id: f"{member_id} lacks a load of table {table_id} that others have published: its disk has lost"
+                " what it had written."
+                for member_id, table_id in outdated(self._reports).items()
+            }
+        if damage and (lost := _without_copies(catalog, found, damage)):
+            self._fail(
+                PartitionLostError(
+                    f"{lost}, and no other member has a copy: restore the directory from a copy of it, or remove it and"
+                    f" load what it had again. {' '.join(damage.values())}"
+                )
+            )
+            return
+        self._begin(found.record.epoch)
+        self._state.restore(found.record.epoch, found.record.topology, catalog, state)
+        for member_id in found.lost:
+            self._state.apply(MemberLost(member_id))
+        await self._state.all_reached()
+        await self._view_commands.tell(catalog)
+        changing = self._state.changing_table
+        reports = await self._reports_again()
+        if changing is not None:
+            while any(report.range_changes_in_doubt for report in reports.values()):
+                await asyncio.sleep(_ASK_AGAIN_S)
+                reports = await self._reports_again()
+            versions = {
+                member_id: held.version
+                for member_id, report in reports.items()
+                for held in report.tables
+                if held.table_id == changing.table_id
+            }
+            with self._state.on_behalf_of(state.changing_for):
+                await self._table_commands.settle_change(changing, versions)
+        await self._table_commands.settle_tables(
+            {member_id: [held.table_id for held in report.tables] for member_id, report in reports.items()}
+        )
+        await self._state.all_reached()
+        self._statistics.start_anew(self._state.epoch, [table.table_id for table in self._state.catalog.tables()])
+        await self._jobs.restore(self._state.epoch)
+        await self._settle_streams()
+        self.is_over = True
+        self._ended.set()
+        self._state.events.add("controller_restarted", None, f"epoch {self._state.epoch}")
+        if self._is_cold_start:
+            self._tell_of_disks(damage)
+        _log.warning("the controller goes on in epoch %d with members %s", self._state.epoch, ", ".join(self._reports))
+
+    def _tell_of_disks(self, damage: Mapping[str, str]) -> None:
+        for member_id, why in damage.items():
+            self._state.events.add("data_directory_damaged", member_id, why)
+        for member_id, report in self._reports.items():
+            if report.cut_bytes:
+                detail = f"{report.cut_bytes} bytes at the end were not completely written"
+                self._state.events.add("log_cut", member_id, detail)
+
+    def _fail(self, error: Error) -> None:
+        """Whoever waits learns that it is not over, and why."""
+        self._failure = error
+        self._ended.set()
+
+    async def _decided(self) -> Recovered:
+        """Wait for the reports that are needed."""
+        loop, times = asyncio.get_running_loop(), self._lease_times
+        patience = Patience(times.silence_s, loop.time())
+        while True:
+            if self._is_cold_start:
+                if (found := recovered_from_disk(self._reports)) is not None:
+                    return found
+                self._reported.clear()
+                await self._reported.wait()
+                continue
+            if (record := newest_record(self._reports)) is not None:
+                self._peers.update(record.topology)
+            gone = {
+                member_id
+                for member_id in missing(self._reports)
+                if await self._peers.is_gone(member_id, times.interval_s)
+            }
+            is_late = patience.is_over(loop.time(), times.interval_s * (3 + len(missing(self._reports))))
+            found = recovered(self._reports, gone, is_late=is_late)
+            if found is not None:
+                self._failure = None
+                self._ended.clear()
+                return found
+            if is_late and not self._reports:
+                self._fail(
+                    UnreachableError(
+                        f"the controller was started anew, and no member has reported to it for {times.silence_s:g} s:"
+                        " either none reaches it, or all have ended, and with them what they had in memory. If they"
+                        " have ended, start another cluster, with its data directory if it has one"
+                    )
+                )
+            elif is_late and gone and gone == set(missing(self._reports)):
+                self._fail(
+                    PartitionLostError(
+                        "the controller cannot go on: every member that could say which copies are up to date has"
+                        f" ended, and {' and '.join(self._reports)} may have outdated rows. Start another cluster and"
+                        " load its tables"
+                    )
+                )
+            self._reported.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(times.interval_s):
+                    await self._reported.wait()
+
+    async def _reports_again(self) -> dict[str, MemberReport]:
+        """What the members have now; those that are lost on the way are left out."""
+        members = self._state.topology.member_ids
+        answers = await asyncio.gather(
+            *(self._state.call(member_id, GetReport()) for member_id in members), return_exceptions=True
+        )
+        return {
+            member_id: answer
+            for member_id, answer in zip(members, answers, strict=True)
+            if isinstance(answer, MemberReport) and member_id in self._state.topology.member_ids
+        }
+
+
+def _without_copies(catalog: Catalog, found: Recovered, damaged: Collection[str]) -> str:
+    """Say which partitions have no copy but on damaged members; nothing if there are none."""
+    living = set(found.record.topology.member_ids).difference(damaged, found.lost)
+    for table in catalog.tables():
+        if table.replicated:
+            continue
+        ownership = found.record.topology.ownership(table.scheme.affinity_group())
+        for partition in table.scheme.live_partitions().tolist():
+            holders = set(ownership.holders(partition))
+            if living.isdisjoint(holders) and not holders.isdisjoint(damaged):
+                return f"partition {partition} of {table.name} is on {', '.join(sorted(holders & set(damaged)))} only"
+    return ""

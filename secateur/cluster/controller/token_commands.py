@@ -1,0 +1,93 @@
+"""Tokens at the controller: made, listed and revoked."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from typing import Final
+
+import msgspec
+
+from secateur.cluster.controller.cluster_state import ClusterState
+from secateur.errors import AuthenticationError, LimitExceededError, ProgrammingError
+from secateur.protocol.message import Acknowledged
+from secateur.protocol.tokens import (
+    CreateToken,
+    GrantedToken,
+    KnownTokens,
+    ListTokens,
+    NewToken,
+    RevokeToken,
+    digest_of,
+)
+from secateur.wire import Reply, Request
+
+__all__ = ["TokenCommands"]
+
+_TOKENS_MAX: Final = 1000
+_TOKEN_BYTES: Final = 32
+_NAME_CHARS_MAX: Final = 200
+
+
+class TokenCommands:
+    """Carries out what concerns tokens. Lives on the controller's event loop.
+
+    Args:
+        state: Keeps the tokens, and takes them to the members.
+        has_token: Whether the cluster asks clients for a token.
+    """
+
+    def __init__(self, state: ClusterState, *, has_token: bool) -> None:
+        self._state = state
+        self._has_token = has_token
+
+    async def create(self, request: Request[CreateToken]) -> Reply[NewToken]:
+        """Make a token, which every member that stays accepts by then.
+
+        Raises:
+            ProgrammingError: The cluster asks for no token.
+            AuthenticationError: The role is above that of the one who asks.
+            LimitExceededError: There are too many.
+        """
+        asked, peer = request.message, request.peer
+        if not self._has_token:
+            raise ProgrammingError(
+                "this cluster was started with token='' and lets everybody in: a token would keep nobody out; start it"
+                " with a token"
+            )
+        if asked.role > peer.token_role:
+            raise AuthenticationError(
+                f"a token with the role {asked.role.title!r} is made by a token with that role or a higher one, and"
+                f" this connection has the role {peer.token_role.title!r}; nothing was done"
+            )
+        if len(self._state.tokens) >= _TOKENS_MAX:
+            raise LimitExceededError(
+                f"there are {_TOKENS_MAX} tokens: revoke those that nobody uses", limit="tokens_max"
+            )
+        made = NewToken(secrets.token_hex(4), secrets.token_urlsafe(_TOKEN_BYTES))
+        name = asked.name[:_NAME_CHARS_MAX]
+        granted = GrantedToken(made.id, asked.role, digest_of(made.token), name, time.time())
+        self._state.tokens = (*self._state.tokens, granted)
+        await self._state.all_reached()
+        return Reply(made)
+
+    def listed(self, _: Request[ListTokens]) -> Reply[KnownTokens]:
+        """The tokens, oldest first."""
+        return Reply(KnownTokens(tuple(msgspec.structs.replace(token, digest=b"") for token in self._state.tokens)))
+
+    async def revoke(self, request: Request[RevokeToken]) -> Reply[Acknowledged]:
+        """Make a token invalid, at every member that stays.
+
+        Raises:
+            ProgrammingError: There is no such token.
+        """
+        token_id = request.message.id
+        kept = tuple(token for token in self._state.tokens if token.id != token_id)
+        if len(kept) == len(self._state.tokens):
+            known = ", ".join(token.id for token in kept)
+            raise ProgrammingError(
+                f"there is no token {token_id!r}" + (f"; there are {known}" if known else ", nor any other")
+            )
+        self._state.tokens = kept
+        await self._state.all_reached()
+        return Reply(Acknowledged())

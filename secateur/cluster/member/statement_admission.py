@@ -1,0 +1,119 @@
+"""Admission of the statements of clients at the member that runs or coordinates them.
+
+A statement waits before anything is done for it, and holds its place until its answer, or the first part of its rows,
+is made. What an admitted statement asks of this member or of others is never admitted anew, so no two statements can
+wait for each other. A result that is read in parts holds no place between them: its reader may be slow.
+
+Statements that the event loop answers at once are not admitted: they cost less than waiting would.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, TypeAlias
+
+from secateur.cluster.member.statement_queue import StatementQueue
+from secateur.errors import LimitExceededError
+from secateur.wire import PeerInfo
+
+__all__ = ["StatementAdmission"]
+
+_Turn: TypeAlias = "asyncio.Future[None]"
+
+
+class StatementAdmission:
+    """Lives on the member's event loop.
+
+    Args:
+        member_id: The member.
+        running_max: Statements that run at once.
+        waiting_max: Statements that wait for one of those to end; one more is refused.
+
+    Attributes:
+        refused: How many statements were refused until now.
+    """
+
+    def __init__(self, member_id: str, running_max: int, waiting_max: int) -> None:
+        self.refused = 0
+        self._member_id = member_id
+        self._running_max = running_max
+        self._queue: StatementQueue[_Turn] = StatementQueue(running_max, waiting_max)
+        self._waiting: set[asyncio.Task[Any]] = set()
+
+    @property
+    def running(self) -> int:
+        """How many statements run."""
+        return self._queue.running
+
+    @property
+    def waiting(self) -> int:
+        """How many statements wait."""
+        return self._queue.waiting
+
+    def is_waiting(self, task: asyncio.Task[Any]) -> bool:
+        """Whether the statement on which a task works waits."""
+        return task in self._waiting
+
+    @asynccontextmanager
+    async def admitted(self, peer: PeerInfo) -> AsyncIterator[bool]:
+        """Around the work for a statement: begins when it is its turn.
+
+        Args:
+            peer: The client, whose session takes turns with others.
+
+        Yields:
+            Whether it has waited, so that rows and owners may be others than when it came.
+
+        Raises:
+            LimitExceededError: Too many statements wait, and the session of this one has most of them; nothing was
+                done for it.
+        """
+        session, turn = peer.session, asyncio.get_running_loop().create_future()
+        running = self._queue.running
+        refused = self._queue.came(session, turn)
+        if refused is not None:
+            self.refused += 1
+            refused.set_exception(self._refusal())
+        waits = self._queue.running == running
+        if waits:
+            await self._its_turn(session, turn)
+        try:
+            yield waits
+        finally:
+            self._pass_on()
+
+    async def _its_turn(self, session: str, turn: _Turn) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._waiting.add(task)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            self._queue.left(session, turn)
+            if not turn.cancelled() and turn.exception() is None:
+                self._pass_on()  # its turn came at the same moment
+            raise
+        finally:
+            self._waiting.discard(task)
+
+    def _pass_on(self) -> None:
+        following = self._queue.ended()
+        while following is not None and following.done():  # its statement was cancelled, and has not left yet
+            following = self._queue.ended()
+        if following is not None:
+            following.set_result(None)
+
+    def _refusal(self) -> LimitExceededError:
+        return LimitExceededError(
+            f"{self._queue.waiting} statements wait at member {self._member_id}, which is the most"
+            f" (max_waiting_statements), while {self._queue.running} run (at most {self._running_max}), and this"
+            " connection has most of those that wait: nothing was done for this one. Try again later, run fewer"
+            " statements at once, or start the cluster with a larger max_running_statements",
+            limit="max_waiting_statements",
+            running=self._queue.running,
+            waiting=self._queue.waiting,
+            member=self._member_id,
+            retry_safe=True,
+        )

@@ -1,0 +1,92 @@
+"""Tables that are created for a DataFrame."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql.types import StructType
+
+from secateur.client.connect import connect
+from secateur.client.loads.create_table import create_table_sql
+from secateur.client.session import Session
+from secateur.connectors.spark.endpoint import Endpoint
+from secateur.connectors.spark.schema import column_type
+from secateur.errors import ProgrammingError, UnknownTableError
+from secateur.partitioning.tables.table import Column, TableDef
+
+__all__ = ["NewTable", "found_or_created"]
+
+
+@dataclass(frozen=True, slots=True)
+class NewTable:
+    """What the columns of a DataFrame do not say about a table.
+
+    Attributes:
+        primary_key: The names of the columns of its key.
+        partition_by: The text behind PARTITION BY; None for the default.
+        backups: Copies beside the primary; None for the default.
+    """
+
+    primary_key: tuple[str, ...]
+    partition_by: str | None = None
+    backups: int | None = None
+
+    def check(self, table: TableDef) -> None:
+        """Check that a table has the primary key that it would have been created with.
+
+        Raises:
+            ProgrammingError: It has another.
+        """
+        if [name.casefold() for name in self.primary_key] != [name.casefold() for name in table.primary_key]:
+            raise ProgrammingError(
+                f"table {table.name} is there already, with the primary key ({', '.join(table.primary_key)}) and not"
+                f" ({', '.join(self.primary_key)}): leave out createTable, or name the same columns",
+                table=table.name,
+            )
+
+
+def found_or_created(
+    session: Session, endpoint: Endpoint, name: str, schema: StructType, new: NewTable | None
+) -> TableDef:
+    """Return a table, which is created with the columns of a DataFrame if there is none and ``new`` says how.
+
+    It stays if the load fails: without rows, as it is when it was created. Only the columns of the key
+    are NOT NULL: which columns Spark calls nullable depends on how they were computed.
+
+    Raises:
+        UnknownTableError: There is no such table, and ``new`` is None.
+        ProgrammingError: The table has another primary key, or the key names a column that the DataFrame does not have.
+        DataError: No column can hold the values of a column of the DataFrame.
+        Error: The cluster refuses the definition, such as its PARTITION BY, or cannot be reached.
+    """
+    try:
+        table = session.table(name)
+    except UnknownTableError:
+        if new is None:
+            raise
+        _create(endpoint, name, schema, new)
+        table = session.table(name)
+    if new is not None:
+        new.check(table)
+    return table
+
+
+def _create(endpoint: Endpoint, name: str, schema: StructType, new: NewTable) -> None:
+    names = {field.name.casefold() for field in schema.fields}
+    missing = [column for column in new.primary_key if column.casefold() not in names]
+    if missing:
+        raise ProgrammingError(
+            f"primaryKey names {missing[0]!r}, which is not a column of the DataFrame; it has"
+            f" {', '.join(schema.fieldNames()) or 'no columns'}"
+        )
+    columns = [Column(field.name, column_type(field.dataType, column=field.name)) for field in schema.fields]
+    sql = create_table_sql(
+        name,
+        columns,
+        primary_key=new.primary_key,
+        partition_by=new.partition_by,
+        backups=new.backups,
+        if_not_exists=True,
+    )
+    with connect(endpoint.address, endpoint.token or "", tls=endpoint.tls) as connection:
+        connection.execute(sql).close()

@@ -1,0 +1,56 @@
+"""The options by which the format ``secateur`` follows the changes of a table.
+
+================  ======================================================================================
+option            meaning
+================  ======================================================================================
+address, token    of the cluster
+table             the table, which was created ``WITH (change_feed = true)``
+changeFeed        ``true``: Spark asks for columns before it says that they are for a stream
+startingPosition  where a query without a checkpoint begins: ``latest`` (the default), ``earliest``, or
+                  the text of a position of ``conn.changes``
+================  ======================================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from secateur.connectors.spark.endpoint import Endpoint
+from secateur.connectors.spark.read_options import given_options
+from secateur.errors import ProgrammingError
+
+__all__ = ["is_change_feed", "stream_options"]
+
+_OPTIONS: Final = ("address", "token", "table", "changeFeed", "startingPosition")
+
+
+def is_change_feed(options: Mapping[str, str]) -> bool:
+    """Whether the changes of a table are to be read, rather than its rows."""
+    return given_options(options).get("changefeed", "false").strip().lower() == "true"
+
+
+def stream_options(options: Mapping[str, str]) -> tuple[Endpoint, str, str | None]:
+    """Read the options of ``spark.readStream``.
+
+    Returns:
+        The cluster, the table, and where to begin: None for now.
+
+    Raises:
+        ProgrammingError: An option is missing or unknown.
+        InterfaceError: There is no address.
+    """
+    given = given_options(options)
+    unknown = sorted(given.keys() - {name.casefold() for name in _OPTIONS})
+    if unknown:
+        raise ProgrammingError(
+            f"format secateur has no option {', '.join(unknown)} to read a stream with; it has {', '.join(_OPTIONS)}"
+        )
+    table = given.get("table")
+    if not table or not is_change_feed(options):
+        raise ProgrammingError(
+            'a stream is of the changes of a table: .option("table", ...).option("changeFeed", "true"), where the table'
+            " was created WITH (change_feed = true)"
+        )
+    since = given.get("startingposition", "latest").strip()
+    return Endpoint.of_options(given), table, None if since.lower() == "latest" else since

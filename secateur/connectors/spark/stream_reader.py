@@ -1,0 +1,146 @@
+"""The streaming source of the data source: the change feed of a table, in micro-batches.
+
+Spark asks one process for offsets, and has the tasks of each batch read between two of them. An offset is a position in
+the change feed, which means the same at every member; so a batch that is read again, after a failure or from the
+checkpoint, has the same changes, as long as they are kept.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.types import StructType
+
+from secateur.client.changes import Changes, ChangesReader, Position
+from secateur.client.execution.execute import execute
+from secateur.client.session import Session
+from secateur.connectors.spark.endpoint import Endpoint
+from secateur.connectors.spark.failures import noted_errors
+from secateur.connectors.spark.result_schema import spark_batches, spark_schema
+from secateur.errors import ProgrammingError
+from secateur.partitioning.tables.table import TableDef
+from secateur.protocol.statements import ResultColumn
+from secateur.storage.change_feed import CHANGE_TYPE, COMMIT_VERSION
+
+__all__ = ["ChangesStreamReader", "ChangesTask", "feed_columns", "stream_schema"]
+
+_POSITION: Final = "position"
+
+
+@dataclass(frozen=True)
+class ChangesTask(InputPartition):
+    """Some partitions of a table, each with the version behind which its changes begin and that of the last.
+
+    Attributes:
+        table: The table.
+        after: The first versions, by partition.
+        until: The last versions.
+    """
+
+    table: TableDef
+    after: Mapping[int, int]
+    until: Mapping[int, int]
+
+
+def feed_columns(table: TableDef) -> tuple[ResultColumn, ...]:
+    """The columns of a change feed."""
+    columns = [ResultColumn(column.name, str(column.type)) for column in table.columns]
+    return (*columns, ResultColumn(CHANGE_TYPE, "VARCHAR"), ResultColumn(COMMIT_VERSION, "BIGINT"))
+
+
+def stream_schema(endpoint: Endpoint, table: str) -> StructType:
+    """The columns of the changes of a table.
+
+    Raises:
+        UnknownTableError: There is no such table.
+        NotSupportedError: Spark has no type for a column.
+        Error: The cluster cannot be reached.
+    """
+    with endpoint.session() as session:
+        return spark_schema(feed_columns(session.outlined_table(table)))
+
+
+class ChangesStreamReader(DataSourceStreamReader):
+    """Reads the changes of one table.
+
+    Args:
+        endpoint: The cluster.
+        table: The table.
+        since: Where a query without a checkpoint begins: a position, ``"earliest"``, or None for now.
+        schema: The columns that Spark expects.
+    """
+
+    def __init__(self, endpoint: Endpoint, table: str, since: str | None, schema: StructType) -> None:
+        self._endpoint = endpoint
+        self._table = table
+        self._since = since
+        self._schema = schema
+
+    def initialOffset(self) -> dict[str, str]:  # noqa: N802 -- Spark's name
+        """Where a query without a checkpoint begins."""
+        return self._position(self._since)
+
+    def latestOffset(self) -> dict[str, str]:  # noqa: N802 -- Spark's name
+        """Behind all changes that there are now."""
+        return self._position(None)
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        """The tasks of a batch: one for each member that owns partitions with changes."""
+        first, last = Position.parse(start[_POSITION]), Position.parse(end[_POSITION])
+        with noted_errors(), self._endpoint.session() as session:
+            table = session.table(self._table)
+            if first.table_id != last.table_id or last.table_id != table.table_id:
+                raise ProgrammingError(
+                    f"table {table.name} was dropped and created again since this query began: start a query with a"
+                    " new checkpoint",
+                    table=table.name,
+                )
+            ownership = session.topology_of(table).ownership(table.scheme.affinity_group())
+            shares: defaultdict[str, list[int]] = defaultdict(list)
+            for partition, until in last.versions.items():
+                if until > first.versions.get(partition, 0):
+                    shares[ownership.primary(partition)].append(partition)
+        return [
+            ChangesTask(
+                table,
+                {partition: first.versions.get(partition, 0) for partition in share},
+                {partition: last.versions[partition] for partition in share},
+            )
+            for share in shares.values()
+        ]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The changes of one task."""
+        if not isinstance(partition, ChangesTask):
+            return  # Spark starts one task for no partitions
+        columns = feed_columns(partition.table)
+        with noted_errors(), self._endpoint.session() as session:
+            for table in _one_ahead(session, partition):
+                yield from spark_batches(table, columns, self._schema)
+
+    def _position(self, since: str | None) -> dict[str, str]:
+        with noted_errors(), self._endpoint.session() as session:
+            changes = Changes(session, session.table(self._table), since, follow=False)
+            return {_POSITION: str(changes.position)}
+
+
+def _one_ahead(session: Session, task: ChangesTask) -> Iterator[pa.Table]:
+    """The changes of a task, of which the members send one answer more while Spark takes the one before."""
+    reader = ChangesReader(session, task.table, 0, dict(task.after), task.until)
+    with ThreadPoolExecutor(1) as thread:
+        coming = thread.submit(execute, reader)
+        while True:
+            batch, _ = coming.result()
+            is_last = reader.is_done
+            if not is_last:
+                coming = thread.submit(execute, reader)
+            if batch is not None:
+                yield pa.Table.from_batches([batch])
+            if is_last:
+                return

@@ -1,0 +1,164 @@
+"""The options by which the format ``secateur`` is written, and the load that they stand for.
+
+================  ======================================================================================
+option            meaning
+================  ======================================================================================
+address, token    of the cluster
+table             the table
+operation         ``upsert`` or ``delete``, with ``.mode("append")``; by default rows are appended
+overwriteScope    ``table``, or ``partitions``: only range partitions that get a row are overwritten
+createTable       ``true`` creates the table, if there is none, with the columns of the DataFrame and
+primaryKey        the names of the columns of its key, divided by commas,
+partitionBy       the text behind PARTITION BY, and
+backups           the number of backups
+chunk_bytes       Arrow bytes that a task gathers before it sends; by default 32 MiB
+load_id           a name for the load, never used before; by default a new one
+report            a file on the driver's machine for a report of the published rows, as JSON
+================  ======================================================================================
+
+A stream has the options ``address``, ``token``, ``table``, ``createTable`` and those of the new table, ``chunk_bytes``,
+and these:
+
+================  ======================================================================================
+mode              ``append`` (the default), ``upsert`` or ``delete``, with Spark's output mode ``append``
+streamId          the name under which the table keeps the stream's last batch; by default the id of the
+                  query, which Spark keeps in its checkpoint
+================  ======================================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Final
+from uuid import uuid4
+
+from pyspark.sql.types import StructType
+
+from secateur.connectors.spark.endpoint import Endpoint
+from secateur.connectors.spark.new_table import NewTable, found_or_created
+from secateur.connectors.spark.schema import check_columns
+from secateur.connectors.spark.staging import CHUNK_BYTES
+from secateur.connectors.spark.stream_writer import StreamWriter
+from secateur.connectors.spark.write_mode import WriteMode
+from secateur.connectors.spark.writer import LoadWriter
+from secateur.errors import ProgrammingError
+
+__all__ = ["load_writer", "stream_writer"]
+
+_TABLE: Final = ("primaryKey", "partitionBy", "backups")
+_OPTIONS: Final = (
+    *("address", "token", "tlsCa", "tlsServerName", "table", "operation", "overwriteScope", "createTable"),
+    *_TABLE,
+    *("chunk_bytes", "load_id", "report"),
+)
+_STREAM_OPTIONS: Final = (*("address", "token", "table", "mode", "streamId", "createTable"), *_TABLE, "chunk_bytes")
+_OF_SPARK: Final = ("checkpointLocation", "queryName")
+
+
+def load_writer(
+    options: Mapping[str, str],
+    schema: StructType,
+    *,
+    overwrite: bool,
+    ignored: Collection[str] = (),
+) -> LoadWriter:
+    """Prepare a load: find or create the table, with all its ranges and owners, and check that the columns fit.
+
+    This is done once, by the driver; the tasks get all of it with the writer.
+
+    Args:
+        options: By their names in small letters, as Spark passes them on.
+        schema: The columns of the DataFrame.
+        overwrite: Whether Spark's save mode is ``overwrite``.
+        ignored: Further options, in small letters, which do not matter.
+
+    Raises:
+        ProgrammingError: An option is missing, unknown, or contradicts Spark's save mode or the table.
+        UnknownTableError: There is no such table.
+        UnreachableError: The cluster cannot be reached at the address.
+        AuthenticationError: The token is missing or wrong.
+        Error: As ``check_columns`` and ``found_or_created``.
+    """
+    unknown = sorted(options.keys() - {name.casefold() for name in _OPTIONS} - set(ignored))
+    if unknown:
+        raise ProgrammingError(
+            f"format secateur has no option {', '.join(unknown)} to write with; it has {', '.join(_OPTIONS)}"
+        )
+    mode = WriteMode.of_options(options.get("operation"), options.get("overwritescope"), overwrite=overwrite)
+    return _load(options, schema, mode)
+
+
+def stream_writer(options: Mapping[str, str], schema: StructType, *, complete: bool) -> StreamWriter:
+    """Prepare to write the next batch of a stream, as :func:`load_writer` prepares a load.
+
+    Args:
+        options: By their names in small letters, as Spark passes them on; those of Spark are ignored.
+        schema: The columns of the DataFrame.
+        complete: Whether Spark's output mode is ``complete``.
+
+    Raises:
+        ProgrammingError: An option is missing, unknown, or contradicts Spark's output mode or the table.
+        Error: As :func:`load_writer`.
+    """
+    unknown = sorted(options.keys() - {name.casefold() for name in (*_STREAM_OPTIONS, *_OF_SPARK)})
+    if unknown:
+        raise ProgrammingError(
+            f"format secateur has no option {', '.join(unknown)} to write a stream with; it has"
+            f" {', '.join(_STREAM_OPTIONS)}"
+        )
+    mode = WriteMode.of_stream(options.get("mode"), complete=complete)
+    return StreamWriter(_load(options, schema, mode), options.get("streamid"))
+
+
+def _load(options: Mapping[str, str], schema: StructType, mode: WriteMode) -> LoadWriter:
+    chunk_bytes = _positive("chunk_bytes", options.get("chunk_bytes", str(CHUNK_BYTES)))
+    name = options.get("table")
+    if not name:
+        raise ProgrammingError(
+            "format secateur needs the option 'table': .option(\"table\", ...). INSERT INTO a table of Spark's catalog"
+            " has no options, since Spark does not pass on those of the table: use df.write, or INSERT INTO a temporary"
+            " view that was created USING secateur"
+        )
+    endpoint = Endpoint.of_options(options)
+    new = _new_table(options)
+    with endpoint.session() as session:
+        table = found_or_created(session, endpoint, name, schema, new)
+        topology = session.topology_of(table)
+    mode.check(table)
+    check_columns(schema, table, keys_only=mode is WriteMode.DELETE)
+    return LoadWriter(
+        table, topology, endpoint, options.get("load_id", uuid4().hex), mode, chunk_bytes, options.get("report")
+    )
+
+
+def _new_table(options: Mapping[str, str]) -> NewTable | None:
+    given = [option for option in _TABLE if option.casefold() in options]
+    match options.get("createtable", "false").strip().lower():
+        case "true":
+            key = options.get("primarykey")
+            if not key:
+                raise ProgrammingError(
+                    'createTable needs the columns of the primary key: .option("primaryKey", "customer, id")'
+                )
+            backups = options.get("backups")
+            if backups is not None and not backups.isdecimal():
+                raise ProgrammingError(f"option backups={backups!r}: expected a whole number")
+            return NewTable(
+                tuple(name.strip() for name in key.split(",")),
+                options.get("partitionby"),
+                None if backups is None else int(backups),
+            )
+        case "false" if given:
+            raise ProgrammingError(
+                f'option {given[0]} is for a table that is created: add .option("createTable", "true"), or leave it out'
+            )
+        case "false":
+            return None
+        case other:
+            raise ProgrammingError(f"option createTable={other!r}: expected true or false")
+
+
+def _positive(option: str, value: str) -> int:
+    if not value.isdecimal() or int(value) == 0:
+        raise ProgrammingError(f"option {option}={value!r}: expected a positive whole number")
+    return int(value)

@@ -1,0 +1,27 @@
+"""Leaves Python's garbage collector out while very many objects are made that will stay."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+__all__ = ["no_garbage_collection"]
+
+
+@contextmanager
+def no_garbage_collection() -> Iterator[None]:
+    """Run a block, or as a decorator a function, without collections; meant for some tenths of a second.
+
+    Each collection looks at the objects made so far, finds nothing to free, and holds up all threads. Making 30,000
+    partitions takes seven times as long with collections as without.
+
+    Blocks of several threads may overlap: the first to begin is the one that turns the collector on again.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

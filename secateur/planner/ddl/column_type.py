@@ -1,0 +1,105 @@
+"""The type of a column in a definition.
+
+::
+
+    <type>  := <scalar> | { STRUCT | ROW } (name <type>, ...) | MAP (<type>, <type>) | <type>[]
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from secateur.errors import NotSupportedError
+from secateur.partitioning.types.column_type import DEPTH_MAX, Field, SqlType, TypeKind, parse_type
+from secateur.planner.text.token_cursor import TokenCursor
+
+__all__ = ["read_type"]
+
+_WORDS_BEHIND: Final = ("PRECISION", "WITH", "WITHOUT", "TIME", "ZONE", "VARYING")
+_REFUSED: Final = frozenset({"UNION", "ENUM"})
+
+
+def read_type(cursor: TokenCursor, column: str) -> SqlType:
+    """Read the type of a column.
+
+    Raises:
+        SqlSyntaxError: At the first token that cannot be.
+        NotSupportedError: There are no columns of it.
+    """
+    return _read(cursor, column, 0)
+
+
+def _read(cursor: TokenCursor, column: str, depth: int) -> SqlType:
+    start = cursor.offset
+    if depth > DEPTH_MAX:
+        raise _too_deep(cursor, column, start)
+    match cursor.word() if cursor.at_ahead(1, "(") else "":
+        case "STRUCT" | "ROW":
+            type_ = _struct(cursor, column, depth)
+        case "MAP":
+            cursor.expect("MAP", "(")
+            key = _read(cursor, column, depth + 1)
+            if not cursor.accept(","):
+                raise cursor.expected("',' and the type of the values")
+            type_ = SqlType.map_of(key, _read(cursor, column, depth + 1))
+            cursor.expect(")")
+        case _:
+            type_ = _scalar(cursor, column)
+    while cursor.accept("["):
+        if not cursor.at("]"):
+            raise cursor.unsupported(f"column {column!r}: a list of a fixed length", "leave out the number")
+        cursor.expect("]")
+        depth += 1
+        if depth > DEPTH_MAX:
+            raise _too_deep(cursor, column, start)
+        type_ = SqlType(TypeKind.LIST, element=type_)
+    return type_
+
+
+def _struct(cursor: TokenCursor, column: str, depth: int) -> SqlType:
+    cursor.take()
+    cursor.expect("(")
+    fields: dict[str, Field] = {}
+    while True:
+        offset = cursor.offset
+        name = cursor.name(f"the name of a field of column {column!r}")
+        if name.casefold() in fields:
+            raise cursor.error(
+                NotSupportedError,
+                f"column {column!r}: a STRUCT with two fields named {name!r} (without regard to case)",
+                offset,
+                len(name),
+            )
+        fields[name.casefold()] = Field(name, _read(cursor, column, depth + 1))
+        if not cursor.accept(","):
+            break
+    cursor.expect(")")
+    return SqlType(TypeKind.STRUCT, fields=tuple(fields.values()))
+
+
+def _scalar(cursor: TokenCursor, column: str) -> SqlType:
+    start = cursor.offset
+    if cursor.word() in _REFUSED:
+        raise cursor.unsupported(
+            f"column {column!r}: the type {cursor.word()}",
+            "results of queries may have it; a column may be VARCHAR, or a STRUCT",
+        )
+    cursor.name(f"the type of column {column!r}")
+    while any(cursor.at(word) for word in _WORDS_BEHIND):
+        cursor.take()
+    if cursor.accept("("):
+        while not cursor.accept(")"):
+            if not cursor.accept(","):
+                cursor.natural("a number")
+    token = cursor.peek()
+    text = cursor.sql[start : token.start if token else cursor.offset].strip()
+    try:
+        return parse_type(text)
+    except NotSupportedError as error:
+        raise cursor.error(NotSupportedError, f"column {column!r}: {error.message}", start, len(text)) from None
+
+
+def _too_deep(cursor: TokenCursor, column: str, start: int) -> NotSupportedError:
+    return cursor.error(
+        NotSupportedError, f"column {column!r}: its type is nested deeper than {DEPTH_MAX} levels: use fewer", start
+    )

@@ -1,0 +1,28 @@
+"""What EXPLAIN says of a distributed statement whose owners may be asked without a job."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from secateur.engine.sql.scatter import is_scattered
+from secateur.engine.sql.select_plan import SelectPlan
+from secateur.planner.explain.scan_facts import ScanExplanation
+
+__all__ = ["scatters", "scatters_text"]
+
+
+def scatters(plan: SelectPlan, facts: Sequence[ScanExplanation], *, enabled: bool) -> bool | None:
+    """Whether a distributed statement is scattered while its owners have few rows; None if the parameters decide."""
+    if not (enabled and plan.scatter_partitions_max):
+        return False
+    if not all(fact.known for fact in facts):
+        return None
+    return is_scattered(plan, [fact.possible for fact in facts])
+
+
+def scatters_text(plan: SelectPlan, scattered: bool | None) -> list[str]:
+    """The line that says so; none for a statement that always runs as a job."""
+    if scattered is False:
+        return []
+    known = "" if scattered else f" where at most {plan.scatter_partitions_max} partitions are left"
+    return [f"scatter: each owner is asked once{known}, and one combines their rows; no job, unless they are many"]

@@ -1,0 +1,46 @@
+"""The request for changes of partitions from their change feeds; see :mod:`secateur.storage.change_feed`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from secateur.protocol.message import Message
+
+__all__ = ["EARLIEST", "LATEST", "ChangesRead", "ReadChanges"]
+
+LATEST: Final = -1
+"""In place of a version: behind everything that there is."""
+EARLIEST: Final = -2
+"""In place of a version: the oldest that can be followed from."""
+
+
+class ChangesRead(msgspec.Struct, frozen=True):
+    """The changes of some partitions; their rows are the payload, if there are any.
+
+    Attributes:
+        reached: By partition, the version behind which to read on.
+        has_more: Whether there are more changes already.
+        rows: How many rows the payload has.
+    """
+
+    reached: list[tuple[int, int]]
+    has_more: bool
+    rows: int
+
+
+class ReadChanges(Message[ChangesRead], frozen=True):
+    """Read the changes of partitions at their primary.
+
+    Attributes:
+        table_id: The table.
+        after: By partition, the version behind which changes are wanted; or :data:`LATEST` or :data:`EARLIEST`.
+        bytes_max: About as many bytes of rows are wanted.
+        until: By partition, the last version that is wanted; none for all.
+    """
+
+    table_id: int
+    after: list[tuple[int, int]]
+    bytes_max: int
+    until: list[tuple[int, int]] = []  # noqa: RUF012 -- msgspec copies it

@@ -1,0 +1,39 @@
+"""Answers whose body is made here, in JSON or Arrow, rather than by FastAPI."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+from fastapi import Request, Response
+from fastapi.responses import StreamingResponse
+
+from secateur.server.problems import PROBLEM_TYPE
+from secateur.server.results import ARROW_TYPE, KeptResult, arrow_stream
+
+__all__ = ["ARROW_ANSWER", "PROBLEM_ANSWER", "arrow_answer", "json_answer", "wants_arrow"]
+
+PROBLEM_ANSWER: Final[dict[str, Any]] = {
+    "description": "The request failed.",
+    "content": {PROBLEM_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+}
+"""What openapi.json says of every failure."""
+ARROW_ANSWER: Final[dict[str, Any]] = {ARROW_TYPE: {"schema": {"type": "string", "format": "binary"}}}
+
+
+def json_answer(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """Plain data as JSON; ``msgspec.Raw`` in it is JSON already."""
+    return Response(
+        msgspec.json.encode(body), status_code=status, media_type="application/json", headers=dict(headers or {})
+    )
+
+
+def arrow_answer(result: KeptResult, headers: dict[str, str] | None = None) -> Response:
+    """A result as an Arrow stream, in parts that are made as the reader takes them."""
+    return StreamingResponse(arrow_stream(result), media_type=ARROW_TYPE, headers=dict(headers or {}))
+
+
+def wants_arrow(request: Request) -> bool:
+    """Whether the caller has asked for Arrow."""
+    accepted = request.headers.get("accept", "").lower().split(",")
+    return any(entry.partition(";")[0].strip() == ARROW_TYPE for entry in accepted)

@@ -1,0 +1,154 @@
+"""The ASGI application: the routes behind their guard."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager, suppress
+from typing import Any, Final
+
+from fastapi import FastAPI, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
+from fastapi.responses import HTMLResponse
+from starlette.exceptions import HTTPException
+
+from secateur.client.address import parse_address
+from secateur.client.connect import tls_for, token_for
+from secateur.errors import Error
+from secateur.server import job_routes, statement_routes, system_routes
+from secateur.server.answers import PROBLEM_ANSWER, json_answer
+from secateur.server.dashboard import pages, plan_routes
+from secateur.server.guard import Guard
+from secateur.server.health import Health
+from secateur.server.limits import ServerLimits
+from secateur.server.metrics import METRICS_TYPE, Metrics
+from secateur.server.operations_page import operations_page
+from secateur.server.problems import (
+    Problem,
+    answer_bug,
+    answer_error,
+    answer_http_error,
+    refuse_invalid_request,
+)
+from secateur.server.state import ServerState
+from secateur.wire import Tls
+
+__all__ = ["app"]
+
+_TITLE: Final = "secateur"
+_DESCRIPTION: Final = (
+    "Statements and jobs of a secateur cluster over HTTP. Every path but /healthz needs the header"
+    " 'Authorization: Bearer TOKEN', with the token of the cluster."
+)
+_API_VERSION: Final = "1"
+_TIDY_S: Final = 5.0
+
+
+def app(
+    address: str,
+    token: str | None = None,
+    *,
+    limits: ServerLimits | None = None,
+    hosts: Collection[str] = (),
+    cluster_tls: Tls | None = None,
+) -> FastAPI:
+    """Make an ASGI application that serves one cluster over HTTP: docs/http.md has its paths.
+
+    It is a client: it connects when the first request needs it, and any ASGI server may run it. :func:`serve` does.
+
+    Args:
+        address: ``secateur://host:port`` of the cluster.
+        token: The secret of the cluster, which callers have to send; by default as :func:`secateur.connect` finds it.
+            For a cluster without one, everybody who reaches the port is let in.
+        limits: What runs at once, and what is kept.
+        hosts: Names under which callers reach it, beside ``localhost``, the name of the machine and addresses.
+        cluster_tls: How its connections to the cluster are encrypted; by default as :func:`secateur.connect` finds it.
+
+    Raises:
+        InterfaceError: The address has another form.
+    """
+    bounds = ServerLimits() if limits is None else limits
+    place = parse_address(address)
+    secret = token_for(*place, token)
+    server = ServerState(address, secret or "", bounds, tls_for(*place, cluster_tls))
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        tidying = asyncio.create_task(_tidy(server))
+        try:
+            yield
+        finally:
+            tidying.cancel()
+            with suppress(asyncio.CancelledError):
+                await tidying
+            await asyncio.to_thread(server.close)
+
+    made = FastAPI(
+        title=_TITLE,
+        version=_API_VERSION,
+        description=_DESCRIPTION,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        redirect_slashes=False,
+        lifespan=lifespan,
+        responses={"default": PROBLEM_ANSWER},
+    )
+    made.state.server = server
+    made.add_middleware(Guard, token=secret, hosts=hosts, limits=bounds)
+    made.add_exception_handler(Error, answer_error)
+    made.add_exception_handler(HTTPException, answer_http_error)
+    made.add_exception_handler(RequestValidationError, refuse_invalid_request)
+    made.add_exception_handler(Exception, answer_bug)
+    for routes in (statement_routes, job_routes, system_routes, pages, plan_routes):
+        made.include_router(routes.router)
+    _add_own_pages(made, server)
+    return made
+
+
+def _add_own_pages(made: FastAPI, server: ServerState) -> None:
+    document: dict[str, Any] = {}
+    health, metrics = Health(server), Metrics(server.connections, server.statements, server.limits.metrics_share_max)
+
+    def openapi() -> dict[str, Any]:
+        if not document:
+            document.update(_document(made))
+        return document
+
+    made.openapi = openapi  # type: ignore[method-assign]
+
+    @made.get("/openapi.json", include_in_schema=False)
+    async def get_openapi_document() -> Response:
+        return json_answer(openapi())
+
+    @made.get("/docs", include_in_schema=False)
+    async def get_docs() -> Response:
+        return HTMLResponse(operations_page(openapi()))
+
+    @made.get("/metrics", include_in_schema=False)
+    async def get_metrics() -> Response:
+        return Response(await server.in_thread(metrics.text), headers={"Content-Type": METRICS_TYPE})
+
+    @made.get("/healthz", include_in_schema=False)
+    async def get_health() -> Response:
+        is_reachable = await health.is_reachable()
+        cluster = "reachable" if is_reachable else "unreachable"
+        return json_answer({"status": "ok", "cluster": cluster}, 200 if is_reachable else 503)
+
+
+def _document(made: FastAPI) -> dict[str, Any]:
+    document = get_openapi(title=made.title, version=made.version, description=made.description, routes=made.routes)
+    components = document.setdefault("components", {})
+    schema = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+    components.setdefault("schemas", {}).setdefault("Problem", schema)
+    components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    document["security"] = [{"token": []}]
+    return document
+
+
+async def _tidy(server: ServerState) -> None:
+    """Drop old results also when nobody asks for anything."""
+    while True:
+        await asyncio.sleep(_TIDY_S)
+        server.statements.forget_old()

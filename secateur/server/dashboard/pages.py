@@ -1,0 +1,253 @@
+"""The pages of the dashboard: what each of them reads, and its template."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from fastapi import APIRouter, Request, Response
+from starlette.exceptions import HTTPException
+
+from secateur.drawing import layered_svg
+from secateur.errors import Error
+from secateur.server.dashboard.cluster_line import MEMBERS
+from secateur.server.dashboard.partition_map import draw_partition_map
+from secateur.server.dashboard.pruning_report import report_pruning
+from secateur.server.dashboard.sorting import SortedColumn, TableSort
+from secateur.server.dashboard.statement_groups import (
+    SLOW_MS,
+    executions_of,
+    is_unpruned,
+    running_statements,
+    statement_groups,
+)
+from secateur.server.dashboard.templating import PAGE_HEADERS, STATIC_FILES, rendered
+from secateur.server.problems import status_of
+from secateur.server.state import Server, ServerState
+
+__all__ = ["html_answer", "router"]
+
+router = APIRouter(include_in_schema=False)
+
+Query = Mapping[str, str]
+
+_TABLES: Final = "SELECT * FROM secateur.tables ORDER BY table_name"
+_PARTITIONS: Final = "SELECT * FROM secateur.partitions WHERE table_name = ? ORDER BY partition LIMIT {} OFFSET {}"
+_EVENTS: Final = "SELECT * FROM secateur.events ORDER BY number DESC LIMIT 200"
+_EVENTS_OF_KIND: Final = "SELECT * FROM secateur.events WHERE kind = ? ORDER BY number DESC LIMIT 200"
+_KINDS: Final = "SELECT kind, count(*) AS events FROM secateur.events GROUP BY kind ORDER BY kind"
+_LOADS: Final = "SELECT * FROM secateur.loads ORDER BY started DESC, id LIMIT 200"
+_JOBS: Final = "SELECT * FROM secateur.jobs ORDER BY submitted DESC, id LIMIT 200"
+_JOB: Final = "SELECT * FROM secateur.jobs WHERE id = ?"
+_MAP_MAX: Final = 1000
+_GROUPS_MAX: Final = 100
+
+_MEMBER_COLUMNS: Final = (
+    SortedColumn("id", "Member"),
+    SortedColumn("state", "State"),
+    SortedColumn("node", "Node", hint="the machine"),
+    SortedColumn("partitions_primary", "Primary", True, "partitions that it serves"),
+    SortedColumn("partitions_backup", "Backup", True, "partitions of which it keeps a backup"),
+    SortedColumn("rows", "Rows", True, "of the partitions that it serves"),
+    SortedColumn("bytes", "Tables", True, "bytes of its tables, backups included"),
+    SortedColumn("memory_used", "Memory", True, "bytes of tables, staged rows and results, of its limit"),
+    SortedColumn("running_statements", "Running", True, "statements that it runs or coordinates"),
+    SortedColumn("waiting_statements", "Waiting", True, "statements that wait for their turn"),
+    SortedColumn("refused_statements", "Refused", True, "statements refused because too many waited"),
+    SortedColumn("executions", "Executions", True, "statements, changes and jobs that it was asked to run a part of"),
+)
+_GROUP_COLUMNS: Final = (
+    SortedColumn("statement", "Statement"),
+    SortedColumn("total_share", "Share of time", True, "of the time of all statements since the members are there"),
+    SortedColumn("executions", "Executions", True, "since the members are there"),
+    SortedColumn("p50_ms", "p50", True, "of the newest executions"),
+    SortedColumn("p99_ms", "p99", True, "of the newest executions"),
+    SortedColumn("kept_share", "Partitions", True, "read, of those of its tables; the mean of the newest executions"),
+    SortedColumn("members_touched", "Members", True, "that took part, of all; the mean of the newest executions"),
+    SortedColumn("reason", "Why not pruned"),
+)
+_TABLE_COLUMNS: Final = (
+    SortedColumn("table_name", "Table"),
+    SortedColumn("table_type", "Type"),
+    SortedColumn("partitioning", "Partitioning"),
+    SortedColumn("partitions", "Partitions", True),
+    SortedColumn("backups", "Backups", True),
+    SortedColumn("rows", "Rows", True),
+    SortedColumn("bytes", "Bytes", True, "backups included"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """A page.
+
+    Attributes:
+        path: Its path.
+        title: Its heading, and its name in the navigation.
+        template: The file of its template.
+        values: Reads what the template shows. It blocks.
+        is_listed: Whether the navigation has it.
+    """
+
+    path: str
+    title: str
+    template: str
+    values: Callable[[ServerState, Query], dict[str, Any]]
+    is_listed: bool = True
+
+
+def _members(server: ServerState, query: Query) -> dict[str, Any]:
+    sort = TableSort.of(_MEMBER_COLUMNS, query, "id")
+    return {"sort": sort, "rows": sort.rows(server.readings.rows(MEMBERS))}
+
+
+def _partitions(server: ServerState, query: Query) -> dict[str, Any]:
+    tables = [row for row in server.readings.rows(_TABLES) if row["table_type"] == "BASE TABLE"]
+    wanted = query.get("table", tables[0]["table_name"] if tables else None)
+    if wanted is None:
+        return {"tables": [], "table": None}
+    table = next((row for row in tables if row["table_name"] == wanted), None)
+    if table is None:
+        raise HTTPException(404, f"there is no table {wanted!a}")
+    first = query.get("from", "0")
+    offset = int(first) if first.isdecimal() and len(first) < 10 else 0
+    rows = server.readings.rows(_PARTITIONS.format(_MAP_MAX, offset), [table["table_name"]])
+    members = [row["id"] for row in server.readings.rows(MEMBERS)]
+    only = query.get("member")
+    return {
+        "tables": tables,
+        "table": table,
+        "rows": rows,
+        "map": draw_partition_map(rows, members, only if only in members else None),
+        "only": only,
+        "offset": offset,
+        "total": table["partitions"],
+        "step": _MAP_MAX,
+    }
+
+
+def _statements(server: ServerState, query: Query) -> dict[str, Any]:
+    shown = query.get("show", "all")
+    groups = statement_groups(server.readings)
+    if shown == "unpruned":
+        groups = [group for group in groups if is_unpruned(group) and (group["p99_ms"] or 0) >= SLOW_MS]
+    sort = TableSort.of(_GROUP_COLUMNS, query, "-total_share", names=("show",))
+    return {
+        "sort": sort,
+        "groups": sort.rows(groups)[:_GROUPS_MAX],
+        "count": len(groups),
+        "running": running_statements(server.readings),
+        "shown": shown,
+        "slow_ms": SLOW_MS,
+    }
+
+
+def _statement(server: ServerState, query: Query) -> dict[str, Any]:
+    fingerprint = query["fingerprint"]
+    group = next((row for row in statement_groups(server.readings) if row["fingerprint"] == fingerprint), None)
+    if group is None:
+        raise HTTPException(404, f"the members list no statement with the fingerprint {fingerprint!a} any more")
+    return {"group": group, "executions": executions_of(server.readings, fingerprint)}
+
+
+def _tables(server: ServerState, query: Query) -> dict[str, Any]:
+    sort = TableSort.of(_TABLE_COLUMNS, query, "table_name")
+    return {"sort": sort, "rows": sort.rows(server.readings.rows(_TABLES))}
+
+
+def _loads(server: ServerState, _: Query) -> dict[str, Any]:
+    return {"rows": server.readings.rows(_LOADS)}
+
+
+def _jobs(server: ServerState, _: Query) -> dict[str, Any]:
+    return {"rows": server.readings.rows(_JOBS)}
+
+
+def _job(server: ServerState, query: Query) -> dict[str, Any]:
+    rows = server.readings.rows(_JOB, [query["job_id"]])
+    if not rows:
+        raise HTTPException(404, f"there is no job {query['job_id']!a} on record")
+    with server.readings.connection() as connection:
+        plan = connection.job(query["job_id"]).plan()
+    svg = None if plan is None else layered_svg(plan.diagram(), "The vertices of the job and the edges between them")
+    return {"job": rows[0], "plan": plan, "svg": svg}
+
+
+def _events(server: ServerState, query: Query) -> dict[str, Any]:
+    kind = query.get("kind")
+    rows = server.readings.rows(_EVENTS) if kind is None else server.readings.rows(_EVENTS_OF_KIND, [kind])
+    return {"rows": rows, "kind": kind, "kinds": server.readings.rows(_KINDS)}
+
+
+def _pruning(server: ServerState, _: Query) -> dict[str, Any]:
+    return {"report": report_pruning(statement_groups(server.readings))}
+
+
+def _sql(_: ServerState, query: Query) -> dict[str, Any]:
+    return {"sql": query.get("sql", "")}
+
+
+_PAGES: Final = (
+    _Page("/", "Members", "members.html", _members),
+    _Page("/partitions", "Partitions", "partitions.html", _partitions),
+    _Page("/statements", "Statements", "statements.html", _statements),
+    _Page("/statements/{fingerprint}", "Statement", "statement.html", _statement, is_listed=False),
+    _Page("/pruning", "Pruning", "pruning.html", _pruning),
+    _Page("/sql", "SQL", "sql.html", _sql),
+    _Page("/tables", "Tables", "tables.html", _tables),
+    _Page("/loads", "Loads", "loads.html", _loads),
+    _Page("/jobs", "Jobs", "jobs.html", _jobs),
+    _Page("/jobs/{job_id}", "Job", "job.html", _job, is_listed=False),
+    _Page("/events", "Events", "events.html", _events),
+)
+_LISTED: Final = tuple((page.path, page.title) for page in _PAGES if page.is_listed)
+
+
+def html_answer(text: str, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A page, or a part of one."""
+    return Response(
+        text, status_code=status, media_type="text/html; charset=utf-8", headers={**PAGE_HEADERS, **(headers or {})}
+    )
+
+
+def _add(page: _Page) -> None:
+    async def answer(request: Request, server: Server) -> Response:
+        query = {**request.query_params, **request.path_params}
+        status, text = await server.in_thread(_text_of, server, page, query)
+        tag = f'"{hashlib.sha256(text.encode()).hexdigest()[:20]}"'
+        if request.headers.get("if-none-match") == tag:
+            return Response(status_code=304, headers={"ETag": tag})
+        return html_answer(text, status, {"ETag": tag})
+
+    router.add_api_route(page.path, answer, name=f"page_{page.template}", methods=["GET"])
+
+
+def _text_of(server: ServerState, page: _Page, query: Query) -> tuple[int, str]:
+    """Status and text of a page; without the cluster, one that says so."""
+    frame = {"pages": _LISTED, "path": "/" + page.path.split("/")[1], "title": page.title}
+    try:
+        line = server.lines.now()
+        values = page.values(server, query)
+    except Error as error:
+        now = datetime.now(UTC)
+        values = {"error": error.message, "at": now, "line": None}
+        return int(status_of(error)), rendered("error.html", frame | values)
+    except HTTPException as error:
+        return error.status_code, rendered("error.html", frame | {"error": error.detail, "at": None, "line": line})
+    return 200, rendered(page.template, frame | {"line": line} | values)
+
+
+@router.get("/static/{name}")
+async def get_static_file(name: str) -> Response:
+    """The style sheet, the script or the icon."""
+    if name not in STATIC_FILES:
+        raise HTTPException(404, f"there is no file {name!a}")
+    kind, content = STATIC_FILES[name]
+    return Response(content, media_type=kind, headers={"Cache-Control": "private, max-age=86400"})
+
+
+for _page in _PAGES:
+    _add(_page)

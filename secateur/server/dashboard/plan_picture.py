@@ -1,0 +1,118 @@
+"""The plan of a statement as a picture and as a table: what each vertex did on each member."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from secateur.drawing import Diagram, DiagramEdge, DiagramNode, abbreviated, layered_svg
+from secateur.drawing.quantity import count_text, duration_text
+
+__all__ = ["PlanPicture", "VertexWork", "plan_picture"]
+
+_MEMBERS_SHOWN_MAX: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class VertexWork:
+    """What a vertex did on one member; zeros before it was executed.
+
+    Attributes:
+        vertex: The vertex.
+        member: The member.
+        partitions: How many it read.
+        rows_in: Rows that it received.
+        rows_out: Rows that it made.
+        bytes_out: Their bytes.
+        kernel_ms: Milliseconds in the kernel.
+        busy_ms: Milliseconds in processors.
+    """
+
+    vertex: str
+    member: str
+    partitions: int
+    rows_in: int
+    rows_out: int
+    bytes_out: int
+    kernel_ms: float
+    busy_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class PlanPicture:
+    """A plan.
+
+    Attributes:
+        svg: The picture.
+        members: Each member, and whether it takes part.
+        scans: What each scan keeps, as in EXPLAIN (FORMAT JSON).
+        work: The rows of the table; none for a plan that was not executed.
+        analyze: The figures of the execution; None for a plan that was not executed.
+    """
+
+    svg: str
+    members: tuple[tuple[str, bool], ...]
+    scans: tuple[Mapping[str, Any], ...]
+    work: tuple[VertexWork, ...]
+    analyze: Mapping[str, Any] | None
+
+
+def plan_picture(plan: Mapping[str, Any], members: tuple[str, ...]) -> PlanPicture:
+    """Draw the document of EXPLAIN (FORMAT JSON), with or without ANALYZE.
+
+    Args:
+        plan: The document.
+        members: All members; those that take no part are shown as skipped.
+    """
+    analyze = plan.get("analyze")
+    stages = analyze["stages"] if analyze else ()
+    work = tuple(
+        VertexWork(
+            _vertex_name(plan, stage["name"]),
+            done["member"],
+            done["partitions"],
+            done["rows_in"],
+            done["rows_out"],
+            done["bytes_out"],
+            done["kernel_ms"],
+            done["busy_ms"],
+        )
+        for stage in stages
+        for done in stage["members"]
+    )
+    touched = {done.member for done in work} or set(plan["pruning"]["required_members"] or ())
+    skipped = set(analyze["skipped_members"]) if analyze else set(members) - touched
+    everyone = dict.fromkeys([*members, *sorted(touched | skipped)])
+    return PlanPicture(
+        layered_svg(_diagram(plan, work), "The vertices of the plan and the edges between them; a table follows"),
+        tuple((member, member not in skipped) for member in everyone),
+        tuple(plan["pruning"]["scans"]),
+        work,
+        analyze,
+    )
+
+
+def _vertex_name(plan: Mapping[str, Any], stage: str) -> str:
+    """The vertex of a stage: a statement that runs whole on one member is one vertex, whatever its stage is called."""
+    names = [vertex["name"] for vertex in plan["dag"]["vertices"]]
+    return names[0] if stage not in names and len(names) == 1 else stage
+
+
+def _diagram(plan: Mapping[str, Any], work: tuple[VertexWork, ...]) -> Diagram:
+    boxes = []
+    for vertex in plan["dag"]["vertices"]:
+        done = [one for one in work if one.vertex == vertex["name"]]
+        lines = [f"{one.member} {_took(one)}" for one in done] or [
+            f"{member} x{vertex['local_parallelism']}" for member in vertex["members"]
+        ]
+        boxes.append(DiagramNode(vertex["name"], abbreviated(lines, _MEMBERS_SHOWN_MAX), ", ".join(lines)))
+    arrows = tuple(
+        DiagramEdge(edge["from"], edge["to"], (edge["kind"],), is_bold=edge["distributed"])
+        for edge in plan["dag"]["edges"]
+    )
+    return Diagram(tuple(boxes), arrows)
+
+
+def _took(done: VertexWork) -> str:
+    return f"{count_text(done.rows_out, 'row')}, {duration_text((done.kernel_ms + done.busy_ms) / 1e3)}"

@@ -1,0 +1,100 @@
+"""``POST /plan``: the plan of a statement as a part of a page, explained, measured, or compared with pruning off."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any, Final, Literal
+
+from fastapi import APIRouter, Response
+from pydantic import BaseModel, ConfigDict
+
+from secateur.errors import DeadlineError, Error, InternalError
+from secateur.server.dashboard.cluster_line import MEMBERS
+from secateur.server.dashboard.pages import html_answer
+from secateur.server.dashboard.plan_picture import plan_picture
+from secateur.server.dashboard.query_text import check_query
+from secateur.server.dashboard.templating import rendered
+from secateur.server.forms import Params, SqlText
+from secateur.server.json_values import parameters_of
+from secateur.server.problems import status_of
+from secateur.server.state import Server, ServerState
+
+__all__ = ["router"]
+
+router = APIRouter(include_in_schema=False)
+
+_WARM_MS_MAX: Final = 1000.0
+"""A query that takes longer is not executed twice to leave out what only its first execution costs."""
+
+
+class PlanForm(BaseModel):
+    """A statement whose plan a page shows."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    sql: SqlText
+    params: Params = []
+    mode: Literal["explain", "analyze", "compare"]
+
+
+@router.post("/plan")
+async def post_plan(server: Server, body: PlanForm) -> Response:
+    """A part of a page: the plan, its picture and, if it was executed, what each vertex did on each member."""
+    try:
+        params = parameters_of(body.params)
+        if body.mode == "compare":
+            on, off = await _compared(server, body.sql, params)
+            return html_answer(rendered("compare.html", {"on": on["analyze"], "off": off["analyze"]}))
+        if body.mode == "explain":
+            plan = await server.in_thread(_explained, server, body.sql, params)
+        else:
+            plan = await _analyzed(server, body.sql, params, "on")
+        members = await server.in_thread(_members, server)
+        return html_answer(rendered("plan.html", {"plan": plan_picture(plan, members), "pruning": plan["pruning"]}))
+    except Error as error:
+        return html_answer(rendered("plan_error.html", {"error": error}), int(status_of(error)))
+
+
+async def _compared(
+    server: ServerState, sql: str, params: list[Any] | dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Both sides, in turn. A quick query is executed once more, so that neither side pays for being new."""
+    for _ in range(2):
+        on = await _analyzed(server, sql, params, "on")
+        off = await _analyzed(server, sql, params, "off")
+        if off["analyze"]["elapsed_ms"] > _WARM_MS_MAX:
+            break
+    return on, off
+
+
+async def _analyzed(server: ServerState, sql: str, params: list[Any] | dict[str, Any], pruning: str) -> dict[str, Any]:
+    """The document of EXPLAIN (ANALYZE, FORMAT JSON).
+
+    It runs where the statements of the server run, and is ended when it takes longer than a request may.
+    """
+    text = f"EXPLAIN (ANALYZE, FORMAT JSON) {check_query(sql)}"
+    statement = server.statements.submit(text, params, {"pruning": pruning})
+    try:
+        await server.statements.wait(statement, server.limits.wait_s_max)
+    finally:
+        if not statement.state.is_final:
+            await asyncio.shield(server.statements.cancel(statement))
+    if statement.error is not None:
+        raise statement.error
+    if statement.result is None:
+        raise DeadlineError(f"the query did not end within {server.limits.wait_s_max:g} s, and was ended")
+    rows = statement.result.table.column(0).to_pylist()
+    document: dict[str, Any] = json.loads("".join(rows))
+    if "analyze" not in document:
+        raise InternalError("EXPLAIN (ANALYZE, FORMAT JSON) has no figures")
+    return document
+
+
+def _explained(server: ServerState, sql: str, params: list[Any] | dict[str, Any]) -> dict[str, Any]:
+    with server.connections.lent() as connection:
+        return connection.explain(sql, params).to_dict()
+
+
+def _members(server: ServerState) -> tuple[str, ...]:
+    return tuple(row["id"] for row in server.readings.rows(MEMBERS) if row["state"] != "lost")

@@ -1,0 +1,136 @@
+"""What the pages show of the cluster, read once for all browsers, and no more often than watching may cost."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict, deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from secateur.client.dbapi.connection import Connection
+from secateur.errors import Error
+from secateur.server.connections import Connections
+from secateur.server.row_objects import row_objects
+
+__all__ = ["Reading", "Readings"]
+
+_FRESH_S: Final = 0.7
+"""Together with the pause of the script between two requests, what is shown is at most 1.5 seconds old."""
+_STALE_S: Final = 15.0
+_TIMES_MAX: Final = 5
+"""A reading costs what the quickest of the last ones took: the others have waited for something else, and a page of a
+busy cluster should not be old for it.
+"""
+_UNKNOWN_S: Final = 2.0
+"""Until so many were made that the quickest says something."""
+_DOWN_S: Final = 1.0
+_KEPT_MAX: Final = 64
+
+Key = tuple[str, tuple[Any, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The rows of a query as they were at one moment.
+
+    Attributes:
+        rows: The rows by the names of their columns.
+        read_s: When they were asked for, on the clock of ``time.monotonic``.
+        own_before: How many queries these readings had begun before it.
+    """
+
+    rows: Sequence[dict[str, Any]] = ()
+    read_s: float = 0.0
+    own_before: int = 0
+
+
+@dataclass(slots=True)
+class _Kept:
+    reading: Reading = field(default_factory=Reading)
+    failure: Error | None = None
+    next_s: float = 0.0
+    times_s: deque[float] = field(default_factory=lambda: deque(maxlen=_TIMES_MAX))
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+class Readings:
+    """Queries of system tables whose rows are kept for a moment. Thread-safe; it blocks while the cluster is asked.
+
+    A query that takes long is repeated less often: after its own time divided by ``share_max``.
+
+    Args:
+        connections: To the cluster.
+        share_max: The share of the time for which each query may be under way.
+    """
+
+    def __init__(self, connections: Connections, share_max: float) -> None:
+        self._connections = connections
+        self._share_max = share_max
+        self._kept: OrderedDict[Key, _Kept] = OrderedDict()
+        self._texts: set[str] = set()
+        self._own_ms: list[float] = []
+        self._begun = 0
+        self._lock = threading.Lock()
+
+    def read(self, sql: str, params: Sequence[Any] = ()) -> Reading:
+        """The rows of a query, at most some moments old.
+
+        Raises:
+            Error: The cluster did not answer; it is asked again after a second.
+        """
+        key = (sql, tuple(params))
+        with self._lock:
+            kept = self._kept.setdefault(key, _Kept())
+            self._kept.move_to_end(key)
+            while len(self._kept) > _KEPT_MAX:
+                self._kept.popitem(last=False)
+        with kept.lock:
+            if time.monotonic() >= kept.next_s:
+                self._renew(kept, sql, params)
+            if kept.failure is not None:
+                raise kept.failure
+            return kept.reading
+
+    def rows(self, sql: str, params: Sequence[Any] = ()) -> Sequence[dict[str, Any]]:
+        """The rows of :meth:`read`."""
+        return self.read(sql, params).rows
+
+    @contextmanager
+    def connection(self) -> Iterator[Connection]:
+        """A connection, for what is read anew for every caller."""
+        with self._connections.lent() as connection:
+            yield connection
+
+    def is_own(self, statement: str | None) -> bool:
+        """Whether a statement is the text of one of these queries."""
+        return statement in self._texts
+
+    def own_times_ms(self) -> list[float]:
+        """The milliseconds of each query that has ended since this was asked last."""
+        with self._lock:
+            found, self._own_ms = self._own_ms, []
+        return found
+
+    def _renew(self, kept: _Kept, sql: str, params: Sequence[Any]) -> None:
+        with self._lock:
+            self._texts.add(sql)
+            own_before, self._begun = self._begun, self._begun + 1
+        begun_s = time.monotonic()
+        try:
+            with self._connections.lent() as connection:
+                rows = list(row_objects(connection, sql, params))
+        except Error as error:
+            error.__traceback__ = None
+            kept.failure, kept.next_s = error, time.monotonic() + _DOWN_S
+            return
+        ended_s = time.monotonic()
+        with self._lock:
+            self._own_ms.append(1000 * (ended_s - begun_s))
+            del self._own_ms[:-1000]
+        kept.reading, kept.failure = Reading(rows, begun_s, own_before), None
+        kept.times_s.append(ended_s - begun_s)
+        most_s = _STALE_S if len(kept.times_s) == _TIMES_MAX else _UNKNOWN_S
+        kept.next_s = ended_s + min(max(_FRESH_S, min(kept.times_s) / self._share_max), most_s)

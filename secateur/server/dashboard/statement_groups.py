@@ -1,0 +1,90 @@
+"""Statements by their fingerprint: what texts that differ only in literals have cost together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from secateur.server.dashboard.readings import Readings
+
+__all__ = ["SLOW_MS", "executions_of", "is_unpruned", "running_statements", "statement_groups", "tables_of"]
+
+SLOW_MS: Final = 10.0
+"""A statement that reads every partition of a large table takes longer than this; a pruned one hardly ever."""
+
+_GROUPS: Final = """
+SELECT fingerprint, arg_max(statement, started) AS statement, arg_max(tree, started) AS tree,
+  bool_or(prunable) AS prunable, arg_max(reason, started) FILTER (WHERE reason IS NOT NULL) AS reason,
+  CAST(round(sum(share)) AS BIGINT) AS executions, sum(share * mean_ms) AS total_ms,
+  count(*) AS listed, count(*) FILTER (WHERE state NOT IN ('done', 'failed')) AS running,
+  count(*) FILTER (WHERE state = 'failed') AS failed,
+  avg(elapsed_ms) AS mean_ms, quantile_cont(elapsed_ms, 0.5) AS p50_ms, quantile_cont(elapsed_ms, 0.99) AS p99_ms,
+  max(elapsed_ms) AS max_ms, avg(partitions_read) AS partitions_read, max(partitions_total) AS partitions_total,
+  avg(len(members)) AS members_touched, max(members_total) AS members_total, avg(rows) AS rows,
+  count(*) FILTER (WHERE pruned) AS pruned,
+  count(*) FILTER (WHERE partitions_read = partitions_total AND partitions_total > 1) AS unpruned
+FROM (SELECT *, executions / count(*) OVER (PARTITION BY statement) AS share FROM secateur.statements
+  WHERE fingerprint IS NOT NULL)
+GROUP BY fingerprint
+"""
+_EXECUTIONS: Final = (
+    "SELECT * FROM secateur.statements WHERE fingerprint = ?"
+    " ORDER BY state IN ('done', 'failed'), started DESC LIMIT 20"
+)
+_RUNNING: Final = (
+    "SELECT * FROM secateur.statements WHERE state NOT IN ('done', 'failed') AND statement IS NOT NULL"
+    " ORDER BY elapsed_ms DESC LIMIT 200"
+)
+_TREE: Final = re.compile(r"(?:^|; )((?:[^:;]|::)+): ")
+
+Row = dict[str, Any]
+
+
+def statement_groups(readings: Readings) -> list[Row]:
+    """A row for each fingerprint, without the queries of the dashboard itself.
+
+    Percentiles and means are those of the newest executions, which the members still list; ``executions`` and
+    ``total_ms`` count all.
+
+    Raises:
+        Error: The cluster did not answer.
+    """
+    groups = [row for row in readings.rows(_GROUPS) if not readings.is_own(row["statement"])]
+    total_ms = sum(row["total_ms"] or 0 for row in groups)
+    return [
+        {
+            **row,
+            "total_share": (row["total_ms"] or 0) / total_ms if total_ms else 0.0,
+            "kept_share": None if not row["partitions_total"] else row["partitions_read"] / row["partitions_total"],
+        }
+        for row in groups
+    ]
+
+
+def executions_of(readings: Readings, fingerprint: str) -> Sequence[Row]:
+    """The running and the newest ended executions of a fingerprint, as in ``secateur.statements``.
+
+    Raises:
+        Error: The cluster did not answer.
+    """
+    return readings.rows(_EXECUTIONS, [fingerprint])
+
+
+def running_statements(readings: Readings) -> list[Row]:
+    """The statements that run or wait now, the longest first.
+
+    Raises:
+        Error: The cluster did not answer.
+    """
+    return [row for row in readings.rows(_RUNNING) if not readings.is_own(row["statement"])]
+
+
+def is_unpruned(group: Mapping[str, Any]) -> bool:
+    """Whether executions of a fingerprint have read all of several partitions."""
+    return bool(group["unpruned"])
+
+
+def tables_of(tree: str | None) -> list[str]:
+    """The tables of a partition tree such as ``orders: (p17 | $1); customers: all``, each once."""
+    return list(dict.fromkeys(_TREE.findall(tree or "")))

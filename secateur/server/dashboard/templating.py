@@ -1,0 +1,109 @@
+"""The templates of the pages, and the files that belong to them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from secateur import __version__
+from secateur.drawing.quantity import byte_text, duration_text
+
+__all__ = ["PAGE_HEADERS", "STATIC_FILES", "rendered"]
+
+_HERE: Final = Path(__file__).parent
+_NOTHING: Final = "-"
+_KINDS: Final = {".svg": "image/svg+xml", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
+
+STATIC_FILES: Final[Mapping[str, tuple[str, bytes]]] = MappingProxyType(
+    {
+        path.name: (_KINDS[path.suffix], path.read_bytes())
+        for path in sorted((_HERE / "static").iterdir())
+        if path.suffix in _KINDS
+    }
+)
+"""Type and content of the style sheet, the script and the icon."""
+PAGE_HEADERS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "Content-Security-Policy": (
+            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"
+            " form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+        )
+    }
+)
+"""A page runs the script of this server and no other; nothing in it is inline, and nothing comes from outside."""
+
+
+def rendered(name: str, values: Mapping[str, Any]) -> str:
+    """A template as text.
+
+    Args:
+        name: Its file.
+        values: The names that it uses; each has to be there.
+    """
+    return _environment.get_template(name).render(values)
+
+
+def _count(value: float | None) -> str:
+    return _NOTHING if value is None else f"{value:,.0f}"
+
+
+def _decimal(value: float | None) -> str:
+    return _NOTHING if value is None else f"{value:,.2f}".removesuffix("00").removesuffix(".")
+
+
+def _rate(value: float | None) -> str:
+    return _NOTHING if value is None else f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+
+
+def _bytes(value: int | None) -> str:
+    return _NOTHING if value is None else byte_text(int(value))
+
+
+def _ms(value: float | None) -> str:
+    return _NOTHING if value is None else duration_text(value / 1e3)
+
+
+def _percent(value: float | None) -> str:
+    if value is None:
+        return _NOTHING
+    return "< 0.1 %" if 0 < value < 0.001 else f"{100 * value:.1f} %"
+
+
+def _time(value: datetime | None) -> str:
+    return _NOTHING if value is None else value.strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _text(value: object) -> object:
+    return _NOTHING if value is None or value == [] else ", ".join(value) if isinstance(value, list) else value
+
+
+def _made() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(_HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {
+        "count": _count,
+        "decimal": _decimal,
+        "rate": _rate,
+        "bytes": _bytes,
+        "ms": _ms,
+        "percent": _percent,
+        "time": _time,
+        "text": _text,
+    }
+    digest = hashlib.sha256(b"".join(content for _, content in STATIC_FILES.values())).hexdigest()[:12]
+    made.globals |= {"static_version": digest, "version": __version__}
+    return made
+
+
+_environment: Final = _made()

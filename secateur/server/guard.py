@@ -1,0 +1,209 @@
+"""What every request has to pass before a route sees it: the host, the token, the type and the size of its body."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import hashlib
+import hmac
+import ipaddress
+import socket
+from collections.abc import Awaitable, Callable, Collection, MutableMapping
+from typing import Any, Final
+
+from secateur.server.limits import ServerLimits
+from secateur.server.problems import of_status, problem_response
+
+__all__ = ["Guard"]
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+_OPEN_PATHS: Final = frozenset({"/healthz"})
+_READS: Final = frozenset({"GET", "HEAD"})
+_QUESTIONS: Final = frozenset({"OPTIONS"})
+_OWN_SITES: Final = frozenset({"same-origin", "none"})
+_CHALLENGES: Final = ('Bearer realm="secateur"', 'Basic realm="secateur"')
+"""Each in a header of its own: Chromium reads only the first challenge of a header, and then asks nobody."""
+_JSON: Final = "application/json"
+_HEADERS: Final = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"cache-control", b"no-store"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"),
+)
+
+
+class Guard:
+    """ASGI middleware that refuses a request in a problem, and adds the headers that keep browsers careful.
+
+    - The ``Host`` names this server, so a page of another site cannot reach it under a name of its own (DNS
+      rebinding). Addresses are always allowed: rebinding needs a name.
+    - Every path but ``/healthz`` needs ``Authorization: Bearer TOKEN``. Reads may use ``Basic`` with the token as the
+      password, which browsers and scrapers have. So may a page of this server for other requests: a browser says with
+      ``Origin`` where a request comes from.
+    - A request of a page of another origin that is no read is refused, whatever it proves.
+    - A body has the type JSON, which a form of another site cannot send without being asked for first; nothing here
+      answers that question (no CORS).
+    - A body is read up to a bound, and after the token.
+
+    Args:
+        application: What it protects.
+        token: The secret; None lets everybody in.
+        hosts: Names of this server, beside ``localhost``, the name of the machine and addresses.
+        limits: The bounds of a body, in bytes and seconds.
+    """
+
+    def __init__(
+        self, application: Application, token: str | None, hosts: Collection[str], limits: ServerLimits
+    ) -> None:
+        self._application = application
+        self._token = None if token is None else _digest(token)
+        self._hosts = {"localhost", socket.gethostname().lower(), *(host.lower() for host in hosts)}
+        self._limits = limits
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] == "lifespan":
+            await self._application(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+
+        async def send_carefully(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                present = {name.lower() for name, _ in message.get("headers", ())}
+                added = [entry for entry in _HEADERS if entry[0] not in present]
+                message = {**message, "headers": [*message.get("headers", ()), *added]}
+            await send(message)
+
+        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        refused = self._refusal(scope, headers)
+        body = b""
+        if refused is None and scope["path"] not in _OPEN_PATHS:
+            try:
+                async with asyncio.timeout(self._limits.request_s_max):
+                    found = await self._body(headers, receive)
+            except TimeoutError:
+                found = 408, f"the body did not arrive within {self._limits.request_s_max:g} s"
+            if isinstance(found, bytes):
+                body = found
+                refused = _refused_type(headers) if body else None
+            else:
+                refused = found
+        if refused is not None:
+            status, detail = refused
+            answer = problem_response(of_status(status, detail))
+            if status == 401:
+                for challenge in _CHALLENGES:
+                    answer.headers.append("WWW-Authenticate", challenge)
+            await answer(scope, receive, send_carefully)
+            return
+        is_read = False
+
+        async def receive_again() -> MutableMapping[str, Any]:
+            nonlocal is_read
+            if is_read:
+                return await receive()
+            is_read = True
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        await self._application(scope, receive_again, send_carefully)
+
+    def _refusal(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
+        if scope["path"] in _OPEN_PATHS:
+            return None
+        if not self._is_own_host(headers.get("host", "")):
+            return 421, (
+                f"the Host header is {headers.get('host', '')!a}, which is no name of this server: use its address, or"
+                " start it with that name among its hosts"
+            )
+        is_read = scope["method"] in _READS
+        if not is_read and scope["method"] not in _QUESTIONS and not _is_of_own_page_or_none(headers):
+            return 403, (
+                f"the request comes from a page of {headers.get('origin', 'another site')!a}, which is not this server:"
+                " call it from a program, or from a page of its own; a proxy in between has to pass Host on"
+            )
+        may_be_basic = is_read or "origin" in headers
+        if self._token is not None and not self._proves(headers.get("authorization", ""), may_be_basic=may_be_basic):
+            return (
+                401,
+                "the token is missing or wrong: send cluster.token in the header 'Authorization: Bearer TOKEN'",
+            )
+        return None
+
+    def _is_own_host(self, header: str) -> bool:
+        name, _, port = header.rpartition(":") if not header.endswith("]") else (header, "", "")
+        if not name or not port.isdigit():
+            name = header
+        name = name.lower().rstrip(".")
+        if name in self._hosts:
+            return True
+        try:
+            ipaddress.ip_address(name.removeprefix("[").removesuffix("]"))
+        except ValueError:
+            return False
+        return True
+
+    def _proves(self, header: str, *, may_be_basic: bool) -> bool:
+        assert self._token is not None
+        scheme, _, given = header.partition(" ")
+        given = given.strip()
+        if scheme.lower() == "basic" and may_be_basic:
+            try:
+                given = base64.b64decode(given, validate=True).decode().partition(":")[2]
+            except (binascii.Error, UnicodeDecodeError):
+                return False
+        elif scheme.lower() != "bearer":
+            return False
+        # Digests have one length, so the comparison does not tell that of the token either.
+        return hmac.compare_digest(_digest(given), self._token)
+
+    async def _body(self, headers: dict[str, str], receive: Receive) -> bytes | tuple[int, str]:
+        most = self._limits.body_bytes_max
+        refused = 413, f"the body of a request may have {most:,} bytes: bind fewer parameters, or load rows over Arrow"
+        declared = headers.get("content-length", "0")
+        if not declared.isdigit() or int(declared) > most:
+            return refused
+        parts, size = [], 0
+        while True:
+            message = await receive()
+            if message["type"] != "http.request":
+                return 400, "the connection ended before the body"
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+            if size > most:
+                return refused
+            if not message.get("more_body", False):
+                return b"".join(parts)
+
+
+def _is_of_own_page_or_none(headers: dict[str, str]) -> bool:
+    """Whether a request comes from a page of this server, or from none.
+
+    Browsers send ``Origin`` with everything but reads, and no page can change it, nor ``Sec-Fetch-Site``.
+    """
+    if headers.get("sec-fetch-site", "none") not in _OWN_SITES:
+        return False
+    origin = headers.get("origin")
+    if origin is None:
+        return True
+    scheme, _, place = origin.partition("://")
+    host = headers.get("host", "")
+    default = {"http": ":80", "https": ":443"}.get(scheme.lower())
+    return default is not None and place.lower().removesuffix(default) == host.lower().removesuffix(default)
+
+
+def _refused_type(headers: dict[str, str]) -> tuple[int, str] | None:
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind == _JSON:
+        return None
+    return 415, f"the body has the type {kind!a}: send JSON, with the header 'Content-Type: application/json'"
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()

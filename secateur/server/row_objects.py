@@ -1,0 +1,24 @@
+"""Rows of a query as objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from secateur.client.dbapi.connection import Connection
+
+__all__ = ["row_objects"]
+
+
+def row_objects(connection: Connection, sql: str, params: Sequence[Any] = ()) -> Iterator[dict[str, Any]]:
+    """Execute a query, and yield its rows by the names of their columns.
+
+    Raises:
+        Error: The query failed.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(sql, list(params))
+        assert cursor.description is not None, "a query has columns"
+        names = [column[0] for column in cursor.description]
+        for row in cursor:
+            yield dict(zip(names, row, strict=True))

@@ -1,0 +1,224 @@
+"""``/api/v1/statements`` and ``/api/v1/explain``."""
+
+from __future__ import annotations
+
+import re
+from types import GenericAlias
+from typing import Any, Final, Literal
+
+import msgspec
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import create_model
+from starlette.exceptions import HTTPException
+
+from secateur.errors import InternalError
+from secateur.planner.system.tables import SYSTEM_TABLES
+from secateur.server.answers import ARROW_ANSWER, arrow_answer, json_answer, wants_arrow
+from secateur.server.forms import (
+    PAGE_ROWS,
+    ExplainForm,
+    IdempotencyKey,
+    Offset,
+    PageRows,
+    ResourceId,
+    StatementForm,
+    StatementResult,
+    StatementStatus,
+    WaitSeconds,
+    as_builtins,
+    iso_moment,
+    row_of_table,
+)
+from secateur.server.json_values import parameters_of
+from secateur.server.problems import problem_of, problem_response
+from secateur.server.results import json_page
+from secateur.server.state import Server, ServerState
+from secateur.server.statements import SubmittedStatement
+from secateur.server.system_rows import system_rows
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/api/v1")
+
+_PATH: Final = "/api/v1/statements"
+_LISTED: Final = 1000
+_ON_MEMBER: Final = re.compile(r"[A-Za-z0-9_-]+:[0-9]{1,18}")
+"""The id of a statement in ``secateur.statements``."""
+_StatementsRow: Final = row_of_table(SYSTEM_TABLES["statements"])
+_LIST_FIELDS: Final[dict[str, Any]] = {
+    "items": (list[StatementStatus] | GenericAlias(list, (_StatementsRow,)), ...),
+}
+_StatementList: Final = create_model("StatementList", __doc__="Statements, the newest first.", **_LIST_FIELDS)
+_STATEMENT_ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
+    200: {"model": StatementStatus | _StatementsRow, "description": "The statement."}
+}
+_RESULT_ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
+    200: {"model": StatementResult, "description": "The rows.", "content": ARROW_ANSWER},
+    202: {"model": StatementStatus, "description": "It has not ended: ask for the result by its id."},
+}
+
+
+@router.post("/statements", responses=_RESULT_ANSWERS, summary="Execute a statement")
+async def post_statement(
+    request: Request, server: Server, body: StatementForm, idempotency_key: IdempotencyKey = None
+) -> Response:
+    """Execute one statement, and answer with its rows, or with its id when it takes longer than `wait`.
+
+    Every statement is a transaction of its own. The answer has the first rows; with
+    `Accept: application/vnd.apache.arrow.stream`, all of them.
+    """
+    params = parameters_of(body.params)
+
+    async def submitted() -> str:
+        return server.statements.submit(body.sql, params, body.settings).id
+
+    statement_id = await server.keys.once(_PATH, idempotency_key, await request.body(), submitted)
+    statement = _found(server, statement_id)
+    wait_s = (server.limits.wait_s_max if body.wait else 0.0) if isinstance(body.wait, bool) else body.wait
+    return await _result(request, server, statement, 0, PAGE_ROWS, wait_s)
+
+
+@router.get("/statements", responses={200: {"model": _StatementList}}, summary="List statements")
+async def list_statements(
+    server: Server,
+    scope: Literal["server", "cluster"] = Query(
+        default="server",
+        description="`server`: those that were submitted here. `cluster`: those of `secateur.statements`, whoever"
+        " executed them, with the columns of that table",
+    ),
+    limit: PageRows = _LISTED,
+) -> Response:
+    """Statements that run, and the newest that have ended."""
+    if scope == "cluster":
+        found = await server.in_thread(
+            system_rows, server, "SELECT * FROM secateur.statements ORDER BY started DESC, id", [], 0, limit
+        )
+        return json_answer({"items": msgspec.Raw(found.rows)})
+    return json_answer({"items": [_status(statement) for statement in server.statements.newest()[:limit]]})
+
+
+@router.get("/statements/{statement_id}", responses=_STATEMENT_ANSWERS, summary="Show a statement")
+async def get_statement(server: Server, statement_id: ResourceId, wait: WaitSeconds = 0.0) -> Response:
+    """The state of a statement, without its rows; also of one in `secateur.statements`, by its `id` there."""
+    if _ON_MEMBER.fullmatch(statement_id):
+        return json_answer(await _on_member(server, statement_id))
+    statement = _found(server, statement_id)
+    await server.statements.wait(statement, min(wait, server.limits.wait_s_max))
+    return json_answer(_status(statement))
+
+
+@router.get("/statements/{statement_id}/result", responses=_RESULT_ANSWERS, summary="Read the rows of a statement")
+async def get_statement_result(
+    request: Request,
+    server: Server,
+    statement_id: ResourceId,
+    offset: Offset = 0,
+    limit: PageRows = PAGE_ROWS,
+    wait: WaitSeconds = 0.0,
+) -> Response:
+    """Rows of a result: some in JSON, or all as `application/vnd.apache.arrow.stream`.
+
+    A statement that failed is answered with its error.
+    """
+    return await _result(request, server, _found(server, statement_id), offset, limit, wait)
+
+
+@router.delete("/statements/{statement_id}", responses=_STATEMENT_ANSWERS, summary="Cancel a statement")
+async def delete_statement(server: Server, statement_id: ResourceId) -> Response:
+    """Cancel a statement on all members, or forget one that has ended, with its rows.
+
+    An id of `secateur.statements` ends that statement, as `KILL` does.
+    """
+    if _ON_MEMBER.fullmatch(statement_id):
+        await server.in_thread(_kill, server, statement_id)
+        return json_answer(await _on_member(server, statement_id))
+    statement = _found(server, statement_id)
+    await server.statements.cancel(statement)
+    return json_answer(_status(statement))
+
+
+@router.post("/explain", summary="Show the plan of a statement", response_model=dict[str, Any])
+async def post_explain(server: Server, body: ExplainForm) -> Response:
+    """The document of `EXPLAIN (FORMAT JSON)`, and its `text`. Nothing is executed."""
+    params = parameters_of(body.params)
+
+    def explained() -> dict[str, Any]:
+        with server.connections.lent(body.settings) as connection:
+            plan = connection.explain(body.sql, params)
+            return {**plan.to_dict(), "text": plan.text}
+
+    return json_answer(await server.in_thread(explained))
+
+
+async def _on_member(server: ServerState, statement_id: str) -> dict[str, Any]:
+    sql = "SELECT * FROM secateur.statements WHERE id = ?"
+    found = await server.in_thread(system_rows, server, sql, [statement_id], 0, 1)
+    rows: list[dict[str, Any]] = msgspec.json.decode(found.rows)
+    if not rows:
+        raise HTTPException(404, f"secateur.statements has no {statement_id!a}: it keeps the newest of each member")
+    return rows[0]
+
+
+def _kill(server: ServerState, statement_id: str) -> None:
+    with server.connections.lent() as connection:
+        connection.execute(f"KILL '{statement_id}'")
+
+
+def _found(server: ServerState, statement_id: str) -> SubmittedStatement:
+    statement = server.statements.find(statement_id)
+    if statement is None:
+        raise HTTPException(
+            404,
+            f"there is no statement {statement_id!a}: it was not submitted to this server, or it ended more than"
+            f" {server.limits.kept_s:g} s ago",
+        )
+    return statement
+
+
+async def _result(
+    request: Request, server: ServerState, statement: SubmittedStatement, offset: int, rows_max: int, wait_s: float
+) -> Response:
+    await server.statements.wait(statement, min(wait_s, server.limits.wait_s_max))
+    location = {"Location": f"{_PATH}/{statement.id}"}
+    if not statement.state.is_final:
+        return json_answer(_status(statement), 202, location)
+    if statement.error is not None:
+        return problem_response(problem_of(statement.error, statement.id), location)
+    result = statement.result
+    if result is None:
+        if statement.has_result:
+            raise HTTPException(410, f"the rows of {statement.id!a} were dropped for newer ones: execute it again")
+        return json_answer(_status(statement) | {"columns": [], "rows": [], "next_offset": None}, headers=location)
+    if wants_arrow(request):
+        return arrow_answer(result, location)
+    page = await server.in_thread(
+        json_page, result, offset, min(rows_max, server.limits.page_rows_max), server.limits.page_bytes_max
+    )
+    columns = [{"name": column.name, "type": column.type} for column in result.columns]
+    body = _status(statement) | {
+        "columns": columns,
+        "rows": msgspec.Raw(page.rows),
+        "next_offset": page.next_offset,
+    }
+    return json_answer(body, headers=location)
+
+
+def _status(statement: SubmittedStatement) -> dict[str, Any]:
+    ended_s, started_s = statement.ended_s, statement.started_s
+    state = statement.state
+    if state.is_final and ended_s is None:
+        raise InternalError(f"statement {statement.id} has ended at no time")
+    result_path = f"{_PATH}/{statement.id}/result" if statement.result is not None else None
+    return {
+        "id": statement.id,
+        "sql": statement.sql,
+        "state": state,
+        "submitted": iso_moment(statement.submitted_s),
+        "started": iso_moment(started_s),
+        "ended": iso_moment(ended_s),
+        "elapsed_ms": None if started_s is None or ended_s is None else 1000 * (ended_s - started_s),
+        "row_count": statement.row_count,
+        "stats": as_builtins(statement.stats),
+        "error": None if statement.error is None else problem_of(statement.error, statement.id).model_dump(),
+        "result": result_path,
+    }

@@ -1,0 +1,259 @@
+"""The statements that were submitted over HTTP: they run in threads, and their results are kept for a while."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+import uuid
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final
+
+from secateur.client.dbapi.cursor import Cursor
+from secateur.client.dbapi.stats import QueryStats
+from secateur.errors import Error, InternalError, JobCancelledError, LimitExceededError
+from secateur.server.connections import Connections
+from secateur.server.limits import ServerLimits
+from secateur.server.results import KeptResult, fetched
+
+__all__ = ["StatementState", "SubmittedStatement", "SubmittedStatements"]
+
+_CANCEL_PAUSE_S: Final = 0.05
+"""A statement may be cancelled before its thread has begun it: it is told again until it has ended."""
+_CLOSE_S: Final = 10.0
+_SQL_KEPT_MAX: Final = 10_000
+_log: Final = logging.getLogger(__name__)
+
+
+class StatementState(StrEnum):
+    """The state of a statement; the last three are final."""
+
+    WAITING = "waiting"
+    """It waits for a thread."""
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def is_final(self) -> bool:
+        """Whether it will not change any more."""
+        return self in (StatementState.DONE, StatementState.FAILED, StatementState.CANCELLED)
+
+
+@dataclass(eq=False, slots=True)
+class SubmittedStatement:
+    """One statement. Its thread writes it until it has ended, and ``state`` last.
+
+    Attributes:
+        sql: Its text; after its end, the beginning of it.
+        params: Its parameters; none after its end.
+        settings: Settings of SQL that it runs with.
+        id: Unique in the server.
+        state: Where it is.
+        submitted_s: Seconds since the epoch.
+        started_s: Seconds since the epoch; None before.
+        ended_s: Seconds since the epoch; None before.
+        result: Its rows; None if it has none, before its end, and when they were dropped.
+        has_result: Whether it has rows, dropped or not.
+        row_count: Rows of its result, or rows that it changed; None if there is no such number.
+        stats: What it cost; None for what is no query.
+        error: Why it failed, or was cancelled.
+        is_job: Whether it was submitted as a job.
+    """
+
+    sql: str
+    params: list[Any] | dict[str, Any]
+    settings: Mapping[str, str]
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    state: StatementState = StatementState.WAITING
+    submitted_s: float = field(default_factory=time.time)
+    started_s: float | None = None
+    ended_s: float | None = None
+    result: KeptResult | None = None
+    has_result: bool = False
+    row_count: int | None = None
+    stats: QueryStats | None = None
+    error: Error | None = None
+    is_job: bool = False
+    is_cancelled: bool = False
+    cursor: Cursor | None = None
+    future: Future[None] | None = None
+
+    def interrupt(self) -> None:
+        """Cancel what its thread executes just now; nothing happens before it has begun and after it has ended."""
+        cursor = self.cursor
+        if cursor is not None:
+            cursor.cancel()
+
+
+class SubmittedStatements:
+    """Runs statements, and knows them while they run and for a while after. Thread-safe.
+
+    Args:
+        connections: What they run on.
+        limits: How many run, wait, and are kept.
+    """
+
+    def __init__(self, connections: Connections, limits: ServerLimits) -> None:
+        self._connections = connections
+        self._limits = limits
+        self._threads = ThreadPoolExecutor(limits.running_max, thread_name_prefix="secateur-statement")
+        self._known: dict[str, SubmittedStatement] = {}
+        self._ended: OrderedDict[str, SubmittedStatement] = OrderedDict()  # oldest first
+        self._kept_bytes = 0
+        self._lock = threading.Lock()
+
+    def submit(
+        self,
+        sql: str,
+        params: list[Any] | dict[str, Any],
+        settings: Mapping[str, str] | None = None,
+        *,
+        is_job: bool = False,
+    ) -> SubmittedStatement:
+        """Begin a statement, or put it behind those that wait. Does not block.
+
+        Raises:
+            LimitExceededError: Too many wait; nothing was done.
+        """
+        statement = SubmittedStatement(sql, params, settings or {}, is_job=is_job)
+        with self._lock:
+            unfinished = len(self._known) - len(self._ended)
+            most = self._limits.running_max + self._limits.waiting_max
+            if unfinished >= most:
+                raise LimitExceededError(
+                    f"{unfinished} statements of the HTTP server run or wait, and no more may: try again later, or"
+                    " start the server with a larger running_max or waiting_max",
+                    limit=most,
+                    retry_safe=True,
+                )
+            self._known[statement.id] = statement
+            statement.future = self._threads.submit(self._run, statement)
+        return statement
+
+    def find(self, statement_id: str) -> SubmittedStatement | None:
+        """The statement of that id; None if there is none, or it was forgotten."""
+        self.forget_old()
+        return self._known.get(statement_id)
+
+    def newest(self) -> Sequence[SubmittedStatement]:
+        """All known ones, the newest first."""
+        self.forget_old()
+        with self._lock:
+            return list(reversed(self._known.values()))
+
+    async def wait(self, statement: SubmittedStatement, wait_s: float) -> None:
+        """Wait until a statement has ended, or the time is over."""
+        assert statement.future is not None
+        if wait_s > 0 and not statement.future.done():
+            await asyncio.wait([asyncio.wrap_future(statement.future)], timeout=wait_s)
+
+    async def cancel(self, statement: SubmittedStatement) -> None:
+        """Cancel a statement on every member, and wait until it has ended; forget one that has ended.
+
+        The change of an INSERT, UPDATE or DELETE may have been made by then. What cannot be cancelled, such as a DDL
+        statement at the controller, goes on after ``wait_s_max``.
+        """
+        assert statement.future is not None
+        if statement.state.is_final:
+            self._forget(statement)
+            return
+        statement.is_cancelled = True
+        if statement.future.cancel():
+            self._end(statement, StatementState.CANCELLED, JobCancelledError("the statement was cancelled by a DELETE"))
+            return
+        end_s = time.monotonic() + self._limits.wait_s_max
+        while not statement.future.done() and time.monotonic() < end_s:
+            statement.interrupt()
+            await self.wait(statement, _CANCEL_PAUSE_S)
+
+    def forget_old(self) -> None:
+        """Drop what has been kept for long enough."""
+        oldest_s = time.time() - self._limits.kept_s
+        with self._lock:
+            while self._ended:
+                statement = next(iter(self._ended.values()))
+                if (statement.ended_s or 0.0) > oldest_s:
+                    return
+                self._drop(statement)
+
+    def close(self) -> None:
+        """Cancel everything, and take no more. Blocks until all has ended, for some seconds at most."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        with self._lock:
+            unfinished = {one.future: one for one in self._known.values() if one.future is not None}
+        end_s = time.monotonic() + _CLOSE_S
+        while unfinished and time.monotonic() < end_s:
+            for statement in unfinished.values():
+                statement.is_cancelled = True
+                statement.interrupt()
+            _, left = wait_for(unfinished, timeout=_CANCEL_PAUSE_S)
+            unfinished = {future: unfinished[future] for future in left}
+
+    def _run(self, statement: SubmittedStatement) -> None:
+        statement.started_s = time.time()
+        statement.state = StatementState.RUNNING
+        try:
+            with self._connections.lent(statement.settings) as connection, connection.cursor() as cursor:
+                statement.cursor = cursor
+                if statement.is_cancelled:
+                    raise JobCancelledError("the statement was cancelled by a DELETE")
+                cursor.execute(statement.sql, statement.params)
+                statement.result = fetched(cursor, self._limits.result_bytes_max)
+                statement.has_result = statement.result is not None
+                statement.row_count = cursor.rowcount if cursor.rowcount >= 0 else None
+                statement.stats = cursor.stats
+        except Error as error:
+            is_cancelled = statement.is_cancelled and isinstance(error, JobCancelledError)
+            self._end(statement, StatementState.CANCELLED if is_cancelled else StatementState.FAILED, error)
+        except Exception as error:
+            _log.exception("a statement failed with an error that is no secateur.errors.Error")
+            bug = InternalError(f"the HTTP server cannot run the statement: {type(error).__name__}: {error}")
+            self._end(statement, StatementState.FAILED, bug)
+        else:
+            self._end(statement, StatementState.DONE, None)
+
+    def _end(self, statement: SubmittedStatement, state: StatementState, error: Error | None) -> None:
+        # What is kept for ten minutes must not keep what nobody asks for: large parameters, and the frames of an error.
+        statement.cursor, statement.params = None, []
+        statement.sql = statement.sql[:_SQL_KEPT_MAX]
+        if error is not None:
+            error.__traceback__ = error.__cause__ = error.__context__ = None
+        statement.error = error
+        statement.ended_s = time.time()
+        if state is not StatementState.DONE:
+            statement.result = None
+        with self._lock:
+            statement.state = state
+            self._ended[statement.id] = statement
+            if statement.result is not None:
+                self._kept_bytes += statement.result.bytes
+            while len(self._ended) > self._limits.kept_max:
+                self._drop(next(iter(self._ended.values())))
+            for old in self._ended.values():
+                if self._kept_bytes <= self._limits.kept_bytes_max:
+                    break
+                if old is not statement:
+                    self._drop_result(old)
+
+    def _forget(self, statement: SubmittedStatement) -> None:
+        with self._lock:
+            if statement.id in self._ended:
+                self._drop(statement)
+
+    def _drop(self, statement: SubmittedStatement) -> None:
+        self._drop_result(statement)
+        del self._ended[statement.id]
+        del self._known[statement.id]
+
+    def _drop_result(self, statement: SubmittedStatement) -> None:
+        if statement.result is not None:
+            self._kept_bytes -= statement.result.bytes
+            statement.result = None

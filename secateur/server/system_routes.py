@@ -1,0 +1,64 @@
+"""The system tables under ``/api/v1``: each with the columns that it has in SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Final
+
+import msgspec
+from fastapi import APIRouter, Query, Response
+
+from secateur.planner.system.tables import SYSTEM_TABLES
+from secateur.server.answers import json_answer
+from secateur.server.forms import PAGE_ROWS, Offset, PageRows, page_of_table
+from secateur.server.state import Server
+from secateur.server.system_rows import system_rows
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/api/v1")
+
+_NAMES: Final = ("members", "tables", "columns", "partitions", "events", "loads", "latencies", "settings")
+_NEWEST_FIRST: Final = frozenset({"events", "loads"})
+
+TableName = Annotated[str | None, Query(min_length=1, max_length=256, description="rows of this table only")]
+
+
+def _add(name: str) -> None:
+    table = SYSTEM_TABLES[name]
+    order = "DESC" if name in _NEWEST_FIRST else "ASC"
+    keys = ", ".join(f'"{column}" {order}' for column in table.primary_key)
+    answers: Callable[..., Awaitable[Response]]
+    if any(column.name == "table_name" for column in table.columns):
+
+        async def rows_of_table(
+            server: Server, table: TableName = None, offset: Offset = 0, limit: PageRows = PAGE_ROWS
+        ) -> Response:
+            where = "" if table is None else " WHERE lower(table_name) = lower(?)"
+            params = [] if table is None else [table]
+            sql = f"SELECT * FROM secateur.{name}{where} ORDER BY {keys}"
+            page = await server.in_thread(system_rows, server, sql, params, offset, limit)
+            return json_answer({"items": msgspec.Raw(page.rows), "next_offset": page.next_offset})
+
+        answers = rows_of_table
+    else:
+
+        async def rows(server: Server, offset: Offset = 0, limit: PageRows = PAGE_ROWS) -> Response:
+            sql = f"SELECT * FROM secateur.{name} ORDER BY {keys}"
+            page = await server.in_thread(system_rows, server, sql, [], offset, limit)
+            return json_answer({"items": msgspec.Raw(page.rows), "next_offset": page.next_offset})
+
+        answers = rows
+    router.add_api_route(
+        f"/{name}",
+        answers,
+        name=f"get_{name}",
+        summary=f"Rows of secateur.{name}",
+        description=f"The rows of `secateur.{name}`" + (", the newest first." if order == "DESC" else "."),
+        responses={200: {"model": page_of_table(table)}},
+    )
+
+
+for _name in _NAMES:
+    if _name in SYSTEM_TABLES:
+        _add(_name)

@@ -1,0 +1,100 @@
+"""Rows of a partition that are kept for later readers as they were when they were pinned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import pyarrow as pa
+
+from secateur.partitioning.pruning.key_range import IndexSlice, KeyRanges, KeySlice
+from secateur.storage.key_order import CellRange, KeyOrder
+from secateur.storage.key_windows import KeyWindows
+from secateur.storage.layout import TableLayout
+from secateur.storage.partition import Partition
+from secateur.storage.snapshot import PartitionSnapshot
+
+__all__ = ["PinnedRows", "index_windows", "pinned"]
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedRows:
+    """Rows of one partition at one moment. Immutable; safe to read from any thread.
+
+    Attributes:
+        partition: The partition.
+        rows: How many.
+        nbytes: About as many bytes as their wanted columns take.
+        read: Returns them, always in the same order. The first call may have to merge recent changes, which costs a
+            copy of the partition.
+    """
+
+    partition: int
+    rows: int
+    nbytes: int
+    read: Callable[[], pa.Table]
+
+
+def pinned(
+    layout: TableLayout, partitions: Iterable[Partition], columns: Sequence[str], keys: KeySlice | None
+) -> Iterator[PinnedRows]:
+    """Pin the rows of some partitions, leaving out partitions without any. On the member's loop thread.
+
+    Args:
+        layout: The table's.
+        partitions: The partitions.
+        columns: Columns wanted, at least one, in that order.
+        keys: The part of each partition that is wanted, None for all of it; as in ``MemberStore.relation``.
+
+    Cost: for whole partitions microseconds each, since recent changes are merged by the reader. With keys, a search in
+    each.
+
+    Raises:
+        UnknownColumnError: No such column.
+        DataError: A key value of another type than its column.
+    """
+    positions = layout.column_positions(columns)
+    search = _search(layout, positions, keys)
+    for partition in partitions:
+        snapshot = partition.snapshot()
+        if search is None:
+            if snapshot.rows:
+                yield PinnedRows(
+                    partition.number, snapshot.rows, snapshot.bytes_of(positions), partial(snapshot.read, positions)
+                )
+            continue
+        pieces = [piece for piece in search(snapshot, partition.number) if piece.num_rows]
+        if pieces:
+            found = pieces[0] if len(pieces) == 1 else pa.concat_tables(pieces)
+            yield PinnedRows(partition.number, found.num_rows, found.nbytes, partial(_itself, found))
+
+
+def index_windows(layout: TableLayout, keys: IndexSlice) -> tuple[KeyOrder, list[CellRange]]:
+    """The order of an index, and the windows in which it is searched."""
+    order, part = layout.index_order(keys.columns), keys.part
+    if isinstance(part, KeyRanges):
+        return order, [order.window(span) for span in part.ranges]
+    prefix = order.cells(part.values)
+    return order, [] if prefix is None else [CellRange(prefix, False, prefix, True)]
+
+
+_Search = Callable[[PartitionSnapshot, int], Sequence[pa.Table]]
+
+
+def _search(layout: TableLayout, positions: Sequence[int], keys: KeySlice | None) -> _Search | None:
+    """What finds the wanted rows of a partition; None if all are."""
+    if isinstance(keys, IndexSlice):
+        order, spans = index_windows(layout, keys)
+        return lambda snapshot, _: [snapshot.read_index(positions, order, spans)]
+    if isinstance(keys, KeyRanges):
+        windows = KeyWindows.of(layout, keys)
+        return lambda snapshot, number: snapshot.read_windows(positions, windows.of_partition(number))
+    cells = () if keys is None else layout.order.cells(keys.values)
+    if cells == ():
+        return None
+    return lambda snapshot, _: [snapshot.read(positions, cells)]
+
+
+def _itself(table: pa.Table) -> pa.Table:
+    return table

@@ -1,0 +1,232 @@
+"""The dashboard in a real browser, on a cluster under load: what it shows is what the client and SQL say."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import duckdb
+import pytest
+from eventually import eventually
+from playwright.sync_api import Browser, Page, expect
+
+import secateur
+from secateur.cluster import Cluster
+from secateur.connectors import collect
+from secateur.errors import Error, JobCancelledError
+from secateur.processors import count_rows
+from secateur.server import HttpServer
+
+PAGES = ["/", "/partitions", "/statements", "/pruning", "/sql", "/tables", "/loads", "/jobs", "/events"]
+ONE = "SELECT count(*) AS orders FROM orders WHERE customer = ?"
+ALL = "SELECT count(*) AS orders FROM orders WHERE lower(customer) = 'c1'"
+ENDLESS = "SELECT count(*) FROM orders a, orders b, orders c WHERE a.id + b.id + c.id = -7"
+WAIT_MS = 60_000
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    with secateur.start(members=3, runtime="embedded") as running:
+        with running.connect() as conn:
+            conn.execute(
+                "CREATE TABLE orders (customer VARCHAR, id BIGINT, PRIMARY KEY (customer, id))"
+                " PARTITION BY HASH (customer) PARTITIONS 32"
+            )
+            rows = duckdb.sql("SELECT 'C' || range % 100 AS customer, range AS id FROM range(20000)")
+            conn.table("orders").load(rows.to_arrow_table())
+        yield running
+
+
+@contextmanager
+def load(cluster: Cluster) -> Iterator[None]:
+    """Statements from another connection until the end; a member that is lost is none of its business."""
+    is_over = threading.Event()
+
+    def run() -> None:
+        with cluster.connect() as conn:
+            number = 0
+            while not is_over.wait(0.005):
+                number += 1
+                try:
+                    conn.execute(ONE, [f"C{number % 100}"]).fetchall()
+                    if number % 20 == 0:
+                        conn.execute(ALL).fetchall()
+                except Error:
+                    continue
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+
+
+@contextmanager
+def visited(browser: Browser, cluster: Cluster, server: HttpServer) -> Iterator[Page]:
+    """A page whose console stays without errors."""
+    said: list[str] = []
+    context = browser.new_context(
+        base_url=server.url, http_credentials={"username": "any", "password": cluster.token or ""}
+    )
+    context.set_default_timeout(WAIT_MS)
+    page = context.new_page()
+    page.on("console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: said.append(str(error)))
+    try:
+        yield page
+    finally:
+        context.close()
+    assert said == []
+
+
+def text(page: Page, selector: str) -> str:
+    return page.inner_text(selector).strip()
+
+
+def test_every_page_while_a_member_is_killed(browser: Browser, cluster: Cluster) -> None:
+    with HttpServer(cluster.address) as server, load(cluster), visited(browser, cluster, server) as page:
+        for path in PAGES:
+            answer = page.goto(path)
+            assert answer is not None
+            assert (answer.status, len(answer.body()) < 200_000) == (200, True), path
+            assert page.locator("h1").count() == page.locator("main").count() == 1, path
+            assert page.locator("nav[aria-label=Pages] [aria-current=page]").get_attribute("href") == path
+            for table in page.locator("table").all():
+                assert table.locator("caption").count() == 1, path
+                assert table.locator("thead th:not([scope=col])").count() == 0, path
+            for field in page.locator("textarea, input").all():
+                assert page.locator(f"label[for={field.get_attribute('id')}]").count() == 1, path
+        page.goto("/partitions?table=orders")
+        expect(page.locator(".map rect")).to_have_count(32)
+        expect(page.locator(".legend a")).to_have_count(3)
+        expect(page.locator("#line-rate")).not_to_have_text("-", timeout=WAIT_MS)  # two readings were made
+        cluster.kill_member("m2")
+        expect(page.locator("#line-members")).to_contain_text("3 of 4", timeout=WAIT_MS)
+        expect(page.locator("#map-incomplete")).to_have_text("0 lack a backup", timeout=WAIT_MS)
+        expect(page.locator(".legend a", has_text="m4").locator(".dim")).not_to_have_text("0", timeout=WAIT_MS)
+        with cluster.connect() as conn:
+            owned = conn.execute("SELECT primary_member, count(*) FROM secateur.partitions GROUP BY ALL").fetchall()
+        for member, count in owned:
+            expect(page.locator(".legend a", has_text=str(member)).locator(".dim")).to_have_text(str(count))
+        page.click("nav >> text=Events")
+        expect(page.locator("tr", has_text="member_lost").first).to_contain_text("m2", timeout=WAIT_MS)
+        expect(page.locator("tr", has_text="member_joined").first).to_contain_text("m4")
+        page.click("nav >> text=Members")
+        expect(page.locator("#member-m2 .state")).to_have_text("lost", timeout=WAIT_MS)
+        expect(page.locator("#member-m4 .state")).to_have_text("active", timeout=WAIT_MS)
+
+
+def test_numbers_are_those_of_the_client_and_of_sql(browser: Browser, cluster: Cluster) -> None:
+    with HttpServer(cluster.address) as server, visited(browser, cluster, server) as page, cluster.connect() as conn:
+        for number in range(30):
+            one = conn.execute(ONE, [f"C{number}"])
+            one.fetchall()
+        for _ in range(4):
+            everything = conn.execute(ALL)
+            everything.fetchall()
+        prints = dict(conn.execute("SELECT DISTINCT statement, fingerprint FROM secateur.statements").fetchall())
+        page.goto("/statements")
+        for cursor, sql, executions in ((one, ONE, "30"), (everything, ALL, "4")):
+            stats = cursor.stats
+            assert stats is not None
+            row = page.locator(f"#fingerprint-{prints[sql]} td")
+            expect(row.nth(2)).to_have_text(executions)
+            expect(row.nth(5)).to_have_text(f"{stats.partitions_read} of {stats.partitions_total}")
+            expect(row.nth(6)).to_have_text(f"{stats.members_touched} of {stats.members_total}")
+        expect(page.locator(f"#fingerprint-{prints[ALL]} td").nth(7)).to_contain_text("compare the bare column")
+        page.goto("/statements?show=unpruned")
+        expect(page.locator(f"#fingerprint-{prints[ONE]}")).to_have_count(0)
+
+        page.goto("/pruning")
+        expect(page.locator("#pruning-orders")).to_contain_text("30 pruned, 4 not")
+        expect(page.locator("#pruning-orders .why").first).to_have_text("compare the bare column")
+
+        page.goto("/sql")
+        page.fill("#sql", ONE)
+        page.fill("#params", '["C7"]')
+        page.press("#sql", "Control+Enter")
+        expect(page.locator("#result td")).to_have_text(["200"])
+        assert f"{one.stats.partitions_read} of 32 partitions, 1 of 3 members, local" in text(page, "#result-facts")
+        page.click("text=Compare pruning")
+        expect(page.locator("#on-partitions")).to_have_text("1 of 32")
+        expect(page.locator("#off-partitions")).to_have_text("32 of 32")
+        expect(page.locator("#on-members")).to_have_text("1 of 3")
+        expect(page.locator("#off-members")).to_have_text("3 of 3")
+        assert text(page, "#on-rows") == text(page, "#off-rows") == "1"
+        page.click("button[value=analyze]")
+        expect(page.locator(".chips li")).to_have_count(3)
+        expect(page.locator(".chips .skipped")).to_have_count(2)
+        expect(page.locator("svg.dag rect")).to_have_count(1)
+
+        page.goto("/")
+        for member in cluster.members():
+            cells = page.locator(f"#member-{member.id} td")
+            expect(cells.nth(2)).to_have_text(str(member.partitions_primary))
+            expect(cells.nth(4)).to_have_text(f"{member.rows:,}")
+        page.goto("/tables")
+        expect(page.locator("#table-orders td").nth(4)).to_have_text("20,000")
+        page.goto("/loads")
+        expect(page.locator("tbody tr")).to_have_count(1)
+        expect(page.locator("tbody tr")).to_contain_text("published")
+
+
+def test_a_statement_is_killed_with_the_keyboard(browser: Browser, cluster: Cluster) -> None:
+    ended: list[Error] = []
+
+    def run() -> None:
+        with cluster.connect() as conn:
+            try:
+                conn.execute(ENDLESS).fetchall()
+            except Error as error:
+                ended.append(error)
+
+    thread = threading.Thread(target=run)
+    with HttpServer(cluster.address) as server, visited(browser, cluster, server) as page:
+        thread.start()
+        page.goto("/statements")
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.textContent") == "Skip to content"
+        row = page.locator("table.running tbody tr", has_text="FROM orders a")
+        row.locator("button").first.focus()
+        page.keyboard.press("Enter")
+        thread.join(WAIT_MS / 1000)
+        eventually(lambda: bool(ended), "the statement was not killed")
+        assert isinstance(ended[0], JobCancelledError)
+        expect(row).to_have_count(0, timeout=WAIT_MS)
+        page.goto("/")
+        page.locator("thead a", has_text="Rows").focus()
+        page.keyboard.press("Enter")
+        expect(page.locator("th[aria-sort=descending]")).to_contain_text("Rows")
+
+
+def test_a_job_is_drawn_and_a_page_without_a_cluster_says_so(browser: Browser, cluster: Cluster) -> None:
+    with cluster.connect() as conn:
+        of_one = secateur.Pipeline().read_table("orders", where={"customer": "C1"}).key_by("customer")
+        job = of_one.aggregate(orders=count_rows()).write_to(collect()).submit(conn)
+        job.result()
+        plan = job.plan()
+        assert plan is not None
+    server = HttpServer(cluster.address).start()
+    try:
+        context = browser.new_context(
+            base_url=server.url, http_credentials={"username": "any", "password": cluster.token or ""}
+        )
+        page = context.new_page()
+        page.goto("/jobs")
+        page.click(f"#job-{job.job_id} a")
+        expect(page.locator("#job-status")).to_have_text("completed")
+        expect(page.locator("svg.dag rect")).to_have_count(len(plan.vertices))
+        expect(page.locator("#job-text")).to_contain_text(f"runs on {len(plan.participants)} of 3 members")
+        for path in ("/jobs/none", "/statements/none", "/partitions?table=none"):
+            answer = page.goto(path)
+            assert answer is not None
+            assert answer.status == 404
+            expect(page.locator(".alert")).to_contain_text("none")
+        cluster.stop()
+        expect(page.locator(".alert")).to_contain_text("controller", timeout=WAIT_MS)
+        context.close()
+    finally:
+        server.stop()

@@ -1,0 +1,48 @@
+"""Readings of system tables are shared, paced, and fresh again in time."""
+
+from __future__ import annotations
+
+from eventually import eventually
+
+import secateur
+from secateur.cluster import Cluster
+from secateur.errors import Error
+from secateur.server.connections import Connections
+from secateur.server.dashboard import Readings
+
+SQL = "SELECT count(*) AS members FROM secateur.members"
+
+
+def test_a_reading_is_kept_for_a_moment_and_then_made_again(cluster: Cluster) -> None:
+    connections = Connections(cluster.address, cluster.token or "", 1)
+    try:
+        readings = Readings(connections, share_max=1e-6)  # the first ones are made again after two seconds
+        first = readings.read(SQL)
+        assert first.rows == [{"members": 3}]
+        others = [readings.read(SQL), readings.read("SELECT ? AS number FROM secateur.members LIMIT 1", [7])]
+        assert others[0] is first
+        assert others[1].rows == [{"number": 7}]
+        assert readings.is_own(SQL)
+        assert not readings.is_own("SELECT 1")
+        eventually(lambda: readings.read(SQL) is not first, "it was not read again")
+        assert [first.own_before, others[1].own_before] == [0, 1]
+        assert len(readings.own_times_ms()) >= 3
+    finally:
+        connections.close()
+
+
+def test_a_cluster_that_is_gone_is_an_error_and_no_old_number() -> None:
+    with secateur.start(members=1, runtime="embedded") as cluster:
+        connections = Connections(cluster.address, cluster.token or "", 1)
+        readings = Readings(connections, share_max=0.5)
+        assert readings.rows(SQL) == [{"members": 1}]
+
+    def is_gone() -> bool:
+        try:
+            readings.read(SQL)
+        except Error:
+            return True
+        return False
+
+    eventually(is_gone, "old numbers passed for new ones")
+    connections.close()

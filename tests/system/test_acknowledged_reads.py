@@ -1,0 +1,97 @@
+"""A read that has seen a write is answered when that write is acknowledged: nobody sees what may still be lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+from eventually import eventually
+from held_requests import Held
+from requests_of import requests_of
+
+import secateur
+from secateur.cluster import Cluster
+from secateur.protocol import Operation
+
+ROWS = 40
+READS = {
+    "one partition": "SELECT v FROM t WHERE id = {key}",
+    "one partition, by DuckDB": "SELECT max(v) FROM (SELECT v, row_number() OVER (ORDER BY v) FROM t WHERE id = {key})",
+    "several members": "SELECT max(v) FROM t",
+    "several members, row by row": "SELECT v FROM t WHERE v = 7",
+}
+
+
+@pytest.fixture(params=[False, True], ids=["in memory", "on disk"])
+def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    settings = {"data_directory": tmp_path_factory.mktemp("data"), "fsync": "always"} if request.param else {}
+    with secateur.start(members=3, runtime="embedded", **settings) as running:
+        yield running
+
+
+@pytest.mark.parametrize("read", READS)
+def test_a_read_waits_for_the_acknowledgement_of_a_write_that_it_has_seen(cluster: Cluster, read: str) -> None:
+    members: dict[str, Any] = cluster._runtime._members  # type: ignore[attr-defined]
+    with (
+        ThreadPoolExecutor(2) as pool,
+        cluster.connect() as writer,
+        cluster.connect() as reader,
+        cluster.connect() as other,
+        ExitStack() as holding,
+    ):
+        writer.execute("CREATE TABLE t (id BIGINT PRIMARY KEY, v BIGINT) PARTITION BY HASH (id) PARTITIONS 8 BACKUPS 1")
+        writer.table("t").load({"id": list(range(ROWS)), "v": [0] * ROWS})
+        table = writer.table("t")
+        key, partition = 1, table.partition_of({"id": 1})
+        elsewhere = next(
+            key
+            for key in range(ROWS)
+            if table.partition_of({"id": key}) != partition
+            and table.owner_of(table.partition_of({"id": key})) == table.owner_of(partition)
+        )
+        assert reader.execute(READS[read].format(key=key)).fetchall() in ([(0,)], []), "the plan is known"
+        assert other.execute("SELECT v FROM t WHERE id = ?", [elsewhere]).fetchall() == [(0,)]
+        copies = [Held(cluster, member.handlers, Operation.WRITE_COPY) for member in members.values()]
+        holding.callback(lambda: [copy.release() for copy in copies])
+        writing = pool.submit(writer.execute, "UPDATE t SET v = 7 WHERE id = ?", [key])
+        eventually(lambda: any(copy.arrived.is_set() for copy in copies), "the copy was not written")
+        with requests_of(cluster, {Operation.EXECUTE}) as asked:
+            reading = pool.submit(lambda: reader.execute(READS[read].format(key=key)).fetchall())
+            eventually(lambda: len(asked) > 0, "nobody was asked")
+            for _ in range(20):  # who reads other partitions of that member does not wait
+                assert other.execute("SELECT v FROM t WHERE id = ?", [elsewhere]).fetchall() == [(0,)]
+        assert not reading.done()
+        assert not writing.done()
+        for copy in copies:
+            copy.release()
+        assert writing.result(20).rowcount == 1
+        assert reading.result(20) == [(7,)]
+        assert reader.execute(READS[read].format(key=key)).fetchall() == [(7,)]
+        assert [len(member._replication._unacknowledged) for member in members.values()] == [0, 0, 0]
+
+
+def test_a_change_that_finds_nothing_to_change_waits_as_a_read_does(cluster: Cluster) -> None:
+    members: dict[str, Any] = cluster._runtime._members  # type: ignore[attr-defined]
+    with (
+        ThreadPoolExecutor(2) as pool,
+        cluster.connect() as writer,
+        cluster.connect() as other,
+        ExitStack() as holding,
+    ):
+        writer.execute("CREATE TABLE t (id BIGINT PRIMARY KEY, v BIGINT) PARTITION BY HASH (id) PARTITIONS 8 BACKUPS 1")
+        writer.execute("INSERT INTO t VALUES (1, 0)")
+        assert other.execute("UPDATE t SET v = ? WHERE id = ? AND v = ?", [1, 2, 3]).rowcount == 0, "the plan is known"
+        copies = [Held(cluster, member.handlers, Operation.WRITE_COPY) for member in members.values()]
+        holding.callback(lambda: [copy.release() for copy in copies])
+        writing = pool.submit(writer.execute, "UPDATE t SET v = 7 WHERE id = 1")
+        eventually(lambda: any(copy.arrived.is_set() for copy in copies), "the copy was not written")
+        changing = pool.submit(other.execute, "UPDATE t SET v = ? WHERE id = ? AND v = ?", [8, 1, 0])
+        with pytest.raises(TimeoutError):  # that the row has another value by now is not to be known yet
+            changing.result(0.3)
+        for copy in copies:
+            copy.release()
+        assert writing.result(20).rowcount == 1
+        assert changing.result(20).rowcount == 0

@@ -1,0 +1,320 @@
+"""The command ``secateur``: run as a user does, on real clusters."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from prompt_toolkit.application import create_app_session
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.output import DummyOutput
+from typer.testing import CliRunner, Result
+
+import secateur
+from secateur.cli import local_clusters
+from secateur.cli.app import app
+from secateur.cli.completion import SqlCompleter
+from secateur.cli.rendering import OutputFormat
+from secateur.cli.shell import Shell
+from secateur.cluster import Cluster
+from secateur.errors import ProgrammingError
+
+CSV = "customer_id,order_id,amount,day\nC1,1,3.5,2026-01-01\nC2,2,4.25,2026-01-02\nC2,3,,2026-01-03\n"
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Cluster]:
+    with secateur.start(members=2, runtime="embedded") as cluster, cluster.connect() as conn:
+        conn.execute(
+            "CREATE TABLE orders (customer_id VARCHAR, order_id BIGINT, amount DECIMAL(10, 2), PRIMARY KEY"
+            " (customer_id, order_id)) PARTITION BY HASH (customer_id) PARTITIONS 8"
+        )
+        conn.execute("INSERT INTO orders VALUES ('C1', 1, 3.5), ('C2', 2, 4.25), ('C2', 3, NULL)")
+        yield cluster
+
+
+@pytest.fixture
+def run(served: Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    monkeypatch.setenv("SECATEUR_ADDRESS", served.address)
+    monkeypatch.setenv("SECATEUR_TOKEN", served.token or "")
+    monkeypatch.setenv("SECATEUR_HOME", str(tmp_path / "home"))
+
+    def running(*words: str, exit_code: int = 0, given: str | None = None) -> Result:
+        result = CliRunner().invoke(app, list(words), input=given)
+        assert result.exit_code == exit_code, (result.output, result.exception)
+        return result
+
+    return running
+
+
+def test_rows_as_a_table(run: Run) -> None:
+    lines = run("sql", "-c", "SELECT * FROM orders WHERE customer_id = 'C2' ORDER BY order_id").stdout.splitlines()
+    assert [line.replace(" ", "") for line in lines if "C2" in line] == ["│C2│2│4.25│", "│C2│3│NULL│"]
+
+
+def test_rows_as_csv_and_json(run: Run) -> None:
+    query = "FROM orders ORDER BY order_id"
+    assert run("sql", "-c", query, "--format", "csv").stdout == (
+        "customer_id,order_id,amount\nC1,1,3.50\nC2,2,4.25\nC2,3,\n"
+    )
+    assert json.loads(run("sql", "-c", query, "--format", "json").stdout)[1:] == [
+        {"customer_id": "C2", "order_id": 2, "amount": "4.25"},
+        {"customer_id": "C2", "order_id": 3, "amount": None},
+    ]
+    assert json.loads(run("sql", "-c", "FROM orders WHERE order_id = 9", "--format", "json").stdout) == []
+
+
+def test_rows_as_an_arrow_stream(run: Run) -> None:
+    found = pa.ipc.open_stream(run("sql", "-c", "FROM orders", "--format", "arrow").stdout_bytes).read_all()
+    assert sorted(found.column("order_id").to_pylist()) == [1, 2, 3]
+
+
+def test_values_that_json_has_not(run: Run) -> None:
+    query = (
+        "SELECT 9007199254740993::HUGEINT AS big, 'NaN'::DOUBLE AS n, 'ab'::BLOB AS b, DATE '2026-01-02' AS d,"
+        " [1, NULL] AS l, 1.50 AS x, TRUE AS t, MAP {1: 'a'} AS m"
+    )
+    (found,) = json.loads(run("sql", "-c", query, "--format", "json").stdout)
+    assert found == {
+        "big": "9007199254740993",
+        "n": "NaN",
+        "b": "YWI=",
+        "d": "2026-01-02",
+        "l": [1, None],
+        "x": "1.50",
+        "t": True,
+        "m": [[1, "a"]],
+    }
+    assert run("sql", "-c", "SELECT [1, NULL] AS l, 'ab'::BLOB AS b", "--format", "csv").stdout == (
+        'l,b\n"[1,null]",6162\n'
+    )
+
+
+def test_several_statements_and_standard_input(run: Run) -> None:
+    script = "-- a; comment\nSELECT 'a;b' AS x;\n;SELECT 2 AS y"
+    assert run("sql", "--format", "csv", given=script).stdout == "x\na;b\ny\n2\n"
+    assert run("sql", "-f", "-", "--format", "csv", given=script).stdout == "x\na;b\ny\n2\n"
+    assert run("sql", given="  \n").stdout == ""
+
+
+def test_a_failed_statement_is_a_message_and_exit_code_1(run: Run) -> None:
+    result = run("sql", "-c", "SELECT 1 AS x; SELECT nope FROM orders; SELECT 2", "--format", "csv", exit_code=1)
+    assert result.stdout == "x\n1\n"
+    assert result.stderr.startswith("UnknownColumnError: ")
+    assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize(
+    "words", [["sql", "--format", "yaml"], ["nope"], ["load", "nofile.csv", "--table", "t"], ["export", "x.csv"]]
+)
+def test_wrong_usage_is_exit_code_2(run: Run, words: list[str]) -> None:
+    assert "Usage:" in run(*words, exit_code=2).stderr
+
+
+def test_files_become_a_table_and_a_table_becomes_files(run: Run, served: Cluster, tmp_path: Path) -> None:
+    (tmp_path / "o.csv").write_text(CSV)
+    created = [
+        "--create",
+        "--primary-key",
+        "customer_id, order_id",
+        "--partition-by",
+        "HASH (customer_id) PARTITIONS 4",
+    ]
+    told = run("load", str(tmp_path / "o.csv"), "--table", "loaded", *created, "--backups", "0")
+    assert "3 rows loaded into loaded" in told.stderr
+    with served.connect() as conn:
+        assert conn.table("loaded").partitions == 4
+        assert conn.table("loaded").load(tmp_path / "o.csv", mode="upsert") == 3
+        with pytest.raises(ProgrammingError, match="there is no file"):
+            conn.table("loaded").load("nothing.csv")
+        assert conn.execute("SELECT typeof(day), amount FROM loaded WHERE order_id = 2").fetchall() == [("DATE", 4.25)]
+    for name in ("copy.parquet", "copy.csv", "copy.json"):
+        run("export", str(tmp_path / name), "--table", "loaded")
+        assert "3 rows" in run("load", str(tmp_path / name), "--table", "loaded", "--mode", "upsert").stderr
+    with pa.OSFile(str(tmp_path / "copy.arrow"), "wb") as file:
+        table = pyarrow.parquet.read_table(tmp_path / "copy.parquet")
+        with pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
+    assert "3 rows" in run("load", str(tmp_path / "copy.arrow"), "--table", "loaded", "--mode", "overwrite").stderr
+    (tmp_path / "stream.arrow").write_bytes(run("sql", "-c", "FROM loaded", "--format", "arrow").stdout_bytes)
+    assert "3 rows" in run("load", str(tmp_path / "stream.arrow"), "--table", "loaded", "--mode", "upsert").stderr
+    (tmp_path / "bad.arrow").write_bytes(b"ARROW1 and nothing else")
+    assert (
+        "cannot be read as arrow" in run("load", str(tmp_path / "bad.arrow"), "--table", "loaded", exit_code=1).stderr
+    )
+    assert "DuplicateKeyError" in run("load", str(tmp_path / "o.csv"), "--table", "loaded", exit_code=1).stderr
+    run("export", str(tmp_path / "some.csv"), "--query", "SELECT order_id FROM loaded WHERE order_id = 3;")
+    assert (tmp_path / "some.csv").read_text() == "order_id\n3\n"
+
+
+def test_a_load_that_fails_leaves_no_table_behind(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "twice.csv").write_text("a,b\n1,2\n1,3\n")
+    words = ["load", str(tmp_path / "twice.csv"), "--table", "twice", "--create", "--primary-key"]
+    assert "more than once" in run(*words, "a", exit_code=1).stderr
+    assert "there is no column 'c'; there is a, b" in run(*words, "c", exit_code=1).stderr
+    assert "UnknownTableError" in run("sql", "-c", "FROM twice", exit_code=1).stderr
+
+
+def test_what_is_listed_is_also_json(run: Run, served: Cluster) -> None:
+    told = json.loads(run("status", "--json").stdout)
+    assert [member["id"] for member in told["members"]] == [member.id for member in served.members()]
+    assert next(table for table in told["tables"] if table["table_name"] == "orders")["rows"] == 3
+    assert "orders" in run("status").stdout
+    assert json.loads(run("jobs", "--json").stdout) == []
+    assert run("jobs").stdout == "there are no jobs\n"
+    findings = {finding["what"]: finding for finding in json.loads(run("doctor", "--json").stdout)}
+    assert findings["pyarrow"]["found"] == pa.__version__
+    assert findings["loopback"]["state"] == "ok"
+
+
+def test_a_backup_comes_back(run: Run, served: Cluster, tmp_path: Path) -> None:
+    folder = str(tmp_path / "backup")
+    assert "3 rows written" in run("backup", folder, "--table", "orders").stderr
+    assert run("restore", folder, exit_code=1).stderr.startswith("TableExistsError")
+    assert "3 rows restored" in run("restore", folder, "--replace").stderr
+    with served.connect() as conn:
+        assert conn.execute("SELECT count(*) FROM orders").fetchall() == [(3,)]
+
+
+def test_kill_names_what_it_does_not_find(run: Run) -> None:
+    assert "no job has the id or name" in run("kill", "it's", exit_code=1).stderr
+    assert "no statement 'm1:999'" in run("kill", "m1:999", exit_code=1).stderr
+
+
+def entered(conn: secateur.Connection, text: str) -> None:
+    with create_pipe_input() as keys, create_app_session(input=keys, output=DummyOutput()):
+        keys.send_text(text)
+        Shell(conn, OutputFormat.CSV).run()
+
+
+def test_a_shell(run: Run, served: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
+    with served.connect() as conn:
+        entered(
+            conn,
+            "SELECT order_id FROM orders\nWHERE customer_id = 'C1';\n"  # Enter goes on until the semicolon
+            "\\explain SELECT * FROM orders WHERE customer_id = 'C1'\n\\nope\nSELECT nope FROM orders;\n\\timing\n"
+            "SELECT 7 AS x;\n\\d\n\\d orders\n\\members\n\\?\n\\format json\nSELECT 8 AS y;\n\\q\n",
+        )
+    said = capsys.readouterr()
+    assert "order_id\n1\n1 row in " in said.out
+    assert "(local: 1 of 8 partitions, 1 of 2 members)" in said.out
+    assert "\\analyze" in said.out
+    assert "x\n7\n" in said.out
+    assert '[\n{"y":8}\n]' in said.out
+    assert "there is no command \\nope" in said.err
+    assert "UnknownColumnError" in said.err
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("SELECT amo", "amount"),
+        ("SELECT orders.cust", "orders.customer_id"),
+        ("SELECT * FROM ord", "orders"),
+        ("sel", "SELECT"),
+        ("\\mem", "\\members"),
+    ],
+)
+def test_names_and_words_are_completed(served: Cluster, typed: str, offered: str) -> None:
+    with served.connect() as conn:
+        document = Document(typed)
+        found = [
+            typed[: len(typed) + each.start_position] + each.text
+            for each in SqlCompleter(conn).get_completions(document, CompleteEvent())
+        ]
+        assert any(text.endswith(offered) for text in found), found
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """Runs commands on a machine where nothing was started."""
+    for name in ("SECATEUR_ADDRESS", "SECATEUR_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv(local_clusters.HOME_VARIABLE, str(tmp_path / "home"))
+    return lambda *words: CliRunner().invoke(app, list(words))
+
+
+def test_a_cluster_outlives_the_command_that_starts_it(here: Callable[..., Result], tmp_path: Path) -> None:
+    started = here("start", "--runtime", "embedded", "--members", "1", "--json")
+    assert started.exit_code == 0, started.stderr
+    cluster = json.loads(started.stdout)
+    try:
+        assert here("sql", "-c", "SELECT 6 * 7 AS x", "--format", "csv").stdout == "x\n42\n"
+        again = here("start", "--runtime", "embedded")
+        assert (again.exit_code, again.stdout) == (1, "")
+        assert "a cluster 'default' runs here already" in again.stderr
+        (file,) = (tmp_path / "home" / "clusters").glob("*.json")
+        assert file.stat().st_mode & 0o077 == 0, "it has the token"
+        assert cluster["token"] not in Path(f"/proc/{cluster['pid']}/cmdline").read_text()
+    finally:
+        ended = here("stop")
+    assert ended.exit_code == 0, ended.stderr
+    assert here("stop").exit_code == 1
+    assert "none was started here" in here("sql", "-c", "SELECT 1").stderr
+
+
+def test_the_commands_of_the_documents_work_in_their_order(
+    here: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "orders.csv").write_text(CSV)
+    document = (Path(secateur.__file__).parents[1] / "docs" / "cli.md").read_text(encoding="utf-8")
+    block = document.partition("```console\n")[2].partition("```")[0]
+    lines = [line.removeprefix("$ secateur ") for line in block.splitlines()]
+    assert lines[0].startswith("start ")
+    printed = []
+    for line in lines:
+        words = shlex.split(line)
+        done = here(*words, "--runtime", "embedded") if words[0] == "start" else here(*words)
+        assert done.exit_code == 0, (line, done.output)
+        printed.append(done.stdout)
+    assert "4.25" in printed[2]
+    assert "1 of 16" in printed[3]
+
+
+def test_a_process_that_was_killed_leaves_no_cluster(here: Callable[..., Result]) -> None:
+    known = local_clusters.KnownCluster("default", "secateur://127.0.0.1:1", "", os.getpid())
+    with local_clusters.locked("default"):
+        local_clusters.remember(known)
+        assert local_clusters.running() == [known]
+    assert local_clusters.running() == []
+    assert "no cluster 'default' runs here" in here("stop").stderr
+
+
+def test_what_is_wrong_with_a_start_is_said_by_it(here: Callable[..., Result]) -> None:
+    failed = here("start", "--runtime", "embedded", "--members", "5000")
+    assert failed.exit_code == 1
+    assert "a cluster has 1 to 1024 members" in failed.stderr
+    assert here("start", "--runtime", "other").exit_code == 2
+    assert here("start", "--memory-limit", "much").exit_code == 2
+    assert here("start", "--name", "../x").exit_code == 1
+
+
+def test_the_demo_shows_what_pruning_does(here: Callable[..., Result], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)  # without Ray
+    done = here("demo")
+    assert done.exit_code == 0, done.output
+    assert "(local: 1 of 24 partitions, 1 of 3 members)" in done.stdout
+
+
+def test_a_missing_library_is_named_with_what_installs_it() -> None:
+    words = [
+        sys.executable,
+        "-c",
+        "import sys; sys.modules['typer'] = None; from secateur.cli.main import main; main()",
+    ]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == 'secateur: the command needs typer: pip install "secateur[cli]"\n'

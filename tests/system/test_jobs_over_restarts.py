@@ -1,0 +1,121 @@
+"""Jobs on record outlive the controller: a new one goes on with those that run, and knows those that have ended."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import pyarrow as pa
+import pytest
+
+import secateur
+from secateur.cluster import Cluster
+from secateur.connectors import collect
+from secateur.dag import Processor
+from secateur.errors import JobCancelledError, JobExistsError, JobFailedError
+
+
+class WhenAsked(Processor):
+    """Offers one row once the test says so; the members are in the process of the test."""
+
+    may_end: ClassVar[threading.Event] = threading.Event()
+
+    def complete(self) -> bool:
+        return self.may_end.is_set() and self.outbox.offer(pa.record_batch({"n": [1]}))
+
+
+class Broken(Processor):
+    def complete(self) -> bool:
+        raise ValueError("no such model")
+
+
+def dag_of(processor: type[Processor]) -> secateur.DAG:
+    dag = secateur.DAG()
+    dag.new_vertex("read", processor)
+    dag.new_vertex("result", collect())
+    dag.edge(secateur.between("read", "result").all_to_one().distributed())
+    return dag
+
+
+@pytest.fixture
+def mortal() -> Iterator[Cluster]:
+    WhenAsked.may_end.clear()
+    with secateur.start(members=3, runtime="embedded") as cluster:
+        yield cluster
+        WhenAsked.may_end.set()
+
+
+@pytest.fixture
+def conn(mortal: Cluster) -> Iterator[secateur.Connection]:
+    with mortal.connect() as connection:
+        yield connection
+
+
+def running(job: secateur.Job, tell: threading.Event) -> None:
+    while job.status is not secateur.JobStatus.RUNNING:
+        tell.wait(0.01)
+
+
+@pytest.mark.parametrize("ends", ["before", "after"])
+def test_a_running_job_goes_on_and_its_end_is_heard_by_whoever_waits(
+    mortal: Cluster, conn: secateur.Connection, ends: str
+) -> None:
+    job = conn.submit(dag_of(WhenAsked), secateur.JobConfig(name="nightly", on_member_lost="fail"))
+    running(job, threading.Event())
+    if ends == "before":  # nobody can hear of it until there is a controller again
+        runtime: Any = mortal._runtime
+        runtime._loop.run(runtime._controller._server.stop())
+        WhenAsked.may_end.set()
+    mortal.kill_controller()
+    if ends == "after":
+        with pytest.raises(JobExistsError, match="a job named 'nightly' has not ended yet"):
+            conn.submit(dag_of(WhenAsked), secateur.JobConfig(name="nightly"))
+        WhenAsked.may_end.set()
+    assert job.result(timeout_s=30).column("n").to_pylist() == [1, 1, 1]
+    assert (job.status, job.info.attempt) == (secateur.JobStatus.COMPLETED, 1)
+    assert conn.job("nightly").job_id == job.job_id
+
+
+def test_jobs_that_have_ended_are_known_with_their_rows_their_failures_and_their_plans(
+    mortal: Cluster, conn: secateur.Connection
+) -> None:
+    WhenAsked.may_end.set()
+    done = conn.submit(dag_of(WhenAsked), secateur.JobConfig(name="done"))
+    assert done.result(timeout_s=30).num_rows == 3
+    failed = conn.submit(dag_of(Broken), secateur.JobConfig(name="failed"))
+    with pytest.raises(JobFailedError, match="no such model"):
+        failed.result(timeout_s=30)
+    before = conn.jobs()
+    for _ in range(2):
+        mortal.kill_controller()
+        assert conn.jobs() == before
+    assert conn.job("done").result(timeout_s=30).num_rows == 3
+    with pytest.raises(JobFailedError, match="no such model"):
+        conn.job("failed").result(timeout_s=30)
+
+
+def test_a_job_that_was_cancelled_stays_so(mortal: Cluster, conn: secateur.Connection) -> None:
+    job = conn.submit(dag_of(WhenAsked), secateur.JobConfig())
+    running(job, threading.Event())
+    job.cancel()
+    mortal.kill_controller()
+    with pytest.raises(JobCancelledError, match="was cancelled on request"):
+        job.result(timeout_s=30)
+    other = conn.submit(dag_of(WhenAsked), secateur.JobConfig())
+    running(other, threading.Event())
+    mortal.kill_controller()
+    other.cancel()
+    with pytest.raises(JobCancelledError, match="was cancelled on request"):
+        other.result(timeout_s=30)
+
+
+def test_a_member_that_came_later_keeps_the_jobs_as_well(mortal: Cluster, conn: secateur.Connection) -> None:
+    WhenAsked.may_end.set()
+    job = conn.submit(dag_of(WhenAsked), secateur.JobConfig(name="early"))
+    assert job.result(timeout_s=30).num_rows == 3
+    mortal.scale(4)
+    for member_id in [member.id for member in mortal.members()][:3]:
+        mortal.kill_member(member_id)
+    mortal.kill_controller()
+    assert conn.job("early").status is secateur.JobStatus.COMPLETED

@@ -1,0 +1,208 @@
+"""Members that were given up although they live, and are the last that have some rows: they come back with these."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from eventually import eventually
+
+import secateur
+from secateur.cluster import Cluster
+from secateur.errors import PartitionLostError
+from secateur.protocol import Operation
+
+SILENCE_S = 1.0
+ROWS = 60
+DDL = "CREATE TABLE t (id BIGINT, v BIGINT, PRIMARY KEY (id)) PARTITION BY HASH (id) PARTITIONS 8 BACKUPS {backups}"
+READ = "SELECT v FROM t WHERE id = ?"
+TOTALS = "SELECT count(*), sum(v) FROM t"
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    with secateur.start(members=3, runtime="embedded", member_silence_s=SILENCE_S, member_stall_s=30.0) as cluster:
+        yield cluster
+
+
+def rows(factor: int = 1) -> pa.Table:
+    return pa.table({"id": pa.array(range(ROWS)), "v": pa.array([factor * key for key in range(ROWS)])})
+
+
+TOTAL = [(ROWS, sum(range(ROWS)))]
+
+
+def on_loop(cluster: Cluster, work: Callable[[], Any]) -> Any:
+    async def run() -> Any:
+        return work()
+
+    return cluster._runtime._loop.run(run())  # type: ignore[attr-defined]
+
+
+def states(cluster: Cluster) -> dict[str, str]:
+    return {info.id: info.state for info in cluster.members()}
+
+
+def keys_of(conn: secateur.Connection, member_id: str) -> list[int]:
+    table = conn.table("t")
+    return [key for key in range(ROWS) if table.owner_of(table.partition_of({"id": key})) == member_id]
+
+
+@contextmanager
+def without(cluster: Cluster, *member_ids: str) -> Iterator[None]:
+    """Have the controller give up members that live, and let nobody return until the block ends."""
+    controller: Any = cluster._runtime._controller  # type: ignore[attr-defined]
+    may_return = asyncio.Event()
+    answer = controller.handlers[Operation.ASK_TO_RETURN]
+
+    async def answer_later(request: Any) -> Any:
+        await may_return.wait()
+        return await answer(request)
+
+    controller.handlers[Operation.ASK_TO_RETURN] = answer_later
+    for member_id in member_ids:
+        on_loop(cluster, lambda member_id=member_id: controller._state._watch.condemn(member_id))
+        eventually(lambda member_id=member_id: states(cluster)[member_id] == "lost", f"{member_id} was not removed")
+    yield
+    on_loop(cluster, may_return.set)
+
+
+def is_back(cluster: Cluster, member_id: str = "m1") -> None:
+    eventually(lambda: states(cluster)[member_id] == "active", f"{member_id} did not come back")
+
+
+def test_the_last_copies_are_there_again_when_their_member_comes_back(cluster: Cluster) -> None:
+    with cluster.connect() as conn, cluster.connect() as other:
+        conn.execute(DDL.format(backups=0))
+        conn.table("t").load(rows())
+        assert other.execute(TOTALS).fetchall() == TOTAL
+        with without(cluster, "m1"), pytest.raises(PartitionLostError):
+            conn.execute(TOTALS).fetchall()
+        is_back(cluster)
+        assert states(cluster) == dict.fromkeys(("m1", "m2", "m3"), "active")
+        for reader in (conn, other):
+            assert reader.execute(TOTALS).fetchall() == TOTAL
+        key = keys_of(conn, "m1")[0]
+        conn.execute("INSERT OR REPLACE INTO t VALUES (?, 1000)", [key])
+        assert other.execute(READ, [key]).fetchall() == [(1000,)]
+        assert conn.execute("UPDATE t SET v = v + 1").rowcount == ROWS
+        assert other.execute(READ, [key]).fetchall() == [(1001,)]
+
+
+def test_a_member_returns_again_and_again(cluster: Cluster) -> None:
+    with cluster.connect() as conn:
+        conn.execute(DDL.format(backups=0))
+        conn.table("t").load(rows())
+        for _ in range(3):
+            with without(cluster, "m2"):
+                pass
+            is_back(cluster, "m2")
+            assert conn.execute(TOTALS).fetchall() == TOTAL
+
+
+def test_copies_that_others_have_served_since_count_for_nothing(cluster: Cluster) -> None:
+    """The member is the last owner of a partition of one table, and one of two owners of those of another."""
+    with cluster.connect() as conn, cluster.connect() as other:
+        conn.execute(DDL.format(backups=1))
+        conn.execute(DDL.format(backups=0).replace("TABLE t", "TABLE alone").replace("PARTITIONS 8", "PARTITIONS 7"))
+        conn.table("t").load(rows())
+        conn.table("alone").load(rows())
+        served = keys_of(conn, "m1")
+        with without(cluster, "m1"):
+            for key in served:
+                conn.execute("INSERT OR REPLACE INTO t VALUES (?, -1)", [key])
+        is_back(cluster)
+        for reader in (conn, other):
+            assert [reader.execute(READ, [key]).fetchall() for key in served] == [[(-1,)]] * len(served)
+            assert reader.execute("SELECT count(*), sum(v) FROM alone").fetchall() == TOTAL
+        eventually(
+            lambda: (
+                conn.execute("SELECT max(copies_missing) FROM secateur.partitions WHERE table_name = 't'").fetchall()
+                == [(0,)]
+            ),
+            "the copies were not built again",
+        )
+        cluster.kill_member("m2")
+        assert [other.execute(READ, [key]).fetchall() for key in served] == [[(-1,)]] * len(served)
+
+
+def test_what_happened_to_tables_meanwhile_is_made_up_for(cluster: Cluster) -> None:
+    with cluster.connect() as conn:
+        conn.execute(DDL.format(backups=0))
+        conn.execute("CREATE TABLE gone (id BIGINT PRIMARY KEY)")
+        conn.execute("CREATE TABLE everywhere (id BIGINT, v BIGINT, PRIMARY KEY (id)) REPLICATED")
+        conn.execute(
+            "CREATE TABLE d (k BIGINT, v BIGINT, PRIMARY KEY (k))"
+            " PARTITION BY RANGE (k) (PARTITION 0 <= VALUES < 10, PARTITION 10 <= VALUES < 20)"
+            " BACKUPS 0"
+        )
+        for name in ("t", "everywhere"):
+            conn.table(name).load(rows())
+        conn.execute("INSERT INTO d VALUES (1, 1), (11, 11)")
+        with without(cluster, "m1"):
+            conn.execute("DROP TABLE gone")
+            conn.execute("UPDATE everywhere SET v = v + 1")
+            conn.execute("CREATE INDEX by_v ON t (v)")
+            conn.execute("ALTER TABLE d ADD PARTITION 20 <= VALUES < 30")
+            conn.execute("CREATE TABLE late (id BIGINT PRIMARY KEY) PARTITION BY HASH (id) PARTITIONS 8 BACKUPS 0")
+            conn.execute("INSERT INTO late VALUES (1), (2), (3)")
+        is_back(cluster)
+        assert conn.execute(TOTALS).fetchall() == TOTAL
+        assert conn.execute("SELECT count(*) FROM t WHERE v = 7").fetchall() == [(1,)]
+        assert conn.execute("SELECT count(*) FROM late").fetchall() == [(3,)]
+        conn.execute("INSERT INTO d VALUES (21, 21)")
+        assert conn.execute("SELECT sum(v) FROM d").fetchall() == [(33,)]
+        for _ in range(6):  # clients take the members in turn
+            assert conn.execute("SELECT sum(v) FROM everywhere").fetchall() == [(sum(range(ROWS)) + ROWS,)]
+        members: Any = cluster._runtime._members  # type: ignore[attr-defined]
+        assert "gone" not in {table.name for table in members["m1"]._store.tables()}
+        assert conn.execute("UPDATE t SET v = 0").rowcount == ROWS
+        conn.table("t").load(rows(), mode="overwrite")
+        assert conn.execute(TOTALS).fetchall() == TOTAL
+
+
+def test_all_members_may_be_away_at_once(cluster: Cluster) -> None:
+    with cluster.connect() as conn:
+        conn.execute(DDL.format(backups=1))
+        conn.execute("CREATE TABLE everywhere (id BIGINT, v BIGINT, PRIMARY KEY (id)) REPLICATED")
+        for name in ("t", "everywhere"):
+            conn.table(name).load(rows())
+        with without(cluster, "m1", "m2", "m3"):
+            pass
+        eventually(lambda: list(states(cluster).values()).count("active") == 3, "not all came back")
+        assert conn.execute(TOTALS).fetchall() == TOTAL
+        for _ in range(6):
+            assert conn.execute("SELECT sum(v) FROM everywhere").fetchall() == [(sum(range(ROWS)),)]
+
+
+def test_rows_of_a_lost_partition_do_not_come_back_after_an_overwrite(cluster: Cluster) -> None:
+    """A load that replaces the whole table is refused as long as a part of it is out of reach."""
+    with cluster.connect() as conn:
+        conn.execute(DDL.format(backups=0))
+        conn.table("t").load(rows())
+        kept = keys_of(conn, "m2")
+        with without(cluster, "m1"), pytest.raises(PartitionLostError):
+            conn.table("t").load(pa.table({"id": kept, "v": [5] * len(kept)}), mode="overwrite")
+        is_back(cluster)
+        assert conn.execute(TOTALS).fetchall() == TOTAL
+
+
+def test_a_member_with_rows_of_a_range_that_was_made_meanwhile_does_not_return(cluster: Cluster) -> None:
+    """Nobody looked into its DEFAULT PARTITION when the range was added, so a lookup would miss these rows."""
+    with cluster.connect() as conn:
+        conn.execute(
+            "CREATE TABLE d (k BIGINT, v BIGINT, PRIMARY KEY (k))"
+            " PARTITION BY RANGE (k) (PARTITION 0 <= VALUES < 10, DEFAULT PARTITION) BACKUPS 0"
+        )
+        conn.execute("INSERT INTO d VALUES (25, 25)")
+        table = conn.table("d")
+        owner = table.owner_of(table.partition_of({"k": 25}))
+        with without(cluster, owner):
+            conn.execute("ALTER TABLE d ADD PARTITION 20 <= VALUES < 30")
+        eventually(lambda: states(cluster).get("m4") == "active", "no member came in its place")
+        assert states(cluster)[owner] == "lost"
+        assert conn.execute("SELECT v FROM d WHERE k = 25").fetchall() == []

@@ -1,0 +1,83 @@
+"""What the options of a read stand for, and what they must not be."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql.types import LongType, StructField, StructType
+
+from secateur.connectors.spark.read_options import (
+    check_secrets,
+    given_options,
+    option_of_params,
+    read_options,
+    with_options,
+)
+from secateur.errors import InterfaceError, ProgrammingError
+
+AT = {"address": "secateur://localhost:1"}
+
+
+@pytest.mark.parametrize(
+    ("options", "sql"),
+    [
+        pytest.param({"table": "t"}, 'SELECT * FROM "t"', id="table"),
+        pytest.param({"TABLE": "secateur.members"}, 'SELECT * FROM "secateur"."members"', id="system table"),
+        pytest.param(
+            {"table": "t", "columns": 'a, "b,c",d'}, 'SELECT "a", "b,c", "d" FROM "t"', id="columns with commas"
+        ),
+        pytest.param(
+            {"table": "t", "where": "a = 1 -- one"}, 'SELECT * FROM "t" WHERE (\na = 1 -- one\n)', id="condition"
+        ),
+        pytest.param({"query": "SELECT 1"}, "SELECT 1", id="query"),
+    ],
+)
+def test_options_stand_for_a_query(options: dict[str, str], sql: str) -> None:
+    endpoint, read = read_options({**AT, "token": "hush", **options})
+    assert (endpoint.address, endpoint.token, read.sql) == ("secateur://localhost:1", "hush", sql)
+
+
+def test_parameters_travel_as_text() -> None:
+    params = [1, "a", None, 2.5, [1, 2]]
+    _, read = read_options({**AT, "query": "SELECT 1", "params": option_of_params(params)})
+    assert read.params == params
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        pytest.param({}, "needs to know what to read", id="neither table nor query"),
+        pytest.param({"table": "t", "query": "SELECT 1"}, "leave one out", id="both"),
+        pytest.param({"where": "a = 1", "query": "SELECT 1"}, "option where as well", id="a condition of a query"),
+        pytest.param({"table": "t", "colums": "a"}, "has no option colums to read with", id="unknown option"),
+        pytest.param({"table": "t", "columns": "a,,b"}, "names that are divided by commas", id="columns"),
+        pytest.param({"table": "t", "taskBytes": "0"}, "taskBytes='0': expected a positive", id="task bytes"),
+        pytest.param({"table": "t", "snapshotSeconds": "1.5"}, "snapshotSeconds='1.5': expected", id="seconds"),
+    ],
+)
+def test_options_that_say_nothing_readable(options: dict[str, str], message: str) -> None:
+    with pytest.raises(ProgrammingError, match=message):
+        read_options({**AT, **options})
+
+
+def test_the_address_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SECATEUR_ADDRESS", raising=False)
+    with pytest.raises(InterfaceError, match="the address of the cluster is missing"):
+        read_options({"table": "t"})
+    monkeypatch.setenv("SECATEUR_ADDRESS", "secateur://elsewhere:2")
+    monkeypatch.setenv("SECATEUR_TOKEN", "secret")
+    endpoint, _ = read_options({"table": "t"})
+    assert (endpoint.address, endpoint.token) == ("secateur://elsewhere:2", "secret")
+
+
+def test_tables_of_the_catalog_keep_their_options_in_their_columns() -> None:
+    schema = StructType([StructField("a", LongType()), StructField("b", LongType())])
+    created = {"provider": "secateur", "owner": "me", "option.table": "t", "table": "t", **AT}
+    kept = with_options(schema, created)
+    assert given_options({}, kept) == {"table": "t", **AT}
+    assert with_options(schema, {"table": "t", **AT}) == schema
+    # What is said elsewhere counts: columns of such a table may be read and then written to another one.
+    assert given_options({"table": "u"}, kept) == {"table": "u"}
+    check_secrets(created)
+    check_secrets({"table": "t", "token": "hush", **AT})
+    with pytest.raises(ProgrammingError, match="cannot keep a token secret"):
+        check_secrets({**created, "token": "hush"})

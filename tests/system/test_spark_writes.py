@@ -1,0 +1,266 @@
+"""What real Spark writes into real members: every mode, tables that are created, nested types, and refusals."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Iterator
+from datetime import date
+from typing import Any
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+import secateur
+from secateur import errors
+from secateur.cluster import Cluster
+from secateur.connectors.spark.columns import partition_id
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    session = (
+        SparkSession.builder.master("local[2,2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.session.timeZone", "America/New_York")
+        .config("spark.sql.timeType.enabled", "true")
+        .config("spark.sql.warehouse.dir", tmp_path_factory.mktemp("warehouse").as_uri())
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("OFF")
+    secateur.spark.register(session)
+    yield session
+    session.stop()
+
+
+def write(df: DataFrame, table: str, cluster: Cluster, **options: Any) -> secateur.spark.LoadReport:
+    return secateur.spark.write(df, table, address=cluster.address, token=cluster.token, **options)
+
+
+def rows_of(conn: secateur.Connection, sql: str) -> list[tuple[Any, ...]]:
+    return conn.execute(sql).fetchall()
+
+
+def test_a_table_is_created_with_the_columns_of_the_dataframe(
+    spark: SparkSession, cluster: Cluster, conn: secateur.Connection, table_name: str
+) -> None:
+    df = spark.range(0, 100, 1, 3).selectExpr(
+        "concat('C', id % 7) AS customer",
+        "id",
+        "CAST(id AS DECIMAL(38, 3)) AS price",
+        "TIMESTAMP_NTZ '2024-01-01 00:00:00' AS ts",
+        "TIMESTAMP '2024-01-01 00:00:00' AS tz",
+        "TIME '12:34:56.789' AS clock",
+        "IF(id % 3 = 0, NULL, NAMED_STRUCT('Site', IF(id % 5 = 0, NULL, 'x'), 'racks', ARRAY(id, NULL))) AS place",
+        "IF(id % 4 = 0, NULL, MAP('a', NAMED_STRUCT('b', CAST('z' AS BINARY)), 'c', NULL)) AS labels",
+    )
+    options = {"primary_key": ["customer", "id"], "partition_by": "HASH (customer) PARTITIONS 4", "backups": 1}
+    report = write(df, table_name, cluster, **options)
+    assert (report.rows, report.tasks) == (100, 3)
+    described = [row[:3] for row in rows_of(conn, f"DESCRIBE {table_name}")]
+    assert described == [
+        ("customer", "VARCHAR", "NO"),
+        ("id", "BIGINT", "NO"),
+        ("price", "DECIMAL(38,3)", "YES"),
+        ("ts", "TIMESTAMP", "YES"),
+        ("tz", "TIMESTAMP WITH TIME ZONE", "YES"),
+        ("clock", "TIME", "YES"),
+        ("place", "STRUCT(Site VARCHAR, racks BIGINT[])", "YES"),
+        ("labels", "MAP(VARCHAR, STRUCT(b BLOB))", "YES"),
+    ]
+    found = rows_of(
+        conn,
+        f"SELECT id, place, labels, price::TEXT, ts::TEXT, tz::TEXT, clock::TEXT FROM {table_name} ORDER BY id",
+    )
+    for number, place, labels, price, ts, tz, clock in found:
+        site = None if number % 5 == 0 else "x"
+        assert place == (None if number % 3 == 0 else {"Site": site, "racks": [number, None]})
+        assert labels == (None if number % 4 == 0 else {"a": {"b": b"z"}, "c": None})
+        assert (price, ts, clock) == (f"{number}.000", "2024-01-01 00:00:00", "12:34:56.789")
+        assert tz == "2024-01-01 05:00:00+00"
+    # the table is there by now
+    assert write(df.where("id < 10"), table_name, cluster, mode="upsert", **options).rows == 10
+    with pytest.raises(errors.ProgrammingError, match=r"with the primary key \(customer, id\) and not \(id\)"):
+        write(df, table_name, cluster, primary_key=["id"])
+    assert rows_of(conn, f"SELECT count(*) FROM {table_name}") == [(100,)]
+
+
+def test_the_options_of_the_format_create_a_table(
+    spark: SparkSession, cluster: Cluster, conn: secateur.Connection, table_name: str
+) -> None:
+    options = {
+        "address": cluster.address,
+        "token": cluster.token or "",
+        "table": table_name,
+        "createTable": "true",
+        "primaryKey": "day, id",
+        "partitionBy": "RANGE (day) EVERY INTERVAL 1 DAY",
+        "backups": "0",
+    }
+    df = spark.range(10).selectExpr("date_add(DATE '2024-01-01', CAST(id AS INT)) AS day", "id")
+    df.write.format("secateur").mode("append").options(**options).save()
+    assert len(conn.table(table_name).scheme.ranges()) == 10
+    df.where("id < 4").write.format("secateur").mode("append").options(**options, operation="delete").save()
+    assert rows_of(conn, f"SELECT id FROM {table_name} ORDER BY id") == [(number,) for number in range(4, 10)]
+
+
+def test_keys_are_deleted(spark: SparkSession, cluster: Cluster, conn: secateur.Connection, table_name: str) -> None:
+    conn.execute(
+        f"CREATE TABLE {table_name} (b VARCHAR, a BIGINT, v BIGINT, PRIMARY KEY (a, b)) PARTITION BY HASH (b)"
+        " PARTITIONS 5"
+    )
+    df = spark.range(0, 200, 1, 3).selectExpr("CAST(id % 10 AS STRING) AS b", "id AS a", "id AS v")
+    write(df, table_name, cluster)
+    gone = spark.range(150, 400, 1, 2).selectExpr("id AS A", "CAST(id % 10 AS STRING) AS b")
+    assert write(gone, table_name, cluster, mode="delete").partitions == 5
+    assert rows_of(conn, f"SELECT count(*), max(a) FROM {table_name}") == [(150, 149)]
+    # with its other columns, and in two tasks
+    assert write(df.where("a < 100"), table_name, cluster, mode="delete", tasks=2).rows == 100
+    assert rows_of(conn, f"SELECT count(*), min(a) FROM {table_name}") == [(50, 100)]
+    with pytest.raises(errors.NullKeyError, match="the DataFrame lacks b, which must not be NULL; it has a"):
+        write(df.select("a"), table_name, cluster, mode="delete")
+    with pytest.raises(errors.NullKeyError, match="column b"):
+        write(df.selectExpr("a", "NULLIF(b, '3') AS b"), table_name, cluster, mode="delete")
+    assert rows_of(conn, f"SELECT count(*) FROM {table_name}") == [(50,)]
+
+
+def test_only_the_range_partitions_of_the_rows_are_overwritten(
+    spark: SparkSession, cluster: Cluster, conn: secateur.Connection, table_name: str
+) -> None:
+    conn.execute(
+        f"CREATE TABLE {table_name} (day DATE, id BIGINT, v BIGINT, PRIMARY KEY (day, id)) PARTITION BY HASH (id)"
+        " PARTITIONS 3, RANGE (day) EVERY INTERVAL 1 DAY"
+    )
+    df = spark.range(0, 300, 1, 3).selectExpr(
+        "date_add(DATE '2024-01-01', CAST(id % 3 AS INT)) AS day", "id", "id AS v"
+    )
+    write(df, table_name, cluster)
+    one = spark.sql("SELECT DATE '2024-01-02' AS day, 1000L AS id, 1L AS v UNION ALL SELECT DATE '2024-02-01', 1L, 2L")
+    assert write(one, table_name, cluster, mode="overwrite", overwrite_scope="partitions").rows == 2
+    assert rows_of(conn, f"SELECT day, count(*), sum(v) FROM {table_name} GROUP BY day ORDER BY day") == [
+        (date(2024, 1, 1), 100, sum(range(0, 300, 3))),
+        (date(2024, 1, 2), 1, 1),
+        (date(2024, 1, 3), 100, sum(range(2, 300, 3))),
+        (date(2024, 2, 1), 1, 2),
+    ]
+    nothing = write(one.where("id < 0"), table_name, cluster, mode="overwrite", overwrite_scope="partitions")
+    assert (nothing.rows, nothing.partitions) == (0, 0)
+    assert rows_of(conn, f"SELECT count(*) FROM {table_name}") == [(202,)]
+    with pytest.raises(errors.DuplicateKeyError):
+        write(one.unionAll(one), table_name, cluster, mode="overwrite", overwrite_scope="partitions")
+    assert rows_of(conn, f"SELECT count(*) FROM {table_name}") == [(202,)]
+    # the same without Spark
+    conn.table(table_name).load({"day": [date(2024, 1, 3)], "id": [5], "v": [5]}, mode="overwrite_ranges")
+    assert rows_of(conn, f"SELECT count(*), sum(v) FROM {table_name} WHERE day >= DATE '2024-01-03'") == [(2, 7)]
+    assert rows_of(conn, f"SELECT count(*) FROM {table_name}") == [(103,)]
+
+
+def test_a_table_without_ranges_has_none_to_overwrite(
+    spark: SparkSession, cluster: Cluster, conn: secateur.Connection, table_name: str
+) -> None:
+    conn.execute(f"CREATE TABLE {table_name} (id BIGINT PRIMARY KEY) PARTITION BY HASH (id) PARTITIONS 3")
+    with pytest.raises(errors.ProgrammingError, match="has no range partitions, of which some could be overwritten"):
+        write(spark.range(3), table_name, cluster, mode="overwrite", overwrite_scope="partitions")
+    with pytest.raises(errors.ProgrammingError, match="has no range partitions, of which some could be overwritten"):
+        conn.table(table_name).load({"id": [1]}, mode="overwrite_ranges")
+
+
+def test_errors_name_the_column_before_the_first_row(
+    spark: SparkSession, cluster: Cluster, conn: secateur.Connection, table_name: str
+) -> None:
+    conn.execute(
+        f"CREATE TABLE {table_name} (id BIGINT PRIMARY KEY, s STRUCT(a INTEGER, b DATE[])) PARTITION BY HASH (id)"
+        " PARTITIONS 3"
+    )
+    never = "IF(id = 0, raise_error('a row was computed'), id) AS id"
+    df = spark.range(10)
+    for columns, error, words in [
+        (["NAMED_STRUCT('a', 1) AS s"], errors.NullKeyError, "lacks id"),
+        ([never, "id AS x"], errors.UnknownColumnError, "no column 'x'"),
+        (
+            [never, "NAMED_STRUCT('b', ARRAY('x')) AS s"],
+            errors.DataError,
+            r"column s\.b\[\]: the data are string, .* DATE",
+        ),
+        ([never, "NAMED_STRUCT('z', 1) AS s"], errors.DataError, "column s: the data are struct<z: int32>"),
+        (["NULL AS id"], errors.NullKeyError, "column id is NOT NULL, and the DataFrame has only NULLs there"),
+    ]:
+        with pytest.raises(error, match=words) as caught:
+            write(df.selectExpr(*columns), table_name, cluster)
+        assert caught.value.__cause__ is None
+        assert "\n" not in str(caught.value)
+    with pytest.raises(errors.DataError, match=r"column s, row \d+: .*3000000000.* does not fit STRUCT"):
+        write(df.selectExpr("id", "NAMED_STRUCT('a', 3000000000L) AS s"), table_name, cluster)
+    assert rows_of(conn, f"SELECT count(*) FROM {table_name}") == [(0,)]
+
+
+@pytest.mark.parametrize("mode", ["ignore", "errorifexists"])
+def test_modes_that_spark_does_not_pass_on_are_refused(
+    spark: SparkSession, cluster: Cluster, conn: secateur.Connection, table_name: str, mode: str
+) -> None:
+    conn.execute(f"CREATE TABLE {table_name} (id BIGINT PRIMARY KEY) PARTITION BY HASH (id) PARTITIONS 3")
+    with pytest.raises(errors.ProgrammingError, match="use mode 'append', 'overwrite', 'upsert' or 'delete'"):
+        write(spark.range(3), table_name, cluster, mode=mode)
+    options = {"address": cluster.address, "token": cluster.token or "", "table": table_name}
+    with pytest.raises(PySparkException, match="SAVE_MODE"):
+        spark.range(3).write.format("secateur").mode(mode).options(**options).save()
+    assert rows_of(conn, f"SELECT count(*) FROM {table_name}") == [(0,)]
+
+
+TYPES = {
+    "BOOLEAN": "r % 2 = 0",
+    "TINYINT": "CAST(r % 100 AS TINYINT)",
+    "SMALLINT": "CAST(r % 30000 AS SMALLINT)",
+    "INTEGER": "CAST(r AS INT)",
+    "BIGINT": "r * 4611686018",
+    "UTINYINT": "abs(r % 250)",
+    "UBIGINT": "CAST(CAST(abs(r) AS DECIMAL(20,0)) * 8589934590 AS DECIMAL(20,0))",
+    "DECIMAL(9,2)": "CAST(r / 1000 AS DECIMAL(9,2))",
+    "DECIMAL(18,0)": "CAST(r * 4611686 AS DECIMAL(18,0))",
+    "DECIMAL(38,4)": "CAST(r AS DECIMAL(38,4)) * 100000000000000000000",
+    "VARCHAR": "concat('é', r, repeat('x', CAST(abs(r) % 40 AS INT)))",
+    "BLOB": "CAST(concat('b', r) AS BINARY)",
+    "DATE": "date_add(DATE '1970-01-01', CAST(r % 500000 AS INT))",
+    "TIMESTAMP": "CAST(timestamp_micros(r * 1000001) AS TIMESTAMP_NTZ)",
+    "TIMESTAMP WITH TIME ZONE": "timestamp_micros(r * 999999)",
+    "UUID": "concat(substr(md5(CAST(r AS STRING)), 1, 8), '-1111-2222-3333-', substr(md5(CAST(r AS STRING)), 1, 12))",
+}
+
+
+@pytest.mark.parametrize("half", [0, 1])
+def test_spark_and_secateur_agree_on_the_partition_of_every_row(
+    spark: SparkSession, cluster: Cluster, conn: secateur.Connection, table_name: str, half: int
+) -> None:
+    """Spark computes the partitions by which rows are sent; members refuse rows of other partitions."""
+    rng = random.Random(int(os.environ.get("SEED", "20261123")))
+    kinds = rng.sample(list(TYPES), len(TYPES))
+    ranged = rng.choice([kind for kind in kinds if "INT" in kind])
+    columns = [(f"c{index} d", kind) for index, kind in enumerate([*kinds[half::2], ranged])]
+    quoted = [f'"{column}"' for column, _ in columns]
+    declared = ", ".join(f'"{column}" {kind}' for column, kind in columns)
+    hashed = [f"HASH ({', '.join(pair)}) PARTITIONS 3 SEED {seed}" for seed, pair in enumerate(batched(quoted[:-1], 2))]
+    conn.execute(
+        f"CREATE TABLE {table_name} ({declared}, id BIGINT, note STRUCT(a MAP(VARCHAR, DATE)),"
+        f" PRIMARY KEY ({', '.join(quoted)}, id))"
+        f" PARTITION BY {', '.join(hashed)}, RANGE ({quoted[-1]}) SPLIT AT (0, 40)"
+    )
+    df = spark.range(0, 400, 1, 2).selectExpr("id", "xxhash64(id) % 2000000000 AS r")
+    df = df.selectExpr(
+        *(f"{TYPES[kind]} AS `{column}`" for column, kind in columns), "id", "NAMED_STRUCT('a', MAP('x', NULL)) AS note"
+    )
+    assert write(df, table_name, cluster, tasks=2).rows == 400
+    scheme = conn.table(table_name).scheme
+    ids = dict(map(tuple, df.select("id", partition_id(scheme).alias("p")).collect()))
+    stored = conn.execute(f"SELECT * FROM {table_name} ORDER BY id").fetch_arrow_table()
+    assert ids == dict(zip(stored["id"].to_pylist(), scheme.partitions_of(stored).tolist(), strict=True))
+    assert len(set(ids.values())) > 80
+    for row in stored.slice(0, 20).to_pylist():
+        assert conn.table(table_name).partition_of({column: row[column] for column, _ in columns}) == ids[row["id"]]
+
+
+def batched(names: list[str], size: int) -> list[list[str]]:
+    return [names[start : start + size] for start in range(0, len(names), size)]

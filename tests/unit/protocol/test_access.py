@@ -1,0 +1,49 @@
+"""Each request that clients may make stands in the one table of roles."""
+
+from __future__ import annotations
+
+import pytest
+
+from secateur.protocol import ROLES, Operation, Role, TokenRole, role_needed
+
+READS = {
+    "CLOSE_RESULT",
+    "CLOSE_SNAPSHOT",
+    "EXECUTE",
+    "EXPLAIN",
+    "GET_JOB_METRICS",
+    "GET_JOB_PLAN",
+    "GET_OWNERS",
+    "GET_OWNER_PAGES",
+    "GET_RANGES",
+    "GET_ROWS",
+    "GET_TABLES",
+    "GET_TABLE_VERSIONS",
+    "GET_TOPOLOGY",
+    "HELLO",
+    "LIST_JOBS",
+    "NEXT_ROWS",
+    "OPEN_SNAPSHOT",
+    "PREPARE",
+    "PROFILE",
+    "READ_CHANGES",
+    "READ_SNAPSHOT",
+    "REFRESH_STATISTICS",
+}
+
+
+def test_the_table_has_every_request_of_clients_and_no_other() -> None:
+    assert set(ROLES) == {operation for operation in Operation if Role.CLIENT in operation.callers}
+
+
+def test_a_reader_may_make_the_requests_that_change_nothing() -> None:
+    assert {operation.name for operation in Operation if ROLES.get(operation) is TokenRole.READ} == READS
+
+
+def test_what_is_not_in_the_table_needs_the_highest_role() -> None:
+    assert role_needed(Operation.WRITE_COPY) is max(TokenRole) is TokenRole.CODE
+
+
+@pytest.mark.parametrize("role", TokenRole)
+def test_roles_have_a_title(role: TokenRole) -> None:
+    assert role.title == role.name.lower()

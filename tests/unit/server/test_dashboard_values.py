@@ -1,0 +1,178 @@
+"""What pages of the dashboard compute from rows: orders, maps, reports, and which texts they execute."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from secateur.errors import ProgrammingError
+from secateur.server.dashboard import (
+    SortedColumn,
+    TableSort,
+    check_query,
+    draw_partition_map,
+    rendered,
+    report_pruning,
+    tables_of,
+)
+
+COLUMNS = (SortedColumn("id", "Member"), SortedColumn("rows", "Rows", True))
+ROWS = [{"id": "m2", "rows": 5}, {"id": "m10", "rows": None}, {"id": "m1", "rows": 9}]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        pytest.param({}, ["m1", "m2", "m10"], id="numbers in names count as numbers"),
+        pytest.param({"sort": "-id"}, ["m10", "m2", "m1"], id="downwards"),
+        pytest.param({"sort": "-rows"}, ["m1", "m2", "m10"], id="no value is last"),
+        pytest.param({"sort": "rows"}, ["m2", "m1", "m10"], id="no value is last upwards too"),
+        pytest.param({"sort": "-no_such"}, ["m1", "m2", "m10"], id="an unknown column"),
+    ],
+)
+def test_rows_are_in_the_order_that_was_asked_for(query: dict[str, str], expected: list[str]) -> None:
+    assert [row["id"] for row in TableSort.of(COLUMNS, query, "id").rows(ROWS)] == expected
+
+
+def test_a_heading_turns_its_own_order_and_begins_numbers_with_the_largest() -> None:
+    sort = TableSort.of(COLUMNS, {"show": "a b", "sort": "id"}, "id", names=("show",))
+    assert [sort.link(column) for column in COLUMNS] == ["?show=a+b&sort=-id", "?show=a+b&sort=-rows"]
+    assert [sort.state(column) for column in COLUMNS] == ["ascending", "none"]
+
+
+def partition(number: int, owner: str | None, missing: int = 0, size: int = 100) -> dict[str, Any]:
+    return {
+        "table_name": "orders",
+        "partition": number,
+        "range": None,
+        "primary_member": owner,
+        "backup_members": [],
+        "copies_missing": missing,
+        "rows": size,
+        "bytes": size,
+    }
+
+
+def test_the_map_tells_owners_sizes_and_what_is_missing() -> None:
+    rows = [
+        partition(0, "m1"),
+        partition(1, "m2", size=25),
+        partition(2, "m1", missing=1, size=0),
+        partition(3, None, 2),
+    ]
+    drawn = draw_partition_map(rows, ["m1", "m2", "m3"])
+    assert [(member, count) for member, _, count in drawn.owners] == [("m1", 2), ("m2", 1), ("m3", 0)]
+    colors = {member: color for member, color, _ in drawn.owners}
+    assert len(set(colors.values())) == 3
+    assert [cell.color for cell in drawn.cells] == [colors["m1"], colors["m2"], colors["m1"], None]
+    assert [cell.shade for cell in drawn.cells[:3]] == [1.0, 0.62, 0.25]
+    assert [cell.is_incomplete for cell in drawn.cells] == [False, False, True, True]
+    assert (drawn.incomplete, drawn.lost) == (2, 1)
+    assert [cell.title for cell in drawn.cells[2:]] == [
+        "p2: m1, 0 rows, 1 missing",
+        "p3: no owner, 100 rows, 2 missing",
+    ]
+    assert [cell.shade > 0.1 for cell in draw_partition_map(rows, ["m1", "m2", "m3"], "m2").cells[:3]] == [
+        False,
+        True,
+        False,
+    ]
+
+
+def test_a_map_of_1000_partitions_of_50_members_is_a_page_under_200_kb() -> None:
+    members = [f"m{number}" for number in range(1, 51)]
+    rows = [
+        partition(number, members[number % 50], size=1_000_000 + number) | {"backup_members": [members[number % 49]]}
+        for number in range(1000)
+    ]
+    drawn = draw_partition_map(rows, members)
+    table = {"table_name": "orders", "replicated": False, "partitioning": "HASH (customer) PARTITIONS 1000"}
+    page = rendered(
+        "partitions.html",
+        {
+            "pages": [("/", "Members")],
+            "path": "/partitions",
+            "title": "Partitions",
+            "line": None,
+            "tables": [table],
+            "table": table | {"rows": 10**9, "bytes": 10**9, "backups": 1},
+            "rows": rows,
+            "map": drawn,
+            "only": None,
+            "offset": 0,
+            "total": 1000,
+            "step": 1000,
+        },
+    )
+    assert len({color for _, color, _ in drawn.owners}) == 50
+    assert len(page.encode()) < 200_000
+    assert page.count("<rect") >= 1000
+    assert page.count('<tr><th scope="row">') == 1000
+
+
+def group(**values: Any) -> dict[str, Any]:
+    known = {"fingerprint": "f", "statement": "s", "tree": "t: all", "reason": None, "pruned": 0, "unpruned": 0}
+    return known | {"total_ms": 1.0} | values
+
+
+def test_the_report_has_what_keeps_the_statements_of_a_table_from_being_pruned() -> None:
+    lower = "customer is wrapped in lower(): compare the bare column"
+    report = report_pruning(
+        [
+            group(tree="orders: (p1 | $1)", pruned=90),
+            group(tree="orders: all; customers: (p2)", unpruned=6, reason=lower, total_ms=5.0, statement="slow"),
+            group(tree="orders: all", unpruned=3, reason=lower, total_ms=2.0),
+            group(tree="orders: all", unpruned=1, total_ms=50.0, statement="whole"),
+            group(tree="regions: any"),
+        ]
+    )
+    assert [(one.table, one.pruned, one.unpruned, one.share_pruned) for one in report] == [
+        ("orders", 90, 10, 0.9),
+        ("customers", 0, 6, 0.0),
+    ]
+    assert [(reason.text, reason.suggestion, reason.statements, reason.example) for reason in report[0].reasons] == [
+        ("the whole table is asked for", "", 1, "whole"),
+        ("customer is wrapped in lower()", "compare the bare column", 9, "slow"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("tree", "expected"),
+    [
+        (None, []),
+        ("", []),
+        ("orders: (p7 | p10)", ["orders"]),
+        ("orders: (p1 | $1); customers: all; orders: all", ["orders", "customers"]),
+    ],
+)
+def test_tables_of_a_partition_tree(tree: str | None, expected: list[str]) -> None:
+    assert tables_of(tree) == expected
+
+
+@pytest.mark.parametrize(
+    "sql",
+    ["SELECT 1", " from t", "/* a */ -- b\n(VALUES (1))", "WITH x AS (SELECT 1) SELECT * FROM x", "values (1)"],
+)
+def test_queries_are_measured(sql: str) -> None:
+    assert check_query(sql) in sql
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "DELETE FROM t",
+        "-- SELECT\nDELETE FROM t",
+        "/* SELECT */ update t SET a = 1",
+        "MERGE INTO t USING s ON true WHEN MATCHED THEN DELETE",
+        "INSERT INTO t SELECT 1",
+        "WITH x AS (SELECT 1) DELETE FROM t",
+        "EXPLAIN ANALYZE DELETE FROM t",
+        "KILL 'm1:1'",
+        "selected",
+        "",
+    ],
+)
+def test_what_may_change_something_is_not(sql: str) -> None:
+    with pytest.raises(ProgrammingError, match="only queries"):
+        check_query(sql)

@@ -1,0 +1,70 @@
+"""Partitions that were written and are quiet again are merged with their changes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from secateur.partitioning.tables import TableDef
+from secateur.storage import MemberStore
+
+
+def test_a_partition_is_due_once_it_is_quiet(pairs: TableDef, rows: Any) -> None:
+    store = MemberStore()
+    store.create_table(pairs, [0])
+    assert store.folds.due() == []
+    store.write(1, 0, rows((1, "x", 1)), "upsert")
+    assert store.folds.due() == []
+    store.write(1, 0, rows((2, "x", 2)), "upsert")
+    assert store.folds.due() == []
+    due = store.folds.due()
+    assert due == [store.partition(1, 0)]
+    assert store.folds.due() == []
+    before = due[0].snapshot()
+    before.settle()
+    assert due[0].snapshot() is before
+    assert before.folded is not None
+    assert not due[0].pays_to_fold or due[0].snapshot().folded is not None
+
+
+def test_changes_that_were_merged_or_dropped_are_not_due(pairs: TableDef, rows: Any) -> None:
+    store = MemberStore()
+    store.create_table(pairs, [0])
+    store.write(1, 0, rows((1, "x", 1)), "upsert")
+    store.write(1, 0, rows((1, "y", 1)), "overwrite")
+    assert store.folds.due() == store.folds.due() == []
+    store.write(1, 0, rows((2, "x", 2)), "upsert")
+    assert store.folds.due() == []
+    store.drop_table(1)
+    assert store.folds.due() == []
+
+
+def test_a_large_partition_waits_for_more_changes(pairs: TableDef, rows: Any) -> None:
+    store = MemberStore()
+    store.create_table(pairs, [0])
+    store.write(1, 0, rows(*((key, "x", 0) for key in range(70_000))), "overwrite")
+    store.write(1, 0, rows((1, "x", 1)), "upsert")
+    assert store.folds.due() == store.folds.due() == []
+    store.write(1, 0, rows(*((key, "x", 1) for key in range(200))), "upsert")
+    assert store.folds.due() == []
+    assert len(store.folds.due()) == 1
+
+
+def test_a_merge_keeps_older_snapshots_and_makes_indexes_again(pairs: TableDef, rows: Any) -> None:
+    store = MemberStore()
+    store.create_table(pairs, [0])
+    partition = store.partition(1, 0)
+    store.write(1, 0, rows(*((key, "x", -key) for key in range(100))), "overwrite")
+    older = partition.snapshot()
+    older.fold().index(partition._layout.index_order(["v"]))
+    store.write(1, 0, rows((1, "x", 7)), "upsert")
+    pinned = partition.snapshot()
+    pinned.settle()
+    store.write(1, 0, rows((1, "x", 8)), "upsert")
+    assert pinned.fold().indexed == [("v",)]
+    assert [
+        snapshot.lookup([1, "x"]).column("v").to_pylist() for snapshot in (older, pinned, partition.snapshot())
+    ] == [
+        [-1],
+        [7],
+        [8],
+    ]
