@@ -1,0 +1,255 @@
+"""The publications of a controller: loads, and changes that concern several partitions.
+
+It answers the requests of those who have staged rows, each once, and keeps on record what was published.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from typing import Any, TypeVar
+
+from secateur.cluster.controller.cluster_state import ClusterState
+from secateur.cluster.controller.holders import by_primary, copies_of
+from secateur.cluster.controller.joining import Joining
+from secateur.cluster.controller.load_answers import LoadAnswers
+from secateur.cluster.controller.load_history import LoadHistory
+from secateur.cluster.controller.loads import LoadPublication, LoadPublisher
+from secateur.cluster.controller.running_requests import RequestState, RunningRequests
+from secateur.cluster.controller.statement_replies import StatementReplies
+from secateur.cluster.controller.statistics_cache import StatisticsCache
+from secateur.cluster.controller.stream_publisher import StreamPublisher
+from secateur.cluster.controller.table_commands import TableCommands
+from secateur.cluster.member.changes import ATTEMPT
+from secateur.cluster.member.local_execution import bound_partitions
+from secateur.errors import ProgrammingError, TopologyChangedError
+from secateur.partitioning.schemes.whole_ranges import whole_ranges
+from secateur.partitioning.tables.table import TableDef
+from secateur.protocol.changes import (
+    AbortLoad,
+    ChangedTable,
+    ChangeSeveralPartitions,
+    ChangeTable,
+    LoadedRows,
+    PublishLoad,
+)
+from secateur.protocol.hello import GivenVersions
+from secateur.protocol.message import Acknowledged
+from secateur.storage.change import MIXED, ChangeOperation
+from secateur.wire import Handled, Reply, Request
+
+__all__ = ["Publications"]
+
+T = TypeVar("T")
+M = TypeVar("M", PublishLoad, ChangeSeveralPartitions, ChangeTable)
+R = TypeVar("R")
+
+
+class Publications:
+    """Publishes what was staged at the members. Lives on the controller's event loop.
+
+    Args:
+        state: Catalog, topology and members.
+        publisher: Runs the two phases of a publication.
+        joining: Lets members in; none joins while rows are published, since it would miss them.
+        statistics: Learns how many rows were written.
+        statements: The plans of changes, by id.
+        table_commands: Makes the ranges that the rows of a change need.
+        requests: What KILL ends.
+        versions: The versions that every answer carries.
+
+    Attributes:
+        history: What was published.
+        streams: Which batches of streams were published.
+        last_number: The number of the newest publication; see :class:`LoadPublication`.
+    """
+
+    def __init__(
+        self,
+        state: ClusterState,
+        publisher: LoadPublisher,
+        joining: Joining,
+        statistics: StatisticsCache,
+        statements: StatementReplies,
+        table_commands: TableCommands,
+        requests: RunningRequests,
+        versions: Callable[[], GivenVersions],
+    ) -> None:
+        self._state = state
+        self._loads = publisher
+        self._joining = joining
+        self._statistics = statistics
+        self._statements = statements
+        self._table_commands = table_commands
+        self._requests = requests
+        self._versions = versions
+        self._answers = LoadAnswers(state.call, lambda: state.topology.member_ids)
+        self.history = LoadHistory()
+        self.streams = StreamPublisher(state, self._answers.rows_published)
+        self.last_number = 0
+
+    def publish_load(self, request: Request[PublishLoad]) -> Handled:
+        """Publish the rows that a load has staged."""
+        return self._once(self._publish_load, request, self._loaded)
+
+    def change_several(self, request: Request[ChangeSeveralPartitions]) -> Handled:
+        """Carry out an UPDATE or DELETE that concerns several partitions, or a replicated table."""
+        return self._once(self._change_several, request, self._changed)
+
+    def change_table(self, request: Request[ChangeTable]) -> Handled:
+        """Carry out a change that one member works out for all partitions."""
+        return self._once(self._change_table, request, self._changed)
+
+    async def abort_load(self, request: Request[AbortLoad]) -> Reply[Acknowledged]:
+        """Forget what a load has staged."""
+        await self._loads.abort(request.message.load_id, self._state.topology.member_ids)
+        return Reply(Acknowledged())
+
+    async def _once(
+        self,
+        publish: Callable[[Request[M]], Coroutine[Any, Any, Reply[R]]],
+        request: Request[M],
+        answer: Callable[[int], Reply[R]],
+    ) -> Reply[R]:
+        """Publish rows once, while no member joins: it would miss them."""
+        asked = request.message
+        async with self._joining.loads.shared():
+            return await self._answers.once(
+                asked.load_id, is_repeat=asked.is_repeat, work=lambda: publish(request), answer=answer
+            )
+
+    def _loaded(self, rows: int) -> Reply[LoadedRows]:
+        return Reply(LoadedRows(rows=rows, **self._versions()))
+
+    def _changed(self, rows: int) -> Reply[ChangedTable]:
+        return Reply(ChangedTable(rows=rows, members_touched=0, **self._versions()))
+
+    async def _publish_load(self, request: Request[PublishLoad]) -> Reply[LoadedRows]:
+        asked = request.message
+        table = self._state.catalog.table(asked.table)
+        if asked.stream is None:
+            return await self._publish_rows(asked, table)
+        answer = await self.streams.once(table, asked.stream, asked.load_id, lambda: self._publish_rows(asked, table))
+        if answer is not None:
+            return answer
+        await self._loads.abort(asked.load_id, self._state.topology.member_ids)
+        return Reply(LoadedRows(rows=0, was_published=True, **self._versions()))
+
+    async def _publish_rows(self, asked: PublishLoad, table: TableDef) -> Reply[LoadedRows]:
+        if asked.table_id is not None and asked.table_id != table.table_id:
+            raise TopologyChangedError(
+                f"table {table.name} was dropped and created again while rows were staged for it; nothing was loaded",
+                table=table.name,
+            )
+        parts: Mapping[int, Sequence[int]] = asked.parts
+        if asked.mode == ChangeOperation.OVERWRITE_RANGES:
+            if table.scheme.range is None:
+                raise ProgrammingError(
+                    f"table {table.name} has no range partitions, of which some could be overwritten: overwrite the"
+                    " whole table, or upsert",
+                    table=table.name,
+                )
+            parts = {partition: parts.get(partition, ()) for partition in whole_ranges(table.scheme, parts)}
+        is_overwritten = asked.mode in (ChangeOperation.OVERWRITE, ChangeOperation.OVERWRITE_RANGES)
+        if is_overwritten and not table.replicated:
+            # Rows of a partition that is lost must not be there again when its last owner comes back.
+            live = table.scheme.live_partitions().tolist()
+            if asked.mode == ChangeOperation.OVERWRITE_RANGES:
+                live = sorted(parts.keys() & set(live))
+            topology = self._state.topology
+            topology.check_live(topology.ownership(table.scheme.affinity_group()).owners_of(live) if live else ())
+        load = self._new_load(asked.load_id, table, asked.mode, parts)
+        published = await self._killable(load, f"load {load.load_id} into {table.name}", self._loads.publish(load))
+        self.history.published(
+            load.load_id,
+            table.table_id,
+            rows=published.rows,
+            partitions=sum(map(bool, parts.values())),
+            age_s=published.age_s,
+            stream=asked.stream,
+        )
+        if is_overwritten:
+            self._statistics.replaced(table.table_id)
+        else:
+            self._statistics.written(table.table_id, published.rows)
+        return Reply(LoadedRows(rows=published.rows, work=published.work, **self._versions()))
+
+    async def _killable(self, load: LoadPublication, statement: str, work: Awaitable[T]) -> T:
+        """Publish a load, or carry out a change, that KILL ends unless its publication has begun."""
+        return await self._requests.run(
+            RequestState.PUBLISHING, statement, work, lambda: not self._loads.is_publishing(load.load_id)
+        )
+
+    def _text_of(self, plan_id: str) -> str:
+        facts = self._statements.facts(plan_id)
+        return f"plan {plan_id}" if facts is None else facts.statement
+
+    def _new_load(
+        self, load_id: str, table: TableDef, mode: str, attempts: Mapping[int, Sequence[int]]
+    ) -> LoadPublication:
+        # Also those without a copy: readers compare the numbers of the last publication.
+        copies = {
+            member_id: frozenset(copies_of(self._state.topology, table, member_id))
+            for member_id in self._state.topology.member_ids
+        }
+        self.last_number += 1
+        return LoadPublication(load_id, self.last_number, table, mode, attempts, copies)
+
+    async def _change_several(self, request: Request[ChangeSeveralPartitions]) -> Reply[ChangedTable]:
+        asked, topology = request.message, self._state.topology
+        plan = self._statements.plan(asked.plan)
+        scan = plan.scans[0]
+        table = self._state.catalog.table(scan.table)
+        if (table.table_id, table.version) != (scan.table_id, scan.table_version):
+            raise TopologyChangedError(
+                f"table {table.name} has changed since the statement was planned: plan it again; nothing was changed",
+                table=table.name,
+            )
+        ids = bound_partitions(plan, asked.params, pruning=asked.pruning)[0]
+        partitions = {topology.member_ids[0]: [0]} if table.replicated else by_primary(topology, table, ids)
+        topology.check_live(list(partitions))
+        load = self._new_load(asked.load_id, table, asked.operation, {})
+        changed = await self._killable(
+            load, self._text_of(asked.plan), self._loads.change(load, ATTEMPT, partitions, asked)
+        )
+        self._statistics.written(table.table_id, changed.rows)
+        held = {member_id for member_id, copies in load.copies.items() if not copies.isdisjoint(ids)}
+        return Reply(ChangedTable(rows=changed.rows, members_touched=len(held), work=changed.work, **self._versions()))
+
+    async def _change_table(self, request: Request[ChangeTable]) -> Reply[ChangedTable]:
+        asked, topology = request.message, self._state.topology
+        table, plan = self._state.catalog.table(asked.table), self._statements.plan(asked.plan)
+        if (table.table_id, table.version) != (asked.table_id, asked.table_version):
+            raise TopologyChangedError(
+                f"table {table.name} has changed since the statement was planned: plan it again; nothing was changed",
+                table=table.name,
+            )
+        topology.check_any()
+        bound = bound_partitions(plan, asked.params, pruning=asked.pruning)
+        owners = [
+            topology.ownership(scan.group).primary(ids[0])
+            for scan, ids in zip(plan.scans, bound, strict=True)
+            if len(ids) and not scan.replicated
+        ]
+        coordinator = owners[0] if owners else topology.member_ids[0]
+        topology.check_live([coordinator])
+        load = self._new_load(asked.load_id, table, MIXED, {})
+        worked_out = await self._killable(
+            load, self._text_of(asked.plan), self._loads.change_whole(load, coordinator, asked)
+        )
+        if worked_out.missing_cells:
+            await self._table_commands.make_ranges(table.name, table.table_id, worked_out.missing_cells)
+            raise TopologyChangedError(
+                f"ranges of {table.name} were made for rows of the statement: plan it again; nothing was changed",
+                table=table.name,
+            )
+        self._statistics.written(table.table_id, worked_out.rows)
+        touched = len(load.copies)
+        return Reply(
+            ChangedTable(
+                rows=worked_out.rows,
+                members_touched=touched,
+                coordinator=coordinator,
+                work=worked_out.work,
+                **self._versions(),
+            )
+        )

@@ -1,0 +1,244 @@
+"""Statements as the controller answers them: plans for those who execute them, and DDL that it carries out itself."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from secateur.cluster.controller.cluster_state import ClusterState
+from secateur.cluster.controller.external_table_commands import ExternalTableCommands
+from secateur.cluster.controller.jobs import ControllerJobs
+from secateur.cluster.controller.membership import SettingChanged
+from secateur.cluster.controller.planning import PlanningThreads
+from secateur.cluster.controller.running_requests import CONTROLLER, RequestState, RunningRequests
+from secateur.cluster.controller.statement_replies import (
+    Params,
+    PlanningView,
+    Prepared,
+    StatementReplies,
+    estimated_tables,
+    outlines_of,
+)
+from secateur.cluster.controller.statement_role import check_statement
+from secateur.cluster.controller.statistics_cache import StatisticsCache
+from secateur.cluster.controller.table_commands import TableCommands
+from secateur.cluster.controller.view_commands import ViewCommands
+from secateur.errors import ProgrammingError
+from secateur.planner.statement import (
+    AlterTable,
+    Command,
+    CreateExternalTable,
+    CreateIndex,
+    CreateTable,
+    CreateView,
+    DropIndex,
+    DropTable,
+    DropView,
+    KillJob,
+    KillStatement,
+    SetGlobalPruning,
+)
+from secateur.protocol.hello import GivenVersions
+from secateur.protocol.query import (
+    Explained,
+    ExplainRequest,
+    GetPlan,
+    KillRunningStatement,
+    PlanAnswer,
+    Prepare,
+    PreparedAnswer,
+)
+from secateur.protocol.statements import CreateTableAs, Done
+from secateur.wire import Reply, Request
+
+__all__ = ["StatementRequests"]
+
+_UNDOING_S: Final = 0.1
+
+T = TypeVar("T")
+
+
+class StatementRequests:
+    """Answers the requests to prepare or explain a statement. Lives on the controller's event loop.
+
+    Args:
+        state: Catalog, topology and members.
+        statistics: What estimates are made from.
+        statements: Makes the answers, and keeps their plans.
+        table_commands: Carries out DDL of tables.
+        view_commands: Carries out DDL of views.
+        external_tables: Carries out DDL of external tables, and lists their partitions for the planner.
+        jobs: The jobs, which KILL ends.
+        requests: The requests under way, which KILL ends.
+        versions: The versions that every answer carries.
+    """
+
+    def __init__(
+        self,
+        state: ClusterState,
+        statistics: StatisticsCache,
+        statements: StatementReplies,
+        table_commands: TableCommands,
+        view_commands: ViewCommands,
+        external_tables: ExternalTableCommands,
+        jobs: ControllerJobs,
+        requests: RunningRequests,
+        versions: Callable[[], GivenVersions],
+    ) -> None:
+        self._state = state
+        self._statistics = statistics
+        self._statements = statements
+        self._table_commands = table_commands
+        self._view_commands = view_commands
+        self._external_tables = external_tables
+        self._jobs = jobs
+        self._requests = requests
+        self._versions = versions
+        self._planning = PlanningThreads()  # while the loop goes on serving
+        self._commands: dict[str, asyncio.Task[str]] = {}
+
+    async def close(self) -> None:
+        """End planning, and the commands that are being carried out."""
+        while running := [command for command in self._commands.values() if not command.done()]:
+            for command in running:  # again for one that undoes its work, which may wait for members that have ended
+                command.cancel()
+            await asyncio.wait(running, timeout=_UNDOING_S)
+        await self._planning.close()
+
+    def gone(self, connection_id: int) -> None:
+        """A connection has ended: nothing is planned for it any more."""
+        self._planning.gone(connection_id)
+
+    async def prepare(self, request: Request[Prepare]) -> Reply[PreparedAnswer]:
+        """Plan a statement; DDL is carried out, once if its request comes again."""
+        request_id = request.message.request_id
+        if request_id is not None and (done := self._commands.get(request_id)) is not None:
+            await asyncio.wait([done])
+        if request_id is not None and self._state.is_done(request_id):
+            await self._state.all_reached()
+            return Reply(PreparedAnswer(outlines=(), statement=Done("carried out before"), **self._versions()))
+        planned, statistics_version = await self._plan(self._statements.prepare, request)
+        check_statement(planned.statement if isinstance(planned, Prepared) else planned, request.peer)
+        prepared = (
+            planned if isinstance(planned, Prepared) else Prepared(Done(await self._carry_out(planned, request_id)))
+        )
+        if isinstance(prepared.statement, CreateTableAs):
+            create, catalog = prepared.statement, self._state.catalog
+            if create.if_not_exists and catalog.find(create.table.name) is not None:
+                prepared = Prepared(Done("table exists"))
+            else:  # the client creates it once it has the rows
+                catalog.with_table(create.table, or_replace=create.or_replace)
+        versions: GivenVersions = {**self._versions(), "statistics_version": statistics_version}
+        statement = prepared.statement
+        answer = PreparedAnswer(outlines=outlines_of(statement), statement=statement, **versions)
+        return Reply(answer, prepared.rows)
+
+    async def explain(self, request: Request[ExplainRequest]) -> Reply[Explained]:
+        """Describe the plan of a statement."""
+        return Reply((await self._plan(self._statements.explain, request))[0])
+
+    def plan(self, request: Request[GetPlan]) -> Reply[PlanAnswer]:
+        """Send a plan to a member that is to execute it."""
+        return Reply(PlanAnswer(self._statements.plan(request.message.plan_id).encoded()))
+
+    async def _carry_out(self, command: Command, request_id: str | None) -> str:
+        """Carry out DDL; returns what has been done, once all members have it on record."""
+
+        async def carry_out() -> str:
+            with self._state.on_behalf_of(request_id):
+                done = await self._carried_out(command)
+            await self._state.all_reached()
+            return done
+
+        if request_id is None:
+            return await carry_out()
+        task = self._commands[request_id] = asyncio.ensure_future(carry_out())
+        task.add_done_callback(lambda _: self._commands.pop(request_id, None))
+        return await asyncio.shield(task)
+
+    async def _carried_out(self, command: Command) -> str:
+        match command:
+            case CreateTable(table, if_not_exists, or_replace):
+                await self._table_commands.create(table, if_not_exists=if_not_exists, or_replace=or_replace)
+                return "table created"
+            case CreateIndex(table, index, if_not_exists):
+                await self._table_commands.create_index(table, index, if_not_exists=if_not_exists)
+                return "index created"
+            case DropIndex(name, if_exists):
+                await self._table_commands.drop_index(name, if_exists=if_exists)
+                return "index dropped"
+            case DropTable(name) if self._state.catalog.external_table(name) is not None:
+                await self._external_tables.drop(name)
+                return "external table dropped"
+            case CreateExternalTable(name, connector, if_not_exists, or_replace, sql):
+                await self._external_tables.create(
+                    name,
+                    connector,
+                    if_not_exists=if_not_exists,
+                    or_replace=or_replace,
+                    is_authenticated=False,  # a connector of SQL is no code
+                    sql=sql,
+                )
+                return "external table created"
+            case DropTable(name, if_exists):
+                await self._table_commands.drop(name, if_exists=if_exists)
+                return "table dropped"
+            case AlterTable(table, changes):
+                await self._table_commands.alter(table.name, changes)
+                return "table altered"
+            case CreateView(view, or_replace, if_not_exists):
+                await self._view_commands.create(view, or_replace=or_replace, if_not_exists=if_not_exists)
+                return "view created"
+            case DropView(name, if_exists):
+                await self._view_commands.drop(name, if_exists=if_exists)
+                return "view dropped"
+            case KillStatement(member, number):
+                await self._kill_statement(member, number)
+                return f"statement {command.statement_id} killed"
+            case KillJob(job):
+                self._jobs.end(job)
+                return f"job {job} is being stopped"
+            case SetGlobalPruning(value):
+                self._state.pruning = value
+                await self._state.change(SettingChanged())
+                return f"pruning is {value.value}"
+
+    async def _kill_statement(self, member: str, number: int) -> None:
+        if member == CONTROLLER:
+            self._requests.kill(number)
+            return
+        if member not in self._state.topology.member_ids:
+            raise ProgrammingError(
+                f"there is no member {member!r} of which a statement could be killed; there are"
+                f" {', '.join(self._state.topology.member_ids)}"
+            )
+        await self._state.call(member, KillRunningStatement(number))
+
+    async def _plan(
+        self,
+        work: Callable[[str, Params, Mapping[str, Any], PlanningView], T],
+        request: Request[Prepare] | Request[ExplainRequest],
+    ) -> tuple[T, int]:
+        """What a planning has made, and the version of the statistics that it had."""
+        planned, version = await self._plan_now(work, request)
+        tables = None if isinstance(planned, Explained) else estimated_tables(planned)
+        if tables is None or tables:
+            # Statistics that are about to arrive are worth a short wait, and a second planning if they have.
+            await self._statistics.arrived(tables)
+            if self._statistics.statistics_snapshot.version != version:
+                return await self._plan_now(work, request)
+        return planned, version
+
+    async def _plan_now(
+        self,
+        work: Callable[[str, Params, Mapping[str, Any], PlanningView], T],
+        request: Request[Prepare] | Request[ExplainRequest],
+    ) -> tuple[T, int]:
+        asked, statistics = request.message, self._statistics.statistics_snapshot
+        listing = partial(self._external_tables.list_partitions, asyncio.get_running_loop())
+        view = PlanningView(self._state.catalog, self._state.topology, statistics, listing)
+        planning = partial(work, asked.sql, asked.params, asked.settings, view)
+        planned = self._planning.run(request.peer.connection_id, planning)
+        return await self._requests.run(RequestState.PLANNING, asked.sql, planned), statistics.version
