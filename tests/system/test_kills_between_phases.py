@@ -94,6 +94,16 @@ def test_a_change_of_several_partitions_is_made_once_or_not_at_all(
         all_equal(cluster, "t")
 
 
+def test_rows_of_returning_are_answered_by_a_controller_that_was_started_anew(cluster: Cluster) -> None:
+    with cluster.connect() as conn:
+        create(conn)
+        killed = kill_at(cluster, Operation.PUBLISH_PREPARED_LOAD, "controller")
+        changed = conn.execute("UPDATE t SET v = v + id + 1 RETURNING id, v")
+        assert killed == ["controller"]
+        assert sorted(changed.fetchall()) == [(key, key + 1) for key in range(ROWS)]
+        assert conn.execute("SELECT min(v - id), max(v - id) FROM t").fetchall() == [(1, 1)]
+
+
 @pytest.mark.parametrize("victim", VICTIMS)
 @pytest.mark.parametrize("operation", [Operation.PREPARE_RANGES, Operation.COMMIT_RANGES])
 @pytest.mark.parametrize("has_catch_all", [False, True], ids=["no default partition", "a default partition is cut"])

@@ -110,13 +110,22 @@ def _only_partition(change: CoordinatedChange[SelectStatement], values: Sequence
 def _fetch(
     session: Session, change: CoordinatedChange[SelectStatement], coordinator: str | None, load_id: str
 ) -> pa.Table:
-    try:
-        if coordinator is None:
-            raise OperationalError("the controller that knew which member has them has ended")
-        return decode_table(session.ask_member(coordinator, GetReturnedRows(load_id)).payload, ranges=False)
-    except (OperationalError, *NOTHING_DONE) as error:
-        name = change.table.name
-        raise OperationalError(
-            f"{name} was changed, but the rows of RETURNING were lost: read them with SELECT. {error.message}",
-            table=name,
-        ) from error
+    """The rows of RETURNING, which the coordinator keeps; without one, all members are asked who has them.
+
+    Raises:
+        OperationalError: No member has them any more.
+    """
+    # A controller that was started anew knows that the change was published, not who worked it out.
+    members = session.topology.member_ids if coordinator is None else [coordinator]
+    failure: Error | None = None
+    for member in members:
+        try:
+            return decode_table(session.ask_member(member, GetReturnedRows(load_id)).payload, ranges=False)
+        except (OperationalError, *NOTHING_DONE) as error:
+            failure = error
+    name = change.table.name
+    raise OperationalError(
+        f"{name} was changed, but the rows of RETURNING were lost: read them with SELECT."
+        f" {'no member is left' if failure is None else failure.message}",
+        table=name,
+    ) from failure
