@@ -35,7 +35,7 @@ class PrimaryWatch:
     def _look(self) -> None:
         claimed: dict[tuple[str, int], str] = {}
         for host, member in _living(self._world):
-            topology = member._topology
+            topology = member._owners()
             self._compare(topology)
             assert host.process is not None
             if host.process.boot_time_s() >= member._store.lease.until_s:
@@ -108,8 +108,8 @@ def _unrest(world: World, controller: Controller, *, may_lose: bool) -> Iterator
 def _left_at(member: Member, topology: Topology, tables: Iterable[TableDef]) -> Iterator[str]:
     """What a member keeps although nobody needs it any more."""
     name = member.member_id
-    if member._topology.version != topology.version:
-        yield f"{name} acts on topology {member._topology.version} of {topology.version}"
+    if member._owners().version != topology.version:
+        yield f"{name} acts on topology {member._owners().version} of {topology.version}"
     replication, built = member._replication, member._built_copies
     for what, held in (
         ("loads that are not decided", member._store.loads.prepared()),

@@ -261,7 +261,7 @@ class Faults:
                 member = host.host.member
                 for table in member._store.tables():
                     if table.name == "register":
-                        owners = member._topology.ownership(table.scheme.affinity_group())
+                        owners = member._owners().ownership(table.scheme.affinity_group())
                         hosted = set(owners.partitions_of(member.member_id)) & set(member._store.hosted(table.table_id))
                         if any(member._store.partition(table.table_id, number).snapshot().rows for number in hosted):
                             return host

@@ -98,7 +98,7 @@ def test_members_repeat_their_requests_to_a_controller_that_starts_anew(mortal: 
         restart.start()
 
         async def make_ranges() -> None:
-            table = member._tables["days"]
+            table = member._places.named("days")
             await member._patient.request(MakeRanges(table.name, table.table_id, [3]))
 
         runtime._loop.run(make_ranges())

@@ -11,7 +11,7 @@ from requests_of import requests_of
 
 import secateur
 from secateur.cluster import Cluster
-from secateur.errors import TopologyChangedError
+from secateur.errors import TopologyChangedError, UnknownTableError
 from secateur.partitioning.tables import TableDefinition
 from secateur.protocol import CreateStoredTable, DropStoredTable, Operation, encode
 from secateur.wire import Request
@@ -66,4 +66,5 @@ def test_a_table_dropped_while_a_member_reads_its_ranges_is_not_made(own: Cluste
             await created
 
     runtime._loop.run(create_and_drop())
-    assert "t" not in member._tables
+    with pytest.raises(UnknownTableError):
+        member._places.named("t")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from secateur.cluster.background_tasks import BackgroundTasks
 from secateur.cluster.controller_requests import ControllerRequests
-from secateur.cluster.lease import Promises
 from secateur.cluster.load_leases import LoadLeases
 from secateur.cluster.member.attempts import MemberAttempts
 from secateur.cluster.member.background_folds import BackgroundFolds
@@ -32,6 +31,7 @@ from secateur.cluster.member.key_reads import KeyReads
 from secateur.cluster.member.lease_keeper import LeaseKeeper
 from secateur.cluster.member.live_metrics import LiveMetrics
 from secateur.cluster.member.loads import MemberLoads
+from secateur.cluster.member.membership import Membership
 from secateur.cluster.member.memory_admission import (
     STAGED_FACTOR,
     MemoryAdmission,
@@ -41,7 +41,7 @@ from secateur.cluster.member.memory_admission import (
 from secateur.cluster.member.open_results import OpenResults
 from secateur.cluster.member.persistence import Persistence
 from secateur.cluster.member.query_steps import SteppedQueries
-from secateur.cluster.member.ranges import MemberRanges, RangeChanges, resolved_table
+from secateur.cluster.member.ranges import MemberRanges, RangeChanges
 from secateur.cluster.member.replication import Replication
 from secateur.cluster.member.scattered_statements import ScatteredStatements
 from secateur.cluster.member.snapshots import MemberSnapshots
@@ -50,6 +50,7 @@ from secateur.cluster.member.statement_admission import StatementAdmission
 from secateur.cluster.member.statement_log import StatementLog
 from secateur.cluster.member.statements import Admissions, StatementRunner, StatementThreads
 from secateur.cluster.member.statistics import MemberStatistics
+from secateur.cluster.member.stored_tables import StoredTables
 from secateur.cluster.member.table_directory import TableDirectory
 from secateur.cluster.member.writes import MemberWrites
 from secateur.cluster.owner_pages import owner_pages
@@ -68,43 +69,30 @@ from secateur.engine.runtime.runtime import JobRuntime
 from secateur.engine.runtime.services import MemberServices
 from secateur.engine.sql.planned_query import PlannedQuery
 from secateur.engine_limits import EngineLimits
-from secateur.errors import DamagedDirectoryError, Error, ProtocolError, TopologyChangedError, UnknownTableError
+from secateur.errors import DamagedDirectoryError, Error
 from secateur.partitioning.tables.external_table import ExternalTable
-from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.topology.copies_gained import gains_copies
 from secateur.partitioning.topology.topology import MemberAddress, Topology
 from secateur.protocol.catalog import (
-    AdoptViews,
-    CatchUp,
-    CommitRanges,
-    CreateStoredTable,
-    DropStoredTable,
     GetOwnerPages,
     GetOwners,
     GetRanges,
     OwnerPages,
     RangePages,
-    TakeTopology,
     TopologyKnown,
 )
 from secateur.protocol.changes import (
     ChangeOnePartition,
-    DecideLoad,
-    LoadVerdict,
     StageChange,
     TwoPhaseKind,
     WorkOutChange,
 )
-from secateur.protocol.codec import decode
 from secateur.protocol.external_tables import GetExternalTable
 from secateur.protocol.hello import Greeting, Hello
 from secateur.protocol.jobs import GetJobMetrics, JobMetrics, RunAttempt, SubmitJob
 from secateur.protocol.key_value import GetRows
 from secateur.protocol.membership import (
-    AskForPromise,
     GetMemberStats,
     JoinRequest,
-    LeaseAnswer,
     MemberStats,
     ReportCopyLost,
     StoredTable,
@@ -125,17 +113,10 @@ from secateur.protocol.query import (
 )
 from secateur.protocol.recovery import (
     AskToReturn,
-    BeginReturn,
-    ClusterRecord,
-    HeldTable,
-    MemberReport,
-    ReportToController,
 )
 from secateur.protocol.snapshots import OpenSnapshot
-from secateur.protocol.tokens import KnownTokens
 from secateur.storage.log.disk import Disk
 from secateur.storage.member_store import MemberStore
-from secateur.storage.read_lease import lease_clock_s
 from secateur.wire import Handled, PeerInfo, Reply, Request, decode_table
 
 __all__ = ["Member"]
@@ -159,9 +140,6 @@ class Member:
         own_address: Where it listens.
         disk: Its disk, for a cluster with a data directory.
 
-    Attributes:
-        record: The newest record of the cluster, which it keeps for the controller; of version 0 before the first.
-
     Raises:
         DiskError: Its directory is in use.
     """
@@ -180,13 +158,6 @@ class Member:
         self.member_id = member_id
         self._settings = settings
         self._own_address = own_address
-        self._topology = Topology(0, (), {})
-        self._tables: dict[str, TableDef] = {}
-        self._views_version = 0
-        self.record = ClusterRecord(0, 0, self._topology, b"")
-        self._is_reporting = False
-        self._has_old_builds = False
-        self._damage = ""
         self._frames_received = 0
         self._executions = 0
         self._controller = peer_at(host, int(port), settings, name=member_id, role=Role.MEMBER)
@@ -212,9 +183,8 @@ class Member:
         self._statement_log = StatementLog(member_id, self._admissions.is_waiting)
         self._places = TableDirectory(member_id, self._store.lease, limits)
         self._copies = MemberCopies(self._store, self._peers)
-        self._promises = Promises(settings.lease_times)
         self._lease = LeaseKeeper(
-            member_id, settings, controller_address, self._store.lease, on_given_up, self._report_soon
+            member_id, settings, controller_address, self._store.lease, on_given_up, self._wants_report
         )
 
         change_registry = self._change_registry = ChangeRegistry()
@@ -253,7 +223,7 @@ class Member:
             self._log,
             abandoned_after_s=settings.staged_load_idle_s,
         )
-        range_changes = RangeChanges(self._store, self._adopt_table)
+        range_changes = RangeChanges(self._store, self._places.add_table)
         self._range_leases = LoadLeases(
             TerminationProtocol(member_id, range_changes, member_ids, TwoPhaseKind.RANGES), self._peers
         )
@@ -263,8 +233,8 @@ class Member:
             self._store,
             run,
             self._executor,
-            table=self._table,
-            write_rows=JobWrites(member_id, self._writes, self._peers, self._patient, self._table, self._owners),
+            table=self._places.named,
+            write_rows=JobWrites(member_id, self._writes, self._peers, self._patient, self._places.named, self._owners),
             acknowledged=self._replication.acknowledged,
             plan_query=self._plan_query,
             allow_code=accepts_code,
@@ -321,10 +291,46 @@ class Member:
         self._coordinated_changes = MemberCoordinatedChanges(
             member_id, self._store, self._statements, self._places, self._loads, self._peers, self._changing
         )
-        self._dropped_meanwhile: list[set[int]] = []  # for each table that is being created, the ids dropped since
+        self._stored_tables = StoredTables(
+            self._store,
+            self._places,
+            self._replication,
+            self._copies,
+            self._built_copies,
+            self._ranges,
+            self._changing,
+            self._log,
+            self._owners,
+        )
+        self._membership = Membership(
+            member_id,
+            settings,
+            self._address,
+            self._controller,
+            self._peers,
+            self._store,
+            self._places,
+            self._replication,
+            self._built_copies,
+            self._leases,
+            self._range_leases,
+            self._ranges,
+            self._persistence,
+            self._server.take_tokens,
+            self._jobs.member_lost,
+            (
+                self._peers.update,
+                self._statements.update,
+                self._places.update,
+                self._replication.update,
+                self._built_copies.update,
+                self._lease.topology_changed,
+            ),
+        )
         self.handlers = self._handlers()
 
     def _handlers(self) -> dict[OperationBase, Callable[[Request[Any]], Handled]]:
+        leases_of = self._membership.leases_of
         return {
             Operation.HELLO: self._hello,
             Operation.EXECUTE: self._execute,
@@ -365,25 +371,25 @@ class Member:
             Operation.ABORT_STAGED_LOAD: self._loads.abort,
             Operation.GET_LOAD_OUTCOME: self._loads.outcome,
             Operation.GET_STAGED_LOADS: self._loads.under_way,
-            Operation.HOLD_LOAD: lambda request: self._leases_of(request.message.kind).renew(request),
-            Operation.STANDING_OF_LOAD: lambda request: self._leases_of(request.message.kind).standing(request),
-            Operation.DECIDE_LOAD: self._decide_load,
-            Operation.SETTLE_LOAD: lambda request: self._leases_of(request.message.kind).settle(request),
-            Operation.CREATE_STORED_TABLE: self._create_table,
-            Operation.DROP_STORED_TABLE: self._drop_table,
-            Operation.ADOPT_VIEWS: self._take_views,
+            Operation.HOLD_LOAD: lambda request: leases_of(request.message.kind).renew(request),
+            Operation.STANDING_OF_LOAD: lambda request: leases_of(request.message.kind).standing(request),
+            Operation.DECIDE_LOAD: self._membership.decide_load,
+            Operation.SETTLE_LOAD: lambda request: leases_of(request.message.kind).settle(request),
+            Operation.CREATE_STORED_TABLE: self._stored_tables.create,
+            Operation.DROP_STORED_TABLE: self._stored_tables.drop,
+            Operation.ADOPT_VIEWS: self._membership.take_views,
             Operation.PREPARE_RANGES: self._ranges.prepare,
-            Operation.COMMIT_RANGES: self._commit_ranges,
+            Operation.COMMIT_RANGES: self._stored_tables.commit_ranges,
             Operation.ABORT_RANGES: self._ranges.abort,
-            Operation.TAKE_TOPOLOGY: self._take_topology,
-            Operation.BEGIN_RETURN: self._begin_return,
-            Operation.GET_REPORT: lambda _: Reply(self._report()),
+            Operation.TAKE_TOPOLOGY: self._membership.take_topology,
+            Operation.BEGIN_RETURN: self._membership.begin_return,
+            Operation.GET_REPORT: lambda _: Reply(self._membership.report()),
             Operation.GET_OWNERS: self._send_topology,
             Operation.GET_OWNER_PAGES: self._send_owner_pages,
             Operation.GET_RANGES: self._send_ranges,
-            Operation.CATCH_UP: self._catch_up,
+            Operation.CATCH_UP: self._stored_tables.catch_up,
             Operation.COPY_TABLE: self._copies.copy_table,
-            Operation.ASK_FOR_PROMISE: self._promise,
+            Operation.ASK_FOR_PROMISE: self._membership.promise,
             Operation.GET_PLAN: self._send_plan,
             Operation.GET_STATEMENTS: self._statement_log.send,
             Operation.KILL_STATEMENT: self._kill_statement,
@@ -406,15 +412,15 @@ class Member:
             OperationalError: The socket, the controller or the data directory is not to be had.
         """
         await self._open()
-        if self._persistence is not None and (self.record.version or self._damage):
+        if self._persistence is not None and (self._membership.record.version or self._membership.damage):
             # The controller starts anew as well, and wants reports of all members before it grants a lease to one.
-            await self._report_to_controller()
+            await self._membership.report_to_controller()
             self._background.start(self._lease.start(), f"member {self.member_id} waits for its lease")
             return
-        at = self._address
+        at = self._address()
         joining = JoinRequest(at.id, at.host, at.port, at.node)
         joined = (await self._patient.request(joining)).message
-        self._know_views(joined.catalog_version, joined.views)
+        self._membership.know_views(joined.catalog_version, joined.views)
         if not self._server.knows_tokens:  # the record may have told it of newer ones meanwhile
             self._server.take_tokens(joined.tokens)
         await self._lease.start()
@@ -450,22 +456,11 @@ class Member:
         Raises:
             Error: The controller could not be asked, or the member could not catch up.
         """
-        asked = AskToReturn(self._settings.cluster_id, self._address)
+        asked = AskToReturn(self._settings.cluster_id, self._address())
         if not (await self._controller.request(asked)).message.is_member:
             return False
         await self._lease.resume()
         return True
-
-    async def _begin_return(self, request: Request[BeginReturn]) -> Reply[MemberReport]:
-        """The controller is about to let this member in again; of each table it says afterwards what is outdated."""
-        topology = request.message.topology
-        if self._replication.is_settling:
-            await self._settle_loads(topology)
-        answer = self._take(topology)
-        if isinstance(answer, Awaitable):
-            await answer
-        await asyncio.gather(self._leases.settle_held(), self._range_leases.settle_held())
-        return Reply(self._report())
 
     async def _recover(self, persistence: Persistence) -> None:
         """Have what is on disk; if that is damaged, the cluster goes on without it."""
@@ -473,18 +468,18 @@ class Member:
             await persistence.begin(self._replication, self._change_registry)
         except DamagedDirectoryError as error:
             _log.exception("member %s cannot use its data directory", self.member_id)
-            self._damage = str(error)
+            self._membership.damage = str(error)
             return
         for table in self._store.tables():
-            self._adopt_table(table)
+            self._places.add_table(table)
         if persistence.record is not None:
-            self.record = persistence.record
-            self._know_tokens(persistence.record.state)
+            self._membership.recovered(persistence.record)
 
     async def stop(self) -> None:
         """Drop every connection and everything that runs, without a word to the others."""
         await self._server.stop()
         await self._background.close()
+        await self._membership.close()
         await self._lease.stop()
         self._results.close_all()
         await self._attempts.close()
@@ -599,220 +594,25 @@ class Member:
     async def _report_out_of_sync(self, group: str, partition: int, member: str) -> None:
         await self._patient.request(ReportCopyLost(group, partition, member))
 
-    async def _create_table(self, request: Request[CreateStoredTable]) -> Reply[Acknowledged]:
-        dropped: set[int] = set()
-        self._dropped_meanwhile.append(dropped)
-        try:
-            table = await resolved_table(request.message.table, self._changing)
-        finally:
-            self._dropped_meanwhile = [other for other in self._dropped_meanwhile if other is not dropped]
-        if table.table_id in dropped:
-            raise TopologyChangedError(f"table {table.name} was dropped before it was there", table=table.name)
-        self._store.create_table(table, request.message.partitions)
-        self._adopt_table(table)
-        return await self._recorded()
-
-    async def _recorded(self) -> Reply[Acknowledged]:
-        """Acknowledge a change of definitions once it is on disk."""
-        if self._log is not None:
-            await self._log.flushed()
-        return Reply(Acknowledged())
-
-    async def _catch_up(self, request: Request[CatchUp]) -> Reply[Acknowledged]:
-        """Have a table that the other members have already; this member is about to join, or to return."""
-        table = await resolved_table(request.message.table, self._changing)
-        if self._store.find(table.table_id) is not None and not table.replicated:
-            self._adopt_table(table)
-            self._replication.take_over_again(table)
-            self._built_copies.drop_outdated(table.table_id)
-        ownership = None if table.replicated else self._topology.owners.get(table.scheme.affinity_group())
-        last_owned = [] if ownership is None else ownership.partitions_of(self.member_id)
-        await self._copies.catch_up(
-            table, request.message.source, last_owned=last_owned, is_current=request.message.is_current
-        )
-        self._adopt_table(table)
-        return await self._recorded()
-
-    def _adopt_table(self, table: TableDef) -> None:
-        self._tables[table.name.casefold()] = table
-        self._places.add_table(table)
-
-    async def _drop_table(self, request: Request[DropStoredTable]) -> Reply[Acknowledged]:
-        table_id = request.message.table_id
-        for dropped in self._dropped_meanwhile:
-            dropped.add(table_id)
-        self._store.drop_table(table_id)
-        self._replication.forget(table_id)
-        self._places.remove_table(table_id)
-        self._tables = {name: table for name, table in self._tables.items() if table.table_id != table_id}
-        return await self._recorded()
-
-    async def _commit_ranges(self, request: Request[CommitRanges]) -> Reply[Acknowledged]:
-        await self._ranges.commit(request)
-        return await self._recorded()
-
-    def _take_views(self, request: Request[AdoptViews]) -> Reply[Acknowledged]:
-        self._know_views(request.message.catalog_version, request.message.views)
-        return Reply(Acknowledged())
-
-    def _know_views(self, catalog_version: int, views: list[int]) -> None:
-        if catalog_version > self._views_version:
-            self._views_version = catalog_version
-            self._store.views = frozenset(views)
-
-    def _know_tokens(self, state: bytes) -> None:
-        """Accept the tokens of an encoded :class:`~secateur.protocol.recovery.ControllerState`."""
-        if state:
-            self._server.take_tokens(decode(state, KnownTokens).tokens)
-
-    def _take_topology(self, request: Request[TakeTopology]) -> Handled:
-        """Keep the record, and act on a newer topology once nothing is promised to a member that it leaves out."""
-        self._keep(request.message)
-        topology = request.message.topology
-        return self._take(topology) if self._persistence is None else self._take_durably(topology, self._persistence)
-
-    async def _take_durably(self, topology: Topology, persistence: Persistence) -> Reply[Acknowledged]:
-        """As :meth:`_take_topology`, with the record on disk before anything follows from it."""
-        if self.record.version:
-            await persistence.keep(self.record)
-        if self._replication.is_settling:
-            await self._settle_loads(topology)
-        answer = self._take(topology)
-        return await answer if isinstance(answer, Awaitable) else answer
-
-    async def _settle_loads(self, topology: Topology) -> None:
-        """Have the members decide loads that were prepared before this one was started anew."""
-        self._peers.update(topology)
-        self._places.update(topology)
-        prepared = {
-            load.load_id: (load.table_id, self._places.latch(load.table_id)) for load in self._store.loads.prepared()
-        }
-        await self._leases.settle_prepared(prepared)
-
-    def _take(self, topology: Topology) -> Reply[Acknowledged] | Awaitable[Reply[Acknowledged]]:
-        gains = gains_copies(self._topology, topology, self.member_id)
-        may_act_s = self._promises.heard(topology.version, topology.member_ids, lease_clock_s(), gains_copies=gains)
-        wait_s = may_act_s - lease_clock_s()
-        return self._act_on_later(topology, wait_s) if wait_s > 0 else self._act_on(topology)
-
-    def _keep(self, told: TakeTopology) -> None:
-        """Keep the record for a controller that starts anew.
-
-        Raises:
-            TopologyChangedError: It comes from a controller that another one has replaced.
-        """
-        before = self.record
-        if told.version and told.epoch < before.epoch:
-            raise TopologyChangedError(
-                f"member {self.member_id} takes no topology of the controller of epoch {told.epoch}: that of epoch"
-                f" {before.epoch} has taken over",
-                superseded=True,
-            )
-        if not told.version or (before.epoch, before.version) > (told.epoch, told.version):
-            return
-        state = before.state if told.state is None else told.state
-        if not state:
-            raise ProtocolError(f"member {self.member_id} has no record yet: it has to be sent as a whole")
-        self.record = ClusterRecord(told.epoch, told.version, told.topology, state)
-        if told.state is not None:
-            self._know_tokens(told.state)
-        if told.epoch > before.epoch:
-            self._leases.controller_replaced()
-            self._range_leases.controller_replaced()
-            self._ranges.controller_replaced()
-            self._has_old_builds = True
-
-    @property
     def _address(self) -> MemberAddress:
         at = self._own_address
         return MemberAddress(self.member_id, at.advertised_host, self._server.port, at.node)
 
-    def _report(self) -> MemberReport:
-        in_doubt = {load.table_id for load in self._store.loads.prepared()}
-        return MemberReport(
-            address=self._address,
-            record=self.record,
-            holds_lease=self._store.lease.is_valid,
-            tables=tuple(
-                HeldTable(
-                    table.table_id,
-                    table.version,
-                    self._store.data_version(table.table_id).published,
-                    table.table_id in in_doubt,
-                )
-                for table in self._store.tables()
-            ),
-            views_version=self._views_version,
-            range_changes_in_doubt=self._range_leases.held,
-            damage=self._damage,
-            cut_bytes=0 if self._persistence is None else self._persistence.cut_bytes,
-        )
-
-    def _report_soon(self) -> None:
-        if not self._is_reporting:
-            self._is_reporting = True
-            self._background.start(self._report_to_controller(), f"member {self.member_id} reports")
-
-    async def _report_to_controller(self) -> None:
-        try:
-            await self._controller.request(ReportToController(self._settings.cluster_id, self._report()))
-        except Error as error:
-            _log.info("member %s could not report to the controller: %s", self.member_id, error)  # it will ask again
-        finally:
-            self._is_reporting = False
-
-    async def _act_on_later(self, topology: Topology, wait_s: float) -> Reply[Acknowledged]:
-        await asyncio.sleep(wait_s)
-        return self._act_on(topology)
-
-    def _act_on(self, topology: Topology) -> Reply[Acknowledged]:
-        if topology.version > self._topology.version:
-            for lost in set(self._topology.member_ids) - set(topology.member_ids):
-                self._jobs.member_lost(lost)
-            self._topology = topology
-            self._peers.update(topology)
-            self._statements.update(topology)
-            self._places.update(topology)
-            self._replication.update(topology)
-            self._built_copies.update(topology)
-            self._lease.topology_changed(topology)
-        if self._has_old_builds and topology.version >= self.record.topology.version:
-            # Copies that the controller before had built, or let build, and had not made owners: nobody knows of them.
-            self._has_old_builds = False
-            self._built_copies.forget_outdated()
-            for table in self._places.tables():
-                if not table.replicated:
-                    self._built_copies.drop_outdated(table.table_id)
-        return Reply(Acknowledged())
-
     def _send_topology(self, _: Request[GetOwners]) -> Reply[TopologyKnown]:
         """Send the owners of this member's newest topology, for clients that cannot reach the controller."""
-        return Reply(TopologyKnown(self._topology.outline))
+        return Reply(TopologyKnown(self._owners().outline))
 
     def _send_owner_pages(self, request: Request[GetOwnerPages]) -> Reply[OwnerPages]:
         """Send owners of a large group, for clients that cannot reach the controller."""
-        return Reply(owner_pages(self._topology, request.message))
+        return Reply(owner_pages(self._owners(), request.message))
 
     def _send_ranges(self, request: Request[GetRanges]) -> Reply[RangePages]:
         """Send ranges of a table, for clients that cannot reach the controller."""
-        return Reply(range_pages(self._tables.values(), request.message))
+        return Reply(range_pages(self._places.tables(), request.message))
 
     def _send_plan(self, request: Request[GetPlan]) -> Reply[PlanAnswer]:
         """A plan that this member has run, for another one that has not and cannot reach the controller."""
         return Reply(PlanAnswer(self._statements.kept_plan(request.message.plan_id).encoded()))
-
-    def _decide_load(self, request: Request[DecideLoad]) -> Reply[LoadVerdict]:
-        if not self._places.member_ids():
-            raise TopologyChangedError(f"member {self.member_id} has just been started, and does not know the others")
-        return self._leases_of(request.message.kind).decide(request)
-
-    def _leases_of(self, kind: TwoPhaseKind) -> LoadLeases:
-        return self._leases if kind is TwoPhaseKind.LOAD else self._range_leases
-
-    def _promise(self, request: Request[AskForPromise]) -> Reply[LeaseAnswer]:
-        """Another member cannot reach the controller, and asks for a lease; see :mod:`secateur.cluster.lease`."""
-        answer = self._promises.asked(request.message.member, request.message.topology_version, lease_clock_s())
-        return Reply(LeaseAnswer(answer.value))
 
     async def _turn(self) -> None:
         """Show that the event loop turns, and do what has to be done now and then."""
@@ -852,14 +652,11 @@ class Member:
             )
         )
 
-    def _owners(self) -> Topology:
-        return self._topology
+    def _wants_report(self) -> None:
+        self._membership.report_soon()
 
-    def _table(self, name: str) -> TableDef:
-        table = self._tables.get(name.casefold())
-        if table is None:
-            raise UnknownTableError(f"table {name!r} does not exist on member {self.member_id}", table=name)
-        return table
+    def _owners(self) -> Topology:
+        return self._membership.topology
 
 
 def _spill_directory(settings: ClusterSettings) -> Path | None:

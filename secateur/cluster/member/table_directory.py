@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from secateur.cluster.write_latch import WriteLatch
 from secateur.engine_limits import EngineLimits
-from secateur.errors import ProtocolError, TopologyChangedError
+from secateur.errors import ProtocolError, TopologyChangedError, UnknownTableError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
 from secateur.storage.read_lease import ReadLease
@@ -29,6 +29,7 @@ class TableDirectory:
         self.member_id = member_id
         self._lease = lease or ReadLease()
         self._tables: dict[int, TableDef] = {}
+        self._names: dict[str, int] = {}
         self._latches: dict[int, WriteLatch] = {}
         self._topology: Topology | None = None
 
@@ -39,16 +40,29 @@ class TableDirectory:
     def add_table(self, table: TableDef) -> None:
         """A table was created, or altered."""
         self._tables[table.table_id] = table
+        self._names[table.name.casefold()] = table.table_id
         self._latches.setdefault(table.table_id, WriteLatch(table.name, self._write_wait_s))
 
     def remove_table(self, table_id: int) -> None:
         """A table was dropped."""
         self._tables.pop(table_id, None)
+        self._names = {name: known for name, known in self._names.items() if known != table_id}
         self._latches.pop(table_id, None)
 
     def tables(self) -> list[TableDef]:
         """All tables here."""
         return list(self._tables.values())
+
+    def named(self, name: str) -> TableDef:
+        """A table by its name, which is not case-sensitive.
+
+        Raises:
+            UnknownTableError: There is none here.
+        """
+        table_id = self._names.get(name.casefold())
+        if table_id is None:
+            raise UnknownTableError(f"table {name!r} does not exist on member {self.member_id}", table=name)
+        return self._tables[table_id]
 
     def latch(self, table_id: int) -> WriteLatch:
         """The latch of a table's direct writes."""
