@@ -12,7 +12,7 @@ import asyncio
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -45,15 +45,22 @@ class StatisticsCache:
         members: How to reach them.
         served: The table of an id, and the partitions of which each member is the primary, each row once; None when
             there is no such table any more.
+        clock: Seconds since some moment.
+        sleep: Waits for seconds of that clock.
     """
 
     def __init__(
         self,
         members: MemberCaller,
         served: Callable[[int], tuple[TableDef, Mapping[str, Sequence[int]]] | None],
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         self._members = members
         self._served = served
+        self._clock = clock
+        self._sleep = sleep
         self._statistics_snapshot = StatisticsSnapshot()
         self._written: defaultdict[int, float] = defaultdict(float)
         self._counted: dict[tuple[str, int], int] = {}
@@ -81,7 +88,7 @@ class StatisticsCache:
         """The tables of which there are no statistics, or no longer useful ones, and new ones are being collected."""
         if self._working is None or self._working.done():
             return frozenset()
-        now_s = time.monotonic()
+        now_s = self._clock()
         soon = [each for each in self._written.items() if self._rest_until_s.get(each[0], 0.0) <= now_s]
         return frozenset(
             table_id for table_id, rows in (*soon, *self._collecting.items()) if rows > self._rows(table_id)
@@ -129,7 +136,7 @@ class StatisticsCache:
                 table, by_member = served
                 copies = len(by_member) if table.replicated else min(1 + table.backups, len(by_member))
                 self._written[table_id] += (rows - before) / copies
-        now_s = time.monotonic()
+        now_s = self._clock()
         for table_id, count in (misses or {}).items():
             if count > self._counted_misses.get((member_id, table_id), 0) and self._served(table_id) is not None:
                 self._counted_misses[member_id, table_id] = count
@@ -208,11 +215,11 @@ class StatisticsCache:
         A table whose members do not answer has its turn when they do again.
         """
         while due := self._due():
-            now_s = time.monotonic()
+            now_s = self._clock()
             table_id = min(due, key=lambda due_id: self._rest_until_s.get(due_id, 0.0))
             rest_s = self._rest_until_s.get(table_id, 0.0) - now_s
             if rest_s > 0:
-                await asyncio.sleep(rest_s)
+                await self._sleep(rest_s)
                 continue
             only_missed, version = not self._is_stale(table_id), self._statistics_snapshot.version
             try:
@@ -220,7 +227,7 @@ class StatisticsCache:
             except Error as error:
                 _log.info("the statistics of table %d stay as they are for now: %s", table_id, error)
                 return
-            ended_s = time.monotonic()
+            ended_s = self._clock()
             self._rest_until_s[table_id] = ended_s + _REST_FACTOR * (ended_s - now_s)
             if only_missed and self._statistics_snapshot.version == version:
                 self._miss_rest_until_s[table_id] = ended_s + _MISS_REST_FACTOR * (ended_s - now_s)

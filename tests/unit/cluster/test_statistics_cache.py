@@ -23,13 +23,13 @@ TABLE = TableDef("t", 1, (Column("id", parse_type("BIGINT"), nullable=False),), 
 class Members:
     """Two members with one partition each, and the cluster around the book."""
 
-    def __init__(self) -> None:
+    def __init__(self, **clock: Any) -> None:
         layout = TableLayout.of(TABLE)
         self.partitions = {"m1": Partition(layout, 0), "m2": Partition(layout, 1)}
         self.calls: list[tuple[str, int, list[int]]] = []
         self.tables = {1: TABLE}
         self.failure: Exception | None = None
-        self.cache = StatisticsCache(self, self.served)
+        self.cache = StatisticsCache(self, self.served, **clock)
 
     def served(self, table_id: int) -> tuple[TableDef, Mapping[str, Sequence[int]]] | None:
         return (self.tables[table_id], {"m1": [0], "m2": [1]}) if table_id in self.tables else None
@@ -135,7 +135,7 @@ def test_a_dropped_table_is_forgotten() -> None:
     asyncio.run(scenario())
 
 
-def test_a_table_that_changes_all_the_time_is_looked_at_from_time_to_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_that_changes_all_the_time_is_looked_at_from_time_to_time() -> None:
     now_s, slept = 0.0, []
 
     async def sleep(seconds: float) -> None:
@@ -145,7 +145,7 @@ def test_a_table_that_changes_all_the_time_is_looked_at_from_time_to_time(monkey
 
     async def scenario() -> None:
         nonlocal now_s
-        members = Members()
+        members = Members(clock=lambda: now_s, sleep=sleep)
         members.add("m1", *range(10))
         call = members.call
 
@@ -161,8 +161,6 @@ def test_a_table_that_changes_all_the_time_is_looked_at_from_time_to_time(monkey
         await members.settle()
         assert slept == [18.0]
 
-    monkeypatch.setattr("secateur.cluster.controller.statistics_cache.time.monotonic", lambda: now_s)
-    monkeypatch.setattr("secateur.cluster.controller.statistics_cache.asyncio.sleep", sleep)
     asyncio.run(scenario())
 
 
@@ -225,13 +223,13 @@ def test_a_wrong_estimate_is_a_reason_to_look_where_rows_were_written_since() ->
     asyncio.run(scenario())
 
 
-def test_wrong_estimates_from_which_nothing_is_learned_rest_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_estimates_from_which_nothing_is_learned_rest_longer() -> None:
     """An uneven column makes an estimate wrong each time, and some row is always being written."""
     now_s = 0.0
 
     async def scenario() -> int:
         nonlocal now_s
-        members = Members()
+        members = Members(clock=lambda: now_s)
         members.add("m1", *range(100))
         await members.cache.refresh(1)
         members.calls.clear()
@@ -252,5 +250,4 @@ def test_wrong_estimates_from_which_nothing_is_learned_rest_longer(monkeypatch: 
         assert members.cache.statistics_snapshot.version == version
         return len(members.calls) // 2
 
-    monkeypatch.setattr("secateur.cluster.controller.statistics_cache.time.monotonic", lambda: now_s)
     assert 5 <= asyncio.run(scenario()) <= 11
