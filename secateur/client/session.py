@@ -11,7 +11,7 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from enum import Enum, auto
 from typing import Any, Final, NoReturn, TypeVar
@@ -64,10 +64,12 @@ from secateur.protocol.query import Execute, Executed, Prepare
 from secateur.protocol.statements import EvaluatedInsert, InsertRows
 from secateur.wire import SILENCE_S, Answer, CallControl, Channel, Payload, Tls, decode_tables
 
-__all__ = ["Session", "Sign"]
+__all__ = ["MEMBERS_AT_ONCE", "Session", "Sign"]
 
 R = TypeVar("R")
 
+MEMBERS_AT_ONCE: Final = 32
+"""Members that one thread asks at the same time: the call for each is inside the call for the one before."""
 _STATEMENTS_MAX: Final = 512
 _TOPOLOGY_WAIT_S: Final = 2.0
 """How long the controller may take to name the owners, before the members are asked."""
@@ -392,8 +394,17 @@ class Session:
             is_controller=True,
         )
 
-    def ask_member(self, member_id: str, message: Message[R], payload: Payload = b"") -> Answer[R]:
+    def ask_member(
+        self,
+        member_id: str,
+        message: Message[R],
+        payload: Payload = b"",
+        *,
+        meanwhile: Callable[[], None] | None = None,
+    ) -> Answer[R]:
         """Send a request to a member, over that member's own socket.
+
+        ``meanwhile`` is as for :meth:`~secateur.wire.Channel.request`.
 
         Raises:
             Error: It answers with an error, or cannot be reached.
@@ -401,12 +412,57 @@ class Session:
         pool = self._member(member_id)
         channel = pool.borrow()
         try:
-            return channel.request(message, payload, control=self.control)
+            return channel.request(message, payload, control=self.control, meanwhile=meanwhile)
         except (MemberLostError, UnreachableError) as error:
             _name_member(error, channel, member_id)
             raise
         finally:
             pool.give_back(channel)
+
+    def ask_members(self, messages: Sequence[tuple[str, Message[R]]]) -> list[Answer[R]]:
+        """Send a request to each of some members, and wait for all answers.
+
+        All requests are sent before the first answer is read, so the members work at the same time; that costs no
+        thread.
+
+        Args:
+            messages: Members by their ids, at most :data:`MEMBERS_AT_ONCE`, and what each is asked.
+
+        Returns:
+            The answers, in the same order.
+
+        Raises:
+            Error: The first error, in the order of the members. All answers have been read by then.
+        """
+        answers: list[Answer[R] | Error] = []
+
+        def ask_from(position: int) -> None:
+            if position == len(messages):
+                return
+            member_id, message = messages[position]
+            is_sent = False
+
+            def ask_others() -> None:
+                nonlocal is_sent
+                is_sent = True
+                ask_from(position + 1)
+
+            try:
+                answer: Answer[R] | Error = self.ask_member(member_id, message, meanwhile=ask_others)
+            except Error as error:
+                if not is_sent:
+                    ask_others()
+                answer = error
+            answers.append(answer)
+
+        ask_from(0)
+        answers.reverse()  # the last one that was asked is the first whose answer is read
+        found = []
+        for answer in answers:
+            if isinstance(answer, Error):
+                raise answer
+            found.append(answer)
+        return found
 
     def ask_member_for_rows(self, member_id: str, message: Execute) -> tuple[Answer[Executed], ResultStream | None]:
         """Like :meth:`ask_member`, for a request whose answer may be the first of several parts.

@@ -127,6 +127,7 @@ class Channel:
         *,
         timeout_s: float | None = None,
         control: CallControl | None = None,
+        meanwhile: Callable[[], None] | None = None,
     ) -> Answer[R]:
         """Send a request and wait for the whole answer.
 
@@ -136,6 +137,8 @@ class Channel:
             timeout_s: Seconds to wait, once for the connection if it has to be made, and once for the answer; None
                 takes the channel's.
             control: Can end the call.
+            meanwhile: Called once the request is sent, before the answer is read. It may ask over other channels, so
+                that several servers work at the same time; it raises nothing of its own.
 
         Raises:
             Error: The error that the server sent, or the reason why ``control`` ended the call.
@@ -154,7 +157,7 @@ class Channel:
             try:
                 if self._ready(timeout_s) and control is not None:
                     control.check()  # nothing hung up a connection that was only being made
-                frames = self._exchange(operation, header, payload, timeout_s, control)
+                frames = self._exchange(operation, header, payload, timeout_s, control, meanwhile)
             finally:
                 if control is not None:
                     control.done(self)
@@ -202,6 +205,7 @@ class Channel:
         payload: Payload,
         timeout_s: float | None,
         control: CallControl | None = None,
+        meanwhile: Callable[[], None] | None = None,
     ) -> list[Frame]:
         """Send a request over the connection that there is; returns the frames of the answer."""
         self._last_id = request_id = self._last_id % REQUEST_ID_MAX + 1
@@ -219,6 +223,9 @@ class Channel:
             self._wait_until(end_s)
             for buffer in buffers:
                 self._send(buffer)
+            if meanwhile is not None:
+                meanwhile()
+                self._wait_until(end_s)
             silent_s = 0.0
             while True:
                 try:

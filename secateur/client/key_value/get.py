@@ -10,6 +10,7 @@ from secateur.client.execution.execute import Retryable, execute
 from secateur.client.execution.retry_policy import MOVED, is_final
 from secateur.client.key_value.row_keys import RowKeys
 from secateur.client.key_value.tables import KeyTable
+from secateur.client.session import MEMBERS_AT_ONCE
 from secateur.errors import (
     Error,
     MemberLostError,
@@ -82,7 +83,7 @@ class _Get(Retryable[list[Row | None]]):
             return [row for key in self._keys for row in _Get(table, [key]).attempt()]
         if len(keys) > 1:
             return self._grouped(rows, keys, partitions)
-        answer = self._ask(rows, table.owner(rows, partitions[0]), keys)
+        answer = self.session.ask_member(table.owner(rows, partitions[0]), self._request(rows, keys))
         found = answer.message
         if found.values is not None and not found.missing:
             return list(zip(*found.values, strict=True))
@@ -92,21 +93,26 @@ class _Get(Retryable[list[Row | None]]):
         return rows, [rows.read(key) for key in self._keys]
 
     def _grouped(self, rows: RowKeys, keys: list[list[Any]], partitions: list[int]) -> list[Row | None]:
-        """One frame for each member that owns some of the keys."""
+        """One frame for each member that owns some of the keys, all of them sent before the first answer is read."""
         owners = {partition: self._table.owner(rows, partition) for partition in dict.fromkeys(partitions)}
         positions: dict[str, list[int]] = {}
         for position, partition in enumerate(partitions):
             positions.setdefault(owners[partition], []).append(position)
         result: list[Row | None] = [None] * len(keys)
-        for member, mine in positions.items():
-            answer = self._ask(rows, member, [keys[position] for position in mine])
-            for position, row in zip(mine, _rows(rows, answer, len(mine)), strict=True):
-                result[position] = row
+        asked = [
+            (member, self._request(rows, [keys[position] for position in mine])) for member, mine in positions.items()
+        ]
+        for start in range(0, len(asked), MEMBERS_AT_ONCE):
+            some = asked[start : start + MEMBERS_AT_ONCE]
+            for (member, _), answer in zip(some, self.session.ask_members(some), strict=True):
+                mine = positions[member]
+                for position, row in zip(mine, _rows(rows, answer, len(mine)), strict=True):
+                    result[position] = row
         return result
 
-    def _ask(self, rows: RowKeys, member: str, keys: list[list[Any]]) -> Answer[FoundRows]:
-        definition = rows.definition
-        return self.session.ask_member(member, GetRows(definition.table_id, definition.version, keys))
+    @staticmethod
+    def _request(rows: RowKeys, keys: list[list[Any]]) -> GetRows:
+        return GetRows(rows.definition.table_id, rows.definition.version, keys)
 
     def may_repeat(self, error: Error) -> bool:
         return isinstance(error, MOVED)

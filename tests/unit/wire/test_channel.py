@@ -100,6 +100,20 @@ def test_an_error_is_raised_as_the_class_it_was_and_the_channel_goes_on(
     assert channel.request(Who()).message.args["id_"] == connection
 
 
+def test_a_server_works_while_others_are_asked_meanwhile(serve: Serve, echo: Any, channel_to: Any, loop: Any) -> None:
+    server = serve(echo)
+    one, other = channel_to(server), channel_to(server)
+    said = []
+
+    def ask_other() -> None:
+        assert echo.begun.wait(20)
+        said.append(other.request(Echo({"x": 1})).message.args)
+        loop.loop.call_soon_threadsafe(echo.release.set)
+
+    assert one.request(Wait(), meanwhile=ask_other).message.args == {"waited": True}
+    assert said == [{"x": 1}]
+
+
 def test_pieces_are_collected(serve: Serve, echo: Any, channel_to: Any) -> None:
     channel = channel_to(serve(echo))
     answer = channel.request(Stream(4, 2))
