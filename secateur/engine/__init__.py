@@ -10,6 +10,7 @@ from secateur.exports import exports
 _FILES = {
     "failure": ["lost_member"],
     "scheduler": ["Scheduler"],
+    "thread_priority": ["NICENESS", "call_with_low_priority", "lower_priority"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

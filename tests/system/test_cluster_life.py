@@ -163,6 +163,10 @@ def test_ray_members_are_named_and_a_dead_one_is_noticed() -> None:
     with secateur.start(members=3, runtime="ray") as cluster, cluster.connect() as conn:
         conn.execute(DDL)
         conn.table("t").load(ROWS)
+        ports = {int(member.address.rpartition(":")[2]) for member in cluster.members()}
+        processes = {link.pid for link in psutil.net_connections("tcp") if link.laddr and link.laddr.port in ports}
+        niceness = {psutil.Process(pid).nice() for pid in processes if pid}
+        assert niceness == {psutil.Process().nice()}, "members stand behind the processes of their clients"
         cluster.kill_member("m1")
         assert conn.execute("SELECT count(*), sum(v) FROM t").fetchall() == [(1000, 499_500)]
         # Ray starts the member again, under a new id; it may have joined by now.

@@ -68,6 +68,7 @@ from secateur.engine.runtime.elastic_threads import ElasticThreads
 from secateur.engine.runtime.runtime import JobRuntime
 from secateur.engine.runtime.services import MemberServices
 from secateur.engine.sql.planned_query import PlannedQuery
+from secateur.engine.thread_priority import lower_priority
 from secateur.engine_limits import EngineLimits
 from secateur.errors import DamagedDirectoryError, Error
 from secateur.partitioning.tables.external_table import ExternalTable
@@ -168,7 +169,13 @@ class Member:
         # Long kernel calls wait for each other. Short ones, and what loads and changes do while writes wait for them,
         # have threads of their own.
         kernel = f"secateur-{member_id}-kernel"
-        self._executor = ThreadPoolExecutor(settings.kernel_threads, thread_name_prefix=kernel)
+        # Long ones, and the stages of jobs, leave the cores to the event loop and to short statements.
+        self._executor = ThreadPoolExecutor(
+            settings.kernel_threads, thread_name_prefix=kernel, initializer=lower_priority
+        )
+        self._staged = ElasticThreads(
+            f"{kernel}-stage", settings.kernel_threads, _QUICK_THREADS_MAX, initializer=lower_priority
+        )
         self._quick = ElasticThreads(f"{kernel}-quick", settings.kernel_threads, _QUICK_THREADS_MAX)
         self._changing = ElasticThreads(f"{kernel}-change", settings.kernel_threads, _CHANGING_THREADS_MAX)
         self._store = MemberStore(limits=limits)
@@ -238,7 +245,7 @@ class Member:
             acknowledged=self._replication.acknowledged,
             plan_query=self._plan_query,
             allow_code=accepts_code,
-            quick_executor=self._quick,
+            quick_executor=self._staged,
             spill_directory=_spill_directory(settings),
             external_directories=tuple(map(Path, settings.external_directories)),
             limits=limits,
@@ -491,7 +498,8 @@ class Member:
         await self._controller.close()
         if self._log is not None:
             await self._log.close()
-        await asyncio.gather(*(threads_end(threads) for threads in (self._executor, self._quick, self._changing)))
+        kernels = (self._executor, self._staged, self._quick, self._changing)
+        await asyncio.gather(*(threads_end(threads) for threads in kernels))
 
     def handle(self, request: Request[Any]) -> Handled:
         """Answer a request; see :class:`secateur.wire.Handler`."""

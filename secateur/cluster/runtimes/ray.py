@@ -33,6 +33,10 @@ __all__ = ["RayRuntime"]
 _NAMESPACE = "secateur"
 _CONTROLLER = "controller"
 _GC_THRESHOLD = 20_000
+_NICENESS = "RAY_worker_niceness"
+"""Ray's variable. Its own default of 15 lets every other process of the machine go before the members, and clients
+then wait for them behind each other.
+"""
 _STOP_S = 10.0
 _DIRECTORY_CHARS_MAX = 20
 
@@ -276,7 +280,13 @@ class _Connecting:
         try:
             options: dict[str, Any] = {"log_to_driver": False, "logging_level": "error", "namespace": _NAMESPACE}
             if self._address is None:
-                ray.init(address="local", include_dashboard=False, _temp_dir=self._directory, **options)
+                ray.init(
+                    address="local",
+                    include_dashboard=False,
+                    _temp_dir=self._directory,
+                    _system_config={"worker_niceness": int(os.environ.get(_NICENESS, "0"))},
+                    **options,
+                )
             else:
                 ray.init(address=self._address, **options)
         except BaseException as error:

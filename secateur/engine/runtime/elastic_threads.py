@@ -26,6 +26,10 @@ LONG_AFTER_S: Final = 0.2
 """A call that has run for so long is a long one."""
 
 
+def _nothing() -> None:
+    pass
+
+
 class ElasticThreads(Executor):
     """Runs calls in the order of their arrival.
 
@@ -36,10 +40,20 @@ class ElasticThreads(Executor):
         threads: Calls that run at the same time, long ones not counted.
         threads_max: Calls that run at the same time in all.
         long_after_s: Seconds after which a call is a long one.
+        initializer: Called at the beginning of each thread; must not raise.
     """
 
-    def __init__(self, name: str, threads: int, threads_max: int, *, long_after_s: float = LONG_AFTER_S) -> None:
+    def __init__(
+        self,
+        name: str,
+        threads: int,
+        threads_max: int,
+        *,
+        long_after_s: float = LONG_AFTER_S,
+        initializer: Callable[[], None] = _nothing,
+    ) -> None:
         self._name = name
+        self._initializer = initializer
         self._threads = threads
         self._threads_max = max(threads, threads_max)
         self._long_after_s = long_after_s
@@ -108,6 +122,7 @@ class ElasticThreads(Executor):
 
     def _work(self) -> None:
         me = threading.current_thread()
+        self._initializer()
         while True:
             with self._changed:
                 while not self._calls:

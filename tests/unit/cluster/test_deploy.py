@@ -43,3 +43,10 @@ def test_every_member_has_a_worker_with_the_cpus_that_it_asks_for(documents: dic
     assert int(container["resources"]["requests"]["cpu"]) >= given["ray_actor_options"]["num_cpus"]
     service = f"{cluster['metadata']['name']}-head-svc"
     assert given["ray_address"].split(":")[0] == service
+
+
+def test_ray_does_not_put_the_members_behind_other_processes(documents: dict[str, Any]) -> None:
+    spec = documents["RayCluster"]["spec"]
+    for group in (spec["headGroupSpec"], *spec["workerGroupSpecs"]):
+        (container,) = group["template"]["spec"]["containers"]
+        assert {"name": "RAY_worker_niceness", "value": "0"} in container["env"]

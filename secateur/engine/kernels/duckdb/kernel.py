@@ -31,6 +31,7 @@ from secateur.engine.kernels.duckdb.export import RESULT_BYTES_MAX, batch_rows_o
 from secateur.engine.kernels.duckdb.result_types import arrow_type, delivered_type, delivery_sql
 from secateur.engine.kernels.duckdb.results import conform
 from secateur.engine.kernels.duckdb.slot import Slot
+from secateur.engine.thread_priority import call_with_low_priority
 from secateur.engine_limits import EngineLimits
 from secateur.errors import InterfaceError, ParameterError
 from secateur.partitioning.tables.identifier import text_literal
@@ -266,7 +267,8 @@ class DuckDBKernel:
 
     def _opened(self) -> duckdb.DuckDBPyConnection:
         """A new database, closed to everything outside of it."""
-        database = duckdb.connect(":memory:", config=self._config)
+        # Its worker threads inherit the priority of the thread that opens it.
+        database = call_with_low_priority(lambda: duckdb.connect(":memory:", config=self._config))
         # GLOBAL: a plain SET would hold for this connection and not for its cursors. The directory is not to be set any
         # more once access is off.
         for setting, value in (
