@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias, assert_never
@@ -31,6 +32,7 @@ from secateur.planner.dml.composed import Composed
 from secateur.planner.dml.copy import read_copy
 from secateur.planner.dml.delete import read_delete, read_truncate
 from secateur.planner.dml.insert import InsertValues, read_insert
+from secateur.planner.dml.literal_insert import with_literal_rows
 from secateur.planner.dml.merge import read_merge
 from secateur.planner.dml.target import read_relation
 from secateur.planner.dml.update import read_update
@@ -71,6 +73,7 @@ from secateur.planner.system.tables import SCHEMA as SYSTEM_SCHEMA
 from secateur.planner.text.dialect import tokenize
 from secateur.planner.text.folding import folded
 from secateur.planner.text.hoisted_lists import HOISTED_CHARS_MIN, HoistedText, hoist_lists, readings_of
+from secateur.planner.text.literal_rows import LITERAL_ROWS_CHARS_MIN, take_literal_rows
 from secateur.planner.text.parameters import Parameters, read_parameters
 from secateur.planner.text.positions import located, syntax_error
 from secateur.planner.text.token_cursor import TokenCursor
@@ -199,6 +202,13 @@ class Planner:
                 f"the statement has {len(sql):,} characters, at most {_STATEMENT_CHARS_MAX:,} are allowed:"
                 " pass values as parameters, or load a table"
             )
+        taken = take_literal_rows(sql) if len(sql) >= LITERAL_ROWS_CHARS_MIN and not params else None
+        if taken is not None:
+            # If planning fails, the error has its place in the user's text, or DuckDB can convert a value.
+            with suppress(Error):
+                inserted = with_literal_rows(self._prepare_new(taken.text, taken.text, {}, (), catalog), taken)
+                if inserted is not None:
+                    return inserted
         hoisted = hoist_lists(sql) if len(sql) >= HOISTED_CHARS_MIN else None
         if hoisted is not None:
             text, lists = hoisted

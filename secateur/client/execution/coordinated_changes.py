@@ -13,10 +13,10 @@ from typing import Any, Final
 
 from secateur.client.dbapi.parameters import ordered_values
 from secateur.client.execution.coordinated_change import run_coordinated_change
-from secateur.client.execution.insert_template import as_they_stand
 from secateur.client.execution.statement_call import Params, StatementCall
 from secateur.client.session import Session
 from secateur.errors import InterfaceError
+from secateur.partitioning.types.plain_values import as_they_stand
 from secateur.protocol.statements import BatchInsert, CoordinatedChange, SelectStatement
 
 __all__ = ["run_coordinated_changes"]

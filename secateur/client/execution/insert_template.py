@@ -7,28 +7,15 @@ any other value the controller evaluates the statement, as it does for every exp
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date, datetime
-from decimal import Decimal
-from typing import Any, Final
+from typing import Any
 
 import pyarrow as pa
 
 from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.partitioning.types.plain_values import as_they_stand
 from secateur.protocol.statements import InsertTemplate, Literal
 
-__all__ = ["as_they_stand", "filled_rows"]
-
-_SAME: Final[dict[TypeKind, type]] = {
-    TypeKind.BOOLEAN: bool,
-    TypeKind.VARCHAR: str,
-    TypeKind.BLOB: bytes,
-    TypeKind.DOUBLE: float,
-    TypeKind.DATE: date,
-    TypeKind.TIMESTAMP: datetime,
-    TypeKind.DECIMAL: Decimal,
-}
-"""The Python types whose values need no cast; integers are taken by their range."""
+__all__ = ["filled_rows"]
 
 
 def filled_rows(table: TableDef, template: InsertTemplate, values: Sequence[Sequence[Any]]) -> pa.Table | None:
@@ -53,23 +40,3 @@ def filled_rows(table: TableDef, template: InsertTemplate, values: Sequence[Sequ
             return None
         columns.append(column)
     return pa.table(columns, names=list(template.columns))
-
-
-def as_they_stand(values: list[Any], column_type: SqlType) -> pa.Array | None:
-    """Values as a column, if each is NULL or of the column's type without a cast; else None."""
-    kinds = set(map(type, values)) - {type(None)}
-    if column_type.is_integer:
-        if not kinds <= {int} or column_type.kind is TypeKind.HUGEINT:
-            return None
-    elif not kinds <= {_SAME.get(column_type.kind)}:
-        return None
-    if column_type.kind is TypeKind.TIMESTAMP and any(
-        value is not None and value.tzinfo is not None for value in values
-    ):
-        return None
-    try:
-        return pa.array(values, column_type.arrow)
-    except (pa.ArrowException, OverflowError, UnicodeError, ValueError):
-        # out of range, too many digits, not UTF-8: the controller reports the error, or converts it as the dialect
-        # does
-        return None

@@ -28,14 +28,13 @@ from secateur.engine.kernels.arrow.fragment import (
     slot_name,
 )
 from secateur.partitioning.types.column_type import SqlType, TypeKind
-from secateur.planner.fragments.arrow_constants import constant_operand, is_constant
+from secateur.planner.fragments.arrow_constants import cast_type, constant_operand, is_constant
 from secateur.planner.fragments.arrow_values import (
     BOOLEAN,
     DOUBLE,
     DeclineError,
     NameScope,
     RowScope,
-    cast_type,
     compile_value,
     is_orderable,
     refuse_unread,

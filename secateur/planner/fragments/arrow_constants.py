@@ -22,8 +22,9 @@ from secateur.engine.kernels.arrow.exact_values import InexactError, exact_scala
 from secateur.engine.kernels.arrow.expression import ConstantExpression, ParameterExpression
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.decimals import DOUBLE_INTEGER_MAX, negated
+from secateur.partitioning.types.result_type import column_type_of
 
-__all__ = ["constant_operand", "is_constant"]
+__all__ = ["cast_type", "constant_operand", "is_constant"]
 
 _INTEGER: Final = re.compile(r"\d+")
 _FIXED_POINT: Final = re.compile(r"\d+\.\d*|\.\d+")
@@ -47,6 +48,12 @@ _CASTS: Final = {
 }
 
 
+def cast_type(node: exp.Cast) -> SqlType | None:
+    """The type that a cast names, or None when no column has it."""
+    text = node.to.sql(dialect="duckdb")
+    return column_type_of("HUGEINT" if text == "INT128" else text)  # sqlglot's name for it
+
+
 def is_constant(node: exp.Expr) -> bool:
     """Whether a node is a literal, with or without sign and cast, or a parameter."""
     while isinstance(node, (exp.Paren, exp.Neg, exp.Cast)):
@@ -64,6 +71,8 @@ def constant_operand(node: exp.Expr, type_: SqlType) -> ConstantExpression | Par
     if isinstance(node, (exp.Placeholder, exp.Parameter)):
         number = str(node.name)
         return ParameterExpression(int(number), type_) if number.isdecimal() else None
+    if _is_cast_to(node, type_):
+        return constant_operand(node.this, type_)
     try:
         value = _value(node, type_)
         if value is None:
@@ -72,6 +81,19 @@ def constant_operand(node: exp.Expr, type_: SqlType) -> ConstantExpression | Par
     except (ValueError, InexactError):  # not a date, or not in the type's range
         return None
     return ConstantExpression(value, type_)
+
+
+def _is_cast_to(node: exp.Expr, type_: SqlType) -> bool:
+    """Whether a node is ``CAST(... AS type_)``, which leaves every value that is one of the type exactly as it is.
+
+    A number that is cast to FLOAT is rounded, and a HUGEINT lies in memory as a decimal.
+    """
+    return (
+        type(node) is exp.Cast
+        and type_.kind not in (TypeKind.FLOAT, TypeKind.HUGEINT)
+        and not any(value for key, value in node.args.items() if key not in ("this", "to"))
+        and cast_type(node) == type_
+    )
 
 
 def _value(node: exp.Expr, type_: SqlType) -> Any:
@@ -83,7 +105,7 @@ def _value(node: exp.Expr, type_: SqlType) -> Any:
     if negative:
         return None
     if isinstance(node, exp.Literal):
-        return _text(str(node.this), type_)
+        return value_of_text(str(node.this), type_)
     if isinstance(node, exp.Boolean):
         return bool(node.this) if type_.kind is TypeKind.BOOLEAN else None
     if (
@@ -92,7 +114,7 @@ def _value(node: exp.Expr, type_: SqlType) -> Any:
         and node.this.is_string
         and _CASTS.get(node.to.this) is type_.kind
     ):
-        return _text(str(node.this.this), type_)
+        return value_of_text(str(node.this.this), type_)
     return None
 
 
@@ -102,11 +124,11 @@ def _number(text: str, type_: SqlType) -> Any:
     if type_.kind is TypeKind.DECIMAL:
         return Decimal(text) if _INTEGER.fullmatch(text) or _FIXED_POINT.fullmatch(text) else None
     if type_.is_float:
-        return _double(text, type_)
+        return double_of(text, type_)
     return None
 
 
-def _double(text: str, type_: SqlType) -> float | None:
+def double_of(text: str, type_: SqlType) -> float | None:
     value = float(text)
     if _INTEGER.fullmatch(text) or _FIXED_POINT.fullmatch(text):
         whole, _, fraction = text.partition(".")
@@ -119,7 +141,7 @@ def _double(text: str, type_: SqlType) -> float | None:
     return value
 
 
-def _text(text: str, type_: SqlType) -> Any:
+def value_of_text(text: str, type_: SqlType) -> Any:
     match type_.kind:
         case TypeKind.VARCHAR:
             return text

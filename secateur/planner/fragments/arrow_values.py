@@ -25,8 +25,7 @@ from secateur.engine.kernels.arrow.expression import (
     ScalarFunction,
 )
 from secateur.partitioning.types.column_type import NESTED, SqlType, TypeKind
-from secateur.partitioning.types.result_type import column_type_of
-from secateur.planner.fragments.arrow_constants import constant_operand, is_constant
+from secateur.planner.fragments.arrow_constants import cast_type, constant_operand, is_constant
 from secateur.planner.predicates.membership import list_membership
 from secateur.planner.text.folding import folded
 
@@ -36,7 +35,6 @@ __all__ = [
     "DeclineError",
     "NameScope",
     "RowScope",
-    "cast_type",
     "compile_value",
     "is_orderable",
     "refuse_unread",
@@ -179,12 +177,6 @@ def refuse_unread(node: exp.Expr) -> None:
     unread = {key for key, value in node.args.items() if value} - _OPERANDS - _READ.get(type(node), frozenset())
     if unread:
         raise DeclineError(f"{min(unread)} of {_named(node)}")
-
-
-def cast_type(node: exp.Cast) -> SqlType | None:
-    """The type that a cast names, or None when no column has it."""
-    text = node.to.sql(dialect="duckdb")
-    return column_type_of("HUGEINT" if text == "INT128" else text)  # sqlglot's name for it
 
 
 def require_boolean(expression: Expression) -> Expression:

@@ -9,6 +9,7 @@ _FILES = {
     "dialect": ["parse_query", "to_sql", "tokenize"],
     "folding": ["folded"],
     "hoisted_lists": ["hoist_lists"],
+    "literal_rows": ["take_literal_rows"],
     "parameters": ["ParameterStyle", "Parameters", "read_parameters"],
     "parse_tree": ["nodes_in"],
     "parser_cross_check": ["DuckDBParse", "expressions_in", "expressions_query", "read_statement", "read_statements"],
