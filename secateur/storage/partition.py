@@ -190,6 +190,11 @@ class Partition:
         self._settle()
         return self._delta.find(cells)
 
+    def find_same_key(self, row: pa.Table) -> tuple[Sequence[pa.ChunkedArray], int] | None:
+        """As :meth:`find`, by the key of the one row of a table of the table's schema, of which no value is NULL."""
+        self._settle()
+        return self._delta.find(self._layout.order.keys(row)[0])
+
     @property
     def pays_to_fold(self) -> bool:
         """Whether merging the recent changes costs little, or little for each of them."""

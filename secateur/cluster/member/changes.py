@@ -36,6 +36,7 @@ from secateur.engine.kernels.duckdb.cancellation import Cancellation
 from secateur.engine.kernels.fragment import run
 from secateur.engine.sql.kernel_call import in_thread
 from secateur.engine.sql.row_changes import RowChanges
+from secateur.engine.sql.row_upsert import RowUpsert
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import ProtocolError
 from secateur.partitioning.tables.conform import conform
@@ -199,7 +200,9 @@ class MemberChanges:
         if not asked.is_profiled:
             return Reply(FoundParts(list(pieces)))
         return Reply(
-            FoundParts(list(pieces), (self._work(finding, table_id, len(wanted), call, rows, sent_bytes, kernel_s),))
+            FoundParts(
+                list(pieces), (self._work(finding, table_id, len(wanted), call.rows, rows, sent_bytes, kernel_s),)
+            )
         )
 
     async def _change_partition(
@@ -218,14 +221,37 @@ class MemberChanges:
         turn = self._turns.setdefault((table_id, partition), asyncio.Lock())
         async with turn:
             started_s = time.perf_counter()
-            call, found = await self._find(plan, params, partitions, peer, pruning=pruning)
-            kernel_s = time.perf_counter() - started_s
-            # From here to the frames to the backups nothing is awaited.
-            rows = self._shaped(found, table_id, finding)
+            upserted = (
+                None
+                if plan.upsert is None or not pruning or finding is not _Finding.ROW_CHANGES
+                else self._upserted(plan.upsert, table_id, partition, params)
+            )
+            if upserted is None:
+                call, found = await self._find(plan, params, partitions, peer, pruning=pruning)
+                kernel_s = time.perf_counter() - started_s
+                # From here to the frames to the backups nothing is awaited.
+                read, rows = call.rows, self._shaped(found, table_id, finding)
+            else:
+                kernel_s = time.perf_counter() - started_s
+                read, rows = upserted
             made, sent_bytes = self._writes.apply(table_id, partition, finding.operation, rows, change_id)
             if work is not None:
-                work.append(self._work(finding, table_id, 1, call, rows, sent_bytes, kernel_s))
+                work.append(self._work(finding, table_id, 1, read, rows, sent_bytes, kernel_s))
             return made
+
+    def _upserted(
+        self, upsert: RowUpsert, table_id: int, partition: int, params: Sequence[Any]
+    ) -> tuple[int, pa.Table] | None:
+        """Rows read and the row to write for an INSERT of one row as of now; None where only DuckDB can say it."""
+        table = self._places.table(table_id)
+        row = upsert.inserted(table, params)
+        if row is None or any(row.column(name).null_count for name in table.primary_key):
+            return None
+        found = self._store.partition(table_id, partition).find_same_key(row)
+        if found is None:
+            return 0, conform(row, table)
+        updated = upsert.updated(table, *found, params)
+        return None if updated is None else (1, conform(updated, table))
 
     async def _find(
         self,
@@ -254,7 +280,7 @@ class MemberChanges:
         finding: _Finding,
         table_id: int,
         partitions: int,
-        call: LocalExecution,
+        rows_read: int,
         rows: pa.Table,
         sent_bytes: int,
         kernel_s: float,
@@ -264,7 +290,7 @@ class MemberChanges:
             f"{finding.word} {self._places.table(table_id).name}",
             self._places.member_id,
             partitions=partitions,
-            rows_in=sum(relation.num_rows for relation in call.relations.values()),
+            rows_in=rows_read,
             rows_out=rows.num_rows,
             bytes_out=rows.nbytes,
             sent_bytes=sent_bytes,

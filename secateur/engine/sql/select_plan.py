@@ -20,6 +20,7 @@ from msgspec.structs import asdict, replace
 from secateur.engine.exchange.key_routing import can_route
 from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.sql.key_search import KeySearch
+from secateur.engine.sql.row_upsert import RowUpsert
 from secateur.engine.sql.stage import ExchangeKind, QueryStage, stage_relation
 from secateur.errors import InternalError, ProtocolError
 from secateur.partitioning.pruning.expressions import expressions_in, numbered, places
@@ -201,6 +202,8 @@ class SelectPlan(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
             nothing where that is not asked for.
         scatter_partitions_max: Up to how many partitions it is scattered, see :mod:`secateur.engine.sql.scatter`; 0 for
             a statement that never is.
+        upsert: For the row changes of an INSERT of one row that changes the row with its key, the form that runs
+            without DuckDB; None where there is none.
         origin: A digest of the text and the settings that the plan was made of: two statements with the same plan have
             ids of their own, by which their texts are found.
     """
@@ -223,6 +226,7 @@ class SelectPlan(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
     is_sized: bool = False
     undivided: tuple[QueryStage, ...] = ()
     scatter_partitions_max: int = 0
+    upsert: RowUpsert | None = None
     origin: str = ""
 
     def named(self) -> SelectPlan:

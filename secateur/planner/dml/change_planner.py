@@ -18,6 +18,7 @@ from secateur.planner.dml.insert import Insert, InsertValues, ValuesRows
 from secateur.planner.dml.insert_row_changes import insert_row_changes
 from secateur.planner.dml.merge import Merge
 from secateur.planner.dml.row_changes import RowChangesQuery
+from secateur.planner.dml.row_upserts import with_row_upsert
 from secateur.planner.dml.update import Update
 from secateur.planner.statement import PlannedSelect
 from secateur.planner.text.parameters import Parameters
@@ -105,6 +106,8 @@ class ChangePlanner:
                     assert isinstance(insert.conflict, InsertMode)
                     return InsertSelect(insert.target.table, insert.columns, select, insert.conflict)
             change = self._coordinated(insert_row_changes(insert, insert.columns))
+            if change.is_single_partition and len(insert.source.values) == 1:
+                change = replace(change, select=with_row_upsert(insert, insert.columns, change.select, self._plan))
             # A statement that reads other rows would read them from before the first change, not from before its own.
             return replace(change, batch=insert.batch()) if len(change.select.plan.scans) == 1 else change
         select = insert.query().plan(self._plan_source)

@@ -36,7 +36,7 @@ from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.protocol.statements import BatchInsert, EvaluatedInsert, InsertMode, InsertRows, InsertTemplate, Literal
 
-__all__ = ["Insert", "InsertValues", "ValuesRows", "read_insert"]
+__all__ = ["DEFAULT", "Insert", "InsertValues", "Value", "ValuesRows", "read_insert"]
 
 _LITERALS: Final = frozenset({TokenType.STRING, TokenType.NUMBER, TokenType.NULL, TokenType.TRUE, TokenType.FALSE})
 _QUERY: Final = re.compile(r"\b(?:SELECT|FROM|TABLE)\b", re.IGNORECASE)
@@ -273,7 +273,7 @@ def read_insert(
     start = cursor.offset
     if cursor.accept("DEFAULT", "VALUES"):
         columns = tuple(column.name for column in table.columns)
-        source = ValuesRows((tuple(_DEFAULT for _ in columns),), TextSpan(start, start))
+        source = ValuesRows((tuple(DEFAULT for _ in columns),), TextSpan(start, start))
     elif cursor.at("VALUES"):
         if columns is None:
             raise cursor.unsupported("BY NAME with VALUES", "name the columns behind the table")
@@ -328,7 +328,8 @@ class Value:
         )
 
 
-_DEFAULT: Final = Value(None, True)
+DEFAULT: Final = Value(None, True)
+"""DEFAULT as a value of a VALUES clause, and what a column without one gets."""
 
 
 def _read_rows(cursor: TokenCursor, columns: Sequence[str]) -> tuple[tuple[Value, ...], ...]:
@@ -372,7 +373,7 @@ def _read_row(cursor: TokenCursor) -> tuple[Value, ...]:
     while True:
         if is_default(cursor, ",", ")"):
             cursor.take()
-            values.append(_DEFAULT)
+            values.append(DEFAULT)
         else:
             first = cursor.peek()
             span = read_expression(cursor, ",", ")")

@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 from msgspec.structs import force_setattr
 
 from secateur.engine.kernels.arrow.aggregate import compile_aggregation
-from secateur.engine.kernels.arrow.evaluate import EvaluationContext, compile_expression
-from secateur.engine.kernels.arrow.exact_values import InexactError
+from secateur.engine.kernels.arrow.evaluate import EvaluationContext, Evaluator, compile_expression
+from secateur.engine.kernels.arrow.exact_values import InexactError, compute_type
 from secateur.engine.kernels.arrow.expression import (
     ColumnExpression,
     ConstantExpression,
@@ -113,7 +113,7 @@ def _compile(fragment: ArrowFragment) -> Program:
     plain = _plain_columns(fragment)
     if plain is not None:
         return lambda table, _params: finish([table.column(name) for name in plain], table.num_rows)
-    outputs = [(expression, compile_expression(expression)) for _, expression in fragment.outputs]
+    outputs = [(expression, _compile_output(expression)) for _, expression in fragment.outputs]
     fixed = [
         position
         for position, (_, expression) in enumerate(fragment.outputs)
@@ -162,6 +162,15 @@ def _compile(fragment: ArrowFragment) -> Program:
         )
 
     return program
+
+
+def _compile_output(expression: Expression) -> Evaluator:
+    """As :func:`compile_expression`; a parameter that is an output, being cast to its type, may be NULL."""
+    evaluate = compile_expression(expression)
+    if not isinstance(expression, ParameterExpression):
+        return evaluate
+    number, null = expression.number, pa.scalar(None, compute_type(expression.type))
+    return lambda scope: null if number <= len(scope.params) and scope.params[number - 1] is None else evaluate(scope)
 
 
 def _compile_finish(

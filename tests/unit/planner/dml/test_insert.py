@@ -145,3 +145,25 @@ def test_what_a_client_can_make_rows_from(context: Any, values: str, cells: Any)
     assert isinstance(statement, EvaluatedInsert)
     template = statement.insert.template
     assert template == (None if cells is None else InsertTemplate(("customer_id", "name", "score"), cells, count, ()))
+
+
+@pytest.mark.parametrize(
+    ("sql", "is_compiled"),
+    [
+        ("INSERT INTO numbers VALUES (?, ?, 'a') ON CONFLICT (id) DO UPDATE SET v = v + excluded.v", True),
+        ("INSERT INTO numbers VALUES (?, ?, NULL) ON CONFLICT DO UPDATE SET s = excluded.s, v = NULL", True),
+        ("INSERT INTO numbers AS n VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET v = 7 WHERE n.v < EXCLUDED.v", True),
+        ("INSERT INTO numbers (id, v) VALUES (?, ?) ON CONFLICT DO UPDATE SET (v, s) = (v * 2 - excluded.v, s)", True),
+        ("INSERT OR REPLACE INTO numbers (v, id) VALUES (?, ?)", True),
+        ("INSERT INTO numbers VALUES (?, ?, 'a') ON CONFLICT DO UPDATE SET v = abs(excluded.v)", False),
+        ("INSERT INTO numbers VALUES (?, ?, 'a') ON CONFLICT DO UPDATE SET s = s || excluded.s", False),
+        ("INSERT INTO numbers VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET v = excluded.v", False),
+        ("INSERT INTO numbers VALUES (?, ? + 1, 'a') ON CONFLICT DO UPDATE SET v = excluded.v", False),
+        ("INSERT INTO numbers VALUES (?, ?, 'a'), (3, 4, 'b') ON CONFLICT DO UPDATE SET v = excluded.v", False),
+        ("INSERT INTO numbers VALUES (?, 2, 'a') ON CONFLICT DO UPDATE SET v = (SELECT excluded.v)", False),
+    ],
+)
+def test_upserts_of_one_row_that_run_without_duckdb(context: Any, sql: str, is_compiled: bool) -> None:
+    context.create("CREATE TABLE numbers (id BIGINT PRIMARY KEY, v BIGINT, s VARCHAR)")
+    statement = context.prepare(sql, [1, 2, "x"][: sql.count("?")])
+    assert (statement.select.plan.upsert is not None) == is_compiled

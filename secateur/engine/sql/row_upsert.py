@@ -1,0 +1,85 @@
+"""``INSERT ... ON CONFLICT DO UPDATE`` of one row without DuckDB: the row that results from the row that is there.
+
+Every value of the new row is a literal or a parameter. Where no row has its key, it is the result. Otherwise each
+column keeps its value, takes a value of the new row, or is computed by the arrow kernel from both; and where the
+condition of DO UPDATE is not true, nothing changes. As everywhere, the arrow kernel answers exactly as DuckDB or not at
+all: a value that is not one of its column's type as it stands leaves the statement to DuckDB.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import msgspec
+import pyarrow as pa
+
+from secateur.engine.kernels.arrow.expression import ConstantExpression, ParameterExpression
+from secateur.engine.kernels.arrow.fragment import ArrowFragment
+from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.types.column_type import SqlType
+from secateur.partitioning.types.plain_values import as_they_stand
+
+__all__ = ["GivenValue", "RowUpsert"]
+
+GivenValue: TypeAlias = ConstantExpression | ParameterExpression | None
+"""A literal or parameter of its column's type; None is NULL."""
+
+
+class RowUpsert(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The change, as data.
+
+    Attributes:
+        given: The value of the new row for each column of the table.
+        assigned: The columns that are assigned a literal or a parameter, which may be one of the new row.
+        computed: The columns that are assigned anything else, and the condition, over the row that is there; None
+            where there is neither. It gives no row where the condition is not true.
+    """
+
+    given: tuple[GivenValue, ...]
+    assigned: dict[str, GivenValue]
+    computed: ArrowFragment | None = None
+
+    def inserted(self, table: TableDef, params: Sequence[Any]) -> pa.Table | None:
+        """The new row in the schema of the table; None where only DuckDB can make it. NOT NULL is not checked."""
+        columns = [_array(value, column.type, params) for column, value in zip(table.columns, self.given, strict=True)]
+        return (
+            None
+            if any(column is None for column in columns)
+            else pa.Table.from_arrays(columns, schema=table.arrow_schema)
+        )
+
+    def updated(
+        self, table: TableDef, old: Sequence[pa.ChunkedArray], position: int, params: Sequence[Any]
+    ) -> pa.Table | None:
+        """The row that replaces another one, or no row; None where only DuckDB can compute it.
+
+        Args:
+            table: The table.
+            old: Columns with the row that is there, all of the table.
+            position: The place of that row in them.
+            params: The values of the parameters.
+        """
+        schema = table.arrow_schema
+        row = pa.Table.from_arrays([column.slice(position, 1) for column in old], schema=schema)
+        values = {name: _array(value, table.column(name).type, params) for name, value in self.assigned.items()}
+        if self.computed is not None:
+            import secateur.engine.kernels.arrow.kernel as arrow_kernel  # its functions take long to load
+
+            found = arrow_kernel.run(self.computed, row, params)
+            if found is None or not found.num_rows:
+                return None if found is None else row.slice(0, 0)
+            values.update(zip(found.column_names, found.columns, strict=True))
+        columns = [values.get(name, column) for name, column in zip(schema.names, row.columns, strict=True)]
+        return None if any(column is None for column in columns) else pa.Table.from_arrays(columns, schema=schema)
+
+
+def _array(given: GivenValue, type_: SqlType, params: Sequence[Any]) -> pa.Array | None:
+    match given:
+        case None:
+            value = None
+        case ConstantExpression():
+            value = given.value
+        case ParameterExpression():
+            value = params[given.number - 1]
+    return as_they_stand([value], type_)

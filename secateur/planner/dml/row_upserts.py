@@ -1,0 +1,182 @@
+"""Finds the form of an ``INSERT ... ON CONFLICT DO UPDATE`` of one row that runs without DuckDB, if it has one.
+
+The planner has to know what the values of DO UPDATE mean, and it knows that of an UPDATE. So the assignments are
+planned as those of an UPDATE in which each value of ``excluded`` is replaced by what it stands for: for the row
+``VALUES (?, ?)``, ``v + excluded.v`` is ``v + CAST($2 AS BIGINT)``. Only a form that the arrow kernel has is taken.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final, TypeAlias
+
+import msgspec
+from sqlglot import Token, TokenType
+
+from secateur.engine.kernels.arrow.expression import ConstantExpression, ParameterExpression
+from secateur.engine.kernels.arrow.fragment import ArrowFragment
+from secateur.engine.sql.row_upsert import GivenValue, RowUpsert
+from secateur.errors import Error
+from secateur.partitioning.tables.identifier import quoted
+from secateur.partitioning.types.column_type import SqlType
+from secateur.planner.dml.composed import Composer
+from secateur.planner.dml.conflict import DoUpdate
+from secateur.planner.dml.expressions import TextSpan
+from secateur.planner.dml.insert import DEFAULT, Insert, Value, ValuesRows
+from secateur.planner.dml.row_changes import Value as Words
+from secateur.planner.dml.row_changes import column_of, target_text
+from secateur.planner.fragments.literal_columns import literal_column
+from secateur.planner.statement import PlannedSelect
+from secateur.planner.text.dialect import tokenize
+from secateur.planner.text.folding import folded
+from secateur.planner.text.parameters import Parameters
+
+__all__ = ["with_row_upsert"]
+
+PlanQuery: TypeAlias = Callable[[str, Sequence[Token], Parameters], PlannedSelect]
+
+_EXCLUDED: Final = "excluded"
+_QUERY: Final = re.compile(r"\b(?:SELECT|FROM|TABLE|VALUES|WITH|LAMBDA)\b|->", re.IGNORECASE)
+"""Words with which ``excluded`` could be something else than the new row."""
+
+
+class _NoneError(Exception):
+    """The statement has no such form; never leaves this module."""
+
+
+def with_row_upsert(insert: Insert, columns: Sequence[str], select: PlannedSelect, plan: PlanQuery) -> PlannedSelect:
+    """The plan of an INSERT that changes existing rows, with its form without DuckDB if it has one.
+
+    Args:
+        insert: The statement: one whose only row has plain keys, and whose assignments leave keys as they are.
+        columns: The columns of the table that its row has, in order.
+        select: Its plan.
+        plan: Plans a query of the statement.
+
+    Cost: that of planning an UPDATE.
+    """
+    try:
+        upsert = _row_upsert(insert, columns, select, plan)
+    except (_NoneError, Error):  # the statement itself is valid: it runs by the plan that it has
+        return select
+    return replace(select, plan=msgspec.structs.replace(select.plan, upsert=upsert, plan_id="").named())
+
+
+def _row_upsert(insert: Insert, columns: Sequence[str], select: PlannedSelect, plan: PlanQuery) -> RowUpsert:
+    table = insert.target.table
+    names = {folded(name) for name in (table.name, insert.target.alias, *(column.name for column in table.columns))}
+    if not isinstance(insert.source, ValuesRows) or _EXCLUDED in names:
+        raise _NoneError
+    if any(table.column(name).type.is_float for name in table.primary_key):  # NaN, and two zeros
+        raise _NoneError
+    row = dict(zip(columns, insert.source.values[0], strict=True))
+    given = tuple(_given(insert, row.get(column.name, DEFAULT), column.type) for column in table.columns)
+    assigned: dict[str, GivenValue] = {}
+    computed: dict[str, Words] = {}
+    condition: Words | None = None
+    if isinstance(insert.conflict, DoUpdate):
+        for assignment in insert.conflict.assignments:
+            name = assignment.column
+            value = _value_of(insert, assignment.value, row, table.column(name).type)
+            if value is None:
+                computed[name] = _in_terms_of_row(insert, assignment.value, row)
+            else:
+                assigned[name] = _given(insert, value, table.column(name).type)
+        if insert.conflict.condition is not None:
+            condition = _in_terms_of_row(insert, insert.conflict.condition, row)
+    else:
+        cells = zip(table.columns, given, strict=True)
+        assigned = {column.name: cell for column, cell in cells if column.name in {*columns} - {*table.primary_key}}
+    if not computed and condition is None:
+        return RowUpsert(given, assigned)
+    return RowUpsert(given, assigned, _compiled(insert, computed, condition, select, plan))
+
+
+def _compiled(
+    insert: Insert, computed: Mapping[str, Words], condition: Words | None, select: PlannedSelect, plan: PlanQuery
+) -> ArrowFragment:
+    """What the arrow kernel computes over the row that is there."""
+    table, key = insert.target.table, insert.target.table.primary_key[0]
+    values = computed or {key: (column_of(insert.target, key),)}
+    composer = Composer(insert.sql, insert.parameters).say(f"FROM {target_text(insert.target)} SELECT ")
+    for position, (name, words) in enumerate(values.items()):
+        composer.say(", " if position else "", "CAST((", *words, f") AS {table.column(name).type}) AS {quoted(name)}")
+    if condition is not None:
+        composer.say(" WHERE (", *condition, ")")
+    update = composer.finish().plan(plan)
+    arrow = update.plan.local.arrow
+    if (
+        arrow is None
+        or not arrow.is_row_by_row
+        or tuple(name for name, _ in arrow.outputs) != tuple(values)
+        or len(update.plan.scans) != 1
+        or update.plan.parameter_count != select.plan.parameter_count
+        or update.plan.views
+    ):
+        raise _NoneError
+    return arrow
+
+
+def _given(insert: Insert, value: Value, type_: SqlType) -> GivenValue:
+    index = value.parameter(insert.parameters)
+    if index is not None:
+        return ParameterExpression(index + 1, type_)
+    text = None if value.span is None else insert.sql[value.span.start : value.span.end]
+    column = literal_column([text], type_)
+    if column is None:
+        raise _NoneError
+    literal = column[0].as_py()
+    return None if literal is None else ConstantExpression(literal, type_)
+
+
+def _value_of(insert: Insert, span: TextSpan | None, row: Mapping[str, Value], type_: SqlType) -> Value | None:
+    """A literal, a parameter, or a value of the row of the type, if that is the whole of an expression; else None."""
+    if span is None:
+        return DEFAULT
+    value = Value(span, literal_column([insert.sql[span.start : span.end]], type_) is not None)
+    if value.is_literal or value.parameter(insert.parameters) is not None:
+        return value
+    tokens = tokenize(insert.sql[span.start : span.end])
+    name = _column_behind(insert, tokens, 0) if len(tokens) == 3 else None
+    if name is None or insert.target.table.column(name).type != type_:
+        return None
+    return row.get(name, DEFAULT)
+
+
+def _in_terms_of_row(insert: Insert, span: TextSpan | None, row: Mapping[str, Value]) -> Words:
+    """An expression in which the values of ``excluded`` are those of the row; DEFAULT is NULL."""
+    if span is None:
+        return ("NULL",)
+    text = insert.sql[span.start : span.end]
+    if _QUERY.search(text):
+        raise _NoneError
+    tokens, table = tokenize(text), insert.target.table
+    words: list[str | TextSpan] = []
+    start = span.start
+    for position, token in enumerate(tokens):
+        if not _is_excluded(token):
+            continue
+        name = None if position and tokens[position - 1].text == "." else _column_behind(insert, tokens, position)
+        if name is None:
+            raise _NoneError
+        words.append(TextSpan(start, span.start + token.start))
+        words += ["CAST(", *row.get(name, DEFAULT).words, f" AS {table.column(name).type})"]
+        start = span.start + tokens[position + 2].end + 1
+    return (*words, TextSpan(start, span.end))
+
+
+def _column_behind(insert: Insert, tokens: Sequence[Token], position: int) -> str | None:
+    """The column that ``excluded.column`` names, if that stands there."""
+    if len(tokens) < position + 3 or not _is_excluded(tokens[position]) or tokens[position + 1].text != ".":
+        return None
+    name = tokens[position + 2]
+    if name.token_type is TokenType.STRING:
+        return None
+    columns = {column.name.casefold(): column.name for column in insert.target.table.columns}
+    return columns.get(name.text.casefold())
+
+
+def _is_excluded(token: Token) -> bool:
+    return token.token_type is not TokenType.STRING and folded(token.text) == _EXCLUDED
