@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from secateur.storage.hosted_tables import HostedTables
 from secateur.storage.partition import Partition
 
@@ -15,6 +17,9 @@ class FoldQueue:
     that part each time. A partition that is written all the time is left to its bound of recent changes: a merge that
     is outdated when it is done helps nobody.
 
+    Backups are left to their bound as well, since nobody reads them: merging them would take as much of the processor
+    again as merging what is read.
+
     Args:
         tables: The tables of the member.
     """
@@ -22,13 +27,25 @@ class FoldQueue:
     def __init__(self, tables: HostedTables) -> None:
         self._tables = tables
         self._seen: dict[tuple[int, int], int] = {}
+        self._unread: set[tuple[int, int]] = set()
+        self._owners_version = 0
 
-    def due(self) -> list[Partition]:
+    def due(self, is_read: Callable[[int, int], bool], owners_version: int) -> list[Partition]:
         """The partitions that have changed, but not since the last call.
 
         Each is named once until it changes again. Cost: a microsecond for each table, and for each partition that was
         written since.
+
+        Args:
+            is_read: Whether a partition of a table is read here. Others are named once they are.
+            owners_version: Of what ``is_read`` says: it is asked again when this changes.
         """
+        if owners_version != self._owners_version:
+            self._owners_version = owners_version
+            for table_id, number in self._unread:
+                if table_id in self._tables:
+                    self._tables[table_id].changes.unfolded.add(number)
+            self._unread.clear()
         due: list[Partition] = []
         seen: dict[tuple[int, int], int] = {}
         for table_id, table in self._tables.items():
@@ -39,7 +56,10 @@ class FoldQueue:
                     unfolded.discard(number)
                 elif self._seen.get((table_id, number)) == partition.version:
                     unfolded.discard(number)
-                    due.append(partition)
+                    if is_read(table_id, number):
+                        due.append(partition)
+                    else:
+                        self._unread.add((table_id, number))
                 else:
                     seen[table_id, number] = partition.version
         self._seen = seen

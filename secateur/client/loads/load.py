@@ -244,7 +244,7 @@ class _LoadExecution(Retryable[LoadResult]):
             mode in (LoadMode.OVERWRITE, LoadMode.OVERWRITE_RANGES)
             or table.replicated
             or not isinstance(data, pa.Table)
-            or data.nbytes > _WRITE_BYTES_MAX
+            or (data.get_total_buffer_size() > _WRITE_BYTES_MAX and data.nbytes > _WRITE_BYTES_MAX)
             or data.num_rows > _WRITE_ROWS_MAX
         ):
             return None

@@ -11,6 +11,7 @@ import logging
 from concurrent.futures import Executor
 from typing import Final
 
+from secateur.cluster.member.table_directory import TableDirectory
 from secateur.engine.sql.kernel_call import in_thread
 from secateur.storage.fold_queue import FoldQueue
 
@@ -29,11 +30,13 @@ class BackgroundFolds:
 
     Args:
         queue: The partitions.
+        places: Knows which of them are read here.
         threads: Where they are merged.
     """
 
-    def __init__(self, queue: FoldQueue, threads: Executor) -> None:
+    def __init__(self, queue: FoldQueue, places: TableDirectory, threads: Executor) -> None:
         self._queue = queue
+        self._places = places
         self._threads = threads
 
     async def run(self) -> None:
@@ -41,7 +44,7 @@ class BackgroundFolds:
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(_EVERY_S)
-            for partition in self._queue.due():
+            for partition in self._queue.due(self._places.is_read, self._places.topology_version):
                 began_s, snapshot = loop.time(), partition.snapshot()
                 try:
                     await in_thread(self._threads, lambda _, snapshot=snapshot: snapshot.settle())  # type: ignore[misc]

@@ -439,7 +439,7 @@ class Member:
             await self._recover(self._persistence)
         await self._server.start()
         self._background.start(self._turn(), f"member {self.member_id} turns")
-        folds = BackgroundFolds(self._store.folds, self._changing)
+        folds = BackgroundFolds(self._store.folds, self._places, self._changing)
         self._background.start(folds.run(), f"member {self.member_id} merges recent changes")
 
     async def start_in_place(self) -> bool:

@@ -84,6 +84,23 @@ class TableDirectory:
         """
         return self.place(table_id)[1]
 
+    @property
+    def topology_version(self) -> int:
+        """The version of the topology that this member knows; 0 for none."""
+        return 0 if self._topology is None else self._topology.version
+
+    def is_read(self, table_id: int, partition: int) -> bool:
+        """Whether readers come here for a partition: this member is its primary, or every member has the table."""
+        table = self._tables.get(table_id)
+        if table is None or self._topology is None:
+            return False
+        if table.replicated:
+            return True
+        owners = self._topology.owners.get(table.scheme.affinity_group())
+        if owners is None or partition >= owners.partitions:
+            return False
+        return owners.holders(partition)[:1] == (self.member_id,)
+
     def place(self, table_id: int) -> tuple[Topology, TableDef]:
         """The topology and a table.
 

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from secateur.partitioning.tables import TableDef
 from secateur.storage import MemberStore
 
 
+def due_of(store: MemberStore, read: Collection[int] = (0,), owners_version: int = 1) -> list[Any]:
+    return store.folds.due(lambda _table, partition: partition in read, owners_version)
+
+
 def test_a_partition_is_due_once_it_is_quiet(pairs: TableDef, rows: Any) -> None:
     store = MemberStore()
     store.create_table(pairs, [0])
-    assert store.folds.due() == []
+    assert due_of(store) == []
     store.write(1, 0, rows((1, "x", 1)), "upsert")
-    assert store.folds.due() == []
+    assert due_of(store) == []
     store.write(1, 0, rows((2, "x", 2)), "upsert")
-    assert store.folds.due() == []
-    due = store.folds.due()
+    assert due_of(store) == []
+    due = due_of(store)
     assert due == [store.partition(1, 0)]
-    assert store.folds.due() == []
+    assert due_of(store) == []
     before = due[0].snapshot()
     before.settle()
     assert due[0].snapshot() is before
@@ -31,11 +36,11 @@ def test_changes_that_were_merged_or_dropped_are_not_due(pairs: TableDef, rows: 
     store.create_table(pairs, [0])
     store.write(1, 0, rows((1, "x", 1)), "upsert")
     store.write(1, 0, rows((1, "y", 1)), "overwrite")
-    assert store.folds.due() == store.folds.due() == []
+    assert due_of(store) == due_of(store) == []
     store.write(1, 0, rows((2, "x", 2)), "upsert")
-    assert store.folds.due() == []
+    assert due_of(store) == []
     store.drop_table(1)
-    assert store.folds.due() == []
+    assert due_of(store) == []
 
 
 def test_a_large_partition_waits_for_more_changes(pairs: TableDef, rows: Any) -> None:
@@ -43,10 +48,10 @@ def test_a_large_partition_waits_for_more_changes(pairs: TableDef, rows: Any) ->
     store.create_table(pairs, [0])
     store.write(1, 0, rows(*((key, "x", 0) for key in range(70_000))), "overwrite")
     store.write(1, 0, rows((1, "x", 1)), "upsert")
-    assert store.folds.due() == store.folds.due() == []
+    assert due_of(store) == due_of(store) == []
     store.write(1, 0, rows(*((key, "x", 1) for key in range(200))), "upsert")
-    assert store.folds.due() == []
-    assert len(store.folds.due()) == 1
+    assert due_of(store) == []
+    assert len(due_of(store)) == 1
 
 
 def test_a_merge_keeps_older_snapshots_and_makes_indexes_again(pairs: TableDef, rows: Any) -> None:
@@ -68,3 +73,17 @@ def test_a_merge_keeps_older_snapshots_and_makes_indexes_again(pairs: TableDef, 
         [7],
         [8],
     ]
+
+
+def test_backups_are_due_once_they_are_read(pairs: TableDef, rows: Any) -> None:
+    store = MemberStore()
+    store.create_table(pairs, [0])
+    store.write(1, 0, rows((1, "x", 1)), "upsert")
+    assert [due_of(store, read=()) for _ in range(3)] == [[], [], []]
+    assert [due_of(store) for _ in range(3)] == [[], [], []], "the owners are the same"
+    assert due_of(store, owners_version=2) == []
+    assert due_of(store, owners_version=2) == [store.partition(1, 0)]
+    store.write(1, 0, rows((2, "x", 1)), "upsert")
+    assert due_of(store, read=(), owners_version=2) == due_of(store, read=(), owners_version=2) == []
+    store.drop_table(1)
+    assert due_of(store, owners_version=3) == []
