@@ -357,16 +357,19 @@ class Session:
             Error: It answers with an error, or cannot be reached.
         """
         self.check_open()
-        end_s = time.monotonic() + (self.controller_wait_s if waits else 0.0)
+        wait_s = self.controller_wait_s if waits else 0.0
+        end_s: float | None = None  # counted from the first failure: the request may have waited long for its answer
         repeatable = operation_of(message).is_idempotent
         while True:
             try:
                 answer = self._controller.request(message, payload, timeout_s=timeout_s, control=self.control)
                 break
             except UnreachableError as error:
+                end_s = end_s or time.monotonic() + wait_s
                 if time.monotonic() >= end_s:
                     raise self._controller_gone(error) from error
             except MemberLostError:
+                end_s = end_s or time.monotonic() + wait_s
                 if not repeatable or time.monotonic() >= end_s:
                     raise
                 message = as_repeated(message)

@@ -37,11 +37,12 @@ class ControllerRequests:
             Error: As :meth:`secateur.wire.Peer.request`.
         """
         loop = asyncio.get_running_loop()
-        end_s = loop.time() + self._wait_s
+        end_s: float | None = None  # counted from the first failure: the request may have waited long for its answer
         while True:
             try:
                 return await self._controller.request(message, payload)
             except (UnreachableError, MemberLostError) as error:
+                end_s = end_s or loop.time() + self._wait_s
                 is_own = error.details.get("address") == self._controller.address  # else the controller's answer
                 if not is_own or not operation_of(message).is_idempotent or loop.time() >= end_s:
                     raise

@@ -113,7 +113,8 @@ class ClusterSettings:
         default=16,
     )
     max_waiting_statements: int = setting(
-        "statements that wait at one member. One more is refused with `LimitExceededError` (`retry_safe`), "
+        "statements that wait at one member, or changes of several partitions that wait for one table. One more is "
+        "refused with `LimitExceededError` (`retry_safe`), "
         "that of the connection with most waiting ones first",
         default=1000,
     )

@@ -133,6 +133,48 @@ def test_lookups_writes_and_short_statements_do_not_wait_for_long_ones(cluster: 
             assert conn.execute("SELECT median(v) FROM numbers WHERE id = ?", [key]).fetchall() == [(key,)]
 
 
+def test_changes_of_several_partitions_queue_for_their_table_and_are_refused_beyond_the_bound(
+    cluster: Cluster,
+) -> None:
+    """A connection has one at a time on its way to the controller, so here are more connections than may wait."""
+    with cluster.connect() as conn:
+        conn.execute("CREATE TABLE counters (id BIGINT PRIMARY KEY, v BIGINT) PARTITION BY HASH (id) PARTITIONS 8")
+        conn.table("counters").load(duckdb.sql("SELECT range AS id, 0 AS v FROM range(40)").to_arrow_table())
+    is_over = threading.Event()
+    made: list[int] = []
+    refused: list[LimitExceededError] = []
+    failed: list[secateur.Error] = []
+
+    def work() -> None:
+        with cluster.connect() as own:
+            while not is_over.is_set():
+                try:
+                    made.append(own.execute("UPDATE counters SET v = v + 1").rowcount)
+                except LimitExceededError as error:
+                    refused.append(error)
+                except secateur.Error as error:
+                    failed.append(error)
+
+    clients = [threading.Thread(target=work) for _ in range(WAITING_MAX + 10)]
+    for client in clients:
+        client.start()
+    try:
+        eventually(lambda: bool(refused and made), "nothing is made, or nothing refused")
+    finally:
+        is_over.set()
+        for client in clients:
+            client.join(60)
+    assert not any(client.is_alive() for client in clients)
+    assert not failed
+    assert set(made) == {40}
+    error = refused[0]
+    assert error.retry_safe
+    assert error.details["limit"] == "max_waiting_statements"
+    assert error.details["table"] == "counters"
+    with cluster.connect() as conn:
+        assert conn.execute("SELECT min(v), max(v) FROM counters").fetchall() == [(len(made), len(made))]
+
+
 def test_a_waiting_statement_is_killed_and_cancelled_and_has_its_timeout(cluster: Cluster) -> None:
     with ExitStack() as stack:
         conn, other = stack.enter_context(cluster.connect()), stack.enter_context(cluster.connect())

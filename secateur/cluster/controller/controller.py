@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from secateur.cluster.background_tasks import BackgroundTasks
+from secateur.cluster.controller.change_turns import ChangeTurns
 from secateur.cluster.controller.cluster_state import ClusterState
 from secateur.cluster.controller.external_table_commands import ExternalTableCommands
 from secateur.cluster.controller.holders import served_by
@@ -165,6 +166,7 @@ class Controller:
             statements,
             self._table_commands,
             requests,
+            ChangeTurns(settings.max_waiting_statements),
             self._versions,
         )
         self._takeover = Takeover(

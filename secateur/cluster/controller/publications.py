@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
+from secateur.cluster.controller.change_turns import ChangeTurns
 from secateur.cluster.controller.cluster_state import ClusterState
 from secateur.cluster.controller.holders import by_primary, copies_of
 from secateur.cluster.controller.joining import Joining
@@ -41,6 +42,7 @@ __all__ = ["Publications"]
 
 T = TypeVar("T")
 M = TypeVar("M", PublishLoad, ChangeSeveralPartitions, ChangeTable)
+C = TypeVar("C", ChangeSeveralPartitions, ChangeTable)
 R = TypeVar("R")
 
 
@@ -55,6 +57,7 @@ class Publications:
         statements: The plans of changes, by id.
         table_commands: Makes the ranges that the rows of a change need.
         requests: What KILL ends.
+        turns: The order of changes.
         versions: The versions that every answer carries.
 
     Attributes:
@@ -72,6 +75,7 @@ class Publications:
         statements: StatementReplies,
         table_commands: TableCommands,
         requests: RunningRequests,
+        turns: ChangeTurns,
         versions: Callable[[], GivenVersions],
     ) -> None:
         self._state = state
@@ -81,6 +85,7 @@ class Publications:
         self._statements = statements
         self._table_commands = table_commands
         self._requests = requests
+        self._turns = turns
         self._versions = versions
         self._answers = LoadAnswers(state.call, lambda: state.topology.member_ids)
         self.history = LoadHistory()
@@ -110,12 +115,11 @@ class Publications:
         request: Request[M],
         answer: Callable[[int], Reply[R]],
     ) -> Reply[R]:
-        """Publish rows once, while no member joins: it would miss them."""
+        """Publish rows once."""
         asked = request.message
-        async with self._joining.loads.shared():
-            return await self._answers.once(
-                asked.load_id, is_repeat=asked.is_repeat, work=lambda: publish(request), answer=answer
-            )
+        return await self._answers.once(
+            asked.load_id, is_repeat=asked.is_repeat, work=lambda: publish(request), answer=answer
+        )
 
     def _loaded(self, rows: int) -> Reply[LoadedRows]:
         return Reply(LoadedRows(rows=rows, **self._versions()))
@@ -124,7 +128,10 @@ class Publications:
         return Reply(ChangedTable(rows=rows, members_touched=0, **self._versions()))
 
     async def _publish_load(self, request: Request[PublishLoad]) -> Reply[LoadedRows]:
-        asked = request.message
+        async with self._joining.loads.shared():  # a member that joins meanwhile would miss its rows
+            return await self._publish_staged(request.message)
+
+    async def _publish_staged(self, asked: PublishLoad) -> Reply[LoadedRows]:
         table = self._state.catalog.table(asked.table)
         if asked.stream is None:
             return await self._publish_rows(asked, table)
@@ -158,7 +165,9 @@ class Publications:
             topology = self._state.topology
             topology.check_live(topology.ownership(table.scheme.affinity_group()).owners_of(live) if live else ())
         load = self._new_load(asked.load_id, table, asked.mode, parts)
-        published = await self._killable(load, f"load {load.load_id} into {table.name}", self._loads.publish(load))
+        published = await self._killable(
+            asked.load_id, f"load {load.load_id} into {table.name}", self._loads.publish(load)
+        )
         self.history.published(
             load.load_id,
             table.table_id,
@@ -173,11 +182,26 @@ class Publications:
             self._statistics.written(table.table_id, published.rows)
         return Reply(LoadedRows(rows=published.rows, work=published.work, **self._versions()))
 
-    async def _killable(self, load: LoadPublication, statement: str, work: Awaitable[T]) -> T:
+    async def _killable(self, load_id: str, statement: str, work: Awaitable[T]) -> T:
         """Publish a load, or carry out a change, that KILL ends unless its publication has begun."""
         return await self._requests.run(
-            RequestState.PUBLISHING, statement, work, lambda: not self._loads.is_publishing(load.load_id)
+            RequestState.PUBLISHING, statement, work, lambda: not self._loads.is_publishing(load_id)
         )
+
+    async def _in_turn(
+        self, request: Request[C], table: tuple[int, str], change: Callable[[C], Awaitable[Reply[ChangedTable]]]
+    ) -> Reply[ChangedTable]:
+        """Carry out a change of a table, given by id and name, when it is its turn.
+
+        No member joins meanwhile, which would miss it.
+        """
+
+        async def carry_out() -> Reply[ChangedTable]:
+            async with self._turns.admitted(*table, request.peer), self._joining.loads.shared():
+                return await change(request.message)
+
+        asked = request.message
+        return await self._killable(asked.load_id, self._text_of(asked.plan), carry_out())
 
     def _text_of(self, plan_id: str) -> str:
         facts = self._statements.facts(plan_id)
@@ -195,8 +219,11 @@ class Publications:
         return LoadPublication(load_id, self.last_number, table, mode, attempts, copies)
 
     async def _change_several(self, request: Request[ChangeSeveralPartitions]) -> Reply[ChangedTable]:
-        asked, topology = request.message, self._state.topology
-        plan = self._statements.plan(asked.plan)
+        scan = self._statements.plan(request.message.plan).scans[0]
+        return await self._in_turn(request, (scan.table_id, scan.table), self._several_changed)
+
+    async def _several_changed(self, asked: ChangeSeveralPartitions) -> Reply[ChangedTable]:
+        topology, plan = self._state.topology, self._statements.plan(asked.plan)
         scan = plan.scans[0]
         table = self._state.catalog.table(scan.table)
         if (table.table_id, table.version) != (scan.table_id, scan.table_version):
@@ -208,15 +235,17 @@ class Publications:
         partitions = {topology.member_ids[0]: [0]} if table.replicated else by_primary(topology, table, ids)
         topology.check_live(list(partitions))
         load = self._new_load(asked.load_id, table, asked.operation, {})
-        changed = await self._killable(
-            load, self._text_of(asked.plan), self._loads.change(load, ATTEMPT, partitions, asked)
-        )
+        changed = await self._loads.change(load, ATTEMPT, partitions, asked)
         self._statistics.written(table.table_id, changed.rows)
         held = {member_id for member_id, copies in load.copies.items() if not copies.isdisjoint(ids)}
         return Reply(ChangedTable(rows=changed.rows, members_touched=len(held), work=changed.work, **self._versions()))
 
     async def _change_table(self, request: Request[ChangeTable]) -> Reply[ChangedTable]:
-        asked, topology = request.message, self._state.topology
+        asked = request.message
+        return await self._in_turn(request, (asked.table_id, asked.table), self._table_changed)
+
+    async def _table_changed(self, asked: ChangeTable) -> Reply[ChangedTable]:
+        topology = self._state.topology
         table, plan = self._state.catalog.table(asked.table), self._statements.plan(asked.plan)
         if (table.table_id, table.version) != (asked.table_id, asked.table_version):
             raise TopologyChangedError(
@@ -233,9 +262,7 @@ class Publications:
         coordinator = owners[0] if owners else topology.member_ids[0]
         topology.check_live([coordinator])
         load = self._new_load(asked.load_id, table, MIXED, {})
-        worked_out = await self._killable(
-            load, self._text_of(asked.plan), self._loads.change_whole(load, coordinator, asked)
-        )
+        worked_out = await self._loads.change_whole(load, coordinator, asked)
         if worked_out.missing_cells:
             await self._table_commands.make_ranges(table.name, table.table_id, worked_out.missing_cells)
             raise TopologyChangedError(

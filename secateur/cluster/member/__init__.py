@@ -20,7 +20,7 @@ _FILES = {
     "read_state": ["check_state", "marks_of", "read_here"],
     "replica": ["CountOut", "Effect", "Replica", "ReplicaPhase", "ReplicatedChange", "SendChange"],
     "replication": ["Replication"],
-    "statement_admission": ["StatementAdmission"],
+    "statement_admission": ["StatementAdmission", "full_member"],
     "statement_log": ["StatementLog"],
     "statement_queue": ["StatementQueue"],
     "table_directory": ["TableDirectory"],

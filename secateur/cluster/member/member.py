@@ -46,7 +46,7 @@ from secateur.cluster.member.replication import Replication
 from secateur.cluster.member.scattered_statements import ScatteredStatements
 from secateur.cluster.member.snapshots import MemberSnapshots
 from secateur.cluster.member.source_queries import SourceQueries
-from secateur.cluster.member.statement_admission import StatementAdmission
+from secateur.cluster.member.statement_admission import StatementAdmission, full_member
 from secateur.cluster.member.statement_log import StatementLog
 from secateur.cluster.member.statements import Admissions, StatementRunner, StatementThreads
 from secateur.cluster.member.statistics import MemberStatistics
@@ -184,8 +184,8 @@ class Member:
         self._results = OpenResults(settings.result_bytes_max)
         waiting_max = settings.max_waiting_statements
         self._admissions = Admissions(
-            long=StatementAdmission(member_id, settings.max_running_statements, waiting_max),
-            quick=StatementAdmission(member_id, _QUICK_THREADS_MAX, waiting_max),
+            long=_admission(member_id, settings.max_running_statements, waiting_max),
+            quick=_admission(member_id, _QUICK_THREADS_MAX, waiting_max),
         )
         self._statement_log = StatementLog(member_id, self._admissions.is_waiting)
         self._places = TableDirectory(member_id, self._store.lease, limits)
@@ -665,6 +665,10 @@ class Member:
 
     def _owners(self) -> Topology:
         return self._membership.topology
+
+
+def _admission(member_id: str, running_max: int, waiting_max: int) -> StatementAdmission:
+    return StatementAdmission(running_max, waiting_max, full_member(member_id, running_max))
 
 
 def _spill_directory(settings: ClusterSettings) -> Path | None:

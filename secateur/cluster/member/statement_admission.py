@@ -1,4 +1,4 @@
-"""Admission of the statements of clients at the member that runs or coordinates them.
+"""Admission of the statements of clients: at the member that runs or coordinates them, or to change a table.
 
 A statement waits before anything is done for it, and holds its place until its answer, or the first part of its rows,
 is made. What an admitted statement asks of this member or of others is never admitted anew, so no two statements can
@@ -10,7 +10,7 @@ Statements that the event loop answers at once are not admitted: they cost less 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
 
@@ -18,27 +18,29 @@ from secateur.cluster.member.statement_queue import StatementQueue
 from secateur.errors import LimitExceededError
 from secateur.wire import PeerInfo
 
-__all__ = ["StatementAdmission"]
+__all__ = ["Refusal", "StatementAdmission", "full_member"]
 
 _Turn: TypeAlias = "asyncio.Future[None]"
 
+Refusal: TypeAlias = Callable[[int, int], LimitExceededError]
+"""Makes the error of a statement that is refused, from the numbers of those that run and that wait."""
+
 
 class StatementAdmission:
-    """Lives on the member's event loop.
+    """Lives on one event loop.
 
     Args:
-        member_id: The member.
         running_max: Statements that run at once.
         waiting_max: Statements that wait for one of those to end; one more is refused.
+        refusal: Makes the error for it.
 
     Attributes:
         refused: How many statements were refused until now.
     """
 
-    def __init__(self, member_id: str, running_max: int, waiting_max: int) -> None:
+    def __init__(self, running_max: int, waiting_max: int, refusal: Refusal) -> None:
         self.refused = 0
-        self._member_id = member_id
-        self._running_max = running_max
+        self._refusal = refusal
         self._queue: StatementQueue[_Turn] = StatementQueue(running_max, waiting_max)
         self._waiting: set[asyncio.Task[Any]] = set()
 
@@ -75,7 +77,7 @@ class StatementAdmission:
         refused = self._queue.came(session, turn)
         if refused is not None:
             self.refused += 1
-            refused.set_exception(self._refusal())
+            refused.set_exception(self._refusal(self.running, self.waiting))
         waits = self._queue.running == running
         if waits:
             await self._its_turn(session, turn)
@@ -105,15 +107,26 @@ class StatementAdmission:
         if following is not None:
             following.set_result(None)
 
-    def _refusal(self) -> LimitExceededError:
+
+def full_member(member_id: str, running_max: int) -> Refusal:
+    """The refusal of a member at which too many statements wait.
+
+    Args:
+        member_id: The member.
+        running_max: Statements that it runs at once.
+    """
+
+    def refusal(running: int, waiting: int) -> LimitExceededError:
         return LimitExceededError(
-            f"{self._queue.waiting} statements wait at member {self._member_id}, which is the most"
-            f" (max_waiting_statements), while {self._queue.running} run (at most {self._running_max}), and this"
-            " connection has most of those that wait: nothing was done for this one. Try again later, run fewer"
-            " statements at once, or start the cluster with a larger max_running_statements",
+            f"{waiting} statements wait at member {member_id}, which is the most (max_waiting_statements), while"
+            f" {running} run (at most {running_max}), and this connection has most of those that wait: nothing was"
+            " done for this one. Try again later, run fewer statements at once, or start the cluster with a larger"
+            " max_running_statements",
             limit="max_waiting_statements",
-            running=self._queue.running,
-            waiting=self._queue.waiting,
-            member=self._member_id,
+            running=running,
+            waiting=waiting,
+            member=member_id,
             retry_safe=True,
         )
+
+    return refusal

@@ -147,9 +147,15 @@ class _Party:
             self.cluster.log.append((self.name, title))
         planned = self.cluster.failures.get((self.name, title))
         if planned:
-            raise planned.pop(0)
+            if self.cluster.latch is None:
+                raise planned.pop(0)
+            return self._fail_later(self.cluster.latch, planned.pop(0))
         method: Callable[[Request[Any]], Handled] = getattr(self, f"on_{title}")
         return method(request)
+
+    async def _fail_later(self, latch: asyncio.Event, error: Error) -> Reply[Any]:
+        await latch.wait()
+        raise error
 
     def notify(self, request: Request[Any]) -> None:
         raise AssertionError(request)

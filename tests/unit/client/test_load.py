@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+import time
 from typing import Any
 
 import pandas as pd
@@ -194,6 +197,28 @@ def test_a_publication_whose_answer_was_lost_is_asked_for_again_under_its_id(clu
     cluster.failures["controller", "publish_load"] = [MemberLostError("broke"), MemberLostError("broke")]
     assert conn.table("orders").load(rows_of(100)) == 100
     assert cluster.asked("publish_load") == ["controller"] * 3
+
+
+def test_the_wait_for_a_controller_begins_when_it_is_lost_and_not_with_the_request(
+    cluster: Any, conn: Connection
+) -> None:
+    cluster.latch = asyncio.Event()
+    cluster.failures["controller", "publish_load"] = [MemberLostError("broke")]
+    conn._session.controller_wait_s = 0.2
+
+    def lose_it() -> None:
+        asked_s: float | None = None
+        while asked_s is None or time.monotonic() < asked_s + 0.3:
+            if asked_s is None and cluster.asked("publish_load"):
+                asked_s = time.monotonic()
+            time.sleep(0.01)
+        cluster.call(cluster.latch.set)
+
+    losing = threading.Thread(target=lose_it)
+    losing.start()
+    assert conn.table("orders").load(rows_of(100)) == 100
+    losing.join()
+    assert cluster.asked("publish_load") == ["controller"] * 2
 
 
 def test_a_partition_that_moves_is_followed(cluster: Any, conn: Connection) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from secateur.cluster.member import StatementAdmission
+from secateur.cluster.member import StatementAdmission, full_member
 from secateur.errors import LimitExceededError
 from secateur.wire import PeerInfo
 
@@ -18,7 +18,7 @@ class _Statements:
     """Statements at one admission, each of which runs until it is told to end."""
 
     def __init__(self, running_max: int, waiting_max: int) -> None:
-        self.admission = StatementAdmission("m1", running_max, waiting_max)
+        self.admission = StatementAdmission(running_max, waiting_max, full_member("m1", running_max))
         self.begun: list[str] = []
         self.ends: dict[str, asyncio.Event] = {}
 
@@ -126,7 +126,7 @@ def test_a_statement_that_is_cancelled_while_it_waits_holds_up_nobody(ends_first
 
 def test_a_statement_that_fails_gives_its_place_up() -> None:
     async def check() -> None:
-        admission = StatementAdmission("m1", 1, 0)
+        admission = StatementAdmission(1, 0, full_member("m1", 1))
         with pytest.raises(ZeroDivisionError):
             async with admission.admitted(peer("a")):
                 raise ZeroDivisionError
