@@ -31,7 +31,7 @@ from secateur.client.execution.statement_cache import (
     catalog_version,
     is_estimated,
 )
-from secateur.client.execution.statement_timeout import NO_TIMEOUT, call_timeout
+from secateur.client.execution.statement_timeout import NO_TIMEOUT, call_timeout, sets_timeout
 from secateur.errors import (
     DeadlineError,
     Error,
@@ -623,6 +623,9 @@ class Session:
         Raises:
             Error: The planner refuses the statement.
         """
+        control = self.control
+        if control is not None and self.statement_timeout.milliseconds and sets_timeout(sql):
+            control.deadline_s = None
         key = _, pruning, options, _ = self._key(sql, params)  # the settings of the plan, if others change them now
         asked = Prepare(sql, params, {"pruning": pruning.value, **dict(options)}, uuid.uuid4().hex)
         prepared, statistics_version = self._prepare(asked, waits=waits)

@@ -191,6 +191,16 @@ def test_times(cluster: Cluster, text: str, expected: int) -> None:
         assert conn._session.statement_timeout.milliseconds == expected
 
 
+def test_a_timeout_that_nothing_meets_can_be_lifted(cluster: Cluster) -> None:
+    with cluster.connect() as conn:
+        for _ in range(20):
+            conn.execute("SET statement_timeout = '1ms'")
+            with pytest.raises(DeadlineError):
+                conn.execute("SELECT count(*) FROM numbers a JOIN numbers b ON a.id % 7 = b.id % 7")
+            conn.execute("set statement_timeout = 0")
+        assert conn.execute("SELECT v FROM numbers WHERE id = 4").fetchall() == [(4,)]
+
+
 @pytest.mark.parametrize("text", ["5", "'5'", "'five'", "'-1s'", "'5 days'", "on", "'99999999999999999999h'"])
 def test_what_is_no_time(cluster: Cluster, text: str) -> None:
     with (

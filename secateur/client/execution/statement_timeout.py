@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass
 from typing import Final
@@ -9,7 +10,9 @@ from typing import Final
 from secateur.errors import DeadlineError, ParameterError
 from secateur.wire import CallControl
 
-__all__ = ["NO_TIMEOUT", "StatementTimeout", "call_timeout"]
+__all__ = ["NO_TIMEOUT", "StatementTimeout", "call_timeout", "sets_timeout"]
+
+_SETS_TIMEOUT: Final = re.compile(r"\s*SET\s+(SESSION\s+)?statement_timeout\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,11 @@ class StatementTimeout:
 
 
 NO_TIMEOUT: Final = StatementTimeout("0", 0)
+
+
+def sets_timeout(sql: str) -> bool:
+    """Whether a statement sets the time-out of its connection: one that is too short for this could not be lifted."""
+    return _SETS_TIMEOUT.match(sql) is not None
 
 
 def call_timeout(timeout_s: float) -> CallControl:
