@@ -13,29 +13,23 @@ Run: ``python -m benchmarks.serving.few_keys [--rows N] [--rounds N] [--calls N]
 from __future__ import annotations
 
 import argparse
-import multiprocessing
-import socket
-import statistics
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
 import duckdb
-import msgpack
 import numpy as np
 import pyarrow as pa
 
 import secateur
+from benchmarks.serving.bare_echo import bare_echo, medians_us
 from benchmarks.serving.orders import DDL, ORDERS_PER_CUSTOMER, make_orders
-from benchmarks.wire.echo import LENGTH, serve
 
 __all__ = ["main"]
 
 _ECHO_RATIO_MAX: Final = 12.0
 _COMPARED: Final = 20
 _KEYS: Final = 5
-_ASKED: Final = {"plan": "4f1c2b0e9a8d7c6b4f1c2b0e", "params": [1, 2, 3, 4, 5], "pruning": True}
 _STATUSES_DDL: Final = "CREATE TABLE statuses (status VARCHAR, title VARCHAR, PRIMARY KEY (status)) REPLICATED"
 _STATUSES: Final = pa.table(
     {"status": ["delivered", "open", "returned", "shipped"], "title": ["done", "new", "back", "on its way"]}
@@ -143,50 +137,16 @@ def _compare(orders: pa.Table, *connections: secateur.Connection) -> None:
 def _measure(
     asking: secateur.Connection, running: secateur.Connection, customers: int, rounds: int, calls: int
 ) -> dict[str, float]:
-    here, there = multiprocessing.Pipe()
-    server = multiprocessing.get_context("spawn").Process(target=serve, args=(there,), daemon=True)
-    server.start()
-    _, port = here.recv()
-    packed = msgpack.packb(_ASKED)
-    try:
-        with socket.create_connection(("127.0.0.1", port)) as bare:
-            bare.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            ways: dict[str, Callable[[list[int]], Any]] = {"echo": lambda _: _echo(bare, packed)}
-            for statement in _STATEMENTS:
-                ways[statement.name] = _execute(asking, statement)
-                ways[f"{statement.name}, job"] = _execute(running, statement)
-            found: dict[str, list[float]] = {name: [] for name in ways}
-            for number in range(rounds + 1):
-                keys = _customers(customers, calls, seed=number)
-                for name, call in ways.items():
-                    median = _median_us(call, keys)
-                    if number:  # the first round warms up
-                        found[name].append(median)
-    finally:
-        here.send(None)
-        server.join()
-    return {name: statistics.median(medians) for name, medians in found.items()}
+    with bare_echo() as echo:
+        ways: dict[str, Callable[[list[int]], Any]] = {"echo": echo}
+        for statement in _STATEMENTS:
+            ways[statement.name] = _execute(asking, statement)
+            ways[f"{statement.name}, job"] = _execute(running, statement)
+        return medians_us(ways, rounds, lambda number: _customers(customers, calls, seed=number))
 
 
 def _execute(connection: secateur.Connection, statement: _Statement) -> Callable[[list[int]], Any]:
     return lambda keys: connection.execute(statement.sql, statement.parameters(keys)).fetchall()
-
-
-def _echo(bare: socket.socket, packed: bytes) -> bytes:
-    bare.sendall(LENGTH.pack(len(packed)) + packed)
-    answer = b""
-    while len(answer) < LENGTH.size + len(packed):
-        answer += bare.recv(4096)
-    return answer
-
-
-def _median_us(call: Callable[[list[int]], Any], keys: list[list[int]]) -> float:
-    seconds = []
-    for few in keys:
-        start_s = time.perf_counter()
-        call(few)
-        seconds.append(time.perf_counter() - start_s)
-    return statistics.median(seconds) * 1e6
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ from secateur.planner.checks.columns_by_position import read_by_position
 from secateur.planner.checks.recomposed import spelling_difference
 from secateur.planner.checks.select_node import named_columns
 from secateur.planner.cost_model import CostModel
-from secateur.planner.fragments.arrow_form import arrow_form
+from secateur.planner.fragments.arrow_form import arrow_form, arrow_join_form
 from secateur.planner.fragments.qualified import NotDistributable, qualified_select
 from secateur.planner.fragments.row_filter import filters_one_table
 from secateur.planner.placement.cost import Estimate, estimate_of
@@ -391,7 +391,12 @@ def _spelled(query: Query) -> exp.Select | None:
 def _arrow(
     query: Query, read: QueryReading, schemas: Schemas, columns: Sequence[tuple[str, str]]
 ) -> ArrowFragment | None:
-    """The whole statement for the arrow kernel, if its spelling in exact names reads back as the statement."""
+    """The whole statement for the arrow kernel, if its spelling in exact names reads back as the statement.
+
+    A statement over several tables needs none: names of columns are found by those of the tables.
+    """
+    if len(query.scans) > 1:
+        return arrow_join_form(query, read.scans, schemas, columns)
     if read.spelled is None:
         return None
     scan = query.scans[0]

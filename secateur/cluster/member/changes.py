@@ -267,7 +267,7 @@ class MemberChanges:
         for _ in range(_TRIES_MAX):
             version = hosted.version
             call = local_execution(self._store, plan, params, partitions, pruning=pruning)
-            if call.is_quick:
+            if call.is_quick and len(call.relations) == 1:  # of a join, DuckDB might have to run on the event loop
                 return call, run(call.fragment, call.relations, params)
             found = await self._results.while_connected(peer, in_thread(self._executor, _call(call, params)))
             if hosted.version == version:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 import pyarrow as pa
+from msgspec.structs import replace
 
 from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.sql.select_plan import PinnedScan, ScanPlan, SelectPlan
@@ -34,6 +35,10 @@ class LocalExecution(msgspec.Struct, frozen=True):
     fragment: Fragment
     relations: dict[str, pa.Table]
     is_quick: bool
+
+    def by_duckdb(self) -> LocalExecution:
+        """The same call after the arrow kernel has declined it: for a thread, as DuckDB may take long."""
+        return LocalExecution(replace(self.fragment, arrow=None), self.relations, False)
 
     @property
     def rows(self) -> int:
@@ -125,6 +130,8 @@ def local_execution(
     Raises:
         UnknownTableError, TopologyChangedError: They are not here.
     """
+    arrow = plan.local.arrow
+    searched_relations = frozenset[str]() if arrow is None or not arrow.sources else arrow.searched_relations
     relations, rows, is_decided = {}, 0, False
     for scan, ids in zip(plan.scans, partitions, strict=True):
         if isinstance(scan, PinnedScan):
@@ -133,8 +140,9 @@ def local_execution(
             keys, is_decided = scan.keys.search(params) if pruning else (None, False)
             name, relation = scan.relation, store.relation(scan.table_id, ids, scan.columns, keys)
         relations[name] = relation
-        rows += relation.num_rows
-    if plan.local.arrow is None or rows > _INLINE_ROWS_MAX:
+        if name not in searched_relations:
+            rows += relation.num_rows
+    if arrow is None or rows > _INLINE_ROWS_MAX:
         return LocalExecution(plan.local, relations, False)
     searched = plan.searched if is_decided else None
     return LocalExecution(plan.local if searched is None else searched, relations, True)

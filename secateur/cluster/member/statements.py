@@ -42,7 +42,7 @@ from secateur.cluster.member.statement_admission import StatementAdmission
 from secateur.cluster.statement_profile import CountedResult, fetched_work, job_work, local_work
 from secateur.engine.kernels.chunked_result import CompleteResult
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
-from secateur.engine.kernels.fragment import answer, open_answer, run
+from secateur.engine.kernels.fragment import answer_by_arrow, open_answer, run
 from secateur.engine.runtime.result import JobResult, ResultCollector
 from secateur.engine.runtime.result_queue import ResultQueue
 from secateur.engine.runtime.runtime import JobRuntime, RunningJob
@@ -430,7 +430,10 @@ class StatementRunner:
         params, ran = asked.params, self._ran_here(plan, asked, partitions, topology)
         call = local_execution(self._store, plan, params, partitions, pruning=asked.pruning)
         if call.is_quick:
-            return ran.reply(answer(call.fragment, call.relations, params))
+            found = answer_by_arrow(call.fragment, call.relations, params)
+            if found is not None:
+                return ran.reply(found)
+            call = call.by_duckdb()
         if plan.empty is not None and call.is_empty:
             return ran.reply(decode_table(plan.empty, ranges=False))
         return self._in_turn(self._admissions.of(call), plan, request, lambda: self._run_in_thread(call, request, ran))

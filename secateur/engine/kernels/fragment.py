@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from secateur.engine.kernels.duckdb.cancellation import Cancellation
     from secateur.engine.kernels.duckdb.kernel import DuckDBKernel
 
-__all__ = ["Fragment", "KernelName", "answer", "open_answer", "open_with", "run", "run_with"]
+__all__ = ["Fragment", "KernelName", "answer", "answer_by_arrow", "open_answer", "open_with", "run", "run_with"]
 
 
 class KernelName(Enum):
@@ -129,13 +129,19 @@ def run(
 
 def answer(fragment: Fragment, relations: Mapping[str, pa.Table], params: Sequence[Any] = ()) -> pa.Table | ShortTable:
     """As :func:`run`, for an answer that is sent off: a result of a few rows comes as plain values."""
-    if fragment.arrow is not None:
-        import secateur.engine.kernels.arrow.kernel as arrow_kernel
+    found = answer_by_arrow(fragment, relations, params)
+    return run_with(fragment, relations, params, kernel=KernelName.DUCKDB)[0] if found is None else found
 
-        found = arrow_kernel.answer(fragment.arrow, relations[fragment.relations[0]], params)
-        if found is not None:
-            return found
-    return run_with(fragment, relations, params, kernel=KernelName.DUCKDB)[0]
+
+def answer_by_arrow(
+    fragment: Fragment, relations: Mapping[str, pa.Table], params: Sequence[Any]
+) -> pa.Table | ShortTable | None:
+    """As :func:`answer` by the arrow kernel alone; None if only DuckDB can give the answer."""
+    if fragment.arrow is None:
+        return None
+    import secateur.engine.kernels.arrow.kernel as arrow_kernel
+
+    return arrow_kernel.answer(fragment.arrow, _read(fragment, fragment.arrow, relations), params)
 
 
 def run_with(
@@ -212,7 +218,14 @@ def _of_arrow(fragment: Fragment, relations: Mapping[str, pa.Table], params: Seq
         return None
     import secateur.engine.kernels.arrow.kernel as arrow_kernel
 
-    return arrow_kernel.run(fragment.arrow, relations[fragment.relations[0]], params)
+    return arrow_kernel.run(fragment.arrow, _read(fragment, fragment.arrow, relations), params)
+
+
+def _read(
+    fragment: Fragment, arrow: ArrowFragment, relations: Mapping[str, pa.Table]
+) -> pa.Table | Mapping[str, pa.Table]:
+    """What the arrow kernel reads: one relation, or those of a join by name."""
+    return relations if arrow.sources else relations[fragment.relations[0]]
 
 
 def _duckdb(given: Callable[[], DuckDBKernel] | None) -> DuckDBKernel:

@@ -6,6 +6,7 @@ from secateur.exports import exports
 
 _FILES = {
     "arrow_compiler": ["KernelDeclined", "compile_arrow"],
+    "arrow_joins": ["JoinInput", "compile_arrow_join"],
     "literal_columns": ["literal_column"],
     "partial_final": ["PartialFinal", "split_select"],
     "qualified": ["NotDistributable"],

@@ -7,7 +7,7 @@ Two checks back its own rules: each result column must have the type that DuckDB
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -32,6 +32,7 @@ from secateur.planner.fragments.arrow_constants import cast_type, constant_opera
 from secateur.planner.fragments.arrow_values import (
     BOOLEAN,
     DOUBLE,
+    ColumnScope,
     DeclineError,
     NameScope,
     RowScope,
@@ -42,7 +43,7 @@ from secateur.planner.fragments.arrow_values import (
 )
 from secateur.planner.text.folding import folded
 
-__all__ = ["KernelDeclined", "compile_arrow"]
+__all__ = ["KernelDeclined", "clauses_of", "compile_arrow", "compile_stages"]
 
 _BIGINT: Final = SqlType(TypeKind.BIGINT)
 _HUGEINT: Final = SqlType(TypeKind.HUGEINT)
@@ -80,19 +81,53 @@ def compile_arrow(
         The fragment, or why there is none. Cost: about 0.1 ms.
     """
     try:
-        return _Compiler(select, schema, relation, columns).compile()
+        clauses = clauses_of(select)
+        rows = RowScope(schema, _qualifiers(clauses.get("from"), relation))
+        where = clauses.pop("where", None)
+        condition = None if where is None else require_boolean(compile_value(where.this, rows))
+        items = _select_list(select.expressions, schema)
+        return compile_stages(select, clauses, rows, items, columns, condition)
     except DeclineError as decline:
         return KernelDeclined(str(decline))
 
 
+def compile_stages(
+    select: exp.Select,
+    clauses: Mapping[str, exp.Expr],
+    rows: ColumnScope,
+    items: Sequence[exp.Expr],
+    columns: Sequence[tuple[str, str]],
+    where: Expression | None,
+) -> ArrowFragment:
+    """Compile what comes behind FROM and WHERE.
+
+    Args:
+        select: The SELECT.
+        clauses: Its other clauses, as :func:`clauses_of` gives them.
+        rows: The columns of the rows of FROM.
+        items: The select list with stars written out.
+        columns: As for :func:`compile_arrow`.
+        where: The compiled WHERE.
+
+    Raises:
+        DeclineError: Only DuckDB can answer it exactly.
+    """
+    return _Compiler(select, clauses, rows, items, columns).compile(where)
+
+
 class _Compiler:
     def __init__(
-        self, select: exp.Select, schema: Mapping[str, SqlType], relation: str, columns: Sequence[tuple[str, str]]
+        self,
+        select: exp.Select,
+        clauses: Mapping[str, exp.Expr],
+        rows: ColumnScope,
+        items: Sequence[exp.Expr],
+        columns: Sequence[tuple[str, str]],
     ) -> None:
-        self._clauses = _clauses(select)
+        self._clauses = clauses
         self._columns = columns
-        self._rows = RowScope(schema, _qualifiers(self._clauses.get("from"), relation))
-        self._items = _select_list(select.expressions, schema)
+        self._rows = rows
+        self._items = items
         if len(self._items) != len(columns):
             raise DeclineError("a select list that is not one result column each")
         if len(self._items) != len(select.expressions) and [item.output_name for item in self._items] != [
@@ -101,16 +136,11 @@ class _Compiler:
             raise DeclineError("* over a relation that has not all columns")
         self._aliases = self._named_outputs()
 
-    def compile(self) -> ArrowFragment:
+    def compile(self, where: Expression | None) -> ArrowFragment:
         having, order = self._clauses.get("having"), self._clauses.get("order")
         distinct = self._clauses.get("distinct")
         if distinct is not None:
             refuse_unread(distinct)  # DISTINCT ON
-        where = (
-            None
-            if "where" not in self._clauses
-            else require_boolean(compile_value(self._clauses["where"].this, self._rows))
-        )
         groups = self._groups() if self._is_aggregation() else None
         if groups is None and having is not None:
             raise DeclineError("HAVING without groups")
@@ -248,7 +278,7 @@ class _Compiler:
 class _GroupScope:
     """The inputs of a stage after the grouping: group keys and aggregates, which are collected when they are used."""
 
-    def __init__(self, rows: RowScope, keys: tuple[Expression, ...]) -> None:
+    def __init__(self, rows: ColumnScope, keys: tuple[Expression, ...]) -> None:
         self._rows = rows
         self.keys = keys
         self.aggregates: list[ArrowAggregate] = []
@@ -323,9 +353,21 @@ def _given_value(node: exp.Expr) -> ConstantExpression | ParameterExpression | N
     return constant_operand(node.this, wanted)
 
 
-def _clauses(select: exp.Select) -> dict[str, exp.Expr]:
-    """The clauses that are there, by name without the underscore that newer sqlglot adds to some."""
-    present = {key.rstrip("_"): value for key, value in select.args.items() if value and key != "expressions"}
+def clauses_of(select: exp.Select, *, but: Collection[str] = ()) -> dict[str, exp.Expr]:
+    """The clauses that are there, by name without the underscore that newer sqlglot adds to some.
+
+    Args:
+        select: A SELECT.
+        but: Clauses that are left out.
+
+    Raises:
+        DeclineError: There is no FROM, or a clause that is left to DuckDB.
+    """
+    present = {
+        key.rstrip("_"): value
+        for key, value in select.args.items()
+        if value and key != "expressions" and key not in but
+    }
     others = present.keys() - _CLAUSES
     if others:
         raise DeclineError(f"the clause {min(others)}")

@@ -1,4 +1,4 @@
-"""Returns the arrow kernel's form of a SELECT, if it has one."""
+"""Returns the arrow kernel's form of a SELECT over one relation or several, if it has one."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ from typing import Final
 from sqlglot import exp
 
 from secateur.engine.kernels.arrow.fragment import ArrowFragment
+from secateur.engine.sql.key_search import KeySearch
 from secateur.partitioning.types.column_type import SqlType
 from secateur.partitioning.types.result_type import column_type_of
+from secateur.planner.binding.query import Query
 from secateur.planner.fragments.arrow_compiler import compile_arrow
+from secateur.planner.fragments.arrow_joins import JoinInput, compile_arrow_join
+from secateur.planner.scans.scan_reading import ScanReading
 from secateur.planner.text.trees import children_of
 
-__all__ = ["arrow_form"]
+__all__ = ["arrow_form", "arrow_join_form"]
 
 # The arrow kernel evaluates expressions by recursion; longer or deeper statements are left to DuckDB.
 _NODES_MAX: Final = 1000
@@ -24,17 +28,52 @@ def arrow_form(
     select: exp.Select, schema: Mapping[str, SqlType | str], relation: str, columns: Sequence[tuple[str, str]]
 ) -> ArrowFragment | None:
     """A SELECT over one relation for the arrow kernel; None where only DuckDB can answer it."""
+    typed = _typed(schema)
+    if typed is None or not _is_within(select, _NODES_MAX, _DEPTH_MAX):
+        return None
+    compiled = compile_arrow(select, typed, relation, columns)
+    return compiled if isinstance(compiled, ArrowFragment) else None
+
+
+def arrow_join_form(
+    query: Query,
+    scans: Sequence[ScanReading],
+    schemas: Mapping[str, Mapping[str, SqlType | str]],
+    columns: Sequence[tuple[str, str]],
+) -> ArrowFragment | None:
+    """A query over several tables for the arrow kernel; None where only DuckDB can answer it.
+
+    Args:
+        query: The query, whose tree is known to read as DuckDB reads its text.
+        scans: Its scans with their bounds.
+        schemas: The columns of each relation.
+        columns: Name and type text of each result column.
+    """
+    select = query.tree
+    if not isinstance(select, exp.Select) or query.is_placed or any(scan.scan.is_fetched for scan in scans):
+        return None
     if not _is_within(select, _NODES_MAX, _DEPTH_MAX):
         return None
+    inputs = []
+    for read in scans:
+        scan, typed = read.scan, _typed(schemas[read.scan.relation])
+        if typed is None:
+            return None
+        is_restricted = read.bounds.keys != KeySearch()
+        key = scan.table.primary_key[0] if scan.table.primary_key and not is_restricted else None
+        inputs.append(JoinInput(scan.relation, scan.alias, scan.node, typed, key, is_restricted))
+    compiled = compile_arrow_join(select, inputs, columns)
+    return compiled if isinstance(compiled, ArrowFragment) else None
+
+
+def _typed(schema: Mapping[str, SqlType | str]) -> Mapping[str, SqlType] | None:
+    """The types of columns; None if tables have no such type."""
     typed = {
         name: known
         for name, kind in schema.items()
         if (known := kind if isinstance(kind, SqlType) else column_type_of(kind)) is not None
     }
-    if len(typed) < len(schema):
-        return None
-    compiled = compile_arrow(select, typed, relation, columns)
-    return compiled if isinstance(compiled, ArrowFragment) else None
+    return typed if len(typed) == len(schema) else None
 
 
 def _is_within(tree: exp.Expr, nodes_max: int, depth_max: int) -> bool:

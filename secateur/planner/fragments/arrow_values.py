@@ -32,9 +32,11 @@ from secateur.planner.text.folding import folded
 __all__ = [
     "BOOLEAN",
     "DOUBLE",
+    "ColumnScope",
     "DeclineError",
     "NameScope",
     "RowScope",
+    "comparison_of",
     "compile_value",
     "is_orderable",
     "refuse_unread",
@@ -101,6 +103,13 @@ class NameScope(Protocol):
 
         None to compile the node by its parts.
         """
+
+
+class ColumnScope(NameScope, Protocol):
+    """Resolves the names of columns of relations."""
+
+    def __contains__(self, name: str) -> bool:
+        """Whether a bare name is that of a column."""
 
 
 class RowScope:
@@ -203,12 +212,22 @@ def _comparison(function: ScalarFunction, left: exp.Expr, right: exp.Expr, scope
         raise DeclineError(f"{function.value} of {comparison_target.type}")
     if is_constant(right):
         return CallExpression(function, _with_constant(comparison_target, right), BOOLEAN)
-    other = _operand(right, scope)
-    if comparison_target.type.is_float or other.type.is_float:
+    return comparison_of(function, comparison_target, _operand(right, scope))
+
+
+def comparison_of(function: ScalarFunction, left: Expression, right: Expression) -> CallExpression:
+    """Compare two values that are no constants.
+
+    Raises:
+        DeclineError: Their types are not comparable here.
+    """
+    if left.type.is_float or right.type.is_float:
         raise DeclineError("two columns of which one may be NaN")
-    if comparison_target.type != other.type:
-        comparison_target, other = _same_width(comparison_target, other)
-    return CallExpression(function, (comparison_target, other), BOOLEAN)
+    if not is_orderable(left.type):
+        raise DeclineError(f"{function.value} of {left.type}")
+    if left.type != right.type:
+        left, right = _same_width(left, right)
+    return CallExpression(function, (left, right), BOOLEAN)
 
 
 def _with_constant(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from described_tables import DescribedTables
@@ -43,6 +44,38 @@ def test_keys_that_are_not_there_are_answered_without_a_kernel(
         ).fetchall() == [(0, None)]
         assert called == []
         assert conn.execute(sql, ["a", 1]).fetchall() == [("a", 20)]
+        assert len(called) == 1
+
+
+def test_a_join_of_few_rows_needs_no_duckdb_and_one_of_many_runs_in_a_thread(
+    lone_cluster: Cluster, table_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with lone_cluster.connect() as conn:
+        lookup, orders = f"{table_name}_titles", table_name
+        conn.execute(f"CREATE TABLE {lookup} (id INTEGER PRIMARY KEY, title VARCHAR) REPLICATED")
+        conn.execute(
+            f"CREATE TABLE {orders} (k VARCHAR, n BIGINT, id INTEGER, PRIMARY KEY (k, n)) PARTITION BY HASH (k)"
+            " PARTITIONS 4 BACKUPS 0"
+        )
+        conn.table(lookup).load(pa.table({"id": pa.array(range(30_000), pa.int32()), "title": ["t"] * 30_000}))
+        conn.table(orders).load(
+            pa.table(
+                {
+                    "k": ["few"] * 3 + ["many"] * 6_000,
+                    "n": range(6_003),
+                    "id": pa.array([7, 29_999, 30_000, *range(6_000)], pa.int32()),
+                }
+            )
+        )
+        called: list[Any] = []
+        real = statements.open_answer
+        monkeypatch.setattr(
+            statements, "open_answer", lambda *args, **options: called.append(args) or real(*args, **options)
+        )
+        sql = f"SELECT count(*), count(title), max(o.id) FROM {orders} o LEFT JOIN {lookup} USING (id) WHERE k = ?"
+        assert conn.execute(sql, ["few"]).fetchall() == [(3, 2, 30_000)]
+        assert called == []
+        assert conn.execute(sql, ["many"]).fetchall() == [(6_000, 6_000, 5_999)]
         assert len(called) == 1
 
 

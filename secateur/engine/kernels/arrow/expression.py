@@ -6,7 +6,7 @@ which.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from typing import Any
 
@@ -22,6 +22,7 @@ __all__ = [
     "ParameterExpression",
     "ParameterListExpression",
     "ScalarFunction",
+    "columns_in",
     "walk",
 ]
 
@@ -113,3 +114,13 @@ def walk(expression: Expression) -> Iterator[Expression]:
     if isinstance(expression, CallExpression):
         for argument in expression.arguments:
             yield from walk(argument)
+
+
+def columns_in(expressions: Iterable[Expression]) -> dict[str, SqlType]:
+    """Name and type of each column that some expressions read."""
+    return {
+        node.name: node.type
+        for expression in expressions
+        for node in walk(expression)
+        if isinstance(node, ColumnExpression)
+    }

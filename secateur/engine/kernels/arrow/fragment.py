@@ -1,8 +1,9 @@
-"""A fragment for the arrow kernel: one pass over one relation, stage by stage, as pure data.
+"""A fragment for the arrow kernel: one pass over one relation or a join, stage by stage, as pure data.
 
 ``WHERE -> GROUP BY and aggregates -> HAVING -> outputs -> DISTINCT -> ORDER BY -> OFFSET, LIMIT``. Without aggregation
 the outputs read the relation's columns. With it, they read the group keys and then the aggregates, which are columns
-named by their position: ``#0``, ``#1`` and so on (:func:`slot_name`).
+named by their position: ``#0``, ``#1`` and so on (:func:`slot_name`). What reads columns of a relation reads columns of
+the join, if there is one (``source.py``).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from secateur.engine.kernels.arrow.expression import Expression
+from secateur.engine.kernels.arrow.source import ArrowSource
 from secateur.partitioning.types.column_type import SqlType
 
 __all__ = ["AggregateFunction", "ArrowAggregate", "ArrowFragment", "OrderTerm", "slot_name"]
@@ -55,7 +57,7 @@ class OrderTerm(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ArrowFragment(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
-    """A statement over one relation.
+    """A statement over one relation, or a join.
 
     Attributes:
         outputs: Name and expression of each result column.
@@ -68,6 +70,7 @@ class ArrowFragment(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
         order: Sort keys, the first the most significant.
         limit: Most rows in the result: a constant or a parameter; None for all.
         offset: Rows left out at the start.
+        sources: The relations of a join, at least two; nothing for one relation.
     """
 
     outputs: tuple[tuple[str, Expression], ...]
@@ -79,6 +82,7 @@ class ArrowFragment(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
     order: tuple[OrderTerm, ...] = ()
     limit: Expression | None = None
     offset: Expression | None = None
+    sources: tuple[ArrowSource, ...] = ()
     program: ClassVar[Any] = None
     """The closure that the kernel compiled from a fragment. It is kept with it, not looked up by its value: that would
     hash the whole tree in each call.
@@ -89,7 +93,13 @@ class ArrowFragment(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
     @property
     def is_row_by_row(self) -> bool:
         """Whether each row of the result comes from one row of the relation, in its order."""
-        return self.keys is None and not self.distinct and not self.order and self.limit is None and self.offset is None
+        is_cut = self.limit is not None or self.offset is not None
+        return self.keys is None and not self.distinct and not self.order and not is_cut and not self.sources
+
+    @property
+    def searched_relations(self) -> frozenset[str]:
+        """The relations in which a join finds rows by binary search, so that their number of rows costs little."""
+        return frozenset(source.relation for source in self.sources if source.is_searched)
 
 
 def slot_name(position: int) -> str:

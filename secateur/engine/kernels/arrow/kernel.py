@@ -1,4 +1,4 @@
-"""The arrow kernel: answers simple statements over one relation with stages that are compiled once to closures.
+"""The arrow kernel: answers simple statements over one relation, or a join of a few, with closures compiled once.
 
 It is made for statements on a key slice of some hundred rows: there it takes tens of microseconds where DuckDB takes a
 millisecond. It answers exactly what DuckDB answers, or not at all: ``planner/fragments/arrow_compiler.py`` refuses what
@@ -23,9 +23,11 @@ from secateur.engine.kernels.arrow.expression import (
     ConstantExpression,
     Expression,
     ParameterExpression,
-    walk,
+    columns_in,
 )
 from secateur.engine.kernels.arrow.fragment import ArrowFragment, OrderTerm, slot_name
+from secateur.engine.kernels.arrow.input_columns import Rows, kept, loaded
+from secateur.engine.kernels.arrow.join import compile_join
 from secateur.engine.kernels.arrow.small_groups import SMALL_ROWS_MAX, compile_small_aggregation
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.wire import ShortTable
@@ -33,38 +35,32 @@ from secateur.wire.short_table import SHORT_ROWS_MAX, is_short, shorten, travels
 
 __all__ = ["answer", "run"]
 
-_JOINED_ROWS_MAX: Final = 65_536
-"""The chunks of a relation up to so many rows are combined first, because calls on one array cost less than calls on
-many small ones.
-"""
 _SORTED_ROWS_MAX: Final = 20_000
 """Above so many rows DuckDB sorts faster: it uses more than one thread, and does not sort everything for a LIMIT."""
 
-_ARRAY_FILTER: Final = pc.get_function("array_filter")
-_FILTER: Final = pc.get_function("filter")
 _TAKE: Final = pc.get_function("take")
 _SORT_INDICES: Final = pc.get_function("sort_indices")
-_DROP: Final = pc.FilterOptions("drop")
 _UNCHECKED: Final = pc.TakeOptions(boundscheck=False)
 
-Program = Callable[[pa.Table, Sequence[Any]], pa.Table | ShortTable]
-Rows = tuple[Mapping[str, Any], int]
-"""Columns by name and their row count, which one stage passes to the next."""
+Relations = Mapping[str, pa.Table]
+Program = Callable[[Any, Sequence[Any]], pa.Table | ShortTable]
+"""Its first argument is the relation of a fragment, or of a join all relations by name."""
 
 
-def run(fragment: ArrowFragment, table: pa.Table, params: Sequence[Any] = ()) -> pa.Table | None:
-    """Answer a fragment over its relation.
+def run(fragment: ArrowFragment, table: pa.Table | Relations, params: Sequence[Any] = ()) -> pa.Table | None:
+    """Answer a fragment over its relation, or those of its join.
 
     Args:
         fragment: The fragment.
-        table: The relation, columns in the Arrow form of their SQL types; columns that are not read do not matter.
+        table: The relation, columns in the Arrow form of their SQL types; columns that are not read do not matter. For
+            a fragment with :attr:`~ArrowFragment.sources`, the relations by name.
         params: Values of ``$1`` to ``$n``.
 
     Returns:
         The result, exactly DuckDB's; or None when only DuckDB can give it (or has to raise the error, such as an
         overflow), and for a relation with other types than the fragment was planned for.
     """
-    if not has_planned_types(fragment, table.schema):
+    if not _has_planned_types(fragment, table):
         return None
     found = answer(fragment, table, params)
     return (
@@ -74,7 +70,7 @@ def run(fragment: ArrowFragment, table: pa.Table, params: Sequence[Any] = ()) ->
     )
 
 
-def has_planned_types(fragment: ArrowFragment, schema: pa.Schema) -> bool:
+def _has_planned_types(fragment: ArrowFragment, table: Any) -> bool:
     """Whether the columns that a fragment reads have the types that it was planned for.
 
     Those of a table always do. Those that another stage computes may be wider: that stage was planned with other values
@@ -82,13 +78,18 @@ def has_planned_types(fragment: ArrowFragment, schema: pa.Schema) -> bool:
     """
     types = fragment.types
     if types is None:
-        read = [*_after_where(fragment), *([] if fragment.where is None else [fragment.where])]
-        types = tuple((name, type_.arrow) for name, type_ in _columns(read).items())
+        types = tuple((name, type_.arrow) for name, type_ in columns_in(_evaluated(fragment)).items())
         force_setattr(fragment, "types", types)
-    return all(schema.field(name).type.equals(type_) for name, type_ in types)
+    if not fragment.sources:
+        schema = table.schema
+        return all(schema.field(name).type.equals(type_) for name, type_ in types)
+    parts = ((*name.split(".", 1), type_) for name, type_ in types)
+    return all(table[relation].schema.field(name).type.equals(type_) for relation, name, type_ in parts)
 
 
-def answer(fragment: ArrowFragment, table: pa.Table, params: Sequence[Any] = ()) -> pa.Table | ShortTable | None:
+def answer(
+    fragment: ArrowFragment, table: pa.Table | Relations, params: Sequence[Any] = ()
+) -> pa.Table | ShortTable | None:
     """As :func:`run`, for columns of the types that were planned; a result of a few rows comes as plain values."""
     program = fragment.program
     if program is None:
@@ -119,7 +120,8 @@ def _compile(fragment: ArrowFragment) -> Program:
         for position, (_, expression) in enumerate(fragment.outputs)
         if isinstance(expression, (ConstantExpression, ParameterExpression))
     ]
-    rows_after_where = _compile_where(fragment.where, _columns(_after_where(fragment)))
+    read = columns_in(_after_where(fragment))
+    rows_after_where = _compile_where(fragment.where, read) if not fragment.sources else _compile_joined(fragment, read)
     aggregation = None if fragment.keys is None else compile_aggregation(fragment.keys, fragment.aggregates)
     small = compile_small_aggregation(fragment)
     having = _compile_having(fragment)
@@ -128,7 +130,7 @@ def _compile(fragment: ArrowFragment) -> Program:
     wraps = [kind.kind is TypeKind.UUID for kind in types]
     merge = _compile_distinct(types) if fragment.distinct else None
 
-    def program(table: pa.Table, params: Sequence[Any]) -> pa.Table | ShortTable:
+    def program(table: Any, params: Sequence[Any]) -> pa.Table | ShortTable:
         columns, count = rows_after_where(table, params)
         if small is not None and count <= SMALL_ROWS_MAX:
             values = small(columns, count, lambda groups: window(params, groups))
@@ -190,6 +192,8 @@ def _plain_columns(fragment: ArrowFragment) -> list[str] | None:
     """The columns of a fragment that only picks some, as after a search that has applied WHERE; else None."""
     if fragment.where is not None or fragment.keys is not None or fragment.distinct or fragment.order:
         return None
+    if fragment.sources:
+        return None
     if fragment.limit is not None or fragment.offset is not None:
         return None
     names = [expression.name for _, expression in fragment.outputs if isinstance(expression, ColumnExpression)]
@@ -200,17 +204,34 @@ def _compile_where(where: Expression | None, read: Mapping[str, SqlType]) -> Cal
     """Load the columns that are read and keep the rows for which ``where`` is true."""
     if where is None:
         return lambda table, _params: (
-            {name: _load(table, name, type_) for name, type_ in read.items()},
+            {name: loaded(table, name, type_) for name, type_ in read.items()},
             table.num_rows,
         )
-    tested = _columns([where])
+    tested = columns_in([where])
     predicate = compile_expression(where)
 
     def rows(table: pa.Table, params: Sequence[Any]) -> Rows:
-        columns = {name: _load(table, name, type_) for name, type_ in tested.items()}
+        columns = {name: loaded(table, name, type_) for name, type_ in tested.items()}
         mask = predicate(EvaluationContext(columns, params))
-        wanted = {name: columns[name] if name in columns else _load(table, name, type_) for name, type_ in read.items()}
-        return _keep(wanted, mask)
+        wanted = {
+            name: columns[name] if name in columns else loaded(table, name, type_) for name, type_ in read.items()
+        }
+        return kept(wanted, mask)
+
+    return rows
+
+
+def _compile_joined(fragment: ArrowFragment, read: Mapping[str, SqlType]) -> Callable[[Any, Sequence[Any]], Rows]:
+    """Join the relations and keep the rows for which WHERE is true."""
+    if fragment.where is None:
+        return compile_join(fragment.sources, read)
+    tested = columns_in([fragment.where])
+    joined = compile_join(fragment.sources, {**tested, **read})
+    predicate = compile_expression(fragment.where)
+
+    def rows(relations: Relations, params: Sequence[Any]) -> Rows:
+        columns, _ = joined(relations, params)
+        return kept(columns, predicate(EvaluationContext(columns, params)))
 
     return rows
 
@@ -219,7 +240,7 @@ def _compile_having(fragment: ArrowFragment) -> Callable[[Mapping[str, Any], Seq
     if fragment.having is None:
         return None
     predicate = compile_expression(fragment.having)
-    return lambda columns, params: _keep(columns, predicate(EvaluationContext(columns, params)))
+    return lambda columns, params: kept(columns, predicate(EvaluationContext(columns, params)))
 
 
 def _compile_distinct(types: Sequence[SqlType]) -> Callable[[Sequence[Any], int], list[Any]]:
@@ -285,34 +306,17 @@ def _compile_window(
     return window
 
 
-def _keep(columns: Mapping[str, Any], mask: Any) -> Rows:
-    if isinstance(mask, pa.Array):
-        count = mask.true_count
-        if count == len(mask):
-            return columns, count
-        return {name: _ARRAY_FILTER.call([column, mask], _DROP) for name, column in columns.items()}, count
-    count = pc.sum(mask, min_count=0).as_py()
-    return {name: _FILTER.call([column, mask], _DROP) for name, column in columns.items()}, count
-
-
-def _load(table: pa.Table, name: str, type_: SqlType) -> Any:
-    """A column as one Array, or, where joining its chunks would cost more, as it is; UUID as its bytes."""
-    column = table.column(name)
-    if column.num_chunks == 1:
-        array = column.chunk(0)
-    elif table.num_rows <= _JOINED_ROWS_MAX:
-        array = column.combine_chunks()
-    elif type_.kind is TypeKind.UUID:
-        return pa.chunked_array([chunk.storage for chunk in column.chunks])
-    else:
-        return column
-    return array.storage if type_.kind is TypeKind.UUID else array
-
-
 def _as_uuid(values: Any) -> Any:
     if isinstance(values, pa.ChunkedArray):
         return pa.chunked_array([_as_uuid(chunk) for chunk in values.chunks], pa.uuid())
     return pa.ExtensionArray.from_storage(pa.uuid(), values)
+
+
+def _evaluated(fragment: ArrowFragment) -> list[Expression]:
+    """What is evaluated over columns of relations."""
+    keys = [expression for source in fragment.sources for pair in source.keys for expression in pair]
+    conditions = [fragment.where, *(part for source in fragment.sources for part in (source.where, source.condition))]
+    return [*_after_where(fragment), *keys, *(part for part in conditions if part is not None)]
 
 
 def _after_where(fragment: ArrowFragment) -> list[Expression]:
@@ -321,15 +325,6 @@ def _after_where(fragment: ArrowFragment) -> list[Expression]:
         return [*fragment.keys, *_arguments(fragment)]
     order = [] if fragment.distinct else [key.expression for key in fragment.order]
     return [*(expression for _, expression in fragment.outputs), *order]
-
-
-def _columns(expressions: Sequence[Expression]) -> dict[str, SqlType]:
-    return {
-        node.name: node.type
-        for expression in expressions
-        for node in walk(expression)
-        if isinstance(node, ColumnExpression)
-    }
 
 
 def _arguments(fragment: ArrowFragment) -> list[Expression]:
