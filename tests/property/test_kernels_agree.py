@@ -326,6 +326,10 @@ class Statement:
                 f"CAST({left} AS {rng.choice(['BIGINT', 'TINYINT', 'HUGEINT', 'UINTEGER'])})",
                 f"coalesce({left}, {rng.choice(['0', '-1', '7'])})",
                 f"({left} + 1) * 2",
+                f"CASE WHEN {self._condition(0)} THEN {left} ELSE {rng.choice([left, '0', 'NULL', '1000'])} END",
+                f"CASE WHEN {self._condition(0)} THEN {left} WHEN {self._condition(1)} THEN 1 END",
+                f"CASE WHEN {self._condition(0)} THEN 1 ELSE 0 END",
+                f"CASE {left} WHEN 1 THEN 2 WHEN {right} THEN 3 END",
             ]
         )
 

@@ -7,7 +7,7 @@ DuckDB's binder, so a wrong rule here costs speed, not correctness.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
 from msgspec.structs import replace
@@ -45,6 +45,8 @@ __all__ = [
 
 BOOLEAN: Final = SqlType(TypeKind.BOOLEAN)
 DOUBLE: Final = SqlType(TypeKind.DOUBLE)
+_INTEGER: Final = SqlType(TypeKind.INTEGER)
+_VARCHAR: Final = SqlType(TypeKind.VARCHAR)
 
 _COMPARISONS: Final[dict[type[exp.Expr], ScalarFunction]] = {
     exp.EQ: ScalarFunction.EQUAL,
@@ -69,7 +71,9 @@ _READ: Final[dict[type[exp.Expr], frozenset[str]]] = {
     exp.Like: frozenset({"negate"}),
     exp.In: frozenset({"expressions"}),
     exp.Between: frozenset({"low", "high"}),
+    exp.Case: frozenset({"ifs", "default"}),
     exp.Cast: frozenset({"to"}),
+    exp.If: frozenset({"true"}),
     exp.Coalesce: frozenset({"expressions"}),
     exp.Count: frozenset({"big_int"}),
     exp.Group: frozenset({"expressions", "all"}),
@@ -83,6 +87,7 @@ _READ: Final[dict[type[exp.Expr], frozenset[str]]] = {
 sqlglot adds such arguments from version to version (LIKE's ``negate`` once was a NOT around it). Ignoring one would
 give a wrong answer; a node that has any other argument is therefore declined.
 """
+_CASE_KINDS: Final = (TypeKind.DOUBLE, TypeKind.VARCHAR, TypeKind.DATE, TypeKind.TIMESTAMP)
 _OPERANDS: Final = frozenset({"this", "expression"})
 _SIGNED: Final = (TypeKind.TINYINT, TypeKind.SMALLINT, TypeKind.INTEGER, TypeKind.BIGINT)
 _UNSIGNED: Final = (TypeKind.UTINYINT, TypeKind.USMALLINT, TypeKind.UINTEGER, TypeKind.UBIGINT)
@@ -178,6 +183,8 @@ def compile_value(node: exp.Expr, scope: NameScope) -> Expression:
         return _cast(node, scope)
     if isinstance(node, exp.Coalesce):
         return _coalesce(node, scope)
+    if isinstance(node, exp.Case):
+        return _case(node, scope)
     raise DeclineError(f"{_named(node)} is left to DuckDB")
 
 
@@ -419,6 +426,44 @@ def _coalesce(node: exp.Coalesce, scope: NameScope) -> Expression:
     if not isinstance(default, ConstantExpression):
         raise DeclineError(f"coalesce with {node.expressions[0].sql(dialect='duckdb')}")
     return CallExpression(ScalarFunction.COALESCE, (comparison_target, default), comparison_target.type)
+
+
+def _case(node: exp.Case, scope: NameScope) -> Expression:
+    """Compile a CASE whose values are of one type; literals take the type of the others, or their own."""
+    conditions: list[Expression] = []
+    for branch in node.args["ifs"]:
+        refuse_unread(branch)
+        conditions.append(
+            require_boolean(compile_value(branch.this, scope))
+            if node.this is None
+            else _comparison(ScalarFunction.EQUAL, node.this, branch.this, scope)
+        )
+    default = node.args.get("default")
+    nodes = [branch.args["true"] for branch in node.args["ifs"]]
+    if default is not None and not isinstance(default, exp.Null):
+        nodes.append(default)
+    computed = [None if is_constant(value) else compile_value(value, scope) for value in nodes]
+    types = {value.type for value in computed if value is not None} or {_type_of_literals(nodes)}
+    type_ = min(types, key=str)
+    if len(types) > 1 or not (type_.is_integer or type_.kind in _CASE_KINDS):
+        raise DeclineError(f"CASE of {' and '.join(sorted(map(str, types)))}")
+    values: list[Expression] = []
+    for given, value in zip(nodes, computed, strict=True):
+        constant = constant_operand(given, type_) if value is None else value
+        if constant is None or isinstance(constant, ParameterExpression):
+            raise DeclineError(f"CASE with {given.sql(dialect='duckdb')}")
+        values.append(constant)
+    pairs = [part for pair in zip(conditions, values, strict=False) for part in pair]
+    return CallExpression(ScalarFunction.CASE, (*pairs, *values[len(conditions) :]), type_)
+
+
+def _type_of_literals(nodes: Sequence[exp.Expr]) -> SqlType:
+    """The type of a CASE whose values are all literals: whole numbers of an INTEGER, or texts."""
+    if all(isinstance(node, exp.Literal) and node.is_string for node in nodes):
+        return _VARCHAR
+    if all(isinstance(node, exp.Literal) and node.name.isdecimal() for node in nodes):
+        return _INTEGER
+    raise DeclineError("CASE of literals of several types")
 
 
 def _converted(expression: Expression, wanted: SqlType) -> Expression:

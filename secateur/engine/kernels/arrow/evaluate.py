@@ -72,6 +72,7 @@ _IS_IN: Final = pc.get_function("is_in")
 _IF_ELSE: Final = pc.get_function("if_else")
 _CAST: Final = pc.get_function("cast")
 _NULL_BOOLEAN: Final = pa.scalar(None, pa.bool_())
+_FALSE: Final = pa.scalar(False)
 _NAN_OK_FLIP: Final = {
     ScalarFunction.GREATER: ScalarFunction.LESS_EQUAL,
     ScalarFunction.GREATER_EQUAL: ScalarFunction.LESS,
@@ -115,6 +116,8 @@ def _compile_call(call: CallExpression) -> Evaluator:
             return _compile_cast(call)
         case ScalarFunction.IN:
             return _compile_in(call)
+        case ScalarFunction.CASE:
+            return _compile_case(call)
         case ScalarFunction.STARTS_WITH | ScalarFunction.ENDS_WITH | ScalarFunction.CONTAINS:
             return _compile_match(call)
         case ScalarFunction.GREATER | ScalarFunction.GREATER_EQUAL if call.arguments[0].type.is_float:
@@ -141,6 +144,22 @@ def _binary(function: pc.Function, left: Expression, right: Expression) -> Evalu
 
 def _joined(function: pc.Function, left: Evaluator, right: Evaluator) -> Evaluator:
     return lambda scope: function.call([left(scope), right(scope)])
+
+
+def _compile_case(call: CallExpression) -> Evaluator:
+    evaluators = list(map(compile_expression, call.arguments))
+    default: Evaluator | None = evaluators.pop() if len(evaluators) % 2 else None
+    branches = list(zip(evaluators[::2], evaluators[1::2], strict=True))
+    null = pa.scalar(None, compute_type(call.type))
+    is_true = _COMPUTE[ScalarFunction.COALESCE]
+
+    def evaluate(scope: EvaluationContext) -> Datum:
+        found = null if default is None else default(scope)
+        for condition, value in reversed(branches):
+            found = _IF_ELSE.call([is_true.call([condition(scope), _FALSE]), value(scope), found])
+        return found
+
+    return evaluate
 
 
 def _compile_match(call: CallExpression) -> Evaluator:

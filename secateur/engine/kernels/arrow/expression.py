@@ -30,8 +30,8 @@ __all__ = [
 class ScalarFunction(Enum):
     """The function of a :class:`CallExpression`.
 
-    A NULL argument gives NULL, except for AND and OR (three-valued logic), IS_NULL, COALESCE, and IN, which behaves
-    like a chain of OR.
+    A NULL argument gives NULL, except for AND and OR (three-valued logic), IS_NULL, COALESCE, CASE, and IN, which
+    behaves like a chain of OR.
     """
 
     EQUAL = "="
@@ -58,6 +58,10 @@ class ScalarFunction(Enum):
     """To the call's type: from an integer to an integer, or from an integer, FLOAT or DECIMAL to DOUBLE."""
     COALESCE = "coalesce"
     """The first argument, or where it is NULL the second, a constant of its type."""
+    CASE = "case"
+    """Conditions and values by turns, and perhaps a last value: the value behind the first condition that is true, else
+    the last one, or NULL. All values are of one type.
+    """
     STARTS_WITH = "starts_with"
     ENDS_WITH = "ends_with"
     CONTAINS = "contains"
