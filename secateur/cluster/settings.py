@@ -61,11 +61,11 @@ class ClusterSettings:
         default=True,
     )
     memory_limit: int | None = setting(
-        "bytes that one member may take for tables, staged rows, results and its kernel; by default the "
-        "`memory` of `ray_actor_options`, else 80 % of the machine or container divided by the number of "
-        "members. A load or write that would not fit is refused with `LimitExceededError`, and nothing of "
-        "it is written. Second forms of often scanned columns, indexes and buffers come on top: leave a "
-        "quarter of the machine",
+        "bytes that one member may take for tables, older rows of them that snapshots keep, staged rows, "
+        "results and its kernel; by default the `memory` of `ray_actor_options`, else 80 % of the machine or "
+        "container divided by the number of members. A load or write that would not fit is refused with "
+        "`LimitExceededError`, and nothing of it is written. Second forms of often scanned columns, indexes and "
+        "buffers come on top: leave a quarter of the machine",
         default=None,
     )
     kernel_memory_bytes_max: int | None = setting(

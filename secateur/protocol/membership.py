@@ -138,7 +138,8 @@ class MemberInfo(msgspec.Struct, frozen=True):
         executions: Statements, changes and jobs that it was asked to run, or to run a part of.
         frames_received: Frames of statements, jobs, loads and data that reached it; housekeeping does not count.
         memory_limit: The bytes that it may take, its kernel included.
-        memory_used: The bytes of its tables, of staged rows and of results that are being read.
+        memory_used: The bytes of its tables, of older rows that snapshots keep, of staged rows and of results that are
+            being read.
         running_statements: Statements of clients that it runs or coordinates now, except those that it answers at once.
         waiting_statements: Statements of clients that wait until one of those has ended.
         refused_statements: Statements of clients that it has refused because too many waited.
@@ -205,7 +206,7 @@ class MemberStats(msgspec.Struct, frozen=True):
         open_results: Results that clients are reading.
         open_result_bytes: The bytes that these hold.
         memory_limit: The bytes that the member may take, its kernel included.
-        memory_used: The bytes of tables, staged rows and results.
+        memory_used: The bytes of tables, snapshots, staged rows and results.
         running_statements: As :class:`MemberInfo`.
         waiting_statements: As there.
         refused_statements: As there.

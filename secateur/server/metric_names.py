@@ -41,7 +41,9 @@ METRICS: Final = (
     Metric("secateur_member_partitions_backup", "gauge", "partitions of which a member keeps a backup", _MEMBER),
     Metric("secateur_member_rows", "gauge", "rows of the partitions that a member serves", _MEMBER),
     Metric("secateur_member_table_bytes", "gauge", "bytes of the tables of a member, backups included", _MEMBER),
-    Metric("secateur_member_memory_used_bytes", "gauge", "bytes of tables, staged rows and results", _MEMBER),
+    Metric(
+        "secateur_member_memory_used_bytes", "gauge", "bytes of tables, snapshots, staged rows and results", _MEMBER
+    ),
     Metric("secateur_member_memory_limit_bytes", "gauge", "bytes that a member may take, its kernel included", _MEMBER),
     Metric("secateur_member_running_statements", "gauge", "statements that a member runs or coordinates", _MEMBER),
     Metric("secateur_member_waiting_statements", "gauge", "statements that wait for their turn at a member", _MEMBER),

@@ -28,6 +28,7 @@ _FILES = {
     "member_store": ["DataVersion", "MemberStore", "TableStats"],
     "merge": ["common_row", "new_rows", "sort_rows"],
     "partition": ["Partition"],
+    "pinned_rows": ["bytes_kept"],
     "read_versions": ["ReadVersions"],
     "snapshot": ["PartitionSnapshot"],
     "sorted_rows": ["SortedRows"],

@@ -63,6 +63,12 @@ class Partition:
         self._settle()
         return self._delta.base.nbytes + self._delta.nbytes
 
+    @property
+    def base(self) -> SortedRows:
+        """The sorted rows beneath the recent changes."""
+        self._settle()
+        return self._delta.base
+
     def adopt(self, layout: TableLayout) -> None:
         """The table has other ranges; which rows are this partition's is for the new layout to say."""
         self._layout = layout

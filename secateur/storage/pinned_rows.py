@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,7 +16,7 @@ from secateur.storage.layout import TableLayout
 from secateur.storage.partition import Partition
 from secateur.storage.snapshot import PartitionSnapshot
 
-__all__ = ["PinnedRows", "index_windows", "pinned"]
+__all__ = ["PinnedRows", "bytes_kept", "index_windows", "pinned"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +29,33 @@ class PinnedRows:
         nbytes: About as many bytes as their wanted columns take.
         read: Returns them, always in the same order. The first call may have to merge recent changes, which costs a
             copy of the partition.
+        kept: What stays in memory for them: the rows of the partition at that moment, or a copy of those that were
+            found.
+        source: The partition, for as long as it is here.
     """
 
     partition: int
     rows: int
     nbytes: int
     read: Callable[[], pa.Table]
+    kept: PartitionSnapshot | pa.Table
+    source: weakref.ref[Partition]
+
+
+def bytes_kept(pins: Iterable[PinnedRows]) -> int:
+    """Bytes that are in memory for these pins alone: rows that their partitions have replaced since, and copies.
+
+    What several pins keep counts once. On the member's loop thread. Cost: about two microseconds per pin.
+    """
+    kept: dict[int, int] = {}
+    for pin in pins:
+        if isinstance(pin.kept, PartitionSnapshot):
+            partition = pin.source()
+            for rows, nbytes in pin.kept.bytes_beside(None if partition is None else partition.base):
+                kept[id(rows)] = nbytes
+        else:
+            kept[id(pin.kept)] = pin.kept.get_total_buffer_size()
+    return sum(kept.values())
 
 
 def pinned(
@@ -60,14 +82,16 @@ def pinned(
         snapshot = partition.snapshot()
         if search is None:
             if snapshot.rows:
-                yield PinnedRows(
-                    partition.number, snapshot.rows, snapshot.bytes_of(positions), partial(snapshot.read, positions)
-                )
+                read = partial(snapshot.read, positions)
+                size = snapshot.bytes_of(positions)
+                yield PinnedRows(partition.number, snapshot.rows, size, read, snapshot, weakref.ref(partition))
             continue
         pieces = [piece for piece in search(snapshot, partition.number) if piece.num_rows]
         if pieces:
             found = pieces[0] if len(pieces) == 1 else pa.concat_tables(pieces)
-            yield PinnedRows(partition.number, found.num_rows, found.nbytes, partial(_itself, found))
+            kept = snapshot if snapshot.has_memory_of(found) else found
+            read = partial(_itself, found)
+            yield PinnedRows(partition.number, found.num_rows, found.nbytes, read, kept, weakref.ref(partition))
 
 
 def index_windows(layout: TableLayout, keys: IndexSlice) -> tuple[KeyOrder, list[CellRange]]:

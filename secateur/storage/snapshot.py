@@ -83,6 +83,24 @@ class PartitionSnapshot:
             return self.rows * _BYTES_PER_CELL * len(columns)
         return int(base.table.select(columns).nbytes * self.rows / base.rows)
 
+    def bytes_beside(self, current: SortedRows | None) -> list[tuple[object, int]]:
+        """What this snapshot keeps in memory, with its bytes, if its partition has gone on to other sorted rows.
+
+        Args:
+            current: The sorted rows of the partition now, None if it is gone.
+        """
+        base, overlay = self._state
+        if base is current:
+            return []  # and the recent changes are the partition's as well
+        changes: list[tuple[object, int]] = [] if overlay is None else [(overlay, overlay.rows.get_total_buffer_size())]
+        return [(base, base.nbytes), *changes]
+
+    def has_memory_of(self, found: pa.Table) -> bool:
+        """Whether rows that were read from it lie in its sorted rows, and are not a copy of them."""
+        base, _ = self._state
+        name = found.column_names[0]
+        return not _addresses(found.column(name)).isdisjoint(_addresses(base.table.column(name)))
+
     def lookup(self, prefix: Sequence[Any]) -> pa.Table:
         """The rows whose key begins with the values given.
 
@@ -178,6 +196,12 @@ class PartitionSnapshot:
         if overlay is None:
             return table.take(pa.array(positions))
         return overlay.among(table, positions, columns)
+
+
+def _addresses(column: pa.ChunkedArray) -> set[int]:
+    return {
+        buffer.address for chunk in column.chunks for buffer in chunk.buffers() if buffer is not None and buffer.size
+    }
 
 
 def _window(

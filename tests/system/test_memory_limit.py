@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import secateur
+from secateur.client.execution import close_snapshot, open_snapshot, prepared_query
 from secateur.cluster import Cluster
 from secateur.errors import LimitExceededError
 
@@ -66,3 +67,24 @@ def test_single_writes_stop_at_the_limit_and_deletions_do_not(cluster: Cluster) 
         conn.execute("DELETE FROM t WHERE k < ?", [written // 2])
         conn.execute("INSERT INTO t VALUES (?, ?)", [5000, text])
         assert conn.execute("SELECT count(*) FROM t").fetchone() == (written - written // 2 + 1,)
+
+
+def test_rows_that_a_snapshot_keeps_count_until_it_ends(cluster: Cluster) -> None:
+    with cluster.connect() as conn:
+        conn.execute("CREATE TABLE t (k BIGINT PRIMARY KEY, v VARCHAR) PARTITION BY HASH (k) PARTITIONS 8 BACKUPS 0")
+        table = conn.table("t")
+        table.load(rows(0, 9000))
+        snapshot = open_snapshot(prepared_query(conn._session, "SELECT * FROM t", []), lease_s=600)
+        assert snapshot is not None
+        before = used_bytes(conn)
+        table.load(rows(0, 9000), mode="overwrite")
+        assert sum(used_bytes(conn)) == pytest.approx(2 * sum(before), rel=0.1), "the old rows, and the new ones"
+        with pytest.raises(LimitExceededError, match="bytes, and the member holds"):
+            table.load(rows(0, 9000), mode="overwrite")
+        close_snapshot(conn._session, snapshot)
+        assert sum(used_bytes(conn)) == pytest.approx(sum(before), rel=0.1)
+        assert table.load(rows(0, 9000), mode="overwrite") == 9000
+
+
+def used_bytes(conn: secateur.Connection) -> list[int]:
+    return [used for (used,) in conn.execute("SELECT memory_used FROM secateur.members").fetchall()]

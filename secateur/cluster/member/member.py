@@ -211,7 +211,7 @@ class Member:
         self._memory_limit = memory_limit_of(settings)
         self._admission = MemoryAdmission(
             self._memory_limit - (kernel_memory_of(settings) or 0),
-            lambda: self._store.table_bytes,
+            lambda: self._store.table_bytes + self._snapshots.kept_bytes,
             lambda: STAGED_FACTOR * self._store.loads.staged_bytes + self._results.held_bytes,
         )
         self._writes = MemberWrites(

@@ -1,8 +1,8 @@
 """The memory limit of a member: rows that would not fit are refused before they are kept.
 
-What counts are the rows of tables, the staged rows of loads (twice, because publishing makes sorted copies of them)
-and the results that clients are reading. The duckdb kernel has a share of its own. Memory that is needed for a moment,
-and second forms of columns that are often scanned, come on top.
+What counts are the rows of tables, older rows of them that snapshots keep, the staged rows of loads (twice, because
+publishing makes sorted copies of them) and the results that clients are reading. The duckdb kernel has a share of its
+own. Memory that is needed for a moment, and second forms of columns that are often scanned, come on top.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class MemoryAdmission:
 
     Args:
         limit_bytes: The memory of the member without the share of the kernel.
-        table_bytes: Counts the bytes of all tables; about a microsecond per partition.
+        table_bytes: Counts the bytes of all tables and of what snapshots keep of them; microseconds per partition.
         other_bytes: The bytes of staged rows and results; cheap.
         clock: Seconds that only grow.
     """

@@ -37,6 +37,14 @@ T = TypeVar("T")
 _SPIN_TURNS: Final = 8
 _IDLE_DELAY_S: Final = 0.0001
 _IDLE_DELAY_MAX_S: Final = 0.01
+_LEAVE_OUT: Final = (
+    "Leave out cooperative=True, so that it gets a thread; a Processor says so with its attribute of that name"
+)
+_TOO_FEW_CORES: Final = (
+    "The vertex is one of secateur's own, as those of SQL are, and its turns are short where a core is free: the"
+    " machine has too few for what runs on it, or Ray runs the members behind other processes (docs/operations.md, 'A"
+    " heavy statement beside lookups')"
+)
 
 
 class TaskletInput(NamedTuple):
@@ -232,12 +240,12 @@ class Tasklet:
             self._is_reported = True
             _log.warning(
                 "vertex %r held the event loop of member %s for %.0f ms in %s: lookups, writes and other jobs of that"
-                " member waited. Leave out cooperative=True, so that it gets a thread; a Processor says so with its"
-                " attribute of that name",
+                " member waited. %s",
                 self.vertex,
                 self._member,
                 turn_s * 1000,
                 self._doing,
+                _LEAVE_OUT if _is_said_cooperative(self._processor) else _TOO_FEW_CORES,
             )
 
     def close(self, on_closed: Callable[[Exception | None], None]) -> None:
@@ -408,3 +416,8 @@ class Tasklet:
         """Record the outcome of a call. Runs in the processor's thread."""
         self._outcome = outcome
         self.wake_from_thread()
+
+
+def _is_said_cooperative(processor: Processor) -> bool:
+    """Whether a user has said that a processor is cooperative: it is the user's, or was told so when it was made."""
+    return "cooperative" in getattr(processor, "__dict__", ()) or not type(processor).__module__.startswith("secateur.")

@@ -53,7 +53,7 @@ _MEMBER_COLUMNS: Final = (
     SortedColumn("partitions_backup", "Backup", True, "partitions of which it keeps a backup"),
     SortedColumn("rows", "Rows", True, "of the partitions that it serves"),
     SortedColumn("bytes", "Tables", True, "bytes of its tables, backups included"),
-    SortedColumn("memory_used", "Memory", True, "bytes of tables, staged rows and results, of its limit"),
+    SortedColumn("memory_used", "Memory", True, "bytes of tables, snapshots, staged rows and results, of its limit"),
     SortedColumn("running_statements", "Running", True, "statements that it runs or coordinates"),
     SortedColumn("waiting_statements", "Waiting", True, "statements that wait for their turn"),
     SortedColumn("refused_statements", "Refused", True, "statements refused because too many waited"),

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+import secateur
 from secateur.dag import EdgeConfig, Processor
 from secateur.engine import Scheduler
 from secateur.engine.exchange import DirectOutbox, EdgeWriter, Inbox, LaneGroup, WaitingOutbox
@@ -58,7 +59,7 @@ class Scripted(Processor):
 class Bench:
     """A tasklet with inbound edges of given priorities and one outbound edge that has room for one batch."""
 
-    def __init__(self, processor: Scripted, priorities: Sequence[int], executor: ThreadPoolExecutor) -> None:
+    def __init__(self, processor: Processor, priorities: Sequence[int], executor: ThreadPoolExecutor) -> None:
         loop = asyncio.get_running_loop()
         self.inboxes = [Inbox(EdgeConfig(), 1) for _ in priorities]
         self.output = Inbox(EdgeConfig(queue_batches_max=1), 1)
@@ -222,3 +223,36 @@ def test_an_answer_that_is_no_boolean_fails_the_job_and_names_the_call() -> None
         assert "complete() returned None" in str(failure)
 
     with_bench(processor, [], turns)
+
+
+@pytest.mark.parametrize(
+    ("make", "advice"),
+    [
+        pytest.param(lambda: Scripted(), "Leave out cooperative=True", id="a processor of a user"),
+        pytest.param(
+            lambda: secateur.processors.map_batches(lambda batch: batch, cooperative=True).get(1)[0],
+            "Leave out cooperative=True",
+            id="a function of a user",
+        ),
+        pytest.param(
+            lambda: secateur.processors.union().get(1)[0], "The vertex is one of secateur's own", id="no user's"
+        ),
+    ],
+)
+def test_who_holds_the_event_loop_is_told_once_what_to_do(
+    make: Callable[[], Processor], advice: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def run() -> None:
+        with ThreadPoolExecutor(1) as executor:
+            bench = Bench(make(), [0], executor)
+            bench.tasklet.report_long_turn(0.2)
+            bench.tasklet.report_long_turn(0.3)
+            bench.tasklet.close(lambda _: None)
+
+    asyncio.run(run())
+    (record,) = caplog.records
+    assert record.getMessage() == (
+        "vertex 'v' held the event loop of member m1 for 200 ms in init(): lookups, writes and other jobs of that"
+        f" member waited. {record.args[-1]}"
+    )
+    assert str(record.args[-1]).startswith(advice)
