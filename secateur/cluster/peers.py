@@ -115,6 +115,13 @@ class Peers:
                 member=member_id,
             ) from error
 
+    def ask_now(
+        self, member_id: str, message: Message[R], payload: Payload, heard: Callable[[R | Error], None]
+    ) -> bool:
+        """Send a request to a member in this turn of the loop, if it is connected; see :meth:`Peer.ask_now`."""
+        peer = None if self._is_cut else self._peers.get(member_id)
+        return peer is not None and peer.ask_now(message, payload, heard)
+
     async def is_gone(self, member_id: str, timeout_s: float) -> bool:
         """Whether the process of a member certainly does not exist any more: its address refuses a connection.
 

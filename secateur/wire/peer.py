@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import ssl
 from collections.abc import Callable
-from typing import Final, TypeVar, cast
+from typing import Any, Final, Protocol, TypeVar, cast
 
 from secateur.errors import (
     DeadlineError,
@@ -33,6 +34,7 @@ __all__ = ["Peer"]
 
 R = TypeVar("R")
 
+_log = logging.getLogger(__name__)
 _failures: Final[Codec[Failure]] = Codec(Failure)
 
 
@@ -120,6 +122,28 @@ class Peer:
         finally:
             link.forget(request_id)
 
+    def ask_now(self, message: Message[R], payload: Payload, heard: Callable[[R | Error], None]) -> bool:
+        """Send a request in this turn of the loop, if the connection is open: without a task that waits for the answer.
+
+        Args:
+            message: The request. Its answer is a message without a payload.
+            payload: Bytes to go with it.
+            heard: Called once, with the message of the answer or the error that :meth:`request` would raise. It may
+                not raise.
+
+        Returns:
+            Whether it was sent; if not, ``heard`` is never called, and :meth:`request` opens a connection.
+
+        Raises:
+            LimitExceededError, SerializationError: As :meth:`request`; nothing was sent.
+        """
+        link = self._link
+        if link is None or link.failure is not None or self._closed:
+            return False
+        operation = operation_of(message)
+        _Hearing(link, operation, operation.requests.encode(message), payload, self._timeout_s, heard)
+        return True
+
     async def notify(self, notice: Notice, payload: Payload = b"") -> None:
         """Send a one-way message; waits only while the peer does not read.
 
@@ -160,11 +184,7 @@ class Peer:
                 if timeout_s is None and link.heard_s > since_s:
                     since_s = link.heard_s
                     continue
-                raise DeadlineError(
-                    f"{self.address} did not answer {operation.title!r} within {waited:g} s; it may still be"
-                    " carried out",
-                    address=self.address,
-                ) from error
+                raise _too_late(self.address, operation, waited or 0.0) from error
 
     async def _connected(self) -> _Link:
         link = self._link
@@ -228,6 +248,75 @@ class Peer:
         return link
 
 
+def _too_late(address: str, operation: OperationBase, waited_s: float) -> DeadlineError:
+    return DeadlineError(
+        f"{address} did not answer {operation.title!r} within {waited_s:g} s; it may still be carried out",
+        address=address,
+    )
+
+
+class _Answers(Protocol):
+    """What takes the answers to one request."""
+
+    def put_nowait(self, answer: Frame | Error, /) -> None:
+        """The next piece of the answer, or the error that ends it."""
+
+
+class _Hearing:
+    """A request whose answer is passed to a function; made when it is sent."""
+
+    __slots__ = ("_heard", "_link", "_operation", "_request_id", "_since_s", "_timeout_s", "_timer")
+
+    def __init__(
+        self,
+        link: _Link,
+        operation: OperationBase,
+        header: bytes,
+        payload: Payload,
+        timeout_s: float | None,
+        heard: Callable[[Any], None],
+    ) -> None:
+        self._link = link
+        self._operation = operation
+        self._heard = heard
+        self._timeout_s = timeout_s
+        self._request_id = link.ask(operation, header, payload, self)
+        loop = asyncio.get_running_loop()
+        self._since_s = loop.time()
+        self._timer = None if timeout_s is None else loop.call_later(timeout_s, self._waited)
+
+    def put_nowait(self, answer: Frame | Error, /) -> None:
+        if isinstance(answer, Error):
+            self._end(answer)
+        elif answer.kind is FrameKind.RESPONSE:
+            try:
+                message = self._operation.replies.decode(answer.header)
+            except Error as error:
+                self._end(error)
+            else:
+                self._end(message)
+
+    def _waited(self) -> None:
+        """The answer has not come; other signs of life of the peer count, as for those that wait for an answer."""
+        assert self._timeout_s is not None
+        if self._link.heard_s > self._since_s:
+            self._since_s = self._link.heard_s
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_at(self._since_s + self._timeout_s, self._waited)
+            return
+        self._link.give_up(self._request_id)
+        self._end(_too_late(self._link.address, self._operation, self._timeout_s))
+
+    def _end(self, outcome: Any) -> None:
+        self._link.forget(self._request_id)
+        if self._timer is not None:
+            self._timer.cancel()
+        try:
+            self._heard(outcome)
+        except Exception:  # it would break the connection, on which others wait for their answers
+            _log.exception("what has heard the answer to %s failed", self._operation.title)
+
+
 class _Link(FrameReceiver):
     """One TCP connection of a Peer, from connect to the first failure."""
 
@@ -237,10 +326,10 @@ class _Link(FrameReceiver):
         self.on_broken: Callable[[Error], None] = lambda _: None
         self.heard_s = 0.0
         """The time of the peer's last sign of life, on the clock of the loop."""
-        self._address = address
+        self.address = address
         self._limits = limits
         self._send_limits = limits
-        self._answers: dict[int, asyncio.Queue[Frame | Error]] = {}
+        self._answers: dict[int, _Answers] = {}
         self._gone = asyncio.Event()
         self._last_id = 0
         self._transport: asyncio.Transport
@@ -267,33 +356,34 @@ class _Link(FrameReceiver):
         self._gone.set()
         self._fail(
             MemberLostError(
-                f"the connection to {self._address} broke: {exc or 'the peer closed it'}", address=self._address
+                f"the connection to {self.address} broke: {exc or 'the peer closed it'}", address=self.address
             )
         )
 
     def greeted(self, greeting: Greeting) -> None:
         self._send_limits = peer_limits(greeting, self._limits)
 
-    def ask(self, operation: OperationBase, header: bytes, payload: Payload) -> int:
-        """Send a request; its answers are awaited with :meth:`answer` and dropped with :meth:`forget`."""
+    def ask(self, operation: OperationBase, header: bytes, payload: Payload, answers: _Answers | None = None) -> int:
+        """Send a request; its answers go to ``answers``, or are awaited with :meth:`answer`, until :meth:`forget`."""
         if len(self._answers) >= self._limits.requests_in_flight_max:
             raise LimitExceededError(
-                f"{len(self._answers)} requests to {self._address} are in flight: wait for answers or raise"
+                f"{len(self._answers)} requests to {self.address} are in flight: wait for answers or raise"
                 " requests_in_flight_max",
                 limit="requests_in_flight_max",
                 retry_safe=True,
             )
         self._last_id = self._last_id % REQUEST_ID_MAX + 1
         self.send(FrameKind.REQUEST, header, payload, operation=operation.code, request_id=self._last_id)
-        self._answers[self._last_id] = asyncio.Queue()
+        self._answers[self._last_id] = asyncio.Queue[Frame | Error]() if answers is None else answers
         return self._last_id
 
     async def answer(self, request_id: int) -> Frame:
         """The next piece of the answer."""
         queue = self._answers[request_id]
+        assert isinstance(queue, asyncio.Queue)
         if self.failure is not None and queue.empty():
             raise self.failure
-        got = await queue.get()
+        got: Frame | Error = await queue.get()
         if isinstance(got, Error):
             raise got
         return got
@@ -340,7 +430,7 @@ class _Link(FrameReceiver):
             case kind:
                 self._fail(
                     ProtocolError(
-                        f"{self._address} sent a {kind.name} frame to the side that asks", address=self._address
+                        f"{self.address} sent a {kind.name} frame to the side that asks", address=self.address
                     )
                 )
 
@@ -348,8 +438,8 @@ class _Link(FrameReceiver):
         if self.failure is not None:
             return
         self.failure = error
-        for queue in self._answers.values():
-            queue.put_nowait(error)
+        for answers in tuple(self._answers.values()):
+            answers.put_nowait(error)
         self._outbox.abandon()
         self._transport.abort()
         self.on_broken(error)

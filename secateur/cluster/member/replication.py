@@ -118,6 +118,7 @@ class Replication:
         self._unacknowledged: dict[Key, int] = {}  # partitions with changes that writers wait for; the place in the log
         self._counted: set[tuple[Key, str]] = set()  # copies that writes wait for, ahead of the topology
         self._background = BackgroundTasks()
+        self._is_closed = False
         self._untold: set[Key] = set()
         self._telling: asyncio.TimerHandle | None = None
 
@@ -193,7 +194,7 @@ class Replication:
         sends = replica.append(change_id, operation.value, rows, self._published(table_id))
         self._record(key, replica, ReplicatedChange(replica.last, change_id, operation.value, rows), written)
         for send in sends:
-            self._background.start(self._send(key, replica, send))
+            self._send_now(key, replica, send)
         unsynced = 0 if self._log is None else self._log.unsynced
         if unsynced or replica.unsettled:
             self._unacknowledged[key] = unsynced
@@ -631,11 +632,26 @@ class Replication:
 
     async def close(self) -> None:
         """End everything that is under way."""
+        self._is_closed = True
         if self._telling is not None:
             self._telling.cancel()
         await self._background.close()
 
     # -- sending
+
+    def _send_now(self, key: Key, replica: Replica, send: SendChange) -> None:
+        """As :meth:`_send`, without a task where the member of the copy is connected."""
+        try:
+            is_sent = self._peers.ask_now(
+                send.member,
+                _write_copy(key, replica, send),
+                send.change.rows,
+                partial(self._answered, key, replica, send),
+            )
+        except Error:  # nothing was sent; sending it again says so where that is looked at
+            is_sent = False
+        if not is_sent:
+            self._background.start(self._send(key, replica, send))
 
     async def _send(self, key: Key, replica: Replica, send: SendChange) -> None:
         """Have another copy make a change that was made here."""
@@ -643,30 +659,36 @@ class Replication:
             await asyncio.sleep(send.pause_s)
             if not replica.repairs(send):
                 return
-        change = send.change
-        asked = WriteCopy(
-            *key, change.operation, change.change_id, change.sequence, send.term, replica.settled, change.published
-        )
+        outcome: CopyState | Exception
         try:
-            state = await self._peers.call(send.member, asked, change.rows)
-        except DiskError as error:  # it has the change in memory only, so it does not count
-            effects = replica.refused(send, str(error))
-        except (OperationalError, InterfaceError):
-            effects = replica.unanswered(send)
+            outcome = await self._peers.call(send.member, _write_copy(key, replica, send), send.change.rows)
         except Exception as error:
-            effects = replica.refused(send, f"{type(error).__name__}: {error}")
-        else:
-            effects = replica.confirmed(send, state.last, state.term)
-            self._tell_later(key)
+            outcome = error
+        self._answered(key, replica, send, outcome)
+
+    def _answered(self, key: Key, replica: Replica, send: SendChange, outcome: CopyState | Exception) -> None:
+        """A copy has answered that it made a change, or did not."""
+        if self._is_closed:
+            return
+        match outcome:
+            case CopyState():
+                effects = replica.confirmed(send, outcome.last, outcome.term)
+                self._tell_later(key)
+            case DiskError():  # it has the change in memory only, so it does not count
+                effects = replica.refused(send, str(outcome))
+            case OperationalError() | InterfaceError():
+                effects = replica.unanswered(send)
+            case _:
+                effects = replica.refused(send, f"{type(outcome).__name__}: {outcome}")
         if self._replicas.get(key) is not replica:
             return
         self._carry_out(key, replica, effects)
         self._wake(key, replica)
         if replica.is_superseded:
-            outcome = f"the rows are visible on {self._member_id}, but {send.member} refused their copy"
-            self._fail(key, self._superseded(key, replica, outcome))
-        elif not (replica.is_learner(send.member) or replica.has_confirmed(send.member, change.sequence)):
-            self._give_up_later(key, change.sequence)
+            visible = f"the rows are visible on {self._member_id}, but {send.member} refused their copy"
+            self._fail(key, self._superseded(key, replica, visible))
+        elif not (replica.is_learner(send.member) or replica.has_confirmed(send.member, send.change.sequence)):
+            self._give_up_later(key, send.change.sequence)
 
     def _carry_out(self, key: Key, replica: Replica, effects: Sequence[Effect]) -> None:
         for effect in effects:
@@ -926,6 +948,13 @@ class Replication:
 
     def _name(self, key: Key) -> str:
         return f"partition {key[1]} of {self._places.table(key[0]).name}"
+
+
+def _write_copy(key: Key, replica: Replica, send: SendChange) -> WriteCopy:
+    change = send.change
+    return WriteCopy(
+        *key, change.operation, change.change_id, change.sequence, send.term, replica.settled, change.published
+    )
 
 
 def _primary_of(owners: Ownership, member: str) -> np.ndarray[Any, np.dtype[np.bool_]]:

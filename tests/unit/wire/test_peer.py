@@ -289,3 +289,68 @@ async def test_closing_a_connection_loses_no_notice() -> None:
         await peer.notify(Note("", -1))
         await service.latch.wait()
     assert broken == []
+
+
+@run
+async def test_an_answer_is_heard_without_a_task() -> None:
+    async with pair() as (service, peer, _):
+        heard: asyncio.Queue[Any] = asyncio.Queue()
+        assert not peer.ask_now(Echo({"n": 0}), b"", heard.put_nowait), "it is not connected yet"
+        await peer.request(Echo())
+        assert peer.ask_now(Wait({"n": 1}), b"", heard.put_nowait)
+        assert peer.ask_now(Echo({"n": 2}), b"xyz", heard.put_nowait)
+        assert peer.ask_now(Orders(), b"", heard.put_nowait)
+        assert (await heard.get()).args == {"n": 2}
+        assert isinstance(await heard.get(), UnknownTableError)
+        service.latch.set()
+        assert (await heard.get()).args == {"n": 1}
+        assert heard.empty()
+
+
+@run
+async def test_what_hears_an_answer_may_fail_without_harm_to_others() -> None:
+    async with pair() as (_, peer, server):
+        await peer.request(Echo())
+        heard: asyncio.Queue[Any] = asyncio.Queue()
+
+        def fail(_: object) -> None:
+            raise ValueError("a bug of the caller")
+
+        assert peer.ask_now(Echo(), b"", fail)
+        assert peer.ask_now(Echo({"n": 1}), b"", heard.put_nowait)
+        assert (await heard.get()).args == {"n": 1}
+        assert server.connection_count == 1
+
+
+@run
+async def test_a_lost_or_silent_server_is_heard() -> None:
+    async with pair() as (_, peer, server):
+        heard: asyncio.Queue[Any] = asyncio.Queue()
+        await peer.request(Echo())
+        for _ in range(3):
+            assert peer.ask_now(Wait(), b"", heard.put_nowait)
+        await server.stop()
+        assert [type(await heard.get()) for _ in range(3)] == [MemberLostError] * 3
+        assert not peer.ask_now(Echo(), b"", heard.put_nowait)
+    async with pair(timeout_s=20) as (service, peer, _):
+        await peer.request(Echo())
+        assert peer.ask_now(Wait(), b"", heard.put_nowait)
+        await peer.close()
+        assert isinstance(await heard.get(), InterfaceError)
+        assert not peer.ask_now(Echo(), b"", heard.put_nowait)
+        service.latch.set()
+    assert heard.empty()
+
+
+@run
+async def test_no_answer_in_time_is_heard_and_the_connection_goes_on() -> None:
+    async with pair(timeout_s=0.05) as (service, peer, server):
+        heard: asyncio.Queue[Any] = asyncio.Queue()
+        await peer.request(Echo())
+        assert peer.ask_now(Wait(), b"", heard.put_nowait)
+        error = await heard.get()
+        assert isinstance(error, DeadlineError)
+        assert "did not answer 'wait' within 0.05 s" in error.message
+        service.latch.set()
+        assert (await peer.request(Echo({"n": 1}), timeout_s=20)).message.args == {"n": 1}
+        assert server.connection_count == 1
