@@ -49,8 +49,8 @@ class ChangeTurns:
             async with turns.admitted(peer):
                 yield
         finally:
-            if not turns.running:
-                self._turns.pop(table_id, None)
+            if not turns.running and self._turns.get(table_id) is turns:
+                del self._turns[table_id]
 
 
 def _refusal(table: str) -> Refusal:
