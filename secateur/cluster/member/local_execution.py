@@ -131,7 +131,6 @@ def local_execution(
         UnknownTableError, TopologyChangedError: They are not here.
     """
     arrow = plan.local.arrow
-    searched_relations = frozenset[str]() if arrow is None or not arrow.sources else arrow.searched_relations
     relations, rows, is_decided = {}, 0, False
     for scan, ids in zip(plan.scans, partitions, strict=True):
         if isinstance(scan, PinnedScan):
@@ -140,8 +139,9 @@ def local_execution(
             keys, is_decided = scan.keys.search(params) if pruning else (None, False)
             name, relation = scan.relation, store.relation(scan.table_id, ids, scan.columns, keys)
         relations[name] = relation
-        if name not in searched_relations:
-            rows += relation.num_rows
+        rows += relation.num_rows
+    if arrow is not None and arrow.sources:
+        rows -= sum(relations[name].num_rows for name in arrow.searched_relations)
     if arrow is None or rows > _INLINE_ROWS_MAX:
         return LocalExecution(plan.local, relations, False)
     searched = plan.searched if is_decided else None

@@ -141,7 +141,8 @@ def answer_by_arrow(
         return None
     import secateur.engine.kernels.arrow.kernel as arrow_kernel
 
-    return arrow_kernel.answer(fragment.arrow, _read(fragment, fragment.arrow, relations), params)
+    read = relations if fragment.arrow.sources else relations[fragment.relations[0]]
+    return arrow_kernel.answer(fragment.arrow, read, params)
 
 
 def run_with(
@@ -218,14 +219,8 @@ def _of_arrow(fragment: Fragment, relations: Mapping[str, pa.Table], params: Seq
         return None
     import secateur.engine.kernels.arrow.kernel as arrow_kernel
 
-    return arrow_kernel.run(fragment.arrow, _read(fragment, fragment.arrow, relations), params)
-
-
-def _read(
-    fragment: Fragment, arrow: ArrowFragment, relations: Mapping[str, pa.Table]
-) -> pa.Table | Mapping[str, pa.Table]:
-    """What the arrow kernel reads: one relation, or those of a join by name."""
-    return relations if arrow.sources else relations[fragment.relations[0]]
+    read = relations if fragment.arrow.sources else relations[fragment.relations[0]]
+    return arrow_kernel.run(fragment.arrow, read, params)
 
 
 def _duckdb(given: Callable[[], DuckDBKernel] | None) -> DuckDBKernel:
