@@ -420,6 +420,8 @@ class StageCopy(Message[RowCount], frozen=True):
 class PreparedRows(msgspec.Struct, frozen=True):
     """The rows that a member is about to publish: of its copies, of the partitions that it counts, and removed ones.
 
+    Of a deletion, ``rows`` are the keys, and ``rows_counted`` the rows that there are of them.
+
     ``age_s`` are the seconds since the first of them arrived.
     """
 

@@ -107,6 +107,7 @@ class PreparedPart:
         merged: The rows that the partition will hold if it is still at ``version``.
         version: The version of the partition that ``merged`` builds on.
         removed: Keys of rows that are removed first; None for none.
+        changed: Rows that the load brings, or for a delete those that it removes: some of its keys may not be there.
     """
 
     partition: int
@@ -114,6 +115,7 @@ class PreparedPart:
     merged: SortedRows
     version: int
     removed: SortedRows | None = None
+    changed: int = 0
 
 
 class Preparation:
@@ -164,8 +166,12 @@ class Preparation:
         rows = sort_rows(self.layout, part.tables, self.operation.repeats)
         if self.operation is ChangeOperation.IGNORE:
             rows = new_rows(self.layout, part.snapshot.fold(), rows)
-        merged = rows if self.operation.replaces_all else merge(self.layout, part.snapshot.fold(), rows, self.operation)
-        return PreparedPart(part.partition, rows, merged, part.version)
+        if self.operation.replaces_all:
+            return PreparedPart(part.partition, rows, rows, part.version, changed=rows.rows)
+        base = part.snapshot.fold()
+        merged = merge(self.layout, base, rows, self.operation)
+        changed = base.rows - merged.rows if self.operation is ChangeOperation.DELETE else rows.rows
+        return PreparedPart(part.partition, rows, merged, part.version, changed=changed)
 
     def _prepare_mixed(self, part: StagedPart) -> PreparedPart:
         base, layout = part.snapshot.fold(), self.layout
@@ -175,6 +181,5 @@ class Preparation:
         added = sort_rows(layout, part.added, DuplicateKeys.REFUSED)
         replaced = sort_rows(layout, part.tables, DuplicateKeys.LAST_WINS)
         merged = merge(layout, merge(layout, base, added, ChangeOperation.APPEND), replaced, ChangeOperation.UPSERT)
-        return PreparedPart(
-            part.partition, merge(layout, added, replaced, ChangeOperation.UPSERT), merged, part.version, removed
-        )
+        brought = merge(layout, added, replaced, ChangeOperation.UPSERT)
+        return PreparedPart(part.partition, brought, merged, part.version, removed, brought.rows)

@@ -27,7 +27,9 @@ DATA = {"id": [1, 2], "Who": ["a", None], "at": [1.5, 2.5]}
     ],
 )
 def test_columns_are_those_of_the_data(conn: secateur.Connection, table_name: str, like: Any) -> None:
-    table = conn.create_table(table_name, like, primary_key=["ID"], partition_by="HASH (id) PARTITIONS 5", backups=1)
+    table = conn.create_table(
+        table_name, like, primary_key=["ID"], partition_by="HASH (id) PARTITIONS 5", backups=1, change_feed=True
+    )
     assert [(field.name, str(field.type), field.nullable) for field in table.schema] == [
         ("id", "int64", False),
         ("Who", "string", True),

@@ -12,7 +12,9 @@ from secateur.connectors.spark.read_options import (
     read_options,
     with_options,
 )
+from secateur.connectors.spark.stream_options import stream_options
 from secateur.errors import InterfaceError, ProgrammingError
+from secateur.wire import Tls
 
 AT = {"address": "secateur://localhost:1"}
 
@@ -34,6 +36,13 @@ AT = {"address": "secateur://localhost:1"}
 def test_options_stand_for_a_query(options: dict[str, str], sql: str) -> None:
     endpoint, read = read_options({**AT, "token": "hush", **options})
     assert (endpoint.address, endpoint.token, read.sql) == ("secateur://localhost:1", "hush", sql)
+
+
+def test_tls_is_an_option_of_reads_writes_and_streams() -> None:
+    options = {**AT, "table": "t", "tlsCa": "/etc/ca.pem", "tlsServerName": "secateur"}
+    tls = Tls(ca="/etc/ca.pem", server_name="secateur")
+    assert read_options(options)[0].tls == tls
+    assert stream_options({**options, "changeFeed": "true"})[0].tls == tls
 
 
 def test_parameters_travel_as_text() -> None:

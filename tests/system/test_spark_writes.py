@@ -100,12 +100,18 @@ def test_the_options_of_the_format_create_a_table(
         "primaryKey": "day, id",
         "partitionBy": "RANGE (day) EVERY INTERVAL 1 DAY",
         "backups": "0",
+        "changeFeed": "true",
     }
     df = spark.range(10).selectExpr("date_add(DATE '2024-01-01', CAST(id AS INT)) AS day", "id")
     df.write.format("secateur").mode("append").options(**options).save()
     assert len(conn.table(table_name).scheme.ranges()) == 10
     df.where("id < 4").write.format("secateur").mode("append").options(**options, operation="delete").save()
     assert rows_of(conn, f"SELECT id FROM {table_name} ORDER BY id") == [(number,) for number in range(4, 10)]
+    changes = [row["_change_type"] for batch in conn.changes(table_name, since="earliest") for row in batch.to_pylist()]
+    assert sorted(changes) == ["delete"] * 4 + ["insert"] * 10
+    conn.create_table(f"{table_name}_plain", df.limit(0).toArrow(), primary_key=["id"])
+    with pytest.raises(errors.ProgrammingError, match="without the change feed that is asked for"):
+        write(df, f"{table_name}_plain", cluster, primary_key=["id"], change_feed=True)
 
 
 def test_keys_are_deleted(spark: SparkSession, cluster: Cluster, conn: secateur.Connection, table_name: str) -> None:
@@ -116,10 +122,12 @@ def test_keys_are_deleted(spark: SparkSession, cluster: Cluster, conn: secateur.
     df = spark.range(0, 200, 1, 3).selectExpr("CAST(id % 10 AS STRING) AS b", "id AS a", "id AS v")
     write(df, table_name, cluster)
     gone = spark.range(150, 400, 1, 2).selectExpr("id AS A", "CAST(id % 10 AS STRING) AS b")
-    assert write(gone, table_name, cluster, mode="delete").partitions == 5
+    deleted = write(gone, table_name, cluster, mode="delete")
+    assert (deleted.partitions, deleted.rows) == (5, 50)  # of 250 keys
     assert rows_of(conn, f"SELECT count(*), max(a) FROM {table_name}") == [(150, 149)]
     # with its other columns, and in two tasks
     assert write(df.where("a < 100"), table_name, cluster, mode="delete", tasks=2).rows == 100
+    assert write(df.where("a < 100"), table_name, cluster, mode="delete").rows == 0
     assert rows_of(conn, f"SELECT count(*), min(a) FROM {table_name}") == [(50, 100)]
     with pytest.raises(errors.NullKeyError, match="the DataFrame lacks b, which must not be NULL; it has a"):
         write(df.select("a"), table_name, cluster, mode="delete")

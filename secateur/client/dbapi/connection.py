@@ -247,6 +247,7 @@ class Connection:
         partition_by: str | None = None,
         backups: int | None = None,
         replicated: bool = False,
+        change_feed: bool = False,
     ) -> TableHandle:
         """Create an empty table with the columns of a DataFrame, an Arrow table or schema, or another table.
 
@@ -261,6 +262,7 @@ class Connection:
             partition_by: As there.
             backups: As there.
             replicated: As there.
+            change_feed: As there; :meth:`changes` follows them.
 
         Raises:
             TableExistsError: The name is taken.
@@ -276,6 +278,7 @@ class Connection:
                 partition_by=partition_by,
                 backups=backups,
                 replicated=replicated,
+                change_feed=change_feed,
             )
         )
         return self.table(name)

@@ -24,6 +24,7 @@ def create_table_sql(
     partition_by: str | None = None,
     backups: int | None = None,
     replicated: bool = False,
+    change_feed: bool = False,
     if_not_exists: bool = False,
 ) -> str:
     """Write the statement that creates a table with given columns.
@@ -36,6 +37,7 @@ def create_table_sql(
             default of CREATE TABLE.
         backups: How many backups each partition has; None for the default of CREATE TABLE.
         replicated: Whether each member has all rows, instead of partitions.
+        change_feed: Whether the table keeps its last changes for those who follow them.
         if_not_exists: Whether a table of that name is left as it is.
 
     Raises:
@@ -60,6 +62,7 @@ def create_table_sql(
         "REPLICATED" if replicated else "",
         f"PARTITION BY {partition_by}" if partition_by is not None else "",
         f"BACKUPS {backups:d}" if backups is not None else "",
+        "WITH (change_feed = true)" if change_feed else "",
     ]
     create = "CREATE TABLE IF NOT EXISTS" if if_not_exists else "CREATE TABLE"
     return " ".join([f"{create} {quoted(name)} ({', '.join(items)})", *filter(None, clauses)])

@@ -207,7 +207,7 @@ class MemberLoads:
             rows = self._store.loads.finish_prepare(preparation)
             await self._flushed()
         prepared = preparation.prepared or []
-        rows_counted = sum(part.rows.rows for part in prepared if part.partition in asked.counted)
+        rows_counted = sum(part.changed for part in prepared if part.partition in asked.counted)
         rows_removed = sum(part.removed.rows for part in prepared if part.removed is not None)
         return Reply(PreparedRows(rows, rows_counted, rows_removed, self._store.loads.age_s(load_id)))
 

@@ -61,6 +61,9 @@ class Endpoint:
         Data sources run in processes of Spark, which pass on neither the settings of a session nor the secrets of
         clusters that the user's process has started.
 
+        Args:
+            options: By their names in small letters, as ``given_options`` has them.
+
         Raises:
             InterfaceError: No address is given, or it is invalid.
         """
@@ -70,7 +73,7 @@ class Endpoint:
                 'the address of the cluster is missing: .option("address", cluster.address), or set'
                 f" {ADDRESS_VARIABLE} in the environment in which Spark is started"
             )
-        authorities, name = options.get("tlsCa"), options.get("tlsServerName")
+        authorities, name = options.get("tlsca"), options.get("tlsservername")
         tls = tls_for(*parse_address(found), Tls(ca=authorities, server_name=name) if authorities or name else None)
         return cls(found, options.get("token") or os.environ.get(TOKEN_VARIABLE), tls)
 

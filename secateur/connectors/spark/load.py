@@ -38,7 +38,7 @@ class LoadReport:
     """The outcome of a load.
 
     Attributes:
-        rows: Rows published.
+        rows: Rows published; for ``delete``, rows removed.
         partitions: Partitions of the table that got rows.
         tasks: Spark tasks that sent them.
         seconds: From the call of :func:`write` to its return, the computation of the DataFrame included.
@@ -77,6 +77,7 @@ def write(
     primary_key: Sequence[str] | None = None,
     partition_by: str | None = None,
     backups: int | None = None,
+    change_feed: bool = False,
 ) -> LoadReport:
     """Write a DataFrame into a table: published at once when all of it has arrived, or not at all.
 
@@ -102,9 +103,10 @@ def write(
         primary_key: Create the table, if there is none, with the columns of the DataFrame and this primary key.
         partition_by: For a table that is created, the text behind PARTITION BY, such as ``HASH (a) PARTITIONS 16``.
         backups: For a table that is created, the copies beside the primary.
+        change_feed: For a table that is created, whether it keeps its last changes for those who follow them.
 
     Returns:
-        Counts of the published rows; of the given keys for ``delete``.
+        Counts of the published rows; for ``delete``, of the rows that were there and are removed.
 
     Raises:
         UnknownTableError: There is no such table.
@@ -115,7 +117,7 @@ def write(
         DuplicateKeyError: An appended key exists already, or occurs twice in the DataFrame.
         LoadFailedError: Spark or a member failed on the way. Safe to repeat.
         OperationalError: Spark's workers run in another Python environment, or the cluster does not answer.
-        ProgrammingError: There is no such mode or scope, or the table has another primary key.
+        ProgrammingError: There is no such mode or scope, or the table has another primary key or lacks the change feed.
         InterfaceError: The address is invalid or missing.
         NotSupportedError: The session is one of Spark Connect.
 
@@ -126,19 +128,22 @@ def write(
     """
     started_s = time.perf_counter()
     write_mode = WriteMode.of(mode, overwrite_scope)
-    if primary_key is None and (partition_by is not None or backups is not None):
-        raise ProgrammingError("partition_by and backups are for a table that is created: give its primary_key as well")
+    if primary_key is None and (partition_by is not None or backups is not None or change_feed):
+        raise ProgrammingError(
+            "partition_by, backups and change_feed are for a table that is created: give its primary_key as well"
+        )
     spark = df.sparkSession
     if not runs_beside_us(spark):
         raise NotSupportedError(
-            "secateur.spark.write does not work over Spark Connect, whose driver is elsewhere: register"
-            ' secateur.spark.SecateurDataSource with the session and use df.write.format("secateur")'
+            "secateur.spark.write does not work over Spark Connect, whose driver is elsewhere: use"
+            ' df.write.format("secateur")'
         )
     endpoint = Endpoint.of(spark, address, token)
     load_id = uuid4().hex
     register(spark)
     if primary_key is not None:
-        new = NewTable((primary_key,) if isinstance(primary_key, str) else tuple(primary_key), partition_by, backups)
+        key = (primary_key,) if isinstance(primary_key, str) else tuple(primary_key)
+        new = NewTable(key, partition_by, backups, change_feed)
         with endpoint.session() as session:
             found_or_created(session, endpoint, table, df.schema, new)
     if tasks is not None:

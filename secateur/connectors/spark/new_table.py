@@ -25,22 +25,30 @@ class NewTable:
         primary_key: The names of the columns of its key.
         partition_by: The text behind PARTITION BY; None for the default.
         backups: Copies beside the primary; None for the default.
+        change_feed: Whether the table keeps its last changes for those who follow them.
     """
 
     primary_key: tuple[str, ...]
     partition_by: str | None = None
     backups: int | None = None
+    change_feed: bool = False
 
     def check(self, table: TableDef) -> None:
-        """Check that a table has the primary key that it would have been created with.
+        """Check that a table has the primary key, and the change feed, that it would have been created with.
 
         Raises:
-            ProgrammingError: It has another.
+            ProgrammingError: It has another, or none.
         """
         if [name.casefold() for name in self.primary_key] != [name.casefold() for name in table.primary_key]:
             raise ProgrammingError(
                 f"table {table.name} is there already, with the primary key ({', '.join(table.primary_key)}) and not"
                 f" ({', '.join(self.primary_key)}): leave out createTable, or name the same columns",
+                table=table.name,
+            )
+        if self.change_feed and not table.change_feed:
+            raise ProgrammingError(
+                f"table {table.name} is there already, without the change feed that is asked for: leave changeFeed"
+                " out, or drop the table first",
                 table=table.name,
             )
 
@@ -55,7 +63,8 @@ def found_or_created(
 
     Raises:
         UnknownTableError: There is no such table, and ``new`` is None.
-        ProgrammingError: The table has another primary key, or the key names a column that the DataFrame does not have.
+        ProgrammingError: The table has another primary key or lacks the change feed, or the key names a column that the
+            DataFrame does not have.
         DataError: No column can hold the values of a column of the DataFrame.
         Error: The cluster refuses the definition, such as its PARTITION BY, or cannot be reached.
     """
@@ -86,6 +95,7 @@ def _create(endpoint: Endpoint, name: str, schema: StructType, new: NewTable) ->
         primary_key=new.primary_key,
         partition_by=new.partition_by,
         backups=new.backups,
+        change_feed=new.change_feed,
         if_not_exists=True,
     )
     with connect(endpoint.address, endpoint.token or "", tls=endpoint.tls) as connection:

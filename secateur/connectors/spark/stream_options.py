@@ -3,7 +3,7 @@
 ================  ======================================================================================
 option            meaning
 ================  ======================================================================================
-address, token    of the cluster
+address, token    of the cluster, as for reads; tlsCa and tlsServerName likewise
 table             the table, which was created ``WITH (change_feed = true)``
 changeFeed        ``true``: Spark asks for columns before it says that they are for a stream
 startingPosition  where a query without a checkpoint begins: ``latest`` (the default), ``earliest``, or
@@ -22,7 +22,7 @@ from secateur.errors import ProgrammingError
 
 __all__ = ["is_change_feed", "stream_options"]
 
-_OPTIONS: Final = ("address", "token", "table", "changeFeed", "startingPosition")
+_OPTIONS: Final = ("address", "token", "tlsCa", "tlsServerName", "table", "changeFeed", "startingPosition")
 
 
 def is_change_feed(options: Mapping[str, str]) -> bool:

@@ -3,20 +3,21 @@
 ================  ======================================================================================
 option            meaning
 ================  ======================================================================================
-address, token    of the cluster
+address, token    of the cluster; tlsCa and tlsServerName as for reads
 table             the table
 operation         ``upsert`` or ``delete``, with ``.mode("append")``; by default rows are appended
 overwriteScope    ``table``, or ``partitions``: only range partitions that get a row are overwritten
 createTable       ``true`` creates the table, if there is none, with the columns of the DataFrame and
 primaryKey        the names of the columns of its key, divided by commas,
-partitionBy       the text behind PARTITION BY, and
-backups           the number of backups
+partitionBy       the text behind PARTITION BY,
+backups           the number of backups, and
+changeFeed        ``true`` for a table that keeps its last changes for those who follow them
 chunk_bytes       Arrow bytes that a task gathers before it sends; by default 32 MiB
 load_id           a name for the load, never used before; by default a new one
 report            a file on the driver's machine for a report of the published rows, as JSON
 ================  ======================================================================================
 
-A stream has the options ``address``, ``token``, ``table``, ``createTable`` and those of the new table, ``chunk_bytes``,
+A stream has the options ``address`` to ``table``, ``createTable`` and those of the new table, ``chunk_bytes``,
 and these:
 
 ================  ======================================================================================
@@ -45,13 +46,17 @@ from secateur.errors import ProgrammingError
 
 __all__ = ["load_writer", "stream_writer"]
 
-_TABLE: Final = ("primaryKey", "partitionBy", "backups")
+_TABLE: Final = ("primaryKey", "partitionBy", "backups", "changeFeed")
 _OPTIONS: Final = (
     *("address", "token", "tlsCa", "tlsServerName", "table", "operation", "overwriteScope", "createTable"),
     *_TABLE,
     *("chunk_bytes", "load_id", "report"),
 )
-_STREAM_OPTIONS: Final = (*("address", "token", "table", "mode", "streamId", "createTable"), *_TABLE, "chunk_bytes")
+_STREAM_OPTIONS: Final = (
+    *("address", "token", "tlsCa", "tlsServerName", "table", "mode", "streamId", "createTable"),
+    *_TABLE,
+    "chunk_bytes",
+)
 _OF_SPARK: Final = ("checkpointLocation", "queryName")
 
 
@@ -132,30 +137,37 @@ def _load(options: Mapping[str, str], schema: StructType, mode: WriteMode) -> Lo
 
 
 def _new_table(options: Mapping[str, str]) -> NewTable | None:
-    given = [option for option in _TABLE if option.casefold() in options]
-    match options.get("createtable", "false").strip().lower():
-        case "true":
-            key = options.get("primarykey")
-            if not key:
-                raise ProgrammingError(
-                    'createTable needs the columns of the primary key: .option("primaryKey", "customer, id")'
-                )
-            backups = options.get("backups")
-            if backups is not None and not backups.isdecimal():
-                raise ProgrammingError(f"option backups={backups!r}: expected a whole number")
-            return NewTable(
-                tuple(name.strip() for name in key.split(",")),
-                options.get("partitionby"),
-                None if backups is None else int(backups),
-            )
-        case "false" if given:
+    if not _flag("createTable", options):
+        given = [option for option in _TABLE if option.casefold() in options]
+        if given:
             raise ProgrammingError(
                 f'option {given[0]} is for a table that is created: add .option("createTable", "true"), or leave it out'
             )
+        return None
+    key = options.get("primarykey")
+    if not key:
+        raise ProgrammingError(
+            'createTable needs the columns of the primary key: .option("primaryKey", "customer, id")'
+        )
+    backups = options.get("backups")
+    if backups is not None and not backups.isdecimal():
+        raise ProgrammingError(f"option backups={backups!r}: expected a whole number")
+    return NewTable(
+        tuple(name.strip() for name in key.split(",")),
+        options.get("partitionby"),
+        None if backups is None else int(backups),
+        _flag("changeFeed", options),
+    )
+
+
+def _flag(option: str, options: Mapping[str, str]) -> bool:
+    match options.get(option.casefold(), "false").strip().lower():
+        case "true":
+            return True
         case "false":
-            return None
+            return False
         case other:
-            raise ProgrammingError(f"option createTable={other!r}: expected true or false")
+            raise ProgrammingError(f"option {option}={other!r}: expected true or false")
 
 
 def _positive(option: str, value: str) -> int:
