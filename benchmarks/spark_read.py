@@ -70,7 +70,7 @@ def main() -> int:
     options = parser.parse_args()
     with (
         tempfile.TemporaryDirectory(prefix="secateur-bench-") as scratch,
-        secateur.start(members=3, runtime="ray") as cluster,
+        secateur.start(members=3, runtime="ray", start_timeout_s=600.0) as cluster,
         cluster.connect() as connection,
     ):
         connection.execute(_DDL)
