@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from secateur.client.channel_pool import ChannelPool
 from secateur.client.dbapi.parameters import parameter_types
+from secateur.client.execution.plan_backoff import PlanBackoff
 from secateur.client.execution.result_stream import ResultStream
 from secateur.client.execution.retry_policy import CONNECT_TIMEOUT_S, CONTROLLER_WAIT_S, RETRY_S
 from secateur.client.execution.statement_cache import (
@@ -126,6 +127,7 @@ class Session:
         self._own_pruning: Pruning | None = None
         self._plan_options: tuple[tuple[str, str], ...] = ()
         self.statements = StatementCache(_STATEMENTS_MAX)
+        self.scatter_backoff = PlanBackoff()
         self.local_effects = True
         self.closed = False
         self.retry_s = RETRY_S

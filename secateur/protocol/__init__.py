@@ -234,6 +234,7 @@ _FILES = {
     "pruning": [
         "Pruning",
     ],
+    "row_merge": ["MergeFunction", "MergedColumn", "MergedOrder", "RowMerge"],
     "query": [
         "CloseResult",
         "Execute",
@@ -255,6 +256,7 @@ _FILES = {
         "Profile",
         "Profiled",
         "ReadSystemTable",
+        "ScatteredRun",
         "Since",
         "StatementEntry",
         "Statements",

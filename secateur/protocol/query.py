@@ -36,6 +36,7 @@ __all__ = [
     "Profile",
     "Profiled",
     "ReadSystemTable",
+    "ScatteredRun",
     "Since",
     "StatementEntry",
     "Statements",
@@ -191,6 +192,9 @@ class FirstStageRows(msgspec.Struct, frozen=True, array_like=True):
         rows_read: Rows of the tables that the stage has read.
         kernel_ms: Milliseconds spent in a kernel call in a thread.
         busy_ms: Milliseconds spent in a kernel call on the event loop.
+        published: For each scan the number of the load that is the last one in the rows, if a client has asked.
+        topology_version: The owners for which it ran, if a client has asked.
+        statistics_version: As in :class:`Executed`, if a client has asked.
     """
 
     rows: int
@@ -199,22 +203,43 @@ class FirstStageRows(msgspec.Struct, frozen=True, array_like=True):
     rows_read: int = 0
     kernel_ms: float = 0.0
     busy_ms: float = 0.0
+    published: list[int] = []
+    topology_version: int = 0
+    statistics_version: int = 0
+
+
+class ScatteredRun(msgspec.Struct, frozen=True, array_like=True):
+    """A statement whose owners a client asks itself, for the list of statements of one of them.
+
+    Attributes:
+        members: All of the owners.
+        partitions_read: How many partitions they read.
+        partitions_total: How many the table has.
+    """
+
+    members: list[str]
+    partitions_read: int
+    partitions_total: int
 
 
 class ExecuteFirstStage(Message[FirstStageRows], frozen=True, array_like=True):
-    """Run the first stage of a plan over partitions of the member that is asked, for the one that combines the rows.
+    """Run the first stage of a plan over partitions of the member that is asked, for who combines the rows.
 
     Attributes:
         plan: Its id.
         params: The values of its parameters, in order, with those of its expressions behind them.
         partitions: For each scan the partitions to read there; without meaning for a replicated table.
-        published: For each scan the number of the load that has to be the last one published there.
+        published: For each scan the number of the load that has to be the last one published there. None from a client,
+            which compares what the owners say that they have read.
+        run: The statement, for the one owner that lists it; None for the others, and from a member, which lists it
+            itself.
     """
 
     plan: str
     params: list[Any]
     partitions: list[list[int]]
-    published: list[int]
+    published: list[int] | None
+    run: ScatteredRun | None = None
 
 
 class Profiled(msgspec.Struct, frozen=True):

@@ -18,6 +18,7 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.changes import DuplicateMatchPolicy
 from secateur.protocol.copy_file import CopyFile
 from secateur.protocol.pruning import Pruning
+from secateur.protocol.row_merge import RowMerge
 from secateur.protocol.steps import SteppedQuery
 
 __all__ = [
@@ -128,6 +129,7 @@ class SelectStatement(_Prepared, frozen=True):
         steps: The way to run the query in steps, for when pruning is on; None where that gains nothing.
         first_scans: The scans of the first step.
         reads_clock: Whether the last value is the time at which the statement starts.
+        merge: How a client merges the rows of owners that it has asked itself; None where a member has to combine them.
     """
 
     plan_id: str
@@ -143,6 +145,7 @@ class SelectStatement(_Prepared, frozen=True):
     steps: SteppedQuery | None = None
     first_scans: tuple[RoutedScan, ...] = ()
     reads_clock: bool = False
+    merge: RowMerge | None = None
 
     @property
     def partitions_total(self) -> int:

@@ -32,6 +32,8 @@ AGGREGATES = (
     *("count(*)", "count(i)", "sum(i)", "avg(i)", "min(i)", "max(s)", "sum(d)", "avg(x)", "sum(x)", "max(t)"),
     *("bool_or(b)", "count(DISTINCT s)", "min(u)", "sum(DISTINCT n)", "max(x)", "sum(n) FILTER (WHERE b)"),
 )
+EXACT = ("count(*)", "count(i)", "sum(i)", "min(i)", "max(s)", "sum(d)", "max(t)", "min(d)", "sum(n)", "max(k)")
+"""Aggregates that a client merges."""
 GROUPS = ("s", "b", "k", "s, b", "t", "n % 2", "coalesce(s, 'none')")
 FURTHER = ("i > 0", "s = 'b'", "b", "x < 1.5", "d BETWEEN 0 AND 3", "s IS NULL", "n <> 2", "t > DATE '2024-01-03'")
 
@@ -44,7 +46,9 @@ class Makes:
         self.params: list[Any] = []
 
     def statement(self) -> str:
-        make = self.rng.choice((self.rows, self.aggregate, self.aggregate, self.groups, self.groups, self.joined))
+        make = self.rng.choice(
+            (self.rows, self.aggregate, self.groups, self.groups, self.joined, self.exact, self.exact)
+        )
         return make()
 
     def rows(self) -> str:
@@ -64,6 +68,24 @@ class Makes:
         by = self.rng.choice(GROUPS)
         having = self.rng.choice(("", "", f"HAVING {self.rng.choice(('count(*) > 1', 'sum(i) IS NOT NULL'))}"))
         return f"SELECT {by}, {self.aggregates()} FROM f WHERE {self.where()} GROUP BY {by} {having}"
+
+    def exact(self) -> str:
+        """A statement in one of the forms that a client merges by itself."""
+        aggregates = ", ".join(self.rng.sample(EXACT, self.rng.randint(1, 3)))
+        by = self.rng.choice(("s", "b", "k", "s, b", "t", "d"))
+        match self.rng.randrange(4):
+            case 0:
+                return f"SELECT {aggregates} FROM f WHERE {self.where()}"
+            case 1:
+                return f"SELECT {by}, {aggregates} FROM f WHERE {self.where()} GROUP BY {by}"
+            case 2:
+                order = ", ".join(
+                    f"{column} {self.rng.choice(('', 'DESC'))} NULLS {self.rng.choice(('FIRST', 'LAST'))}"
+                    for column in by.split(", ")
+                )
+                return f"SELECT {by}, {aggregates} FROM f WHERE {self.where()} GROUP BY {by} ORDER BY {order}"
+            case _:
+                return f"SELECT DISTINCT s, b FROM f WHERE {self.where()}"
 
     def joined(self) -> str:
         kind = self.rng.choice(("JOIN", "LEFT JOIN"))
@@ -144,6 +166,7 @@ def test_every_way_to_run_a_statement_gives_duckdbs_rows(
     conn, oracle = both
     rng = random.Random(SEED)
     modes: Counter[str] = Counter()
+    by_client = 0
     for _ in range(STATEMENTS):
         maker = Makes(rng)
         sql = maker.statement()
@@ -157,7 +180,10 @@ def test_every_way_to_run_a_statement_gives_duckdbs_rows(
             assert cursor.stats is not None
             if "default" in setting:
                 modes[cursor.stats.execution] += 1
+                explained = conn.execute(f"EXPLAIN {sql}", maker.params).fetchall()
+                by_client += any("the client combines" in line for (line,) in explained)
             else:
                 assert cursor.stats.execution != "scatter"
         conn.execute("SET pruning = default")
     assert modes["scatter"] >= 0.5 * STATEMENTS, modes
+    assert by_client >= 0.15 * STATEMENTS

@@ -15,11 +15,20 @@ import pyarrow as pa
 import pytest
 from eventually import eventually
 from held_requests import Held
+from raw_frames import RawConnection
+from requests_of import requests_of
 
 import secateur
 from secateur.cluster import Cluster
-from secateur.errors import DataError, DeadlineError, JobCancelledError
-from secateur.protocol import Operation
+from secateur.errors import (
+    DataError,
+    DeadlineError,
+    JobCancelledError,
+    ParameterError,
+    ProtocolError,
+    TopologyChangedError,
+)
+from secateur.protocol import ExecuteFirstStage, Operation, ScatteredRun
 
 KEYS = range(40)
 FEW = [1, 2, 3, 4, 5, 77]
@@ -157,8 +166,77 @@ def test_the_members_that_are_touched_are_the_owners(shop: secateur.Connection) 
     assert (cursor.stats.members_touched, cursor.stats.partitions_read) == (len(owners), len(partitions))
 
 
-def test_a_statement_is_listed_once(shop: secateur.Connection) -> None:
-    sql = f"SELECT 'listed once', count(*) FROM sales WHERE {IN_FEW}"
+@pytest.mark.parametrize(
+    ("sql", "executions"),
+    [
+        (f"SELECT count(*), sum(quantity), sum(price), min(product) FROM sales WHERE {IN_FEW}", 0),
+        (f"SELECT product, count(*) FROM sales WHERE {IN_FEW} GROUP BY product ORDER BY product DESC", 0),
+        (f"SELECT DISTINCT product, line FROM sales WHERE {IN_FEW}", 0),
+        (f"SELECT note, customer FROM sales WHERE {IN_FEW} AND line < 4", 0),
+        (f"SELECT customer, line FROM sales WHERE {IN_FEW} ORDER BY line DESC, customer LIMIT 3 OFFSET 1", 0),
+        (f"SELECT min(weight) FROM sales WHERE {IN_FEW}", 1),
+        (f"SELECT count(DISTINCT product) FROM sales WHERE {IN_FEW}", 1),
+        (f"SELECT title, count(*) FROM sales JOIN products USING (product) WHERE {IN_FEW} GROUP BY title", 1),
+    ],
+)
+def test_a_client_asks_the_owners_itself_where_it_can_merge_their_rows(
+    mall: Cluster, shop: secateur.Connection, sql: str, executions: int
+) -> None:
+    owners = shop.execute(sql).stats.members_touched
+    with requests_of(mall, {Operation.EXECUTE, Operation.EXECUTE_FIRST_STAGE}) as requests:
+        assert shop.execute(sql).stats.execution == "scatter"
+    asked = Counter(requests)
+    assert (asked[Operation.EXECUTE], asked[Operation.EXECUTE_FIRST_STAGE]) == (executions, owners - executions)
+    text = "\n".join(line for (line,) in shop.execute(f"EXPLAIN {sql}").fetchall())
+    assert ("and the client combines their rows" in text) is (executions == 0)
+
+
+def test_a_sum_that_no_value_holds_is_the_error_of_a_member(shop: secateur.Connection) -> None:
+    shop.execute("CREATE TABLE large (k BIGINT, d DECIMAL(38, 0), PRIMARY KEY (k)) PARTITION BY HASH (k) PARTITIONS 31")
+    shop.table("large").load(
+        pa.table({"k": pa.array(range(9), pa.int64()), "d": pa.array([Decimal(6 * 10**37)] * 9, pa.decimal128(38, 0))})
+    )
+    assert shop.execute("SELECT max(d) FROM large WHERE k IN (1, 2, 3)").fetchall() == [(Decimal(6 * 10**37),)]
+    with pytest.raises(DataError):
+        shop.execute("SELECT sum(d) FROM large WHERE k IN (1, 2, 3, 4, 5, 6)").fetchall()
+    shop.execute("DROP TABLE large")
+
+
+def test_an_owner_declines_a_client_that_finds_other_partitions(mall: Cluster, shop: secateur.Connection) -> None:
+    sql = "SELECT count(*) AS of_a_client FROM sales WHERE customer IN (?, ?)"
+    table, first, second = shop.table("sales"), 1, 2
+    partition = table.partition_of({"customer": first})
+    while table.owner_of(table.partition_of({"customer": second})) == table.owner_of(partition):
+        second += 1
+    assert shop.execute(sql, [first, second]).fetchall() == [(10,)]
+    ((plan,),) = shop.execute("SELECT plan_id FROM secateur.statements WHERE statement = ?", [sql]).fetchall()
+    owners = [table.owner_of(partition), table.owner_of(table.partition_of({"customer": second}))]
+    address = {member.id: member.address for member in mall.members()}[owners[0]]
+    elsewhere = next(p for p in range(31) if table.owner_of(p) == owners[0] and p != partition)
+    operation = Operation.EXECUTE_FIRST_STAGE
+    with RawConnection(mall, address) as connection:
+
+        def ask(partitions: list[list[int]], *, params: list[int] | None = None, read: int | None = None) -> Any:
+            run = None if read is None else ScatteredRun(owners, read, 31)
+            asked = ExecuteFirstStage(plan, params or [first, second], partitions, None, run)
+            return operation.replies.decode(connection.ask(operation, operation.requests.encode(asked)))
+
+        answered = ask([[partition]], read=2)
+        assert (answered.is_declined, answered.values, len(answered.published)) == (False, [[5]], 1)
+        assert ask([[elsewhere]]).is_declined
+        assert ask([[partition, elsewhere]]).is_declined
+        assert ask([[partition]], read=3).is_declined
+        with pytest.raises(TopologyChangedError, match="does not own all"):
+            ask([[table.partition_of({"customer": second})]])
+        with pytest.raises(ProtocolError, match="has 1 scans, not 2"):
+            ask([[partition], [partition]])
+        with pytest.raises(ParameterError, match="2 parameters, 3 were given"):
+            ask([[partition]], params=[first, second, 3])
+
+
+@pytest.mark.parametrize("column", ["'listed once'", "max(line) AS listed_once"], ids=["by a member", "by the client"])
+def test_a_statement_is_listed_once(shop: secateur.Connection, column: str) -> None:
+    sql = f"SELECT {column}, count(*) FROM sales WHERE {IN_FEW}"
     shop.execute(sql).fetchall()
     listed = shop.execute(
         "SELECT state, execution, partitions_read, rows FROM secateur.statements WHERE statement = ?", [sql]
@@ -222,26 +300,39 @@ def mortal() -> Iterator[Cluster]:
         yield cluster
 
 
-COUNTED = f"SELECT count(*), min(weight), max(weight) FROM sales WHERE {IN_FEW}"
+BY_MEMBER = f"SELECT count(*), min(weight), max(weight) FROM sales WHERE {IN_FEW}"
+BY_CLIENT = f"SELECT count(*), min(line), max(line) FROM sales WHERE {IN_FEW}"
+
+either = pytest.mark.parametrize("sql", [BY_CLIENT, BY_MEMBER], ids=["by the client", "by a member"])
 
 
-def test_a_load_that_is_published_in_between_is_seen_whole(mortal: Cluster) -> None:
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"SELECT count(*), min(quantity), max(quantity) FROM sales WHERE {IN_FEW}",
+        f"SELECT count(*), min(weight), max(weight) FROM sales WHERE {IN_FEW}",
+    ],
+    ids=["by the client", "by a member"],
+)
+def test_a_load_that_is_published_in_between_is_seen_whole(mortal: Cluster, sql: str) -> None:
     with filled(mortal) as conn, mortal.connect() as reader, ThreadPoolExecutor(1) as threads:
-        conn.execute("UPDATE sales SET weight = 1")
-        assert reader.execute(COUNTED).fetchall() == [(25, 1.0, 1.0)]
+        conn.execute("UPDATE sales SET weight = 1, quantity = 1")
+        assert reader.execute(sql).fetchall() == [(25, 1, 1)]
         with held_owner(mortal) as held:
-            answer = threads.submit(lambda: reader.execute(COUNTED).fetchall())
+            answer = threads.submit(lambda: reader.execute(sql).fetchall())
             eventually(lambda: any(one.arrived.is_set() for one in held))
             replaced = SALES.set_column(5, "weight", pa.array([2.0] * len(SALES)))
+            replaced = replaced.set_column(3, "quantity", pa.array([2] * len(SALES), pa.int64()))
             conn.table("sales").load(replaced, mode="overwrite")
-        assert answer.result(30) == [(25, 2.0, 2.0)]
+        assert answer.result(30) == [(25, 2, 2)]
 
 
-def test_a_member_that_dies_in_between_is_replaced_by_the_next_owner(mortal: Cluster) -> None:
+@either
+def test_a_member_that_dies_in_between_is_replaced_by_the_next_owner(mortal: Cluster, sql: str) -> None:
     with filled(mortal), mortal.connect() as reader, ThreadPoolExecutor(1) as threads:
-        expected = reader.execute(COUNTED).fetchall()
+        expected = reader.execute(sql).fetchall()
         with held_owner(mortal) as held:
-            answer = threads.submit(lambda: reader.execute(COUNTED).fetchall())
+            answer = threads.submit(lambda: reader.execute(sql).fetchall())
             eventually(lambda: any(one.arrived.is_set() for one in held))
             lost = next(
                 name
@@ -250,35 +341,37 @@ def test_a_member_that_dies_in_between_is_replaced_by_the_next_owner(mortal: Clu
             )
             mortal._runtime.kill_member(lost)
         assert answer.result(60) == expected
-        assert reader.execute(COUNTED).fetchall() == expected
+        assert reader.execute(sql).fetchall() == expected
 
 
-def test_partitions_that_move_in_between_are_read_at_their_new_owners(mortal: Cluster) -> None:
+@either
+def test_partitions_that_move_in_between_are_read_at_their_new_owners(mortal: Cluster, sql: str) -> None:
     with filled(mortal), mortal.connect() as reader, ThreadPoolExecutor(1) as threads:
-        expected = reader.execute(COUNTED).fetchall()
+        expected = reader.execute(sql).fetchall()
         with held_owner(mortal) as held:
-            answer = threads.submit(lambda: reader.execute(COUNTED).fetchall())
+            answer = threads.submit(lambda: reader.execute(sql).fetchall())
             eventually(lambda: any(one.arrived.is_set() for one in held))
             mortal.scale(5)
         assert answer.result(60) == expected
-        cursor = reader.execute(COUNTED)
+        cursor = reader.execute(sql)
         assert (cursor.fetchall(), cursor.stats.execution) == (expected, "scatter")
 
 
-def test_a_statement_that_waits_for_an_owner_is_cancelled_and_has_a_timeout(mortal: Cluster) -> None:
+@either
+def test_a_statement_that_waits_for_an_owner_is_cancelled_and_has_a_timeout(mortal: Cluster, sql: str) -> None:
     with filled(mortal), mortal.connect() as reader, ThreadPoolExecutor(1) as threads:
-        expected = reader.execute(COUNTED).fetchall()
+        expected = reader.execute(sql).fetchall()
         with held_owner(mortal) as held:
-            cancelled = threads.submit(lambda: reader.execute(COUNTED).fetchall())
+            cancelled = threads.submit(lambda: reader.execute(sql).fetchall())
             eventually(lambda: any(one.arrived.is_set() for one in held))
             reader.interrupt()
             with pytest.raises(JobCancelledError):
                 cancelled.result(30)
             reader.execute("SET statement_timeout = '200ms'")
             with pytest.raises(DeadlineError):
-                reader.execute(COUNTED)
+                reader.execute(sql)
         reader.execute("SET statement_timeout = 0")
-        assert reader.execute(COUNTED).fetchall() == expected
+        assert reader.execute(sql).fetchall() == expected
 
 
 def test_readers_never_see_two_generations(mall: Cluster, shop: secateur.Connection) -> None:

@@ -6,6 +6,8 @@ from secateur.exports import exports
 
 _FILES = {
     "insert_template": ["filled_rows"],
+    "merged_rows": ["merge_rows"],
+    "plan_backoff": ["PlanBackoff"],
     "routing": ["ExecutionMode"],
     "snapshot": ["Snapshot", "SnapshotPart", "SnapshotReader", "close_snapshot", "open_snapshot", "prepared_query"],
     "statement_cache": ["StatementCache"],

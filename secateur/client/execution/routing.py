@@ -26,7 +26,7 @@ class ExecutionMode(StrEnum):
     LOCAL = "local"
     """One member has everything."""
     SCATTER = "scatter"
-    """A few partitions are on several members: one of them asked the others once each, and combined their rows."""
+    """A few partitions are on several members: the client, or one of them, asked each once and combined their rows."""
     DISTRIBUTED = "distributed"
     """Several members have something; one of them coordinates a job."""
 

@@ -18,6 +18,7 @@ from secateur.client.execution.ranges_known import check_ranges
 from secateur.client.execution.result_stream import GRANT_BYTES, ResultStream
 from secateur.client.execution.retry_policy import is_final
 from secateur.client.execution.routing import ExecutionMode, choose_coordinator, choose_route
+from secateur.client.execution.scatter import ask_owners
 from secateur.client.execution.statement_cache import Prepared
 from secateur.client.execution.statement_call import StatementCall
 from secateur.client.execution.verify import same_rows
@@ -99,6 +100,9 @@ class RunOptions(Enum):
     """The profile of the run, without its rows."""
     ROWS_AND_PROFILE = auto()
     """Both, as for the query of an ``INSERT ... SELECT`` that is profiled."""
+
+
+_ROWS_ONLY: Final = frozenset({RunOptions.ROWS, RunOptions.ROWS_IN_PARTS})
 
 
 def run_select(call: StatementCall[SelectStatement], wanted: RunOptions = RunOptions.ROWS) -> SelectResult:
@@ -233,6 +237,20 @@ def _run(call: StatementCall[SelectStatement], *, pruning: bool, wanted: RunOpti
     if not route.members:
         topology.check_any()
     topology.check_live(route.members)
+    if len(route.members) > 1 and pruning and steps is None and wanted in _ROWS_ONLY:
+        found = ask_owners(session, statement, params, topology)
+        if found is not None:
+            session.note_topology(found.topology_version)
+            session.note_statistics(found.statistics_version)
+            stats = call.stats(
+                execution=ExecutionMode.SCATTER,
+                members_touched=found.members,
+                partitions_read=found.partitions_read,
+                partitions_total=statement.partitions_total,
+                topology_version=found.topology_version,
+                members_total=len(topology.members),
+            )
+            return SelectResult(found.rows, statement.columns, stats)
     member = route.members[session.turn() % len(route.members)] if len(route.members) > 1 else route.members[0]
     as_written = session.pruning is Pruning.VERIFY and not pruning
     grant = GRANT_BYTES if wanted is RunOptions.ROWS_IN_PARTS else None

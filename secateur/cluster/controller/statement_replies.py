@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar, assert_never
 
 from secateur.cluster.controller.catalog import Catalog
+from secateur.engine.sql.client_merge import row_merge_of
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import LimitExceededError, TopologyChangedError
 from secateur.expression_values import VERSION
@@ -210,6 +211,7 @@ class StatementReplies:
             steps=self._kept(statement, sql).steps,
             first_scans=() if first is statement else _routed_scans(first.plan),
             reads_clock=plan.reads_clock,
+            merge=row_merge_of(plan) if statement.materialized is None else None,
         )
 
     def _kept(self, statement: PlannedSelect, sql: str) -> QueryPart:

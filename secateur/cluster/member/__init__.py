@@ -14,7 +14,6 @@ _FILES = {
     "member": ["Member"],
     "memory_admission": ["MemoryAdmission", "kernel_memory_of", "memory_limit_of"],
     "open_results": ["GRANT_BYTES_MAX", "OpenResults", "within_bounds"],
-    "plan_backoff": ["PlanBackoff"],
     "query_steps": ["PartResult", "SteppedQueries", "combined_result", "run_in_steps"],
     "ranges": ["MemberRanges", "RangeChanges"],
     "read_state": ["check_state", "marks_of", "read_here"],

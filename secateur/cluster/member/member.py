@@ -529,7 +529,7 @@ class Member:
 
     def _execute_first_stage(self, request: Request[ExecuteFirstStage]) -> Handled:
         self._executions += 1
-        return self._statements.run_first_stage(request)
+        return self._statement_log.scattered(request, self._statements.run_first_stage)
 
     def _profile(self, request: Request[Profile]) -> Handled:
         self._executions += 1

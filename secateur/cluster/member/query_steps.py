@@ -18,8 +18,8 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from secateur.client.dbapi.rows import Rows
+from secateur.client.execution.plan_backoff import PlanBackoff
 from secateur.cluster.member.estimate_misses import EstimateMisses
-from secateur.cluster.member.plan_backoff import PlanBackoff
 from secateur.cluster.member.statement_admission import StatementAdmission
 from secateur.cluster.member.statements import StatementRunner
 from secateur.cluster.peers import Peers

@@ -11,12 +11,13 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 import pyarrow as pa
+from msgspec.structs import replace
 
-from secateur.cluster.member.plan_backoff import PlanBackoff
+from secateur.client.execution.plan_backoff import PlanBackoff
 from secateur.cluster.peers import Peers
 from secateur.cluster.statement_profile import work_of
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
@@ -39,6 +40,7 @@ __all__ = [
     "FirstStage",
     "ScatteredRows",
     "ScatteredStatements",
+    "SeenVersions",
     "Waiting",
     "partitions_read",
     "scattered_work",
@@ -75,6 +77,18 @@ class FirstStage(msgspec.Struct, frozen=True):
     @property
     def nbytes(self) -> int:
         return 0 if isinstance(self.rows, ShortTable) else self.rows.nbytes
+
+
+class SeenVersions(NamedTuple):
+    """The versions that a member knows when a client asks it.
+
+    Attributes:
+        topology: Of the owners.
+        statistics: Of the statistics; 0 for a plan that does not depend on them.
+    """
+
+    topology: int
+    statistics: int
 
 
 class ScatteredRows(msgspec.Struct, frozen=True):
@@ -180,10 +194,13 @@ class ScatteredStatements:
         self._backoff.note(plan.plan_id, used=len(found) == len(parts))
         return await self._combined(plan, params, found) if len(found) == len(parts) else None
 
-    def answer(self, plan: SelectPlan, asked: ExecuteFirstStage) -> Reply[FirstStageRows] | Coroutine[Any, Any, Any]:
-        """Answer the member that combines the rows of a statement.
+    def answer(
+        self, plan: SelectPlan, asked: ExecuteFirstStage, seen: SeenVersions
+    ) -> Reply[FirstStageRows] | Coroutine[Any, Any, Any]:
+        """Answer whoever combines the rows of a statement.
 
-        The caller has checked the plan, and that the partitions are this member's.
+        The caller has checked the plan, and that the partitions are this member's. A client is answered at once or not
+        at all: where a call takes long, a member coordinates the statement, and admits it in its turn.
 
         Raises:
             DataChangedError: Another load was the last one published here.
@@ -192,7 +209,22 @@ class ScatteredStatements:
         relations = self._read(plan, asked.params, asked.partitions, asked.published)
         if relations is None:
             return Reply(FirstStageRows(0, is_declined=True))
-        if _is_short(plan.stages[0].fragment, relations):
+        is_short, published = _is_short(plan.stages[0].fragment, relations), asked.published
+        if published is None:
+            if not is_short:
+                return Reply(FirstStageRows(0, is_declined=True))
+            read = [self._store.data_version(scan.table_id).published for scan in plan.scans]
+            reply = _reply(_at_once(plan.stages[0].fragment, relations, asked.params))
+            return Reply(
+                replace(
+                    reply.message,
+                    published=read,
+                    topology_version=seen.topology,
+                    statistics_version=seen.statistics,
+                ),
+                reply.payload,
+            )
+        if is_short:
             return _reply(_at_once(plan.stages[0].fragment, relations, asked.params))
         return self._reply_later(plan, asked, relations)
 
@@ -202,7 +234,11 @@ class ScatteredStatements:
         return _reply(await self._answered(plan, asked.params, relations))
 
     def _read(
-        self, plan: SelectPlan, params: Sequence[Any], partitions: Sequence[Sequence[int]], published: Sequence[int]
+        self,
+        plan: SelectPlan,
+        params: Sequence[Any],
+        partitions: Sequence[Sequence[int]],
+        published: Sequence[int] | None,
     ) -> dict[str, pa.Table] | None:
         """What the first stage reads here, all in this turn of the event loop; None if it is too much."""
         relations, partitioned, total = {}, 0, 0
@@ -214,7 +250,7 @@ class ScatteredStatements:
                 _REPLICATED_PARTITIONS if scan.replicated else tuple(partitions[number]),
                 scan.columns,
                 scan.keys.bind(params),
-                published[number],
+                None if published is None else published[number],
             ).read(self._store)
             relations[scan.relation] = rows
             partitioned += 0 if scan.replicated else rows.num_rows

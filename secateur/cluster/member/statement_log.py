@@ -26,11 +26,14 @@ from secateur.protocol.latency_histogram import LatencyHistogram
 from secateur.protocol.query import (
     Execute,
     Executed,
+    ExecuteFirstStage,
     ExecutionTotals,
+    FirstStageRows,
     GetStatements,
     NextRows,
     PartOfRows,
     PlanExecutions,
+    ScatteredRun,
     StatementEntry,
     Statements,
 )
@@ -121,6 +124,53 @@ class StatementLog:
             return logged
         self._append((number, plan_id, pruning, started_s, time.perf_counter() - begun, reply.message, None))
         return reply
+
+    def scattered(
+        self,
+        request: Request[ExecuteFirstStage],
+        run: Callable[[Request[ExecuteFirstStage]], Reply[FirstStageRows] | Awaitable[Reply[FirstStageRows]]],
+    ) -> Reply[FirstStageRows] | Awaitable[Reply[FirstStageRows]]:
+        """Answer with the rows of this member, and remember the statement if its client wants it listed here.
+
+        One that is refused or declined is not listed: it is executed again, or by a member that lists it.
+        """
+        listed = request.message.run
+        if listed is None:
+            return run(request)
+        started_s, begun = time.time(), time.perf_counter()
+        reply = run(request)
+        if not isinstance(reply, Reply):
+            return self._listed_later(request.message, listed, started_s, begun, reply)
+        self._list(request.message, listed, started_s, begun, reply.message)
+        return reply
+
+    async def _listed_later(
+        self,
+        asked: ExecuteFirstStage,
+        listed: ScatteredRun,
+        started_s: float,
+        begun: float,
+        answering: Awaitable[Reply[FirstStageRows]],
+    ) -> Reply[FirstStageRows]:
+        reply = await answering
+        self._list(asked, listed, started_s, begun, reply.message)
+        return reply
+
+    def _list(
+        self, asked: ExecuteFirstStage, listed: ScatteredRun, started_s: float, begun: float, said: FirstStageRows
+    ) -> None:
+        if said.is_declined:
+            return
+        self._count = number = self._count + 1
+        ran = Executed(
+            "scatter",
+            listed.partitions_read,
+            listed.partitions_total,
+            said.topology_version,
+            said.rows,
+            members=sorted(listed.members),
+        )
+        self._append((number, asked.plan, True, started_s, time.perf_counter() - begun, ran, None))
 
     def _append(self, entry: _Ended) -> None:
         ended = self._ended

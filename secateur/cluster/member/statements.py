@@ -34,6 +34,7 @@ from secateur.cluster.member.scattered_statements import (
     Acknowledgements,
     ScatteredRows,
     ScatteredStatements,
+    SeenVersions,
     Waiting,
     partitions_read,
     scattered_work,
@@ -50,7 +51,7 @@ from secateur.engine.sql.kernel_call import in_thread, is_long_over
 from secateur.engine.sql.row_stream import FragmentRowStream, JobRowStream, LocalRowStream, RowStream
 from secateur.engine.sql.select_job import select_dag
 from secateur.engine.sql.select_plan import FetchedRows, PinnedScan, SelectPlan
-from secateur.errors import DataChangedError, DataError, TopologyChangedError
+from secateur.errors import DataChangedError, DataError, ProtocolError, TopologyChangedError
 from secateur.expression_values import complete, complete_without_evaluation
 from secateur.partitioning.topology.topology import Topology
 from secateur.partitioning.types.column_type import parse_type
@@ -524,7 +525,7 @@ class StatementRunner:
             return None  # the error need not be one of the statement; a job finds the form in which it would be
 
     def run_first_stage(self, request: Request[ExecuteFirstStage]) -> Reply[FirstStageRows] | _AnsweringStage:
-        """Answer the member that coordinates a scattered statement.
+        """Answer the member that coordinates a scattered statement, or the client that asks all of its owners.
 
         Raises:
             TopologyChangedError: A partition is not this member's, or a table has other ranges by now.
@@ -546,6 +547,8 @@ class StatementRunner:
     ) -> Reply[FirstStageRows] | _AnsweringStage:
         asked, view = request.message, self._joined()
         check_versions(self._store, plan)
+        if len(asked.partitions) != len(plan.scans):
+            raise ProtocolError(f"plan {plan.plan_id} has {len(plan.scans)} scans, not {len(asked.partitions)}")
         for scan, ids in zip(plan.scans, asked.partitions, strict=True):
             if not (scan.replicated or view.mine.get(scan.group, _NONE).issuperset(ids)):
                 raise TopologyChangedError(
@@ -554,7 +557,12 @@ class StatementRunner:
                     table=scan.table,
                     topology_version=view.topology.version,
                 )
-        answering = self._scattered.answer(plan, asked)
+        if asked.published is None and not (
+            plan.scatter_partitions_max and _agree(bound_partitions(plan, asked.params, pruning=True), asked)
+        ):
+            return Reply(FirstStageRows(0, is_declined=True))
+        seen = SeenVersions(view.topology.version, self._statistics_version() if plan.is_estimated else 0)
+        answering = self._scattered.answer(plan, asked, seen)
         waiting = self._acknowledged(partitions_read(plan, asked.partitions))
         return answering if waiting is None else _after(waiting, answering)
 
@@ -761,6 +769,16 @@ async def _after(waiting: Waiting, answering: Reply[T] | Coroutine[Any, Any, Rep
             answering.close()
         raise
     return answering if isinstance(answering, Reply) else await answering
+
+
+def _agree(bound: Sequence[Sequence[int]], asked: ExecuteFirstStage) -> bool:
+    """Whether a client that asks all owners has found the partitions that this member finds for a statement.
+
+    Each owner looks at its own part, and the one that lists the statement at how many there are in all.
+    """
+    if asked.run is not None and asked.run.partitions_read != sum(map(len, bound)):
+        return False
+    return all(frozenset(ids).issuperset(part) for ids, part in zip(bound, asked.partitions, strict=True))
 
 
 async def _in_some_form(plan: SelectPlan, run: Callable[[SelectPlan], Awaitable[T]]) -> T:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from secateur.exports import exports
 
 _FILES = {
+    "client_merge": ["row_merge_of"],
     "fragment_stage": ["FragmentStageSupplier"],
     "input_alias": ["InputAlias"],
     "kernel_call": ["in_thread"],

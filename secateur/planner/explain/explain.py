@@ -253,7 +253,7 @@ def _explain_select(statement: PlannedSelect, topology: Topology, *, enabled: bo
     lines = head_text(pruning, facts)
     if own_execution == "distributed":
         scattered = pruning["scatter"] = scatters(outer.plan, facts, enabled=enabled)
-        lines.extend([*scatters_text(outer.plan, scattered), *_strategy_text(outer.plan)])
+        lines.extend([*scatters_text(outer.plan, scattered, in_steps=bool(steps)), *_strategy_text(outer.plan)])
     lines.extend(line for step in steps for line in step.lines())
     return ExplainedStatement("\n".join(lines + dag_text(dag)), {"pruning": pruning, "dag": dag})
 

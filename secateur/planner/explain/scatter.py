@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from secateur.engine.sql.client_merge import row_merge_of
 from secateur.engine.sql.scatter import is_scattered
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.planner.explain.scan_facts import ScanExplanation
@@ -20,9 +21,10 @@ def scatters(plan: SelectPlan, facts: Sequence[ScanExplanation], *, enabled: boo
     return is_scattered(plan, [fact.possible for fact in facts])
 
 
-def scatters_text(plan: SelectPlan, scattered: bool | None) -> list[str]:
+def scatters_text(plan: SelectPlan, scattered: bool | None, *, in_steps: bool) -> list[str]:
     """The line that says so; none for a statement that always runs as a job."""
     if scattered is False:
         return []
+    who = "one" if in_steps or row_merge_of(plan) is None else "the client"
     known = "" if scattered else f" where at most {plan.scatter_partitions_max} partitions are left"
-    return [f"scatter: each owner is asked once{known}, and one combines their rows; no job, unless they are many"]
+    return [f"scatter: each owner is asked once{known}, and {who} combines their rows; no job, unless they are many"]

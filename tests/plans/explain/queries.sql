@@ -25,7 +25,7 @@ scan orders: the partitions that the parameters select, of 271
   because the parameters are not bound: EXPLAIN with values shows the partitions of (p128 | $1)
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN ('C2', $1)
-scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
+scatter: each owner is asked once where at most 64 partitions are left, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -40,7 +40,7 @@ scan orders: 2 of 271 partitions [p128, p156]
   primary key bounds: ('C2') <= key <= ('C9'), in 2 ranges
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN ('C2', $1)
-scatter: each owner is asked once, and one combines their rows; no job, unless they are many
+scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -216,7 +216,7 @@ scan samples: 3 of 8 partitions [p3, p5, p7]
   primary key bounds: ('h1', 'm1', 15) <= key <= ('h1', 'm2'), in 2 ranges
   columns: host, metric, time, value
   filter: host = 'h1' AND metric IN ('m1', 'm2') AND time >= 15
-scatter: each owner is asked once, and one combines their rows; no job, unless they are many
+scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -296,7 +296,7 @@ scan samples: the partitions that the parameters select, of 8
   because the parameters are not bound: EXPLAIN with values shows the partitions of (($machine, $metric, > $since))
   columns: host, metric, time, value
   filter: value <> $value
-scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
+scatter: each owner is asked once where at most 64 partitions are left, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----

@@ -284,7 +284,7 @@ scan pairs: 2 of 10403 partitions [p425, p3721]
   primary key bounds: (5, 5, 1) <= key <= (6, 6, 1), in 4 ranges
   columns: a, b, s
   filter: a = b AND a IN (5, 6) AND s = 1
-scatter: each owner is asked once, and one combines their rows; no job, unless they are many
+scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -300,7 +300,7 @@ scan pairs: 2 of 10403 partitions [p425, p3721]
   primary key bounds: (5, 5, 1) <= key <= (6, 6, 1), in 4 ranges
   columns: a, b, s
   filter: a = b AND a IN ($1, $2) AND s = 1
-scatter: each owner is asked once, and one combines their rows; no job, unless they are many
+scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -314,7 +314,7 @@ scan pairs: 4 of 10403 partitions [p425, p3129, p3721, p4538]
   primary key bounds: (1, 2, 1) <= key <= (7, 7, 1), in 10 ranges
   columns: a, b, s
   filter: (a = b AND a BETWEEN 5 AND 7 OR a = 1 AND b = 2) AND s = 1
-scatter: each owner is asked once, and one combines their rows; no job, unless they are many
+scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----

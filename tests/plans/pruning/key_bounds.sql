@@ -58,7 +58,7 @@ scan orders: 3 of 271 partitions [p22, p128, p187]
   primary key bounds: ('C2') <= key <= ('C5'), in 3 ranges
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN ('C5', 'C2', 'C3')
-scatter: each owner is asked once, and one combines their rows; no job, unless they are many
+scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----

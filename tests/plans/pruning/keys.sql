@@ -104,7 +104,7 @@ scan orders: 3 of 271 partitions [p22, p128, p262]
   primary key bounds: ('C1') <= key <= ('C3'), in 3 ranges
   columns: customer_id, id, priority, amount, day
   filter: (customer_id IN ('C1') OR customer_id = 'C2' OR customer_id IN ('C3', 'C1'))
-scatter: each owner is asked once, and one combines their rows; no job, unless they are many
+scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -118,7 +118,7 @@ scan orders: 2 of 271 partitions [p128, p262]
   primary key bounds: ('C1', 1) <= key <= ('C2', 2), in 2 ranges
   columns: customer_id, id, priority, amount, day
   filter: ((customer_id = 'C1' AND id = 1) OR (customer_id = 'C2' AND id = 2))
-scatter: each owner is asked once, and one combines their rows; no job, unless they are many
+scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -514,7 +514,7 @@ scan metrics: 2 of 8 partitions [p3, p7]
   partitioning key (host, metric, time): ('h', 'm', *)
   primary key bounds: ('h', 'm')
   columns: host, metric, value
-scatter: each owner is asked once, and one combines their rows; no job, unless they are many
+scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -526,7 +526,7 @@ tree: metrics: (p0 | p1 | p2 | p3)
 scan metrics: 4 of 8 partitions [p0, p1, p2, p3]
   columns: time, value
   filter: time < CAST('2015-06-01 00:00:00' AS TIMESTAMP)
-scatter: each owner is asked once, and one combines their rows; no job, unless they are many
+scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -538,7 +538,7 @@ tree: metrics: (p4 | p5 | p6 | p7)
 scan metrics: 4 of 8 partitions [p4, p5, p6, p7]
   columns: time, value
   filter: time >= '2016-01-01 00:00:00' AND time < '2016-02-01'
-scatter: each owner is asked once, and one combines their rows; no job, unless they are many
+scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -588,7 +588,7 @@ tree: metrics: ((*, *, < $1))
 scan metrics: 4 of 8 partitions [p0, p1, p2, p3]
   columns: time, value
   filter: time < $1
-scatter: each owner is asked once, and one combines their rows; no job, unless they are many
+scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -639,7 +639,7 @@ scan orders: 3 of 271 partitions [p128, p156, p262]
   primary key bounds: ('C1') <= key <= ('C9'), in 3 ranges
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN ($1, 'C9', $2)
-scatter: each owner is asked once, and one combines their rows; no job, unless they are many
+scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----

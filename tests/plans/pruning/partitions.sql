@@ -50,7 +50,7 @@ scan plan_orders: 4 of 16 partitions [p5, p7, p8, p10]
   primary key bounds: ('C1') <= key <= ('C9'), in 4 ranges
   columns: customer_id, amount; about 6 rows
   filter: (customer_id IN ('C1', 'C2', 'C9') OR customer_id = 'C4')
-scatter: each owner is asked once, and one combines their rows; no job, unless they are many
+scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -282,7 +282,7 @@ scan plan_metrics: 6 of 7 partitions [p0, p1, p2, p3, p4, p6]
   partitioning key (host, metric, day): ('h1', *, *)
   primary key bounds: ('h1')
   columns: host; about 2 rows
-scatter: each owner is asked once, and one combines their rows; no job, unless they are many
+scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -293,7 +293,7 @@ tree: plan_metrics: (p0 | p4 | p6)
 scan plan_metrics: 3 of 7 partitions [p0, p4, p6]
   columns: host, metric, day; about 4 rows
   filter: ((host = 'h1' AND metric = 'load') OR day > CAST('2024-06-01' AS DATE))
-scatter: each owner is asked once, and one combines their rows; no job, unless they are many
+scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----

@@ -18,7 +18,7 @@ scan numbers: 2 of 1009 partitions [p129, p157]
   primary key bounds: (1) <= key <= (3), in 2 ranges
   columns: a
   filter: a IN (1, 2, 3) AND a <> 2
-scatter: each owner is asked once, and one combines their rows; no job, unless they are many
+scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -33,7 +33,7 @@ scan numbers: 2 of 1009 partitions [p129, p157]
   primary key bounds: (1) <= key <= (3), in 2 ranges
   columns: a
   filter: a IN (1, 2, 3) AND a <> $1
-scatter: each owner is asked once, and one combines their rows; no job, unless they are many
+scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -56,7 +56,7 @@ scan numbers: 2 of 1009 partitions [p129, p157]
   primary key bounds: (1) <= key <= (3), in 2 ranges
   columns: a
   filter: a IN (1, 2, 3) AND NOT (a = 2)
-scatter: each owner is asked once, and one combines their rows; no job, unless they are many
+scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -99,7 +99,7 @@ scan numbers: 2 of 1009 partitions [p129, p985]
   primary key bounds: (1) <= key <= (5), in 2 ranges
   columns: a
   filter: a BETWEEN 1 AND 5 AND NOT a BETWEEN 2 AND 4
-scatter: each owner is asked once, and one combines their rows; no job, unless they are many
+scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -125,7 +125,7 @@ scan numbers: 2 of 1009 partitions [p129, p176]
   primary key bounds: (1) <= key < (3)
   columns: a
   filter: a BETWEEN $1 AND $2 AND NOT a BETWEEN $3 AND $4
-scatter: each owner is asked once, and one combines their rows; no job, unless they are many
+scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -302,7 +302,7 @@ scan numbers: 2 of 1009 partitions [p129, p176]
   primary key bounds: (1) <= key <= (2), in 2 ranges
   columns: a
   filter: (a IN (1, 2)) <> FALSE
-scatter: each owner is asked once, and one combines their rows; no job, unless they are many
+scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -329,7 +329,7 @@ scan numbers: 2 of 1009 partitions [p157, p555]
   primary key bounds: (3) <= key <= (7), in 2 ranges
   columns: a
   filter: a - 2 IN (1, $1)
-scatter: each owner is asked once, and one combines their rows; no job, unless they are many
+scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -342,7 +342,7 @@ scan numbers: 2 of 1009 partitions [p208, p906]
   primary key bounds: (-2) <= key <= (-1)
   columns: a
   filter: -a BETWEEN 1 AND 2
-scatter: each owner is asked once, and one combines their rows; no job, unless they are many
+scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -355,7 +355,7 @@ scan numbers: 3 of 1009 partitions [p37, p129, p176]
   primary key bounds: (0) <= key < (3)
   columns: a
   filter: 10 - a > 7
-scatter: each owner is asked once, and one combines their rows; no job, unless they are many
+scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -826,7 +826,7 @@ scan flags: 2 of 65536 partitions [p42393, p42884]
   primary key bounds: (true, 125) < key <= (true)
   columns: f, t
   filter: f
-scatter: each owner is asked once, and one combines their rows; no job, unless they are many
+scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -839,7 +839,7 @@ scan flags: 64 of 65536 partitions [p430, p1454, p2478, p3502, p4526, p5550, p65
   partitioning key (f, t): (*, -128)
   columns: t
   filter: t + 1 = -127
-scatter: each owner is asked once, and one combines their rows; no job, unless they are many
+scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -918,7 +918,7 @@ scan texts: 3 of 6 partitions [p0, p4, p5]
   primary key bounds: key, in 2 ranges
   columns: b
   filter: b NOT LIKE 'a%'
-scatter: each owner is asked once, and one combines their rows; no job, unless they are many
+scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -1049,7 +1049,7 @@ scan codes: 2 of 3 partitions [p1, p2]
   primary key bounds: key, in 2 ranges
   columns: c
   filter: c <> 1
-scatter: each owner is asked once, and one combines their rows; no job, unless they are many
+scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -1063,7 +1063,7 @@ scan codes: 2 of 3 partitions [p0, p2]
   primary key bounds: key, in 2 ranges
   columns: c
   filter: c <> $1
-scatter: each owner is asked once, and one combines their rows; no job, unless they are many
+scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -1095,7 +1095,7 @@ scan codes: 2 of 3 partitions [p0, p2]
   primary key bounds: key, in 2 ranges
   columns: c
   filter: NOT c BETWEEN 2 AND 18
-scatter: each owner is asked once, and one combines their rows; no job, unless they are many
+scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----
@@ -1376,7 +1376,7 @@ scan numbers: 2 of 1009 partitions [p157, p176]
   primary key bounds: (2) <= key <= (3)
   columns: a
   filter: -2 * a BETWEEN -7 AND -3
-scatter: each owner is asked once, and one combines their rows; no job, unless they are many
+scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
 ----

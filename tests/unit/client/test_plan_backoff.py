@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from secateur.cluster.member import PlanBackoff
+from secateur.client.execution import PlanBackoff
 
 
 def executions(luck: PlanBackoff, outcomes: str) -> str:

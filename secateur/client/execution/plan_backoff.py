@@ -3,7 +3,7 @@
 A dynamic filter does not pay when it finds more keys than expected, or when the rows change so often that they have
 changed before the keys are used. Asking the owners of a few partitions without a job does not pay when these have many
 rows. Trying again costs a round trip or a query, so it is done half as often each time, and as before once it has paid.
-Each member learns for itself.
+Each member learns for itself, and so does each client that asks the owners.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LEFT_OUT_MAX: Final = 63
 
 
 class PlanBackoff:
-    """The back-off of each statement that a member coordinates. Lives on its event loop.
+    """The back-off of each statement of a member, or of a connection whose threads may share it.
 
     Args:
         statements_max: How many statements are remembered.
