@@ -20,6 +20,8 @@ from secateur.errors import PartitionLostError, TopologyChangedError, UnknownOwn
 __all__ = ["OWNERS_PAGE", "MemberAddress", "Ownership", "Topology"]
 
 _DTYPE: Final = np.dtype("<u2")
+_FEW_PARTITIONS: Final = 64
+"""Up to here a look at each costs less than NumPy's calls."""
 OWNERS_PAGE: Final = 2048
 """Partitions whose primaries a client fetches at once: 4 KB."""
 _OWNERS_INLINE_BYTES: Final = 8192
@@ -192,6 +194,8 @@ class Ownership(msgspec.Struct, frozen=True, array_like=True, dict=True):
             if len(partitions) == self.partitions:
                 return set(self.members)
             self._check_known(self.owners[0, partitions], np.asarray(partitions, dtype=np.int64))
+        if len(partitions) <= _FEW_PARTITIONS:
+            return set(map(self.primary, partitions))
         row = self.owners[0]
         owning = (
             row[partitions.start : partitions.stop : partitions.step]

@@ -13,7 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from secateur.engine.kernels.arrow.doubles import to_double
-from secateur.engine.kernels.arrow.exact_values import InexactError, compute_type, exact_array, exact_scalar
+from secateur.engine.kernels.arrow.exact_values import (
+    LISTED_CLASSES,
+    InexactError,
+    compute_type,
+    exact_array,
+    exact_scalar,
+)
 from secateur.engine.kernels.arrow.expression import (
     CallExpression,
     ColumnExpression,
@@ -23,7 +29,7 @@ from secateur.engine.kernels.arrow.expression import (
     ParameterListExpression,
     ScalarFunction,
 )
-from secateur.partitioning.types.column_type import TypeKind
+from secateur.partitioning.types.column_type import SqlType, TypeKind
 
 __all__ = ["EvaluationContext", "Evaluator", "compile_expression"]
 
@@ -171,13 +177,11 @@ def _compile_match(call: CallExpression) -> Evaluator:
 
 
 def _compile_in(call: CallExpression) -> Evaluator:
-    needle, *items = map(compile_expression, call.arguments)
-    type_ = compute_type(call.arguments[0].type)
+    needle = compile_expression(call.arguments[0])
+    listed = _compile_listed(call.arguments[1:], call.arguments[0].type)
 
     def options(scope: EvaluationContext) -> pc.SetLookupOptions:
-        if isinstance(call.arguments[1], ParameterListExpression):
-            return pc.SetLookupOptions(items[0](scope), skip_nulls=True)
-        return pc.SetLookupOptions(pa.array([item(scope).as_py() for item in items], type_), skip_nulls=True)
+        return pc.SetLookupOptions(listed(scope), skip_nulls=True)
 
     fixed = (
         options(EvaluationContext({}, ()))
@@ -191,6 +195,28 @@ def _compile_in(call: CallExpression) -> Evaluator:
         return found if values.null_count == 0 else _IF_ELSE.call([_IS_VALID.call([values]), found, _NULL_BOOLEAN])
 
     return evaluate
+
+
+def _compile_listed(items: Sequence[Expression], type_: SqlType) -> Evaluator:
+    """The values of an IN list as one array."""
+    if isinstance(items[0], ParameterListExpression):
+        return compile_expression(items[0])
+    if type_.kind not in LISTED_CLASSES:
+        evaluators, wanted = list(map(compile_expression, items)), compute_type(type_)
+        return lambda scope: pa.array([item(scope).as_py() for item in evaluators], wanted)
+    # Without a scalar for each value, which costs as much as the search.
+    values = [_python_value(item) for item in items]
+    return lambda scope: exact_array([value(scope) for value in values], type_)
+
+
+def _python_value(item: Expression) -> Callable[[EvaluationContext], Any]:
+    match item:
+        case ConstantExpression(value):
+            return lambda _scope: value
+        case ParameterExpression(number):
+            return lambda scope: _parameter(scope, number)
+        case _:
+            raise AssertionError(f"{item} in an IN list: it has constants and parameters only")
 
 
 def _compile_cast(call: CallExpression) -> Evaluator:

@@ -233,6 +233,22 @@ def test_a_list_is_looked_up(name: str, values: list[Any], rows: list[tuple[Any,
     assert answer(select("v", where=holds(ScalarFunction.NOT, condition)), [None, values]) == others
 
 
+@pytest.mark.parametrize(
+    ("name", "values", "rows"),
+    [("k", ["a", "z"], [(1,), (None,)]), ("b", [10, 30], [(1,), (3,)]), ("t", [-128, 0], [(None,)])],
+)
+def test_parameters_and_constants_in_a_list_are_looked_up(
+    name: str, values: list[Any], rows: list[tuple[Any, ...]]
+) -> None:
+    kind = column(name).type
+    first, second = values
+    items = (ParameterExpression(2, kind), ConstantExpression(second, kind), ParameterExpression(3, kind))
+    condition = holds(ScalarFunction.IN, column(name), *items)
+    assert answer(select("v", where=condition), [None, first, first]) == rows
+    for other in (None, 3.5, b"a", True, 2**70, "\ud800"):
+        assert answer(select("v", where=condition), [None, first, other]) is None
+
+
 @pytest.mark.parametrize("value", [None, [], ["a", None], ["a", 1], "a", {"a": 1}, ["\ud800"], [["a"]]], ids=repr)
 def test_another_list_is_left_to_duckdb(value: Any) -> None:
     assert (
