@@ -55,7 +55,7 @@ def main() -> int:
     options = parser.parse_args()
     with (
         tempfile.TemporaryDirectory(prefix="secateur-bench-") as scratch,
-        secateur.start(members=3, runtime="ray", start_timeout_s=600.0) as cluster,
+        secateur.start(members=3, runtime="ray", start_timeout_s=600.0, member_silence_s=60.0) as cluster,
         cluster.connect() as connection,
     ):
         connection.execute(_DDL)
