@@ -89,7 +89,7 @@ on one member, by DuckDB:
 UPDATE airlines AS a SET name = c.name FROM customers c WHERE c.customer_id = a.code
 /*
 CoordinatedChange FIRST:
-on one member, by DuckDB:
+on one member, by Arrow:
   s0 is customers(customer_id, name)
   s1 is airlines(code, name)
   answers (action VARCHAR, old 0 VARCHAR, code VARCHAR, name VARCHAR)

@@ -264,7 +264,7 @@ on several members:
 -- show: texts
 SELECT id FROM orders WHERE EXISTS (SELECT * FROM metrics m WHERE host = priority)
 /*
-on one member, by DuckDB:
+on one member, by Arrow:
   s0 is orders(id, priority)
   s1 is metrics(host)
   answers (id BIGINT)

@@ -5,7 +5,7 @@
 -- show: texts
 SELECT c.name, o.amount FROM orders o JOIN customers c ON o.customer_id = c.customer_id WHERE o.amount > 1
 /*
-on one member, by DuckDB:
+on one member, by Arrow:
   s0 is orders(customer_id, amount)
   s1 is customers(customer_id, name)
   answers (name VARCHAR, amount DECIMAL(10,2))
@@ -19,7 +19,7 @@ on several members:
 -- show: texts
 SELECT o.priority, sum(o.amount), count(*) FROM orders o JOIN customers c ON o.customer_id = c.customer_id GROUP BY o.priority
 /*
-on one member, by DuckDB:
+on one member, by Arrow:
   s0 is orders(customer_id, priority, amount)
   s1 is customers(customer_id)
   answers (priority VARCHAR, sum(o.amount) DECIMAL(38,2), count_star() BIGINT)
@@ -33,7 +33,7 @@ on several members:
 -- show: texts
 SELECT o.customer_id, sum(o.amount) FROM orders o JOIN customers c ON o.customer_id = c.customer_id GROUP BY o.customer_id
 /*
-on one member, by DuckDB:
+on one member, by Arrow:
   s0 is orders(customer_id, amount)
   s1 is customers(customer_id)
   answers (customer_id VARCHAR, sum(o.amount) DECIMAL(38,2))
@@ -61,7 +61,7 @@ on several members:
 -- show: texts
 SELECT o.id FROM orders o JOIN customers c ON o.customer_id = c.customer_id ORDER BY o.id LIMIT 3
 /*
-on one member, by DuckDB:
+on one member, by Arrow:
   s0 is orders(customer_id, id)
   s1 is customers(customer_id)
   answers (id BIGINT)
@@ -75,7 +75,7 @@ on several members:
 -- show: texts
 SELECT DISTINCT o.priority FROM orders o JOIN customers c ON o.customer_id = c.customer_id
 /*
-on one member, by DuckDB:
+on one member, by Arrow:
   s0 is orders(customer_id, priority)
   s1 is customers(customer_id)
   answers (priority VARCHAR)
