@@ -21,8 +21,8 @@ __all__ = ["NICENESS", "call_with_low_priority", "lower_priority"]
 NICENESS: Final = 10
 """How much nicer these threads are than the process: a tenth of the share of a thread that is not.
 
-On two cores, 5 was hardly better than nothing. SCHED_IDLE was worse: a thread that never gets a core keeps DuckDB's
-locks, and the heavy statements took twice as long.
+SCHED_IDLE was worse: a thread that never gets a core keeps DuckDB's locks, and the heavy statements took twice as
+long.
 """
 _NICEST: Final = 19
 
