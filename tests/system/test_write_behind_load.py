@@ -19,7 +19,7 @@ from secateur.protocol import Operation
 
 @pytest.fixture
 def cluster() -> Iterator[Cluster]:
-    with secateur.start(members=3, runtime="embedded") as running:
+    with secateur.start(members=3, runtime="embedded", member_silence_s=10.0) as running:
         yield running
 
 
