@@ -29,6 +29,7 @@ ROLES: Final[Mapping[OperationBase, TokenRole]] = {
     Operation.PREPARE: TokenRole.READ,
     Operation.EXPLAIN: TokenRole.READ,
     Operation.EXECUTE: TokenRole.READ,
+    Operation.EXECUTE_FIRST_STAGE: TokenRole.READ,
     Operation.PROFILE: TokenRole.READ,
     Operation.NEXT_ROWS: TokenRole.READ,
     Operation.CLOSE_RESULT: TokenRole.READ,

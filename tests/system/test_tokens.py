@@ -50,6 +50,7 @@ def count(conn: secateur.Connection) -> Any:
 
 STATEMENTS = {
     "SELECT v FROM t WHERE id = 3": "read",
+    "SELECT v FROM t WHERE id IN (1, 2, 3, 4, 5)": "read",
     "EXPLAIN ANALYZE SELECT sum(v) FROM t": "read",
     "SELECT count(*) FROM secateur.members": "read",
     "SET pruning = off": "read",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from decimal import Context, Decimal
+from decimal import Decimal
 from functools import lru_cache
 from operator import itemgetter
 from typing import Any, Final, TypeAlias
@@ -18,6 +18,7 @@ import pyarrow as pa
 from secateur.client.dbapi.rows import Rows
 from secateur.errors import DataError
 from secateur.partitioning.types.column_type import TypeKind, parse_type
+from secateur.partitioning.types.decimals import added, below_power_of_ten
 from secateur.protocol.row_merge import MergedOrder, MergeFunction, RowMerge
 from secateur.protocol.statements import ResultColumn
 from secateur.wire import ShortTable
@@ -27,7 +28,6 @@ __all__ = ["merge_rows"]
 _ROWS_MAX: Final = 1_000
 """More rows are grouped and ordered faster by a kernel, though it costs another round trip."""
 _HUGEINT_MAX: Final = 2**127 - 1
-_exact: Final = Context(prec=80)  # of two sums with 38 digits, all are kept
 _Rows: TypeAlias = list[tuple[Any, ...]]
 _Fold: TypeAlias = Callable[[Any, Any], Any]
 
@@ -129,7 +129,7 @@ def _fold(function: MergeFunction, type_: str) -> _Fold:
         case MergeFunction.MAX:
             return max
         case MergeFunction.SUM:
-            return _exact.add if parse_type(type_).kind is TypeKind.DECIMAL else _sum
+            return added if parse_type(type_).kind is TypeKind.DECIMAL else _sum
 
 
 def _sum(one: Any, other: Any) -> Any:
@@ -143,23 +143,22 @@ def _checks(merge: RowMerge) -> Callable[[list[Any]], bool]:
     for index, column in enumerate(merge.columns):
         if column.function is MergeFunction.SUM:
             kind = parse_type(column.type)
-            bound = Decimal(1).scaleb(kind.precision - kind.scale) if kind.kind is TypeKind.DECIMAL else None
-            checks.append((index, bound))
+            checks.append((index, kind.precision - kind.scale if kind.kind is TypeKind.DECIMAL else None))
 
     def check(group: list[Any]) -> bool:
-        return all(_holds(group[index], bound) for index, bound in checks)
+        return all(_holds(group[index], digits) for index, digits in checks)
 
     return check
 
 
-def _holds(value: Any, bound: Decimal | None) -> bool:
+def _holds(value: Any, digits: int | None) -> bool:
     match value:
         case None:
             return True
         case float():
             return math.isfinite(value)
         case Decimal():
-            return bound is None or -bound < value < bound  # abs() would round
+            return digits is None or below_power_of_ten(value, digits)
         case _:
             return bool(-_HUGEINT_MAX <= value <= _HUGEINT_MAX)
 

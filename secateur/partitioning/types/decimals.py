@@ -16,6 +16,7 @@ from typing import Final, overload
 
 __all__ = [
     "DOUBLE_INTEGER_MAX",
+    "added",
     "below_power_of_ten",
     "fits",
     "floored",
@@ -44,6 +45,11 @@ def negated(value: int | Decimal | float) -> int | Decimal | float:
     if not isinstance(value, Decimal):
         return -value
     return value.copy_negate() if value else value.copy_abs()
+
+
+def added(one: Decimal, other: Decimal) -> Decimal:
+    """The sum of two finite numbers of up to 38 digits, none of which is lost."""
+    return _EXACT.add(one, other)
 
 
 def fits(value: Decimal | int, precision: int, scale: int) -> bool:

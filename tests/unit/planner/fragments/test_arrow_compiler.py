@@ -158,6 +158,8 @@ ACCEPTED: list[tuple[str, list[Any], int]] = [
     ("SELECT sum(CASE WHEN flag THEN 1 ELSE 0 END), max(CASE WHEN a > 1 THEN d END) FROM s0", [], 1),
     ("SELECT CASE WHEN day > '2024-01-01' THEN ts ELSE NULL END FROM s0", [], 4),
     ("SELECT tags, gap, a FROM s0 WHERE a IS NULL", [], 1),
+    ("SELECT a FROM s0 WHERE a = CAST($1 AS INTEGER)", [1], 1),
+    ("SELECT a, CAST($1 AS INTEGER) AS v FROM s0", [None], 4),
     ("SELECT DISTINCT customer, flag FROM s0", [], 4),
     ("SELECT DISTINCT customer AS c FROM s0 ORDER BY c DESC LIMIT 1", [], 1),
     ("SELECT a FROM s0 ORDER BY d DESC NULLS FIRST, 1 LIMIT 2 OFFSET $1", [1], 2),
@@ -190,7 +192,7 @@ ACCEPTED: list[tuple[str, list[Any], int]] = [
 ]
 
 
-@pytest.mark.parametrize("value", [None, "5", 5.0, True, 2**31])
+@pytest.mark.parametrize("value", ["5", 5.0, True, 2**31])
 def test_a_given_value_that_needs_a_cast_is_left_to_duckdb(kernel: DuckDBKernel, value: Any) -> None:
     fragment = compiled(kernel, "SELECT a, CAST($1 AS INTEGER) AS v FROM s0", [1])
     assert isinstance(fragment, ArrowFragment), fragment
@@ -236,7 +238,6 @@ DECLINED: list[tuple[str, list[Any], str]] = [
     ("SELECT a FROM s0 WHERE day = TIMESTAMP '2024-01-01'", [], "against DATE"),
     ("SELECT a FROM s0 WHERE a = NULL", [], "NULL against INTEGER"),
     ("SELECT a FROM s0 WHERE a IN (1, NULL)", [], "NULL against INTEGER"),
-    ("SELECT a FROM s0 WHERE a = CAST($1 AS INTEGER)", [1], "against INTEGER"),
     ("SELECT a FROM s0 WHERE 1 = 1", [], "two constants"),
     ("SELECT a FROM s0 WHERE d < f", [], "may be NaN"),
     ("SELECT a FROM s0 WHERE a = d", [], "may be NaN"),
