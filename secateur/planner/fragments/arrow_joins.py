@@ -231,7 +231,7 @@ class _JoinCompiler:
             step.conjuncts.append(
                 comparison_of(ScalarFunction.EQUAL, compile_value(node.this, outer), compile_value(item, scope))
             )
-        elif not isinstance(item, (exp.Literal, exp.Column, exp.Star, exp.Null)):
+        elif not _only_names(item):
             raise DeclineError("EXISTS of a query that computes something")
         where = clauses.get("where")
         for part in [] if where is None else _conjuncts_of(where.this):
@@ -324,6 +324,15 @@ def _kind_of(join: exp.Expr) -> SourceJoin:
     if kind is None or set(_present(join)) - _JOIN_ARGUMENTS:
         raise DeclineError("a join of another kind than INNER, LEFT, SEMI and ANTI")
     return kind
+
+
+def _only_names(item: exp.Expr) -> bool:
+    """Whether an item of EXISTS is a constant, a column or all columns. Anything else may be an aggregate, with which the
+    query has a row even when WHERE leaves none: `* REPLACE (count(*) AS a)`."""
+    star = item.this if isinstance(item, exp.Column) else item
+    if isinstance(star, exp.Star):
+        return not _present(star)
+    return isinstance(item, (exp.Literal, exp.Column, exp.Null))
 
 
 def _present(node: exp.Expr) -> list[str]:

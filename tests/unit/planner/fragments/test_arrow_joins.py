@@ -203,6 +203,22 @@ def test_a_relation_may_be_joined_to_itself() -> None:
             "EXISTS of a query that computes something",
         ),
         (
+            "SELECT id FROM ORDERS WHERE EXISTS (SELECT * REPLACE (count(*) AS title) FROM PRODUCTS WHERE title = 'x')",
+            "EXISTS of a query that computes something",
+        ),
+        (
+            "SELECT id FROM ORDERS WHERE EXISTS (SELECT products.* REPLACE (max(title) AS title) FROM PRODUCTS WHERE title = 'x')",
+            "EXISTS of a query that computes something",
+        ),
+        (
+            "SELECT id FROM ORDERS WHERE EXISTS (SELECT * EXCLUDE (title) FROM PRODUCTS WHERE title = 'x')",
+            "EXISTS of a query that computes something",
+        ),
+        (
+            "SELECT id FROM ORDERS WHERE EXISTS (SELECT COLUMNS(*) FROM PRODUCTS WHERE title = 'x')",
+            "EXISTS of a query that computes something",
+        ),
+        (
             "SELECT id FROM ORDERS WHERE product IN (SELECT product FROM PRODUCTS LIMIT 1)",
             "a query inside of another with more than FROM and WHERE",
         ),
