@@ -327,8 +327,11 @@ def _kind_of(join: exp.Expr) -> SourceJoin:
 
 
 def _only_names(item: exp.Expr) -> bool:
-    """Whether an item of EXISTS is a constant, a column or all columns. Anything else may be an aggregate, with which the
-    query has a row even when WHERE leaves none: `* REPLACE (count(*) AS a)`."""
+    """Whether an item of EXISTS is a constant, a column or all columns.
+
+    Anything else may be an aggregate, with which the query has a row even when WHERE leaves none:
+    `* REPLACE (count(*) AS a)`.
+    """
     star = item.this if isinstance(item, exp.Column) else item
     if isinstance(star, exp.Star):
         return not _present(star)

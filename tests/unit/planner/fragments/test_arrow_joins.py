@@ -203,11 +203,11 @@ def test_a_relation_may_be_joined_to_itself() -> None:
             "EXISTS of a query that computes something",
         ),
         (
-            "SELECT id FROM ORDERS WHERE EXISTS (SELECT * REPLACE (count(*) AS title) FROM PRODUCTS WHERE title = 'x')",
+            "SELECT id FROM ORDERS WHERE EXISTS (SELECT * REPLACE (1 AS title) FROM PRODUCTS WHERE title = 'x')",
             "EXISTS of a query that computes something",
         ),
         (
-            "SELECT id FROM ORDERS WHERE EXISTS (SELECT products.* REPLACE (max(title) AS title) FROM PRODUCTS WHERE title = 'x')",
+            "SELECT id FROM ORDERS WHERE EXISTS (SELECT products.* REPLACE (1 AS title) FROM PRODUCTS)",
             "EXISTS of a query that computes something",
         ),
         (
