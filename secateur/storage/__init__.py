@@ -24,6 +24,7 @@ _FILES = {
     "key_order": ["KeyOrder"],
     "key_windows": ["KeyWindows"],
     "layout": ["TableLayout"],
+    "load": ["STEP_BYTES", "Preparation"],
     "load_registry": ["LoadInfo", "LoadOutcome"],
     "member_store": ["DataVersion", "MemberStore", "TableStats"],
     "merge": ["common_row", "new_rows", "sort_rows"],

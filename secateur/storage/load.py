@@ -9,22 +9,48 @@ publication:
   while it is prepared; a write or another load that brings one of them gets a
   :class:`~secateur.errors.LoadFailedError`, which is safe to retry. Loads that only overwrite or upsert reserve
   nothing: the last one published wins.
+
+A member holds the rows of a load once, and not twice: a large load is prepared some partitions at a time, and the
+sorted rows of a partition take the place of those that were staged (``StoreLoads.keep_sorted``).
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 import pyarrow as pa
 
+from secateur.storage.block import message_bytes
 from secateur.storage.change import ChangeOperation, DuplicateKeys
 from secateur.storage.layout import TableLayout
 from secateur.storage.merge import merge, new_rows, sort_rows
 from secateur.storage.snapshot import PartitionSnapshot
 from secateur.storage.sorted_rows import SortedRows
 
-__all__ = ["Preparation", "PreparedPart", "StagedLoad", "StagedPart"]
+__all__ = ["STEP_BYTES", "Preparation", "PreparedPart", "SortedPart", "StagedLoad", "StagedPart"]
+
+STEP_BYTES: Final = 16 << 20
+"""Staged bytes that one step of a preparation sorts, unless a single partition has more: few beside a load that fills
+a member, and enough that a step costs much more than the switch of threads before it.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class SortedPart:
+    """The rows of a partition that a load has staged, sorted.
+
+    Attributes:
+        attempts: Those that count, in the order of their rows.
+        operation: The operation for which they were sorted, on which the treatment of repeated keys depends.
+        rows: The rows, every key once.
+    """
+
+    attempts: tuple[int, ...]
+    operation: ChangeOperation
+    rows: SortedRows
 
 
 @dataclass(slots=True)
@@ -36,6 +62,7 @@ class StagedLoad:
         table_id: The one table that is loaded.
         staged: Rows as they arrived, by partition and attempt. A task that failed half-way leaves an attempt that no
             publication names.
+        sorted: The rows of partitions that are prepared already, while others are not; none of them is in ``staged``.
         rows: Rows staged so far, all attempts.
         nbytes: Bytes of them.
         touched_s: When a row arrived last, on the clock of the store.
@@ -53,13 +80,14 @@ class StagedLoad:
     nbytes: int = 0
     operation: ChangeOperation | None = None
     parts: dict[int, PreparedPart] = field(default_factory=dict)
+    sorted: dict[int, SortedPart] = field(default_factory=dict)
 
     @property
     def partition_rows(self) -> dict[int, int]:
         """The rows of each partition: staged ones of all attempts, or those that publication brings."""
         if self.operation is not None:
             return {partition: part.rows.rows for partition, part in self.parts.items()}
-        found: dict[int, int] = {}
+        found = {partition: part.rows.rows for partition, part in self.sorted.items()}
         for (partition, _), tables in self.staged.items():
             found[partition] = found.get(partition, 0) + sum(table.num_rows for table in tables)
         return found
@@ -81,6 +109,8 @@ class StagedPart:
         version: The version of the partition at that moment.
         removed: Keys of rows that are removed first.
         added: Further rows, whose keys must be new once those are removed.
+        attempts: The attempts of ``tables``.
+        sorted: In place of ``tables``, the same rows, if they were sorted before.
     """
 
     partition: int
@@ -89,12 +119,21 @@ class StagedPart:
     version: int
     removed: Sequence[pa.Table] = ()
     added: Sequence[pa.Table] = ()
+    attempts: tuple[int, ...] = ()
+    sorted: SortedRows | None = None
 
     def all_tables(self) -> Iterator[pa.Table]:
         """Everything that was staged."""
         yield from self.tables
         yield from self.removed
         yield from self.added
+        if self.sorted is not None:
+            yield self.sorted.table
+
+    @property
+    def staged_bytes(self) -> int:
+        """Bytes of everything that was staged and is not sorted."""
+        return 0 if self.sorted is not None else sum(message_bytes(table) for table in self.all_tables())
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,15 +160,21 @@ class PreparedPart:
 class Preparation:
     """The expensive part of preparing a load: sorting, checking and merging, separated from all mutable state.
 
-    Made on the loop thread by ``MemberStore.begin_prepare``; :meth:`run` may then run in any thread, since it touches
-    nothing but immutable values and releases the GIL in Arrow's kernels; ``MemberStore.finish_prepare`` takes the
-    result over on the loop thread.
+    Made on the loop thread by ``StoreLoads.begin_prepare``; :meth:`run_step` may then run in any thread, since it
+    touches nothing but immutable values and releases the GIL in Arrow's kernels. After each step,
+    ``StoreLoads.keep_sorted`` lets the staged rows go on the loop thread, and after the last ``finish_prepare`` takes
+    the result over.
 
     Args:
         load_id: The load.
         layout: Its table's.
         operation: The mode.
         parts: The parts to prepare.
+        nbytes: About as many bytes have they.
+
+    Attributes:
+        prepared: The new partitions, once all are prepared; else None.
+        sorted: What the steps since the last ``keep_sorted`` have sorted, by partition.
     """
 
     def __init__(
@@ -138,12 +183,16 @@ class Preparation:
         layout: TableLayout,
         operation: ChangeOperation,
         parts: Sequence[StagedPart],
+        nbytes: int = 0,
     ) -> None:
         self.load_id = load_id
         self.layout = layout
         self.operation = operation
         self.prepared: list[PreparedPart] | None = None
-        self._parts = parts
+        self.sorted: dict[int, SortedPart] = {}
+        self._is_large = nbytes > STEP_BYTES
+        self._parts = deque(parts)
+        self._done: list[PreparedPart] = []
 
     def run(self) -> None:
         """Prepare every partition; a second call does nothing.
@@ -153,8 +202,30 @@ class Preparation:
             LimitExceededError: The rows do not fit into a partition.
             TopologyChangedError: Rows staged for the catch-all belong to a range that was added meanwhile.
         """
-        if self.prepared is None:
-            self.prepared = [self._prepare(part) for part in self._parts]
+        while self.run_step():
+            pass
+
+    def run_step(self) -> bool:
+        """Prepare some partitions: all, unless they have more than :data:`STEP_BYTES`.
+
+        Returns:
+            Whether there are more.
+
+        Raises:
+            Error: As :meth:`run`.
+        """
+        if self.prepared is not None:
+            return False
+        sorted_bytes = 0
+        while self._parts and sorted_bytes < STEP_BYTES:
+            if self._is_large:
+                sorted_bytes += self._parts[0].staged_bytes
+            self._done.append(self._prepare(self._parts[0]))
+            self._parts.popleft()  # only now: a part that fails must fail again
+        if self._parts:
+            return True
+        self.prepared = self._done
+        return False
 
     def _prepare(self, part: StagedPart) -> PreparedPart:
         if self.layout.tdef.scheme.is_catch_all(part.partition):
@@ -163,7 +234,10 @@ class Preparation:
                 self.layout.check_partition(staged, part.partition)
         if part.removed or part.added:
             return self._prepare_mixed(part)
-        rows = sort_rows(self.layout, part.tables, self.operation.repeats)
+        rows = part.sorted
+        if rows is None:
+            rows = sort_rows(self.layout, part.tables, self.operation.repeats)
+            self.sorted[part.partition] = SortedPart(part.attempts, self.operation, rows)
         if self.operation is ChangeOperation.IGNORE:
             rows = new_rows(self.layout, part.snapshot.fold(), rows)
         if self.operation.replaces_all:

@@ -124,7 +124,7 @@ class LoadRegistry:
         return 0.0 if load is None else self._clock() - load.began_s
 
     def open(self, load_id: str, table_id: int) -> StagedLoad:
-        """The load that can still be prepared or take rows; an unknown id begins one.
+        """The load that can still be prepared; an unknown id begins one.
 
         Raises:
             LoadFailedError: It has ended, is prepared, or loads another table.
@@ -157,8 +157,13 @@ class LoadRegistry:
             Rows of this partition and attempt so far.
 
         Raises:
+            LoadFailedError: Rows of the load have been sorted already.
             LimitExceededError: More would be staged than allowed.
         """
+        if load.sorted:
+            raise LoadFailedError(
+                f"load {load.load_id} is being prepared and takes no more rows; use a new load id", load_id=load.load_id
+            )
         nbytes = message_bytes(rows)
         if self._staged_bytes_max is not None and self._staged_bytes + nbytes > self._staged_bytes_max:
             raise LimitExceededError(
@@ -201,6 +206,7 @@ class LoadRegistry:
         if load is not None:
             self._staged_bytes -= load.nbytes
             load.staged.clear()
+            load.sorted.clear()
             if load.nbytes >= _RELEASE_BYTES_MIN:
                 # The frames that brought the rows are free now, but the allocator would keep their memory.
                 # Costs a few milliseconds.

@@ -117,18 +117,25 @@ class StoreLoads:
             UnknownTableError: The table is not here.
         """
         columns = len(self._tables.table(table_id).layout.schema)
-        return [
-            (load.load_id, attempt, pa.concat_tables(pieces), pieces[0].num_columns < columns)
-            for load in self._registry.of_table(table_id)
-            for (staged, attempt), pieces in load.staged.items()
-            if staged == partition and pieces
-        ]
+        found = []
+        for load in self._registry.of_table(table_id):
+            for (staged, attempt), pieces in load.staged.items():
+                if staged == partition and pieces:
+                    found.append((load.load_id, attempt, pa.concat_tables(pieces), pieces[0].num_columns < columns))
+            part = load.sorted.get(partition)
+            if part is not None:
+                # Of which attempt a row is does not matter any more, only that each attempt is known.
+                rows = part.rows.table
+                for attempt in part.attempts:
+                    found.append((load.load_id, attempt, rows, rows.num_columns < columns))
+                    rows = rows.slice(0, 0)
+        return found
 
     def prepare(self, load_id: str, table_id: int, mode: str, parts: Mapping[int, Sequence[int]]) -> int:
         """Check everything that can fail and build the new partitions aside; readers do not see them.
 
-        Its three steps can be called one by one, so that the expensive one runs in a thread: :meth:`begin_prepare`,
-        ``Preparation.run``, :meth:`finish_prepare`.
+        Its steps can be called one by one, so that the expensive one runs in a thread: :meth:`begin_prepare`, as long
+        as there are more partitions ``Preparation.run_step`` and :meth:`keep_sorted`, :meth:`finish_prepare`.
 
         Args:
             load_id: The load.
@@ -152,7 +159,8 @@ class StoreLoads:
             ProgrammingError: An unknown mode.
         """
         preparation = self.begin_prepare(load_id, table_id, mode, parts)
-        preparation.run()
+        while preparation.run_step():
+            self.keep_sorted(preparation)
         return self.finish_prepare(preparation)
 
     def begin_prepare(self, load_id: str, table_id: int, mode: str, parts: Mapping[int, Sequence[int]]) -> Preparation:
@@ -174,6 +182,7 @@ class StoreLoads:
         missing = [
             (number, attempt)
             for number, attempts in parts.items()
+            if number not in load.sorted
             for attempt in attempts
             if (number, attempt) not in load.staged
         ]
@@ -190,20 +199,44 @@ class StoreLoads:
                 table.layout,
                 operation,
                 [_mixed_part(load, table.partitions[number], parts[number]) for number in sorted(parts)],
+                load.nbytes,
             )
         staged = []
         wanted = table.layout.key_schema if operation is ChangeOperation.DELETE else table.layout.schema
         for number in sorted(parts):
-            partition = table.partitions[number]
-            tables = [rows for attempt in parts[number] for rows in load.staged[number, attempt]]
+            partition, attempts = table.partitions[number], tuple(parts[number])
+            done = load.sorted.get(number)
+            if done is not None:
+                if (done.attempts, done.operation) != (attempts, operation):
+                    raise self._otherwise_prepared(load)
+                staged.append(StagedPart(number, (), partition.snapshot(), partition.version, sorted=done.rows))
+                continue
+            tables = [rows for attempt in attempts for rows in load.staged[number, attempt]]
             if any(rows.schema.names != wanted.names for rows in tables):
                 message = (
                     f"{table.layout.tdef.name}: load {load_id} cannot {operation.value}: a deletion takes keys, and"
                     " everything else complete rows"
                 )
                 raise LoadFailedError(message, load_id=load_id, table=table.layout.tdef.name)
-            staged.append(StagedPart(number, tables, partition.snapshot(), partition.version))
-        return Preparation(load_id, table.layout, operation, staged)
+            staged.append(StagedPart(number, tables, partition.snapshot(), partition.version, attempts=attempts))
+        return Preparation(load_id, table.layout, operation, staged, load.nbytes)
+
+    def keep_sorted(self, preparation: Preparation) -> None:
+        """After a step of :meth:`prepare`: keep what it has sorted in place of what was staged.
+
+        From the first call on the load takes no more rows, and the attempts that do not count are gone.
+
+        Raises:
+            LoadFailedError: The load has ended meanwhile.
+        """
+        load = self._registry.find(preparation.load_id)
+        if load is None:
+            raise self._registry.ended(preparation.load_id)
+        if load.operation is None:
+            for key in [key for key in load.staged if key[0] in preparation.sorted]:
+                del load.staged[key]
+            load.sorted.update(preparation.sorted)
+        preparation.sorted.clear()
 
     def is_current(self, preparation: Preparation) -> bool:
         """Whether the partitions have not changed since the preparation began; always True if all rows are replaced."""
@@ -244,6 +277,7 @@ class StoreLoads:
         load.operation = operation
         load.parts = parts
         load.staged.clear()
+        load.sorted.clear()
         if self.journal is not None:
             self.journal.append(partial(load_body, load.load_id, load.table_id, operation, tuple(parts.values())))
         return load.prepared_rows
@@ -375,14 +409,17 @@ class StoreLoads:
             or load.operation is not operation
             or load.parts.keys() != parts.keys()
         ):
-            message = (
-                f"load {load.load_id} was prepared with another table, mode or partitions; abort it and use a new"
-                " load id"
-            )
-            raise LoadFailedError(message, load_id=load.load_id)
+            raise self._otherwise_prepared(load)
         again = Preparation(load.load_id, table.layout, operation, [])
         again.prepared = list(load.parts.values())
         return again
+
+    @staticmethod
+    def _otherwise_prepared(load: StagedLoad) -> LoadFailedError:
+        return LoadFailedError(
+            f"load {load.load_id} was prepared with another table, mode or partitions; abort it and use a new load id",
+            load_id=load.load_id,
+        )
 
 
 def _mixed_part(load: StagedLoad, partition: Partition, attempts: Sequence[int]) -> StagedPart:

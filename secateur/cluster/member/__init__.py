@@ -17,6 +17,7 @@ _FILES = {
     "query_steps": ["PartResult", "SteppedQueries", "combined_result", "run_in_steps"],
     "ranges": ["MemberRanges", "RangeChanges"],
     "read_state": ["check_state", "marks_of", "read_here"],
+    "received_rows": ["pieces_to_keep"],
     "replica": ["CountOut", "Effect", "Replica", "ReplicaPhase", "ReplicatedChange", "SendChange"],
     "replication": ["Replication"],
     "statement_admission": ["StatementAdmission", "full_member"],

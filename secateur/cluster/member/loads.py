@@ -18,7 +18,7 @@ import pyarrow as pa
 from secateur.cluster.load_leases import LoadLeases
 from secateur.cluster.member.member_log import MemberLog
 from secateur.cluster.member.memory_admission import STAGED_FACTOR, MemoryAdmission
-from secateur.cluster.member.received_rows import received_rows
+from secateur.cluster.member.received_rows import pieces_to_keep, received_rows
 from secateur.cluster.member.replication import Replication
 from secateur.cluster.member.table_directory import TableDirectory
 from secateur.cluster.peers import Peers
@@ -118,7 +118,7 @@ class MemberLoads:
             raise ProtocolError(
                 f"stage: the parts name {sum(count for _, count in parts)} rows, the payload has {rows.num_rows}"
             )
-        pieces = dict(_pieces(parts, rows))
+        pieces = await pieces_to_keep(rows, parts)
         copies = {} if is_copy else self._copies_of(table_id, pieces)
         await self.stage_pieces(asked.load_id, table_id, asked.attempt, pieces, copies, keys=asked.are_keys)
         return Reply(RowCount(rows.num_rows))
@@ -217,7 +217,8 @@ class MemberLoads:
             merged = self._store.bytes_of(asked.table_id, (partition for partition, _ in asked.parts))
             self._admission.check(merged, f"merging rows into {self._places.table(asked.table_id).name}")
         preparation = self._store.loads.begin_prepare(asked.load_id, asked.table_id, asked.mode, dict(asked.parts))
-        await asyncio.get_running_loop().run_in_executor(self._executor, preparation.run)
+        while await asyncio.get_running_loop().run_in_executor(self._executor, preparation.run_step):
+            self._store.loads.keep_sorted(preparation)
         return preparation
 
     async def publish(self, request: Request[PublishPreparedLoad]) -> Reply[RowCount]:
@@ -273,10 +274,3 @@ class MemberLoads:
         for load_id in self._store.loads.idle(self._abandoned_after_s):
             if not self._leases.holds(load_id):
                 self._store.loads.abort(load_id)
-
-
-def _pieces(parts: Sequence[Sequence[int]], rows: pa.Table) -> Iterable[tuple[int, pa.Table]]:
-    start = 0
-    for partition, count in parts:
-        yield partition, rows.slice(start, count)
-        start += count

@@ -1,8 +1,9 @@
 """The memory limit of a member: rows that would not fit are refused before they are kept.
 
 What counts are the rows of tables, older rows of them that snapshots keep, the staged rows of loads (twice, because
-publishing makes sorted copies of them) and the results that clients are reading. The duckdb kernel has a share of its
-own. Memory that is needed for a moment, and second forms of columns that are often scanned, come on top.
+they are copied where they are merged into rows that are there) and the results that clients are reading. The duckdb
+kernel has a share of its own. Memory that is needed for a moment, and second forms of columns that are often scanned,
+come on top.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ __all__ = ["KERNEL_SHARE", "STAGED_FACTOR", "MemoryAdmission", "kernel_memory_of
 KERNEL_SHARE: Final = 4
 """One part in so many of a limit that was set belongs to the duckdb kernel, unless its own limit is set."""
 STAGED_FACTOR: Final = 2
-"""Staged rows count so many times: publishing makes sorted copies of them."""
+"""Staged rows count so many times: they are copied where they are merged into rows that are there."""
 _MACHINE_SHARE: Final = 0.8
 _COUNT_EVERY_S: Final = 0.1
 """Tables also grow by loads and by copies of other members' writes, so they are counted again after this time."""
