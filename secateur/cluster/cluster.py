@@ -9,7 +9,7 @@ import inspect
 import secrets
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from types import TracebackType
@@ -152,7 +152,7 @@ class Cluster:
             elif members > len(there):
                 named = [self._ask(NameMember(self._settings.cluster_id)).member for _ in range(members - len(there))]
                 self._runtime.start_members(named)
-            self._await_balance()
+            self._await_balance(excess)
             for member_id in excess:
                 self._runtime.stop_member(member_id)
                 self._ask(ReportMemberLost(member_id, is_expected=True))
@@ -176,15 +176,38 @@ class Cluster:
                     raise
                 time.sleep(_BALANCE_LOOK_S)
 
-    def _await_balance(self) -> None:
+    def _await_balance(self, leaving: Collection[str]) -> None:
+        """Return when all partitions are where they belong, and members that are to leave can end without loss.
+
+        A controller of a cluster that was started anew as a whole does not know any more who is to leave: it is told
+        again, and partitions that it has given to them move once more.
+
+        Raises:
+            OperationalError: Partitions could not be moved for too long, or others are to leave.
+        """
         failing_since_s: float | None = None
-        while (state := self._ask(GetRebalancing())).moves != 0:
+        while True:
+            state = self._ask(GetRebalancing())
+            if leaving and not state.draining:
+                self._ask(DrainMembers(list(leaving)))
+            elif leaving and set(state.draining) != set(leaving):
+                raise OperationalError(
+                    f"scale(): {', '.join(leaving)} were to leave, and another call of scale() has"
+                    f" {', '.join(state.draining)} leave; what was moved stays where it is, call scale() again when"
+                    " that has returned"
+                )
+            still_own = sorted(set(leaving).difference(state.drained))
+            if state.moves == 0 and not still_own:
+                return
+            error = state.error
+            if error is None and state.moves == 0:
+                error = f"there is no other member for what {', '.join(still_own)} have"
             now_s = time.monotonic()
-            failing_since_s = None if state.error is None else failing_since_s or now_s
+            failing_since_s = None if error is None else failing_since_s or now_s
             if failing_since_s is not None and now_s > failing_since_s + self._settings.start_timeout_s:
                 raise OperationalError(
-                    f"partitions could not be moved for {self._settings.start_timeout_s:g} s: {state.error}; what was"
-                    " moved stays where it is, call scale() again to go on"
+                    f"partitions could not be moved for {self._settings.start_timeout_s:g} s: {error}; what was moved"
+                    " stays where it is, call scale() again to go on"
                 )
             time.sleep(_BALANCE_LOOK_S)
 

@@ -175,10 +175,14 @@ class Rebalancing(msgspec.Struct, frozen=True):
     Attributes:
         moves: Copies that are still to be built, moved or dropped; None while that is not known yet.
         error: Why the last attempt failed; None when it did not.
+        draining: The members that are to own nothing.
+        drained: Those of them whose end costs no row; only known together with ``moves``.
     """
 
     moves: int | None
     error: str | None = None
+    draining: tuple[str, ...] = ()
+    drained: tuple[str, ...] = ()
 
 
 class GetRebalancing(Message[Rebalancing], frozen=True):
@@ -186,6 +190,9 @@ class GetRebalancing(Message[Rebalancing], frozen=True):
 
 
 class DrainMembers(Message[Acknowledged], frozen=True):
-    """Move everything away from these members, and assign nothing to them; none ends all draining."""
+    """Move everything away from these members, and assign nothing to them; none ends all draining.
+
+    A controller that starts anew goes on with it; one of a cluster that was started anew as a whole does not.
+    """
 
     members: list[str]

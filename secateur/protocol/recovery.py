@@ -64,6 +64,7 @@ class ControllerState(msgspec.Struct, frozen=True, kw_only=True):
         done: The ids of the last requests that have changed the tables or views.
         streams: The last batch of each stream for each table.
         tokens: The tokens of clients beside that of the cluster, as digests.
+        draining: The members that are to own nothing, so that they can leave.
     """
 
     catalog_version: int
@@ -79,6 +80,7 @@ class ControllerState(msgspec.Struct, frozen=True, kw_only=True):
     done: tuple[str, ...] = ()
     streams: tuple[PublishedBatch, ...] = ()
     tokens: tuple[GrantedToken, ...] = ()
+    draining: tuple[str, ...] = ()
 
 
 class ClusterRecord(msgspec.Struct, frozen=True):

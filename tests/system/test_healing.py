@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -21,8 +22,8 @@ from together import together
 import secateur
 from secateur.cluster import Cluster
 from secateur.cluster.peers import Peers
-from secateur.errors import Error, MemberLostError, PartitionLostError
-from secateur.protocol import BuildCopies, OpenCopies
+from secateur.errors import Error, MemberLostError, OperationalError, PartitionLostError
+from secateur.protocol import BuildCopies, DrainMembers, OpenCopies
 
 KEYS = 60
 ROWS = 400
@@ -166,7 +167,7 @@ def copy_to_build(conn: secateur.Connection, target: Any) -> BuildCopies:
     create(conn, "t")
     conn.table("t").load({"id": list(range(KEYS)), "v": [0] * KEYS})
     (table,) = target._store.tables()
-    owners = target._topology.ownership(table.scheme.affinity_group())
+    owners = target._owners().ownership(table.scheme.affinity_group())
     owned = target._store.hosted(table.table_id)
     assert owned == owners.held_by(target.member_id)
     strange = next(partition for partition in range(12) if partition not in owned)
@@ -266,6 +267,80 @@ def test_scale_checks_its_argument(mortal: Cluster) -> None:
         mortal.scale(0)
     mortal.scale(3)
     assert [member.id for member in mortal.members()] == ["m1", "m2", "m3"]
+
+
+@pytest.fixture
+def moving(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[threading.Event, threading.Event]]:
+    """An event when the first copies are to be built, and one for which they wait."""
+    begun, go_on = threading.Event(), threading.Event()
+    call = Peers.call
+
+    async def held(self: Peers, member_id: str, message: Any, payload: Any = b"") -> Any:
+        if isinstance(message, BuildCopies) and not go_on.is_set():
+            begun.set()
+            await asyncio.to_thread(go_on.wait, 20)
+        return await call(self, member_id, message, payload)
+
+    monkeypatch.setattr(Peers, "call", held)
+    yield begun, go_on
+    go_on.set()
+
+
+@pytest.mark.parametrize("forgets", ["by its end", "by another request"])
+def test_members_leave_without_a_row_although_the_controller_forgets_it(
+    mortal: Cluster, moving: tuple[threading.Event, threading.Event], forgets: str
+) -> None:
+    begun, go_on = moving
+
+    def forget() -> None:
+        assert begun.wait(20)
+        if forgets == "by its end":
+            mortal.kill_controller()
+        else:
+            mortal._ask(DrainMembers([]))
+        go_on.set()
+
+    with mortal.connect() as conn:
+        create(conn, "t", partitions=40, backups=0)
+        conn.table("t").load(pa.table({"id": range(ROWS), "v": [1] * ROWS}))
+        together(lambda: mortal.scale(1), forget)
+        assert [member.id for member in mortal.members() if member.is_alive] == ["m1"]
+        assert conn.execute("SELECT count(*), sum(v) FROM t").fetchall() == [(ROWS, ROWS)]
+
+
+def test_two_calls_of_scale_do_not_fight(mortal: Cluster, moving: tuple[threading.Event, threading.Event]) -> None:
+    begun, go_on = moving
+    failed: list[OperationalError] = []
+
+    def scale() -> None:
+        try:
+            mortal.scale(2)
+        except OperationalError as error:
+            failed.append(error)
+
+    def other() -> None:
+        assert begun.wait(20)
+        mortal._ask(DrainMembers(["m2"]))
+        eventually(lambda: bool(failed), "the first call goes on")
+        go_on.set()
+
+    with mortal.connect() as conn:
+        create(conn, "t")
+        together(scale, other)
+        assert "another call of scale() has m2 leave" in str(failed[0])
+        assert len(mortal.members()) == 3
+        mortal.scale(2)
+        assert [member.id for member in mortal.members()] == ["m1", "m2"]
+
+
+def test_after_a_cold_start_nobody_is_to_leave(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"members": 3, "runtime": "embedded", "data_directory": tmp_path, "cluster_id": "c"}
+    with secateur.start(**settings) as cluster, cluster.connect() as conn:
+        create(conn, "t", partitions=31)
+        cluster._ask(DrainMembers(["m3"]))
+        eventually(lambda: not cluster.members()[2].partitions_primary, "m3 keeps what it has")
+    with secateur.start(**settings) as cluster:
+        eventually(lambda: balanced(cluster), "m3 gets nothing any more")
 
 
 @dataclass

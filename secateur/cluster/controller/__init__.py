@@ -41,7 +41,7 @@ _FILES = {
         "group_after",
         "group_of_new",
     ],
-    "rebalancing": ["CopiesOfGroup", "CopyMove", "Move", "moves_of"],
+    "rebalancing": ["CopiesOfGroup", "CopyMove", "Move", "drained", "moves_of"],
     "planning": ["PlanningThreads"],
     "range_change": ["RangeChanger"],
     "statistics_cache": ["StatisticsCache"],

@@ -73,7 +73,6 @@ class ClusterState:
         last_member: The newest number of a member.
         joining: The members that are about to join.
         events: What has happened to the cluster.
-        draining: Members that are to own nothing, so that they can leave.
         changing: The lock for a change of the catalog, or of the topology for any other reason than a loss. It is held
             from the first read of the old state to the end of the change.
     """
@@ -115,7 +114,7 @@ class ClusterState:
         self._on_tokens = on_tokens
         self._request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
         self.events = EventLog()
-        self.draining: frozenset[str] = frozenset()
+        self._draining: frozenset[str] = frozenset()
         self.changing = asyncio.Lock()
 
     @property
@@ -196,6 +195,16 @@ class ClusterState:
         self._deliver()
 
     @property
+    def draining(self) -> frozenset[str]:
+        """Members that are to own nothing, so that they can leave."""
+        return self._draining
+
+    @draining.setter
+    def draining(self, members: frozenset[str]) -> None:
+        self._draining = members
+        self._deliver()
+
+    @property
     def epoch(self) -> int:
         """Grows with every controller of this cluster that starts."""
         return self._delivery.epoch
@@ -218,7 +227,7 @@ class ClusterState:
 
     def apply(self, event: Event, first: Collection[str] = ()) -> None:
         """Take over the next topology, and begin to take it to the members, to some of them first."""
-        before, self._topology = self._topology, advance(self._topology, event, self.draining)
+        before, self._topology = self._topology, advance(self._topology, event, self._draining)
         if self._topology is before:
             return
         gone = {member.id: member for member in before.members if member.id not in self._topology.member_ids}
@@ -245,6 +254,7 @@ class ClusterState:
         self._streams = StreamBatches(state.streams)
         self._tokens = state.tokens
         self._on_tokens(self._tokens)
+        self._draining = frozenset(state.draining)
         for member_id in topology.member_ids:
             self._watch.joined(member_id, self._clock())
         self._peers.update(topology)
@@ -274,6 +284,7 @@ class ClusterState:
             self._done,
             self._streams,
             self._tokens,
+            self._draining,
         )
         self._delivery.send(self._topology, lambda: self._encoder.encoded(rest), first)
 

@@ -20,7 +20,7 @@ from secateur.cluster.controller.cluster_state import ClusterState
 from secateur.cluster.controller.events import EventLog
 from secateur.cluster.controller.joining import Joining
 from secateur.cluster.controller.membership import CopiesDropped, CopiesMoved, CopiesWanted, CopyLost, PrimariesMoved
-from secateur.cluster.controller.rebalancing import CopiesOfGroup, CopyMove, Move, moves_of
+from secateur.cluster.controller.rebalancing import CopiesOfGroup, CopyMove, Move, drained, moves_of
 from secateur.errors import Error, TopologyChangedError
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.copies import (
@@ -64,6 +64,7 @@ class Rebalancer:
         self._lost_copies: set[tuple[str, int, str]] = set()
         self._settled_at: object = None
         self._moves_left: int | None = None
+        self._drained: tuple[str, ...] = ()
         self._error: str | None = None
         self._attempts = 0
         self._failures = 0
@@ -88,17 +89,21 @@ class Rebalancer:
         await self._state.change(CopyLost(group, partition, member_id))
         self._background.start(self._drop(group, member_id, [partition], attempt), f"drop a copy of {member_id}")
 
-    def drain(self, request: Request[DrainMembers]) -> Reply[Acknowledged]:
-        """Answer ``drain_members``."""
-        self._state.draining = frozenset(request.message.members)
+    async def drain(self, request: Request[DrainMembers]) -> Reply[Acknowledged]:
+        """Answer ``drain_members`` when the members keep it for the next controller."""
         self._settled_at, self._moves_left = None, None
+        self._state.draining = frozenset(request.message.members)
+        await self._state.all_reached()
         return Reply(Acknowledged())
 
     def progress(self, _: Request[GetRebalancing]) -> Reply[Rebalancing]:
         """Answer ``get_rebalancing``."""
         if not self._is_on:
             return Reply(Rebalancing(0))
-        return Reply(Rebalancing(self._moves_left if self._looked_at() == self._settled_at else None, self._error))
+        draining = tuple(sorted(self._state.draining))
+        if self._looked_at() != self._settled_at:
+            return Reply(Rebalancing(None, self._error, draining))
+        return Reply(Rebalancing(self._moves_left, self._error, draining, self._drained))
 
     # --
 
@@ -129,9 +134,9 @@ class Rebalancer:
     async def _look(self) -> None:
         """Carry out the moves that are needed, until the members or tables change for another reason."""
         looked_at = self._looked_at()
-        moves = await asyncio.get_running_loop().run_in_executor(
-            None, moves_of, self._state.topology, self._wanted(), self._state.draining
-        )
+        there_is = self._state.topology, self._wanted(), self._state.draining
+        moves = await asyncio.get_running_loop().run_in_executor(None, moves_of, *there_is)
+        self._drained = drained(*there_is) if self._state.draining else ()
         if self._moves_left in (None, 0) and moves:
             self._events.add("rebalancing_started", None, f"{len(moves)} moves")
         elif self._moves_left and not moves:

@@ -23,7 +23,7 @@ from secateur.cluster.controller.membership import CopiesDropped, CopiesWanted, 
 from secateur.partitioning.topology.affinity import assign
 from secateur.partitioning.topology.topology import MemberAddress, Ownership, Topology
 
-__all__ = ["CopiesOfGroup", "CopyMove", "Move", "moves_of"]
+__all__ = ["CopiesOfGroup", "CopyMove", "Move", "drained", "moves_of"]
 
 _BATCH_PARTITIONS_MIN: Final = 32
 """Partitions that move together, where there are so many."""
@@ -108,6 +108,31 @@ def moves_of(topology: Topology, wanted: Mapping[str, CopiesOfGroup], draining: 
         found.extend(_of_group(topology, group, asked.live.tolist(), target))
     found.sort(key=lambda entry: entry[0])
     return [move for _, move in found]
+
+
+def drained(topology: Topology, wanted: Mapping[str, CopiesOfGroup], draining: Collection[str]) -> tuple[str, ...]:
+    """The members whose end costs no row, of those that are to leave.
+
+    A member of the cluster is one of them when it owns no partition that can hold rows. Where all members are to leave,
+    they own everything still, although there is nothing to move. One that has left the cluster is one of them unless it
+    may come back with the last copy of a partition.
+
+    Args:
+        topology: The members and owners of now.
+        wanted: What is wanted, by affinity group.
+        draining: The members that are to leave.
+    """
+    owning: set[str] = set()
+    for group, asked in wanted.items():
+        ownership = topology.owners.get(group)
+        if ownership is None:
+            continue
+        owners = ownership.owners[:, asked.live[asked.live < ownership.partitions]]
+        holders, primaries = (
+            {ownership.members[index] for index in np.unique(indices).tolist()} for indices in (owners, owners[:1])
+        )
+        owning |= holders.intersection(topology.member_ids) | primaries.difference(topology.member_ids)
+    return tuple(sorted(set(draining) - owning))
 
 
 def _is_even(topology: Topology, ownership: Ownership, members: Sequence[MemberAddress], copies: int) -> bool:

@@ -31,6 +31,7 @@ class RestOfState:
     done: tuple[str, ...]
     streams: StreamBatches
     tokens: tuple[GrantedToken, ...]
+    draining: frozenset[str]
 
 
 class RecordEncoder:
@@ -70,6 +71,7 @@ class RecordEncoder:
             done=rest.done,
             streams=rest.streams.entries,
             tokens=rest.tokens,
+            draining=tuple(sorted(rest.draining)),
         )
 
 

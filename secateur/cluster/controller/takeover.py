@@ -13,6 +13,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
+from msgspec import structs
+
 from secateur.cluster.controller.catalog import Catalog
 from secateur.cluster.controller.cluster_state import ClusterState
 from secateur.cluster.controller.jobs import ControllerJobs
@@ -118,6 +120,8 @@ class Takeover:
         """
         found = await self._decided()
         state = decode(found.record.state, ControllerState)
+        if self._is_cold_start:  # whoever had members leave has ended with the cluster, and all were started again
+            state = structs.replace(state, draining=())
         views_version = max(report.views_version for report in self._reports.values())
         catalog = catalog_of(state)
         # Members compare versions: those of this controller are newer than what the one before had begun.

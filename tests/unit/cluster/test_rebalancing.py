@@ -18,6 +18,7 @@ from secateur.cluster.controller import (
     Move,
     PrimariesMoved,
     advance,
+    drained,
     moves_of,
 )
 from secateur.errors import InternalError
@@ -128,6 +129,26 @@ def test_losses_and_newcomers_end_in_balance(seed: int) -> None:
     topology = rebalanced(topology)
     check_balance(topology)
     assert moves_of(topology, WANTED) == []
+
+
+def test_a_member_can_leave_when_it_owns_nothing() -> None:
+    topology = cluster(4, 4)
+    assert drained(topology, WANTED, {"m1", "m3"}) == ()
+    assert drained(rebalanced(topology, frozenset({"m1", "m3"})), WANTED, {"m1", "m3"}) == ("m1", "m3")
+    assert drained(topology, {}, {"m1", "m3"}) == ("m1", "m3"), "there are no tables"
+
+
+def test_members_that_all_are_to_leave_keep_what_they_own() -> None:
+    topology = cluster(2, 2)
+    assert moves_of(topology, WANTED, {"m1", "m2"}) == []
+    assert drained(topology, WANTED, {"m1", "m2"}) == ()
+
+
+def test_a_member_that_may_come_back_with_the_last_copy_is_not_let_go() -> None:
+    topology = advance(cluster(3, 3), MemberLost("m3"))
+    assert drained(topology, {"hash 40": WANTED["hash 40"]}, {"m3"}) == ("m3",)
+    alone = advance(cluster(1, 1), MemberJoined(address(2, 1)))
+    assert drained(advance(alone, MemberLost("m1")), WANTED, {"m1"}) == ()
 
 
 def test_nothing_moves_in_balance() -> None:
