@@ -192,6 +192,19 @@ def test_what_was_built_for_a_controller_that_has_died_is_dropped(mortal: Cluste
         assert conn.execute("SELECT count(*) FROM t").fetchall() == [(KEYS,)]
 
 
+def test_nothing_is_kept_of_copies_of_a_table_that_was_dropped(mortal: Cluster) -> None:
+    runtime: Any = mortal._runtime
+    with mortal.connect() as conn:
+        target = runtime._members["m3"]
+        built = copy_to_build(conn, target)
+        source = runtime._members[built.source]
+        runtime._loop.run(target._built_copies._build(built.tables[0], built))
+        assert source._built_copies._opened
+        conn.execute("DROP TABLE t")
+        for copies in (target._built_copies, source._built_copies):
+            assert (copies._fixed, copies._opened, copies._building) == ({}, {}, {})
+
+
 def test_a_primary_that_leaves_the_cluster_keeps_no_rows_for_others(mortal: Cluster) -> None:
     runtime: Any = mortal._runtime
     with mortal.connect() as conn:

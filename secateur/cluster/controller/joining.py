@@ -74,6 +74,8 @@ class Joining:
 
     def member_left(self, member_id: str, last_load: int) -> None:
         """A member has left; ``last_load`` is the number of the last load that was begun before."""
+        # Loads are numbered upwards: a member that has missed one will never be current again.
+        self._left_at = {other: load for other, load in self._left_at.items() if load == last_load}
         self._left_at[member_id] = last_load
 
     async def let_back(self, address: MemberAddress, last_load: Callable[[], int]) -> bool:
@@ -101,7 +103,7 @@ class Joining:
             if not await self._bring_up_to_date(address, is_current=is_current):
                 return False
             await state.advance(MemberReturned(address))
-            del self._left_at[address.id]
+            self._left_at.pop(address.id, None)
             return True
 
     async def _bring_up_to_date(self, address: MemberAddress, *, is_current: bool) -> bool:

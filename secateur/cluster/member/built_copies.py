@@ -118,11 +118,12 @@ class BuiltCopies:
         table_id = asked.table_id
         if asked.attempt < self._opened.get((asked.member, table_id), 0):
             raise self._outdated(asked.attempt)
+        hosted = self._store.hosted(table_id)  # of a table that was dropped nothing is kept
         self._opened[asked.member, table_id] = asked.attempt
         fixed = self._fixed[asked.member, table_id] = _Fixed()
         known = self._change_registry.of_partitions(table_id, frozenset(asked.partitions))
         copies, staged = [], []
-        for partition in sorted(set(asked.partitions).intersection(self._store.hosted(table_id))):
+        for partition in sorted(set(asked.partitions).intersection(hosted)):
             replica = await self._replication.learn(table_id, partition, asked.member)
             snapshot = fixed.rows[partition] = self._store.partition(table_id, partition).snapshot()
             changes = [(change_id, made.rows, made.sequence) for change_id, made in known.get(partition, ())]
@@ -232,8 +233,8 @@ class BuiltCopies:
         for partition in partitions:
             if attempt < self._building.get((table_id, partition), 0):
                 raise self._outdated(attempt)
-            self._building[table_id, partition] = attempt
             layouts[partition] = self._store.begin_copy(table_id, partition)
+            self._building[table_id, partition] = attempt
             self._replication.expect(table_id, partition)
         opened = await self._peers.call(source, OpenCopies(table_id, list(partitions), self._member_id, attempt))
         self._check_attempt(table_id, partitions, attempt)
@@ -290,6 +291,12 @@ class BuiltCopies:
         """Forget the rows of all partitions that this member does not own, and give up those that are on their way."""
         for partition in self._store.hosted(table_id):
             self._drop(table_id, partition, self._building.get((table_id, partition), 0))
+
+    def forget_table(self, table_id: int) -> None:
+        """A table was dropped: attempts to build copies of it end, and nothing is sent any more."""
+        self._fixed = {key: fixed for key, fixed in self._fixed.items() if key[1] != table_id}
+        self._opened = {key: attempt for key, attempt in self._opened.items() if key[1] != table_id}
+        self._building = {key: attempt for key, attempt in self._building.items() if key[0] != table_id}
 
     def forget_outdated(self) -> None:
         """Send nothing more to members that build copies: the controller that had asked them to is gone."""

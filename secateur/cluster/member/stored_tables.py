@@ -105,6 +105,7 @@ class StoredTables:
         for dropped in self._dropped_meanwhile:
             dropped.add(table_id)
         self._store.drop_table(table_id)
+        self._built_copies.forget_table(table_id)
         self._replication.forget(table_id)
         self._places.remove_table(table_id)
         return await self._recorded()
