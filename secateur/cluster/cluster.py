@@ -342,6 +342,7 @@ def start(
     result_bytes_max: int = DEFAULTS.result_bytes_max,
     max_running_statements: int = DEFAULTS.max_running_statements,
     max_waiting_statements: int = DEFAULTS.max_waiting_statements,
+    slow_statement_s: float | None = DEFAULTS.slow_statement_s,
     plan_cache_max: int = DEFAULTS.plan_cache_max,
     cluster_id: str | None = None,
     limits: Limits = DEFAULTS.limits,
@@ -386,6 +387,7 @@ def start(
         result_bytes_max: As there.
         max_running_statements: As there.
         max_waiting_statements: As there.
+        slow_statement_s: As there.
         plan_cache_max: As there.
         cluster_id: As there; None makes one.
         limits: As there.
@@ -432,6 +434,7 @@ def start(
         result_bytes_max=result_bytes_max,
         max_running_statements=max_running_statements,
         max_waiting_statements=max_waiting_statements,
+        slow_statement_s=slow_statement_s,
         plan_cache_max=plan_cache_max,
         cluster_id=secrets.token_hex(4) if cluster_id is None else cluster_id,
         limits=limits,

@@ -118,6 +118,11 @@ class ClusterSettings:
         "that of the connection with most waiting ones first",
         default=1000,
     )
+    slow_statement_s: float | None = setting(
+        "seconds from which on a statement is slow: the member that ran it logs it in one line, with the reason, see "
+        "docs/operations.md; 0 logs all. By default none is logged",
+        default=None,
+    )
     plan_cache_max: int = setting("plans kept by the controller and by each member", default=1024)
     start_timeout_s: float = setting(
         "seconds that the cluster may take to come up, Ray included",
@@ -229,6 +234,10 @@ class ClusterSettings:
                 raise ProgrammingError(f"{name}={getattr(self, name)!r}: a number of statements, at least {least}")
         if self.result_bytes_max < 1:
             raise ProgrammingError(f"result_bytes_max={self.result_bytes_max!r}: a number of bytes, at least 1")
+        if self.slow_statement_s is not None and not self.slow_statement_s >= 0:
+            raise ProgrammingError(
+                f"slow_statement_s={self.slow_statement_s!r}: a number of seconds, at least 0, or None to log none"
+            )
         if not self.member_stall_s >= self.member_silence_s:
             raise ProgrammingError(
                 f"member_stall_s={self.member_stall_s!r}: at least member_silence_s, which is {self.member_silence_s!r}"

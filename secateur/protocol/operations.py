@@ -78,6 +78,7 @@ class Operation(OperationBase):
     GET_EXTERNAL_TABLE = 36, _AT_CONTROLLER, external_tables.GetExternalTable, MEMBERS, _REPEATED
     GET_RANGES = 37, Server.ANY, catalog.GetRanges, ANYBODY, _REPEATED
     REPORT_TO_CONTROLLER = 38, _AT_CONTROLLER, recovery.ReportToController, MEMBERS, _REPEATED
+    DESCRIBE_STATEMENT = 46, _AT_CONTROLLER, query.DescribeStatement, MEMBERS, _REPEATED
     GET_OWNER_PAGES = 39, Server.ANY, catalog.GetOwnerPages, ANYBODY, _REPEATED
     ASK_TO_RETURN = 42, _AT_CONTROLLER, recovery.AskToReturn, MEMBERS, _IDEMPOTENT
 

@@ -17,6 +17,7 @@ from secateur.protocol.steps import NarrowedScans, SteppedQuery, StepResult
 
 __all__ = [
     "CloseResult",
+    "DescribeStatement",
     "Execute",
     "ExecuteFirstStage",
     "ExecutePart",
@@ -38,6 +39,7 @@ __all__ = [
     "ReadSystemTable",
     "ScatteredRun",
     "Since",
+    "StatementDescription",
     "StatementEntry",
     "Statements",
 ]
@@ -312,6 +314,28 @@ class StatementEntry(msgspec.Struct, frozen=True, kw_only=True):
     partitions_total: int | None = None
     topology_version: int | None = None
     pruning: bool | None = None
+
+
+class StatementDescription(msgspec.Struct, frozen=True, array_like=True):
+    """What the controller knows of a statement that a member has run.
+
+    Attributes:
+        statement: Its text; None if its plan is not known any more, like the next two.
+        fingerprint: Equal for texts that differ only in literals.
+        reason: Why this execution left no partition out; None if it did.
+        members_total: How many members the cluster has.
+    """
+
+    statement: str | None
+    fingerprint: str | None
+    reason: str | None
+    members_total: int | None
+
+
+class DescribeStatement(Message[StatementDescription], frozen=True):
+    """Describe a statement that has ended at the member that asks."""
+
+    entry: StatementEntry
 
 
 class PlanExecutions(msgspec.Struct, frozen=True, array_like=True):

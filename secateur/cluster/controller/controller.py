@@ -211,6 +211,7 @@ class Controller:
             Operation.CHANGE_TABLE: self._publications.change_table,
             Operation.GET_MEMBERS: members.members,
             Operation.READ_SYSTEM_TABLE: system_tables.answer,
+            Operation.DESCRIBE_STATEMENT: system_tables.describe,
             Operation.JOIN: self._join,
             Operation.NAME_MEMBER: self._name_member,
             Operation.ASK_TO_RETURN: self._let_back,

@@ -34,7 +34,14 @@ from secateur.protocol.changes import GetStagedLoads
 from secateur.protocol.latency_histogram import LatencyHistogram
 from secateur.protocol.membership import GetMemberStats
 from secateur.protocol.message import Acknowledged, Message
-from secateur.protocol.query import GetStatements, PlanExecutions, ReadSystemTable, StatementEntry
+from secateur.protocol.query import (
+    DescribeStatement,
+    GetStatements,
+    PlanExecutions,
+    ReadSystemTable,
+    StatementDescription,
+    StatementEntry,
+)
 from secateur.wire import Reply, Request, encode_table
 
 __all__ = ["SystemTables"]
@@ -115,6 +122,19 @@ class SystemTables:
             raise ProtocolError(f"there is no system table {name!r}; there is {', '.join(self._rows)}")
         return Reply(
             Acknowledged(), encode_table(pa.Table.from_pylist(list(await rows()), schema=_schema(SYSTEM_TABLES[name])))
+        )
+
+    def describe(self, request: Request[DescribeStatement]) -> Reply[StatementDescription]:
+        """What ``secateur.statements`` would say of one statement, for the member that logs it."""
+        entry = request.message.entry
+        facts = self._facts_of(entry.plan_id)
+        return Reply(
+            StatementDescription(
+                None if facts is None else facts.statement,
+                None if facts is None else facts.fingerprint,
+                _reason(entry, facts),
+                len(self._state.topology.members),
+            )
         )
 
     async def _member_rows(self) -> list[Row]:
@@ -359,23 +379,30 @@ def _text_or_id(plan_id: str, facts: Mapping[str, StatementFacts | None]) -> str
     return plan_id if known is None else known.statement
 
 
+def _reason(entry: StatementEntry, facts: StatementFacts | None) -> str | None:
+    """Why an execution left nothing out; None if it did."""
+    read, whole = entry.partitions_read, entry.partitions_total
+    if entry.pruning is False:
+        return "pruning is off: SET pruning = on"
+    if read is not None and whole is not None and read < whole:
+        return None
+    if facts is not None and facts.reason is not None:
+        return facts.reason
+    if read == whole and read is not None and read > 1:
+        return "the values of this execution need every partition: EXPLAIN with them says why"
+    return None
+
+
 def _facts_row(entry: StatementEntry, facts: StatementFacts | None) -> Row:
     """How the statement is pruned in general, and why this execution left nothing out."""
     read, whole = entry.partitions_read, entry.partitions_total
-    reason = None if facts is None else facts.reason
-    if entry.pruning is False:
-        reason = "pruning is off: SET pruning = on"
-    elif read is not None and whole is not None and read < whole:
-        reason = None
-    elif reason is None and read == whole and read is not None and read > 1:
-        reason = "the values of this execution need every partition: EXPLAIN with them says why"
     return {
         "statement": None if facts is None else facts.statement,
         "fingerprint": None if facts is None else facts.fingerprint,
         "tree": None if facts is None else facts.tree,
         "prunable": None if facts is None else facts.is_prunable,
         "pruned": None if read is None or whole is None else read < whole,
-        "reason": reason,
+        "reason": _reason(entry, facts),
     }
 
 

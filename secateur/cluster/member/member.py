@@ -44,6 +44,7 @@ from secateur.cluster.member.query_steps import SteppedQueries
 from secateur.cluster.member.ranges import MemberRanges, RangeChanges
 from secateur.cluster.member.replication import Replication
 from secateur.cluster.member.scattered_statements import ScatteredStatements
+from secateur.cluster.member.slow_statements import SlowStatements
 from secateur.cluster.member.snapshots import MemberSnapshots
 from secateur.cluster.member.source_queries import SourceQueries
 from secateur.cluster.member.statement_admission import StatementAdmission, full_member
@@ -103,6 +104,7 @@ from secateur.protocol.operation import OperationBase
 from secateur.protocol.operations import MEMBER_OPERATIONS, Operation
 from secateur.protocol.query import (
     CloseResult,
+    DescribeStatement,
     Execute,
     ExecuteFirstStage,
     ExecutePart,
@@ -111,6 +113,8 @@ from secateur.protocol.query import (
     PlanAnswer,
     Profile,
     ReadSystemTable,
+    StatementDescription,
+    StatementEntry,
 )
 from secateur.protocol.recovery import (
     AskToReturn,
@@ -187,7 +191,13 @@ class Member:
             long=_admission(member_id, settings.max_running_statements, waiting_max),
             quick=_admission(member_id, _QUICK_THREADS_MAX, waiting_max),
         )
-        self._statement_log = StatementLog(member_id, self._admissions.is_waiting)
+        self._statement_log = StatementLog(
+            member_id,
+            self._admissions.is_waiting,
+            waited_s=self._admissions.waited_s,
+            slow_s=settings.slow_statement_s,
+            on_slow=SlowStatements(member_id, self._describe_statement, self._background.start).note,
+        )
         self._places = TableDirectory(member_id, self._store.lease, limits)
         self._copies = MemberCopies(self._store, self._peers)
         self._lease = LeaseKeeper(
@@ -598,6 +608,9 @@ class Member:
 
     async def _fetch_external_table(self, table_id: int) -> ExternalTable:
         return (await self._patient.request(GetExternalTable(table_id))).message.table
+
+    async def _describe_statement(self, entry: StatementEntry) -> StatementDescription:
+        return (await self._controller.request(DescribeStatement(entry))).message
 
     async def _report_out_of_sync(self, group: str, partition: int, member: str) -> None:
         await self._patient.request(ReportCopyLost(group, partition, member))

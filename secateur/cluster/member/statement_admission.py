@@ -10,9 +10,11 @@ Statements that the event loop answers at once are not admitted: they cost less 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary
 
 from secateur.cluster.member.statement_queue import StatementQueue
 from secateur.errors import LimitExceededError
@@ -43,6 +45,7 @@ class StatementAdmission:
         self._refusal = refusal
         self._queue: StatementQueue[_Turn] = StatementQueue(running_max, waiting_max)
         self._waiting: set[asyncio.Task[Any]] = set()
+        self._waited_s: WeakKeyDictionary[asyncio.Task[Any], float] = WeakKeyDictionary()
 
     @property
     def running(self) -> int:
@@ -57,6 +60,10 @@ class StatementAdmission:
     def is_waiting(self, task: asyncio.Task[Any]) -> bool:
         """Whether the statement on which a task works waits."""
         return task in self._waiting
+
+    def waited_s(self, task: asyncio.Task[Any]) -> float:
+        """Seconds for which the statement on which a task works has waited; 0 while it does."""
+        return self._waited_s.get(task, 0.0)
 
     @asynccontextmanager
     async def admitted(self, peer: PeerInfo) -> AsyncIterator[bool]:
@@ -90,6 +97,7 @@ class StatementAdmission:
         task = asyncio.current_task()
         assert task is not None
         self._waiting.add(task)
+        begun = time.perf_counter()
         try:
             await turn
         except asyncio.CancelledError:
@@ -99,6 +107,7 @@ class StatementAdmission:
             raise
         finally:
             self._waiting.discard(task)
+            self._waited_s[task] = time.perf_counter() - begun
 
     def _pass_on(self) -> None:
         following = self._queue.ended()

@@ -10,6 +10,8 @@ demand. Entries are added up by plan when many of them have come together, befor
 from __future__ import annotations
 
 import asyncio
+import heapq
+import math
 import time
 import weakref
 from collections import OrderedDict
@@ -20,6 +22,8 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from secateur.cluster.member.slow_statements import TimeSplit
+from secateur.engine.sql.kernel_call import KERNEL_TIMES
 from secateur.errors import JobCancelledError, ProgrammingError
 from secateur.protocol.changes import ChangedRows, ChangeOnePartition, StageChange, WorkedOut, WorkOutChange
 from secateur.protocol.latency_histogram import LatencyHistogram
@@ -42,6 +46,8 @@ from secateur.wire import PeerInfo, Reply, Request
 __all__ = ["StatementLog"]
 
 _ENDED_MAX: Final = 1000
+_SLOWEST_SHARE: Final = 10
+"""Beside the newest, one in so many of their number is kept for being the slowest of those before."""
 _COUNTED_PLANS_MAX: Final = 4096
 """Plans whose executions are counted; those that have not run for longest are forgotten."""
 
@@ -74,6 +80,9 @@ class _Reading:
     said: Executed
     rows: int
     peer: PeerInfo
+    queued_s: float
+    made_s: float
+    kernel_times: list[float]
     task: asyncio.Task[Any] | None = None
 
 
@@ -83,7 +92,10 @@ class StatementLog:
     Args:
         member_id: The member.
         is_waiting: Whether a statement waits for its turn, by the task that works on it.
-        ended_max: The number of ended statements that are kept.
+        ended_max: The number of ended statements that are kept, beside the slowest of those before them.
+        waited_s: Seconds for which a statement has waited for its turn, by the task that works on it.
+        slow_s: Seconds from which on a statement is told to ``on_slow``; None: none is.
+        on_slow: Is told each slow statement when it has ended.
     """
 
     def __init__(
@@ -91,15 +103,24 @@ class StatementLog:
         member_id: str,
         is_waiting: Callable[[asyncio.Task[Any]], bool] = lambda _: False,
         ended_max: int = _ENDED_MAX,
+        *,
+        waited_s: Callable[[asyncio.Task[Any]], float] = lambda _: 0.0,
+        slow_s: float | None = None,
+        on_slow: Callable[[StatementEntry, TimeSplit], None] = lambda _entry, _split: None,
     ) -> None:
         self._member_id = member_id
         self._is_waiting = is_waiting
+        self._waited_s = waited_s
+        self._slow_s = math.inf if slow_s is None else slow_s
+        self._on_slow = on_slow
         self._count = 0
         self._running: dict[int, _Running] = {}
         self._reading: dict[int, _Reading] = {}
         self._killed_readers: dict[int, JobCancelledError] = {}
         self._ended: list[_Ended] = []
+        self._slowest: list[_Ended] = []
         self._ended_max = ended_max
+        self._slowest_max = ended_max // _SLOWEST_SHARE
         self._held_max = ended_max + max(ended_max // 4, 1)
         self._executions: OrderedDict[str, PlanExecutions] = OrderedDict()
         self._totals: dict[str, ExecutionTotals] = {}
@@ -172,14 +193,21 @@ class StatementLog:
         )
         self._append((number, asked.plan, True, started_s, time.perf_counter() - begun, ran, None))
 
-    def _append(self, entry: _Ended) -> None:
+    def _append(self, entry: _Ended, split: Callable[[], TimeSplit] = TimeSplit) -> None:
         ended = self._ended
         ended.append(entry)
+        if entry[4] >= self._slow_s:
+            self._on_slow(self._described(entry), split())
         if len(ended) > self._held_max:
             dropped = ended[: -self._ended_max]
             del ended[: -self._ended_max]
+            self._slowest = self._slowest_with(dropped)
             self._executions = self._added_up(dropped)
             self._totals = self._totals_with(dropped)
+
+    def _slowest_with(self, dropped: Sequence[_Ended]) -> list[_Ended]:
+        """The slowest of those that are not among the newest any more, and of these."""
+        return heapq.nlargest(self._slowest_max, [*self._slowest, *dropped], key=lambda entry: entry[4])
 
     def _added_up(self, entries: Sequence[_Ended]) -> OrderedDict[str, PlanExecutions]:
         """The executions of each plan that have been added up already, and these."""
@@ -240,6 +268,9 @@ class StatementLog:
         running = self._running[number] = _Running(plan_id, started_s, task)
         said: msgspec.Struct | None = None
         failure = None
+        kernel_times: list[float] = []
+        if self._slow_s < math.inf:
+            KERNEL_TIMES.set(kernel_times)  # of this task, and of those that it starts
         try:
             answer = await reply
             said = answer.message
@@ -254,11 +285,15 @@ class StatementLog:
             del self._running[number]
             if isinstance(said, Executed) and said.has_more:
                 self.close(peer)
+                made_s, queued_s = time.perf_counter() - begun, self._waited_s(task)
                 self._reading[peer.connection_id] = _Reading(
-                    number, plan_id, pruning, started_s, begun, said, said.rows, peer
+                    number, plan_id, pruning, started_s, begun, said, said.rows, peer, queued_s, made_s, kernel_times
                 )
             else:
-                self._append((number, plan_id, pruning, started_s, time.perf_counter() - begun, said, failure))
+                self._append(
+                    (number, plan_id, pruning, started_s, time.perf_counter() - begun, said, failure),
+                    lambda: TimeSplit(self._waited_s(task), 0.0, sum(kernel_times)),
+                )
 
     async def next(
         self, request: Request[NextRows], read: Callable[[Request[NextRows]], Awaitable[Reply[PartOfRows]]]
@@ -274,6 +309,7 @@ class StatementLog:
         reading, task = self._reading.get(connection_id), asyncio.current_task()
         if reading is not None:
             reading.task = task
+        begun = time.perf_counter()
         try:
             reply = await read(request)
         except BaseException as error:
@@ -284,6 +320,7 @@ class StatementLog:
             raise
         if reading is not None and self._reading.get(connection_id) is reading:
             reading.task = None
+            reading.made_s += time.perf_counter() - begun
             reading.rows += reply.message.rows
             if not reply.message.has_more:
                 self.close(request.peer)
@@ -331,11 +368,15 @@ class StatementLog:
             said = None if failure is not None else replace(reading.said, rows=reading.rows)
             elapsed_s = time.perf_counter() - reading.begun
             self._append(
-                (reading.number, reading.plan_id, reading.pruning, reading.started_s, elapsed_s, said, failure)
+                (reading.number, reading.plan_id, reading.pruning, reading.started_s, elapsed_s, said, failure),
+                lambda: TimeSplit(reading.queued_s, elapsed_s - reading.made_s, sum(reading.kernel_times)),
             )
 
     def send(self, request: Request[GetStatements]) -> Reply[Statements]:
-        """The running ones, then the ended ones from new to old; and what all that have ended come to."""
+        """The running ones, then the ended ones from new to old; and what all that have ended come to.
+
+        The slowest of those before the newest stand behind them.
+        """
         totals = list(self._totals_with(self._ended).values())
         if request.message.totals_only:
             return Reply(Statements(totals=totals))
@@ -361,7 +402,8 @@ class StatementLog:
             )
             for entry in self._reading.values()
         ]
-        ended = self._ended[-self._ended_max :]
+        slowest = self._slowest_with(self._ended[: -self._ended_max])
+        ended = [*sorted(slowest, key=lambda entry: entry[0]), *self._ended[-self._ended_max :]]
         executions = list(self._added_up(self._ended).values())
         return Reply(Statements([*running, *reading, *map(self._described, reversed(ended))], executions, totals))
 

@@ -47,7 +47,7 @@ from secateur.engine.kernels.fragment import answer_by_arrow, open_answer, run
 from secateur.engine.runtime.result import JobResult, ResultCollector
 from secateur.engine.runtime.result_queue import ResultQueue
 from secateur.engine.runtime.runtime import JobRuntime, RunningJob
-from secateur.engine.sql.kernel_call import in_thread, is_long_over
+from secateur.engine.sql.kernel_call import KERNEL_TIMES, in_thread, is_long_over
 from secateur.engine.sql.row_stream import FragmentRowStream, JobRowStream, LocalRowStream, RowStream
 from secateur.engine.sql.select_job import select_dag
 from secateur.engine.sql.select_plan import FetchedRows, PinnedScan, SelectPlan
@@ -136,6 +136,10 @@ class Admissions:
     def is_waiting(self, task: asyncio.Task[Any]) -> bool:
         """Whether the statement on which a task works waits for its turn."""
         return self.long.is_waiting(task) or self.quick.is_waiting(task)
+
+    def waited_s(self, task: asyncio.Task[Any]) -> float:
+        """Seconds for which the statement on which a task works has waited for its turn."""
+        return self.long.waited_s(task) + self.quick.waited_s(task)
 
 
 class StatementRunner:
@@ -631,6 +635,9 @@ class StatementRunner:
         )
         job = await self._jobs.start_job(dag, config, asked.params, topology, result=result)
         job.when_done(lambda: self._misses.compare_scans(plan, job.metrics) if job.is_complete else None)
+        times = KERNEL_TIMES.get()
+        if times is not None:
+            job.when_done(lambda: times.extend(entry.offload_s for entry in job.metrics))
         return job
 
     def _touched(self, result: JobResult) -> list[str]:

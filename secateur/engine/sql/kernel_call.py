@@ -5,13 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
+from contextvars import ContextVar
+from time import perf_counter
 from typing import Any, Final, TypeVar
 
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
 
-__all__ = ["in_thread", "is_long_over"]
+__all__ = ["KERNEL_TIMES", "in_thread", "is_long_over"]
 
 T = TypeVar("T")
+
+KERNEL_TIMES: Final[ContextVar[list[float] | None]] = ContextVar("secateur_kernel_times", default=None)
+"""Where the seconds of the kernel calls of a statement are written; None unless slow statements are logged."""
 
 _INTERRUPT_DELAY_S: Final = 0.05
 _SHORT_ROWS_MAX: Final = 100_000
@@ -37,12 +42,24 @@ async def in_thread(
         Error: The call fails.
     """
     cancellation = cancellation or Cancellation()
-    running = executor.submit(call, cancellation)
+    times = KERNEL_TIMES.get()
+    running = executor.submit(call if times is None else _timed(call, times), cancellation)
     try:
         return await asyncio.wrap_future(running)
     except asyncio.CancelledError:
         _interrupt(running, cancellation, asyncio.get_running_loop(), _INTERRUPT_DELAY_S)
         raise
+
+
+def _timed(call: Callable[[Cancellation], T], times: list[float]) -> Callable[[Cancellation], T]:
+    def timed(cancellation: Cancellation) -> T:
+        begun = perf_counter()
+        try:
+            return call(cancellation)
+        finally:
+            times.append(perf_counter() - begun)
+
+    return timed
 
 
 def _interrupt(

@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from msgspec.structs import asdict, replace
 
-from secateur.cluster.member import StatementLog
+from secateur.cluster.member import StatementLog, TimeSplit
+from secateur.engine.sql import in_thread
 from secateur.errors import DataError
-from secateur.protocol import Execute, Executed, GetStatements, Operation, PartOfRows, Statements
+from secateur.protocol import Execute, Executed, GetStatements, Operation, PartOfRows, StatementEntry, Statements
 from secateur.wire import PeerInfo, Reply, Request
 
 ANSWER = Executed("local", 1, 8, 7, 3, [[1, 2, 3]])
@@ -182,3 +184,41 @@ def test_a_result_that_is_read_in_parts_runs_until_it_was_read(
     entry = entries(log)[-1]
     assert (entry["plan_id"], entry["state"], entry.get("rows")) == ("p", *expected)
     log.close(PEER)
+
+
+@pytest.mark.parametrize(("slow_s", "told_of"), [(0.0, ["a", "b"]), (1e6, []), (None, [])])
+def test_slow_statements_are_told_when_they_have_ended(slow_s: float | None, told_of: list[str]) -> None:
+    slow: list[tuple[StatementEntry, TimeSplit]] = []
+    log = StatementLog(
+        "m1", waited_s=lambda _: 7.0, slow_s=slow_s, on_slow=lambda entry, split: slow.append((entry, split))
+    )
+
+    async def later(_: Request[Any]) -> Reply[Any]:
+        with ThreadPoolExecutor(1) as threads:
+            await in_thread(threads, lambda _: sum(range(100_000)))
+        return Reply(ANSWER)
+
+    async def scenario() -> None:
+        await log.execute(request("b"), later)  # type: ignore[misc]
+
+    log.execute(request("a"), lambda _: Reply(ANSWER))
+    asyncio.run(scenario())
+    assert [entry.plan_id for entry, _ in slow] == told_of
+    if slow:
+        (_, at_once), (_, awaited) = slow
+        assert at_once == TimeSplit()
+        assert awaited.queued_s == 7.0
+        assert awaited.kernel_s > 0
+
+
+def test_the_slowest_outlive_the_newest() -> None:
+    log = StatementLog("m1", ended_max=10)
+
+    def slow(_: Request[Any]) -> Reply[Any]:
+        sum(range(1_000_000))
+        return Reply(ANSWER)
+
+    log.execute(request("slow"), slow)
+    for number in range(40):
+        log.execute(request(f"p{number}"), lambda _: Reply(ANSWER))
+    assert [entry["plan_id"] for entry in entries(log)] == [*(f"p{number}" for number in range(39, 29, -1)), "slow"]
