@@ -71,8 +71,7 @@ class HttpServer:
                 f"the HTTP server would listen on {host!r} for a cluster without a token, and let in everybody who"
                 " reaches it: start the cluster with a token, or listen on 127.0.0.1"
             )
-        if tls is not None:
-            server_context(tls)  # a wrong file is better found now than in the thread of the server
+        context = None if tls is None else server_context(tls)  # now: a wrong file is not for the thread of the server
         connect(
             address, token=secret or "", connect_timeout_s=_CONNECT_S, tls=cluster_tls
         ).close()  # and a wrong token than by the first caller
@@ -85,21 +84,23 @@ class HttpServer:
                 f"the HTTP server cannot listen on {host}:{port} ({error}): is another process there? Choose another"
                 " port, or 0 for any"
             ) from error
-        self._server = uvicorn.Server(
-            uvicorn.Config(
-                application,
-                http=bounded_protocol(bounds.request_s_max),
-                ws="none",
-                log_config=None,
-                access_log=False,
-                server_header=False,
-                limit_concurrency=_CONNECTIONS_MAX,
-                timeout_keep_alive=_KEEP_ALIVE_S,
-                timeout_graceful_shutdown=_STOP_S,
-                ssl_certfile=None if tls is None else tls.certificate,
-                ssl_keyfile=None if tls is None else tls.key,
-            )
+        config = uvicorn.Config(
+            application,
+            http=bounded_protocol(bounds.request_s_max),
+            ws="none",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            limit_concurrency=_CONNECTIONS_MAX,
+            timeout_keep_alive=_KEEP_ALIVE_S,
+            timeout_graceful_shutdown=_STOP_S,
+            ssl_certfile=None if tls is None else tls.certificate,
+            ssl_keyfile=None if tls is None else tls.key,
         )
+        if context is not None:
+            config.load()
+            config.ssl = context  # in the place of the one that it has made, which would show this certificate for ever
+        self._server = uvicorn.Server(config)
         self._thread: threading.Thread | None = None
         bound_host, bound_port = self._socket.getsockname()[:2]
         scheme = "http" if tls is None else "https"

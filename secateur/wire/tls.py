@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from secateur.errors import AuthenticationError, Error, ProgrammingError, ProtocolError, UnreachableError
+from secateur.wire.certificate_renewal import FileStamp, RenewedCertificate, file_stamp
 
 __all__ = ["Tls", "client_context", "handshake_error", "server_context"]
 
@@ -21,7 +22,8 @@ class Tls:
 
     A cluster needs ``certificate`` and ``key``, and ``ca`` for the connections between its own processes. A client
     needs ``ca`` alone, or nothing if an authority that the machine trusts has signed the certificate. All are files in
-    PEM; a path that is not absolute begins at the current directory. A process reads them when it needs them first.
+    PEM; a path that is not absolute begins at the current directory. New connections use
+    what the files have by then.
 
     Attributes:
         certificate: The certificate that a server shows, followed by those between it and the authority.
@@ -50,34 +52,34 @@ class Tls:
                 object.__setattr__(self, field.name, str(Path(given).absolute()))
 
 
-@lru_cache(maxsize=_CONTEXTS_MAX)
 def server_context(tls: Tls) -> ssl.SSLContext:
-    """What a server needs to accept connections. Files are read at the first call.
+    """What a server needs to accept connections. Each handshake shows the certificate that the files have by then.
 
     Raises:
         ProgrammingError: There is no certificate, or a file cannot be read or used.
     """
     if tls.certificate is None:
         raise ProgrammingError("tls= of a server needs a certificate and its key: Tls(certificate=..., key=...)")
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
     try:
-        context.load_cert_chain(tls.certificate, tls.key)
+        return RenewedCertificate(tls.certificate, tls.key).context
     except OSError as error:
         raise ProgrammingError(
             f"the certificate {str(tls.certificate)!r} and the key {str(tls.key or tls.certificate)!r} cannot be used"
             f" ({error}): both are files in PEM that this process may read, and the key belongs to the certificate"
         ) from error
-    return context
 
 
-@lru_cache(maxsize=_CONTEXTS_MAX)
 def client_context(tls: Tls) -> ssl.SSLContext:
-    """What the side that connects needs. Files are read at the first call.
+    """What the side that connects needs. The file of the authorities is read again when it has changed.
 
     Raises:
         ProgrammingError: The file with the authorities cannot be read or used.
     """
+    return _trusting(tls, file_stamp(tls.ca))
+
+
+@lru_cache(maxsize=_CONTEXTS_MAX)
+def _trusting(tls: Tls, _: FileStamp) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=tls.ca)
     except OSError as error:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pyarrow as pa
 import pytest
+import trustme
 from typer.testing import CliRunner
 
 import secateur
@@ -127,3 +129,26 @@ def test_members_on_ray_speak_tls(tls: secateur.Tls) -> None:
 def test_a_cluster_needs_a_certificate(tls: secateur.Tls) -> None:
     with pytest.raises(secateur.ProgrammingError, match="tls= of a cluster needs a certificate"):
         secateur.start(members=1, runtime="embedded", tls=secateur.Tls(ca=tls.ca))
+
+
+def test_http_shows_a_certificate_that_was_renewed(
+    secured: Cluster, tls: secateur.Tls, authority: trustme.CA, tmp_path: Path
+) -> None:
+    def put() -> bytes:
+        issued = authority.issue_cert("127.0.0.1")
+        issued.private_key_and_cert_chain_pem.write_to_path(str(tmp_path / "new.pem"))
+        (tmp_path / "new.pem").replace(tmp_path / "http.pem")
+        return ssl.PEM_cert_to_DER_cert(issued.cert_chain_pems[0].bytes().decode())
+
+    def shown(url: str) -> bytes:
+        host, _, port = url.removeprefix("https://").partition(":")
+        return ssl.PEM_cert_to_DER_cert(ssl.get_server_certificate((host, int(port)), timeout=20))
+
+    first = put()
+    own = secateur.Tls(certificate=tmp_path / "http.pem")
+    with HttpServer(secured.address, "secret", tls=own, cluster_tls=secateur.Tls(ca=tls.ca)) as server:
+        assert shown(server.url) == first
+        second = put()
+        assert shown(server.url) == second
+        trusted = ssl.create_default_context(cafile=tls.ca)
+        assert httpx.get(f"{server.url}/healthz", verify=trusted, timeout=60).status_code == 200
