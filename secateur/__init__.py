@@ -1,8 +1,8 @@
 """In-memory tables, partitioned over members; SQL and jobs run only on the members whose partitions they need.
 
 :func:`start` starts a cluster, :func:`connect` opens a connection (PEP 249). Parts that a thin client does not need
-(the cluster, the DAG classes, Spark) are imported at their first use, so that ``import secateur`` stays cheap in
-processes that are only clients.
+(the cluster, the DAG classes, Spark) are imported at their first use. So is the client itself, with PyArrow and NumPy:
+``import secateur`` loads the errors alone.
 """
 
 from __future__ import annotations
@@ -10,35 +10,6 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any, Final
 
-from secateur.client import (
-    Connection,
-    Cursor,
-    Explain,
-    Job,
-    JobInfo,
-    JobStatus,
-    LightJob,
-    QueryStats,
-    TableHandle,
-    connect,
-)
-from secateur.client.dbapi.pep249 import (
-    BINARY,
-    DATETIME,
-    NUMBER,
-    ROWID,
-    STRING,
-    Binary,
-    Date,
-    DateFromTicks,
-    Time,
-    TimeFromTicks,
-    Timestamp,
-    TimestampFromTicks,
-    apilevel,
-    paramstyle,
-    threadsafety,
-)
 from secateur.errors import (
     DatabaseError,
     DataError,
@@ -56,6 +27,35 @@ if TYPE_CHECKING:
     import secateur.connectors as connectors
     import secateur.connectors.spark as spark
     import secateur.processors as processors
+    from secateur.client import (
+        Connection,
+        Cursor,
+        Explain,
+        Job,
+        JobInfo,
+        JobStatus,
+        LightJob,
+        QueryStats,
+        TableHandle,
+    )
+    from secateur.client.connect import connect
+    from secateur.client.dbapi.pep249 import (
+        BINARY,
+        DATETIME,
+        NUMBER,
+        ROWID,
+        STRING,
+        Binary,
+        Date,
+        DateFromTicks,
+        Time,
+        TimeFromTicks,
+        Timestamp,
+        TimestampFromTicks,
+        apilevel,
+        paramstyle,
+        threadsafety,
+    )
     from secateur.cluster import Cluster, MemberInfo, attach, start
     from secateur.dag import DAG, JobConfig, between, from_
     from secateur.engine_limits import EngineLimits
@@ -119,6 +119,7 @@ __all__ = [
 __version__ = "0.1.0.dev0"
 
 _MODULES: Final = {
+    "client": "secateur.client",
     "connectors": "secateur.connectors",
     "processors": "secateur.processors",
     "spark": "secateur.connectors.spark",
@@ -126,18 +127,43 @@ _MODULES: Final = {
 """Modules that are imported when they are asked for by their short names."""
 
 _LATER: Final = {
+    "BINARY": "secateur.client.dbapi.pep249",
+    "Binary": "secateur.client.dbapi.pep249",
     "Cluster": "secateur.cluster",
+    "Connection": "secateur.client",
     "CostModel": "secateur.planner.cost_model",
+    "Cursor": "secateur.client",
     "DAG": "secateur.dag",
+    "DATETIME": "secateur.client.dbapi.pep249",
+    "Date": "secateur.client.dbapi.pep249",
+    "DateFromTicks": "secateur.client.dbapi.pep249",
     "EngineLimits": "secateur.engine_limits",
+    "Explain": "secateur.client",
+    "Job": "secateur.client",
     "JobConfig": "secateur.dag",
+    "JobInfo": "secateur.client",
+    "JobStatus": "secateur.client",
+    "LightJob": "secateur.client",
     "MemberInfo": "secateur.cluster",
+    "NUMBER": "secateur.client.dbapi.pep249",
     "Pipeline": "secateur.pipeline",
+    "QueryStats": "secateur.client",
+    "ROWID": "secateur.client.dbapi.pep249",
+    "STRING": "secateur.client.dbapi.pep249",
+    "TableHandle": "secateur.client",
+    "Time": "secateur.client.dbapi.pep249",
+    "TimeFromTicks": "secateur.client.dbapi.pep249",
+    "Timestamp": "secateur.client.dbapi.pep249",
+    "TimestampFromTicks": "secateur.client.dbapi.pep249",
     "Tls": "secateur.wire",
+    "apilevel": "secateur.client.dbapi.pep249",
     "attach": "secateur.cluster",
     "between": "secateur.dag",
+    "connect": "secateur.client",
     "from_": "secateur.dag",
+    "paramstyle": "secateur.client.dbapi.pep249",
     "start": "secateur.cluster",
+    "threadsafety": "secateur.client.dbapi.pep249",
 }
 
 

@@ -115,6 +115,7 @@ PUBLIC_NAMES = [
     "threadsafety",
 ]
 
+BARE_IMPORT_NEVER_LOADS = ["asyncio", "msgspec", "numpy", "pyarrow", "secateur.client"]
 CLIENT_NEVER_LOADS = ["duckdb", "pyspark", "ray", "secateur.engine", "secateur.planner", "sqlglot"]
 
 
@@ -347,7 +348,23 @@ def test_a_client_loads_no_planner_engine_or_heavy_library() -> None:
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("module", ["secateur", "secateur.cluster.member.host", "secateur.cluster.controller"])
+def test_import_secateur_alone_loads_no_client_and_no_library() -> None:
+    never = [*BARE_IMPORT_NEVER_LOADS, *CLIENT_NEVER_LOADS]
+    code = f"import sys, secateur; print([name for name in {never!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_client_is_loaded_at_its_first_use() -> None:
+    code = (
+        "import secateur; assert callable(secateur.connect); assert secateur.client.connect is secateur.connect;"
+        " print(secateur.apilevel, secateur.Connection.__module__)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.split() == ["2.0", "secateur.client.dbapi.connection"]
+
+
+@pytest.mark.parametrize("module", ["secateur.client", "secateur.cluster.member.host", "secateur.cluster.controller"])
 def test_no_process_loads_pandas_at_its_start(module: str) -> None:
     """PyArrow's datasets import it, which takes a quarter of a second of processor time."""
     code = f"import sys, {module}; print('pandas' in sys.modules)"
