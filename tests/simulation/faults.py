@@ -9,9 +9,9 @@ from typing import Final
 from machine import Process
 from world import CONTROLLER_HOST, Host, World
 
-__all__ = ["Faults"]
+__all__ = ["HOSTS_MAX", "Faults"]
 
-_HOSTS_MAX: Final = 5
+HOSTS_MAX: Final = 5
 _SHORT_S: Final = (0.05, 0.7)
 _LONG_S: Final = (2.0, 6.0)
 
@@ -342,7 +342,7 @@ class Faults:
     def _add_member(self) -> None:
         """The cluster grows by a member."""
         hosts = self._world.hosts
-        if len(hosts) < _HOSTS_MAX and not self._world.is_off:
+        if len(hosts) < HOSTS_MAX and not self._world.is_off:
             host = self._world.add_host()
             self._note(f"a further member at {host.address}")
             self._world.start_member(host)

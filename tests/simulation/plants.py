@@ -5,13 +5,19 @@ They are what a change of the product could do wrong without any other test noti
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
+from msgspec import structs
+
 from scenario import Focus
+from secateur.cluster import Cluster
+from secateur.cluster.controller import ClusterState
 from secateur.cluster.fsync import Fsync
 from secateur.cluster.member import ChangeKey, ChangeRegistry, MemberLoads, RecordedChange, Replication
 from secateur.cluster.member.member_log import MemberLog
+from secateur.protocol.copies import GetRebalancing
 from secateur.storage import MemberStore
 from secateur.storage.log.disk import Disk
 from secateur.storage.read_lease import ReadLease
@@ -90,6 +96,22 @@ def skip_fsync() -> None:
     MemberLog.__init__ = careless  # type: ignore[method-assign]
 
 
+def forget_who_leaves() -> None:
+    """A controller that is started anew does not know who is to leave, and members end with what they own."""
+    restore = ClusterState.restore
+
+    def restore_without(self: ClusterState, epoch: int, topology: Any, catalog: Any, state: Any) -> None:
+        restore(self, epoch, topology, catalog, structs.replace(state, draining=()))
+
+    ClusterState.restore = restore_without  # type: ignore[method-assign]
+
+    def balanced(self: Cluster, _: Any) -> None:
+        while self._ask(GetRebalancing()).moves != 0:
+            time.sleep(0.02)
+
+    Cluster._await_balance = balanced  # type: ignore[method-assign]
+
+
 PLANTS: Final[dict[str, Callable[[], None]]] = {
     plant.__name__: plant
     for plant in (
@@ -99,6 +121,7 @@ PLANTS: Final[dict[str, Callable[[], None]]] = {
         forget_a_change_of_a_load,
         apply_a_retry_twice,
         skip_fsync,
+        forget_who_leaves,
     )
 }
 
@@ -109,5 +132,6 @@ FOCI: Final[dict[str, Focus]] = {
     "forget_a_change_of_a_load": Focus(("kill_member",), ("load_batch", "load_state", "read_state")),
     "apply_a_retry_twice": Focus(("lose_answers",), ("increment",)),
     "skip_fsync": Focus(("lose_power",), ("upsert", "increment"), is_durable=True),
+    "forget_who_leaves": Focus(("kill_controller",), ("upsert", "increment"), scales_without_backups=True),
 }
 """By plant, what the seeds are about that find it soon."""

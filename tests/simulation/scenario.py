@@ -10,6 +10,7 @@ from checks import PrimaryWatch, unrest
 from clients import PAUSE_S, Workload
 from faults import Faults
 from machine import Process, StuckError
+from owner import Owner
 from world import World
 
 __all__ = ["Focus", "Outcome", "run"]
@@ -22,6 +23,9 @@ _DURABLE_SHARE: Final = 0.35
 _SPLIT_SHARE: Final = 0.1
 """Of seeds in which all clients are about one key, and members are cut off with a client again and again: only there it
 is likely that a client asks a member that was replaced for a row that others have changed."""
+_SCALE_SHARE: Final = 0.4
+"""Of the other seeds, those in which the owner scales the cluster."""
+_SCALE_PAUSE_S: Final = 4.0
 _LIMIT_S: Final = 200.0
 
 
@@ -35,6 +39,7 @@ class Focus:
         is_durable: Whether members have disks.
         is_split: Whether all clients are about one key, and members are cut off with one of them.
         pause_s: How long a client rests between two calls, on average.
+        scales_without_backups: Whether tables have no backups, and the owner scales the cluster all the time.
     """
 
     faults: tuple[str, ...] = ()
@@ -42,6 +47,7 @@ class Focus:
     is_durable: bool = False
     is_split: bool = False
     pause_s: float = PAUSE_S
+    scales_without_backups: bool = False
 
 
 @dataclass
@@ -92,11 +98,16 @@ def run(seed: int, *, without_backups: bool = False, focus: Focus | None = None)
     is_split = not without_backups and random.Random(f"{seed} split").random() < _SPLIT_SHARE
     if focus is not None:
         is_careless, is_split = False, focus.is_split
+        backups = 0 if focus.scales_without_backups else backups
+    scales = not is_split and random.Random(f"{seed} scale").random() < _SCALE_SHARE
+    if focus is not None:
+        scales = focus.scales_without_backups
     calls, kinds = ((), ()) if focus is None else (focus.calls, focus.faults)
     faults_s = _FAULTS_S if focus is None or is_split else _FOCUSED_S
     pause_s = PAUSE_S if focus is None else focus.pause_s
     workload = Workload(world, backups, one_key=is_split, calls=calls, pause_s=pause_s)
     workload.may_lose = is_careless
+    owner = Owner(world, max(2, backups + 1), _SCALE_PAUSE_S if focus is None else 0.5) if scales else None
     losses = backups + 2 if is_careless else backups
     faults = Faults(world, losses, kills=not without_backups, only_splits=is_split, kinds=kinds)
     try:
@@ -115,11 +126,16 @@ def run(seed: int, *, without_backups: bool = False, focus: Focus | None = None)
         for number in range(draw.choice((2, 3, 4))):
             world.client(workload.run, f"client {number}")
         world.client(lambda _: faults.run(faults_s), "faults")
+        if owner is not None:
+            world.client(owner.run, "owner")
         _wait(world, lambda: world.now_s > begun_s + faults_s and faults.is_mended)
         workload.is_over = True
         _wait(world, lambda: workload.running == 0)
+        if owner is not None:
+            owner.is_over = True
+            _wait(world, lambda: not owner.is_running)
         if workload.may_lose and world.real_controller is not None and world.real_controller._takeover._failure:
-            return _told(outcome, world, workload, faults)  # it says so, and there is nothing left to ask
+            return _told(outcome, world, workload, faults, owner)  # it says so, and there is nothing left to ask
         workload.may_lose &= not without_backups
         _come_to_rest(world, workload)
         back: list[bool] = []
@@ -134,13 +150,15 @@ def run(seed: int, *, without_backups: bool = False, focus: Focus | None = None)
         _come_to_rest(world, workload)  # reads complete changes without an answer
     except StuckError as stuck:
         world.violated(f"{stuck}{world.machine.stacks_of_clients()}")
-    return _told(outcome, world, workload, faults)
+    return _told(outcome, world, workload, faults, owner)
 
 
-def _told(outcome: Outcome, world: World, workload: Workload, faults: Faults) -> Outcome:
+def _told(outcome: Outcome, world: World, workload: Workload, faults: Faults, owner: Owner | None) -> Outcome:
     outcome.wrong = [*world.wrong, *world.machine.failures]
     outcome.trace, outcome.calls, outcome.errors = world.machine.trace, workload.calls, dict(workload.errors)
-    outcome.faults, outcome.longest_s, outcome.steps = faults.done, workload.longest_s, world.machine.steps
+    done = [*faults.done, *(() if owner is None else owner.done)]
+    outcome.faults = sorted(done, key=lambda sentence: float(sentence.partition(" ")[0]))
+    outcome.longest_s, outcome.steps = workload.longest_s, world.machine.steps
     return outcome
 
 

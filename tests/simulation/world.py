@@ -25,10 +25,11 @@ from secateur.cluster.process_address import ProcessAddress
 from secateur.wire import Channel
 from secateur.wire.connection import ServerConnection
 
-__all__ = ["CONTROLLER_HOST", "Host", "World", "install"]
+__all__ = ["CONTROLLER_ADDRESS", "CONTROLLER_HOST", "Host", "World", "install"]
 
 CONTROLLER_HOST: Final = "10.0.0.1"
 _CONTROLLER_PORT: Final = 7000
+CONTROLLER_ADDRESS: Final = f"{CONTROLLER_HOST}:{_CONTROLLER_PORT}"
 _TOKEN: Final = "simulated"
 _DATA_DIRECTORY: Final = "/virtual"
 
@@ -54,12 +55,14 @@ class Host:
         process: The process that runs there; None after a crash.
         host: The real host of the member; None while it starts.
         disks: Those of the members that have lived there; None in a cluster without a data directory.
+        is_removed: Whether its member has left for good; nothing starts there any more.
     """
 
     address: str
     process: Process | None = None
     host: MemberHost | None = field(default=None, repr=False)
     disks: HostDisks | None = field(default=None, repr=False)
+    is_removed: bool = False
 
     @property
     def is_up(self) -> bool:
@@ -120,6 +123,7 @@ class World:
         self.hosts: list[Host] = []
         self.wrong: list[str] = []
         self._clients = 0
+        self._hosts = 0
 
     @property
     def now_s(self) -> float:
@@ -139,11 +143,21 @@ class World:
     def add_host(self) -> Host:
         """A further machine, on which nothing runs."""
         disks = None if self.settings.data_directory is None else HostDisks(self)
-        self.hosts.append(Host(f"10.0.1.{len(self.hosts) + 1}", disks=disks))
+        self._hosts += 1
+        self.hosts.append(Host(f"10.0.1.{self._hosts}", disks=disks))
         return self.hosts[-1]
+
+    def remove_host(self, host: Host) -> None:
+        """End what runs on a machine, for good."""
+        host.is_removed = True
+        self.hosts.remove(host)
+        if host.process is not None:
+            host.process.kill()
 
     def start_member(self, host: Host, member_id: str | None = None) -> None:
         """Start a process with a member; one without an id is a replacement, or one more."""
+        if host.is_removed:
+            return
         host.host = None
         host.process = Process(self.machine, f"host {host.address}", host.address)
         host.process.run(lambda: self._run_member(host, member_id), "main")
@@ -191,7 +205,7 @@ class World:
             self.real_controller = real
 
     def _run_member(self, host: Host, member_id: str | None) -> None:
-        process, at, address = host.process, _at(host.address), f"{CONTROLLER_HOST}:{_CONTROLLER_PORT}"
+        process, at, address = host.process, _at(host.address), CONTROLLER_ADDRESS
         if member_id is None:
             real = LoopThread("member").run(MemberHost.replacement(self.settings, address, at, host.disks))
         else:
@@ -215,7 +229,7 @@ class World:
 
     def connect(self) -> secateur.Connection:
         """Connect the client whose process this is."""
-        return secateur.connect(f"secateur://{CONTROLLER_HOST}:{_CONTROLLER_PORT}", token=_TOKEN)
+        return secateur.connect(f"secateur://{CONTROLLER_ADDRESS}", token=_TOKEN)
 
     def members(self) -> dict[str, MemberHost]:
         """The members that live, by id."""
