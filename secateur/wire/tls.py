@@ -22,8 +22,7 @@ class Tls:
 
     A cluster needs ``certificate`` and ``key``, and ``ca`` for the connections between its own processes. A client
     needs ``ca`` alone, or nothing if an authority that the machine trusts has signed the certificate. All are files in
-    PEM; a path that is not absolute begins at the current directory. New connections use
-    what the files have by then.
+    PEM; a path that is not absolute begins at the current directory. New connections use what the files have by then.
 
     Attributes:
         certificate: The certificate that a server shows, followed by those between it and the authority.
