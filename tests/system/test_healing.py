@@ -23,7 +23,7 @@ import secateur
 from secateur.cluster import Cluster
 from secateur.cluster.peers import Peers
 from secateur.errors import Error, MemberLostError, OperationalError, PartitionLostError
-from secateur.protocol import BuildCopies, DrainMembers, OpenCopies
+from secateur.protocol import BuildCopies, DrainMembers, GetRebalancing, OpenCopies, ReportMemberLost
 
 KEYS = 60
 ROWS = 400
@@ -318,6 +318,31 @@ def test_members_leave_without_a_row_although_the_controller_forgets_it(
         conn.table("t").load(pa.table({"id": range(ROWS), "v": [1] * ROWS}))
         together(lambda: mortal.scale(1), forget)
         assert [member.id for member in mortal.members() if member.is_alive] == ["m1"]
+        assert conn.execute("SELECT count(*), sum(v) FROM t").fetchall() == [(ROWS, ROWS)]
+
+
+def test_a_member_that_has_got_partitions_since_another_has_left_gives_them_away(
+    mortal: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a cold start between the ends of two members does; seed 376 of the simulation found it."""
+    runtime: Any = mortal._runtime
+    stop = runtime.stop_member
+    got: list[int] = []
+
+    def stop_and_forget(member_id: str) -> None:
+        stop(member_id)
+        if member_id == "m2":
+            mortal._ask(ReportMemberLost(member_id, is_expected=True))
+            mortal._ask(DrainMembers([]))
+            eventually(lambda: mortal._ask(GetRebalancing()).moves == 0, "partitions are not spread again")
+            got.extend(member.partitions_primary for member in mortal.members() if member.id == "m3")
+
+    monkeypatch.setattr(runtime, "stop_member", stop_and_forget)
+    with mortal.connect() as conn:
+        create(conn, "t", partitions=40, backups=0)
+        conn.table("t").load(pa.table({"id": range(ROWS), "v": [1] * ROWS}))
+        mortal.scale(1)
+        assert got[0] > 0
         assert conn.execute("SELECT count(*), sum(v) FROM t").fetchall() == [(ROWS, ROWS)]
 
 
