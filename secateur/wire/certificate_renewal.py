@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import ssl
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 __all__ = ["FileStamp", "RenewedCertificate", "file_stamp"]
 
@@ -18,17 +18,16 @@ _log = logging.getLogger(__name__)
 
 FileStamp: TypeAlias = tuple[int, int, int] | None
 """Inode, bytes, and the time of the last change in nanoseconds; None for a file that cannot be looked at."""
-_MISSING: Final[FileStamp] = None
 
 
 def file_stamp(path: str | Path | None) -> FileStamp:
     """What changes when a file is written or replaced; links are followed."""
     if path is None:
-        return _MISSING
+        return None
     try:
         found = Path(path).stat()
     except OSError:
-        return _MISSING
+        return None
     return found.st_ino, found.st_size, found.st_mtime_ns
 
 

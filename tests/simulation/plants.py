@@ -17,7 +17,7 @@ from secateur.cluster.controller import ClusterState
 from secateur.cluster.fsync import Fsync
 from secateur.cluster.member import ChangeKey, ChangeRegistry, MemberLoads, RecordedChange, Replication
 from secateur.cluster.member.member_log import MemberLog
-from secateur.protocol.copies import GetRebalancing
+from secateur.protocol import GetRebalancing
 from secateur.storage import MemberStore
 from secateur.storage.log.disk import Disk
 from secateur.storage.read_lease import ReadLease
