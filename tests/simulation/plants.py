@@ -5,23 +5,22 @@ They are what a change of the product could do wrong without any other test noti
 
 from __future__ import annotations
 
-import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from msgspec import structs
 
 from scenario import Focus
-from secateur.cluster import Cluster
 from secateur.cluster.controller import ClusterState
+from secateur.cluster.controller.rebalancer import Rebalancer
 from secateur.cluster.fsync import Fsync
 from secateur.cluster.member import ChangeKey, ChangeRegistry, MemberLoads, RecordedChange, Replication
 from secateur.cluster.member.member_log import MemberLog
-from secateur.protocol import GetRebalancing
 from secateur.storage import MemberStore
 from secateur.storage.log.disk import Disk
 from secateur.storage.read_lease import ReadLease
 from secateur.storage.store_loads import StoreLoads
+from secateur.wire import Reply
 
 __all__ = ["FOCI", "PLANTS"]
 
@@ -105,11 +104,19 @@ def forget_who_leaves() -> None:
 
     ClusterState.restore = restore_without  # type: ignore[method-assign]
 
-    def balanced(self: Cluster, _: Any) -> None:
-        while self._ask(GetRebalancing()).moves != 0:
-            time.sleep(0.02)
+    leaving: list[str] = []
+    drain, progress = Rebalancer.drain, Rebalancer.progress
 
-    Cluster._await_balance = balanced  # type: ignore[method-assign]
+    async def drain_noting(self: Rebalancer, request: Any) -> Any:
+        leaving[:] = request.message.members
+        return await drain(self, request)
+
+    def all_drained(self: Rebalancer, request: Any) -> Any:
+        said = progress(self, request).message
+        return Reply(structs.replace(said, draining=tuple(leaving), drained=tuple(leaving)))
+
+    Rebalancer.drain = drain_noting  # type: ignore[method-assign]
+    Rebalancer.progress = all_drained  # type: ignore[method-assign]
 
 
 PLANTS: Final[dict[str, Callable[[], None]]] = {
