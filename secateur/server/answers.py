@@ -11,13 +11,23 @@ from fastapi.responses import StreamingResponse
 from secateur.server.problems import PROBLEM_TYPE
 from secateur.server.results import ARROW_TYPE, KeptResult, arrow_stream
 
-__all__ = ["ARROW_ANSWER", "PROBLEM_ANSWER", "arrow_answer", "json_answer", "wants_arrow"]
+__all__ = [
+    "ARROW_ANSWER",
+    "FORBIDDEN_ANSWER",
+    "NOT_ADMITTED_ANSWER",
+    "PROBLEM_ANSWER",
+    "arrow_answer",
+    "json_answer",
+    "wants_arrow",
+]
 
 PROBLEM_ANSWER: Final[dict[str, Any]] = {
     "description": "The request failed.",
     "content": {PROBLEM_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
 }
 """What openapi.json says of every failure."""
+NOT_ADMITTED_ANSWER: Final = PROBLEM_ANSWER | {"description": "The token is missing, wrong or was revoked."}
+FORBIDDEN_ANSWER: Final = PROBLEM_ANSWER | {"description": "The role of the token does not allow it."}
 ARROW_ANSWER: Final[dict[str, Any]] = {ARROW_TYPE: {"schema": {"type": "string", "format": "binary"}}}
 
 

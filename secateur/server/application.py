@@ -17,7 +17,7 @@ from secateur.client.address import parse_address
 from secateur.client.connect import tls_for, token_for
 from secateur.errors import Error
 from secateur.server import job_routes, statement_routes, system_routes
-from secateur.server.answers import PROBLEM_ANSWER, json_answer
+from secateur.server.answers import FORBIDDEN_ANSWER, NOT_ADMITTED_ANSWER, PROBLEM_ANSWER, json_answer
 from secateur.server.dashboard import pages, plan_routes
 from secateur.server.guard import Guard
 from secateur.server.health import Health
@@ -39,7 +39,7 @@ __all__ = ["app"]
 _TITLE: Final = "secateur"
 _DESCRIPTION: Final = (
     "Statements and jobs of a secateur cluster over HTTP. Every path but /healthz needs the header"
-    " 'Authorization: Bearer TOKEN', with the token of the cluster."
+    " 'Authorization: Bearer TOKEN', with a token that the cluster accepts. What its role may not do is refused."
 )
 _API_VERSION: Final = "1"
 _TIDY_S: Final = 5.0
@@ -59,8 +59,9 @@ def app(
 
     Args:
         address: ``secateur://host:port`` of the cluster.
-        token: The secret of the cluster, which callers have to send; by default as :func:`secateur.connect` finds it.
-            For a cluster without one, everybody who reaches the port is let in.
+        token: A token of the cluster, for what the pages and metrics show; by default as :func:`secateur.connect` finds
+            it. Callers send this one or any other that the cluster accepts, and may do what that one may. For a cluster
+            without tokens, everybody who reaches the port is let in.
         limits: What runs at once, and what is kept.
         hosts: Names under which callers reach it, beside ``localhost``, the name of the machine and addresses.
         cluster_tls: How its connections to the cluster are encrypted; by default as :func:`secateur.connect` finds it.
@@ -93,10 +94,10 @@ def app(
         openapi_url=None,
         redirect_slashes=False,
         lifespan=lifespan,
-        responses={"default": PROBLEM_ANSWER},
+        responses={401: NOT_ADMITTED_ANSWER, 403: FORBIDDEN_ANSWER, "default": PROBLEM_ANSWER},
     )
     made.state.server = server
-    made.add_middleware(Guard, token=secret, hosts=hosts, limits=bounds)
+    made.add_middleware(Guard, callers=server.callers, hosts=hosts, limits=bounds)
     made.add_exception_handler(Error, answer_error)
     made.add_exception_handler(HTTPException, answer_http_error)
     made.add_exception_handler(RequestValidationError, refuse_invalid_request)

@@ -25,15 +25,15 @@ class Connections:
 
     Args:
         address: ``secateur://host:port`` of the cluster.
-        token: Its secret; ``""`` for none.
+        token: The token that they are opened with; ``""`` for none.
         idle_max: Connections that are kept while nobody uses them.
         tls: How they are encrypted; None for a cluster without TLS.
     """
 
     def __init__(self, address: str, token: str, idle_max: int, tls: Tls | None = None) -> None:
         self.address = address
-        self._token = token
-        self._tls = tls
+        self.token = token
+        self.tls = tls
         self._idle_max = idle_max
         self._idle: list[Connection] = []
         self._is_closed = False
@@ -91,7 +91,7 @@ class Connections:
                 connection.close()
 
     def _opened(self) -> Connection:
-        return connect(self.address, token=self._token, connect_timeout_s=_CONNECT_TIMEOUT_S, tls=self._tls)
+        return connect(self.address, token=self.token, connect_timeout_s=_CONNECT_TIMEOUT_S, tls=self.tls)
 
 
 def _set_statement(name: str, value: str) -> str:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
-import hashlib
-import hmac
 import ipaddress
 import socket
 from collections.abc import Awaitable, Callable, Collection, MutableMapping
 from typing import Any, Final
 
+from secateur.errors import Error
+from secateur.server.callers import Callers
 from secateur.server.limits import ServerLimits
-from secateur.server.problems import of_status, problem_response
+from secateur.server.problems import Problem, of_status, problem_of, problem_response
 
 __all__ = ["Guard"]
 
@@ -42,9 +42,10 @@ class Guard:
 
     - The ``Host`` names this server, so a page of another site cannot reach it under a name of its own (DNS
       rebinding). Addresses are always allowed: rebinding needs a name.
-    - Every path but ``/healthz`` needs ``Authorization: Bearer TOKEN``. Reads may use ``Basic`` with the token as the
-      password, which browsers and scrapers have. So may a page of this server for other requests: a browser says with
-      ``Origin`` where a request comes from.
+    - Every path but ``/healthz`` needs ``Authorization: Bearer TOKEN``, with a token that the cluster accepts; the
+      routes find its caller as ``request.state.caller``. Reads may use ``Basic`` with the token as the password, which
+      browsers and scrapers have. So may a page of this server for other requests: a browser says with ``Origin`` where
+      a request comes from.
     - A request of a page of another origin that is no read is refused, whatever it proves.
     - A body has the type JSON, which a form of another site cannot send without being asked for first; nothing here
       answers that question (no CORS).
@@ -52,16 +53,16 @@ class Guard:
 
     Args:
         application: What it protects.
-        token: The secret; None lets everybody in.
+        callers: Knows who may come in.
         hosts: Names of this server, beside ``localhost``, the name of the machine and addresses.
         limits: The bounds of a body, in bytes and seconds.
     """
 
     def __init__(
-        self, application: Application, token: str | None, hosts: Collection[str], limits: ServerLimits
+        self, application: Application, callers: Callers, hosts: Collection[str], limits: ServerLimits
     ) -> None:
         self._application = application
-        self._token = None if token is None else _digest(token)
+        self._callers = callers
         self._hosts = {"localhost", socket.gethostname().lower(), *(host.lower() for host in hosts)}
         self._limits = limits
 
@@ -85,20 +86,21 @@ class Guard:
         refused = self._refusal(scope, headers)
         body = b""
         if refused is None and scope["path"] not in _OPEN_PATHS:
+            refused = await self._not_admitted(scope, headers)
+        if refused is None and scope["path"] not in _OPEN_PATHS:
             try:
                 async with asyncio.timeout(self._limits.request_s_max):
                     found = await self._body(headers, receive)
             except TimeoutError:
-                found = 408, f"the body did not arrive within {self._limits.request_s_max:g} s"
+                found = of_status(408, f"the body did not arrive within {self._limits.request_s_max:g} s")
             if isinstance(found, bytes):
                 body = found
                 refused = _refused_type(headers) if body else None
             else:
                 refused = found
         if refused is not None:
-            status, detail = refused
-            answer = problem_response(of_status(status, detail))
-            if status == 401:
+            answer = problem_response(refused)
+            if refused.status == 401:
                 for challenge in _CHALLENGES:
                     answer.headers.append("WWW-Authenticate", challenge)
             await answer(scope, receive, send_carefully)
@@ -114,26 +116,38 @@ class Guard:
 
         await self._application(scope, receive_again, send_carefully)
 
-    def _refusal(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
+    def _refusal(self, scope: Scope, headers: dict[str, str]) -> Problem | None:
         if scope["path"] in _OPEN_PATHS:
             return None
         if not self._is_own_host(headers.get("host", "")):
-            return 421, (
+            return of_status(
+                421,
                 f"the Host header is {headers.get('host', '')!a}, which is no name of this server: use its address, or"
-                " start it with that name among its hosts"
+                " start it with that name among its hosts",
             )
-        is_read = scope["method"] in _READS
-        if not is_read and scope["method"] not in _QUESTIONS and not _is_of_own_page_or_none(headers):
-            return 403, (
+        if scope["method"] not in _READS and scope["method"] not in _QUESTIONS and not _is_of_own_page_or_none(headers):
+            return of_status(
+                403,
                 f"the request comes from a page of {headers.get('origin', 'another site')!a}, which is not this server:"
-                " call it from a program, or from a page of its own; a proxy in between has to pass Host on"
+                " call it from a program, or from a page of its own; a proxy in between has to pass Host on",
             )
-        may_be_basic = is_read or "origin" in headers
-        if self._token is not None and not self._proves(headers.get("authorization", ""), may_be_basic=may_be_basic):
-            return (
+        return None
+
+    async def _not_admitted(self, scope: Scope, headers: dict[str, str]) -> Problem | None:
+        may_be_basic = scope["method"] in _READS or "origin" in headers
+        try:
+            caller = await self._callers.admitted(
+                _token_of(headers.get("authorization", ""), may_be_basic=may_be_basic)
+            )
+        except Error as error:
+            return problem_of(error)
+        if caller is None:
+            return of_status(
                 401,
-                "the token is missing or wrong: send cluster.token in the header 'Authorization: Bearer TOKEN'",
+                "the token is missing, wrong or was revoked: send cluster.token, or a token that was made since, in the"
+                " header 'Authorization: Bearer TOKEN'",
             )
+        scope.setdefault("state", {})["caller"] = caller
         return None
 
     def _is_own_host(self, header: str) -> bool:
@@ -149,23 +163,11 @@ class Guard:
             return False
         return True
 
-    def _proves(self, header: str, *, may_be_basic: bool) -> bool:
-        assert self._token is not None
-        scheme, _, given = header.partition(" ")
-        given = given.strip()
-        if scheme.lower() == "basic" and may_be_basic:
-            try:
-                given = base64.b64decode(given, validate=True).decode().partition(":")[2]
-            except (binascii.Error, UnicodeDecodeError):
-                return False
-        elif scheme.lower() != "bearer":
-            return False
-        # Digests have one length, so the comparison does not tell that of the token either.
-        return hmac.compare_digest(_digest(given), self._token)
-
-    async def _body(self, headers: dict[str, str], receive: Receive) -> bytes | tuple[int, str]:
+    async def _body(self, headers: dict[str, str], receive: Receive) -> bytes | Problem:
         most = self._limits.body_bytes_max
-        refused = 413, f"the body of a request may have {most:,} bytes: bind fewer parameters, or load rows over Arrow"
+        refused = of_status(
+            413, f"the body of a request may have {most:,} bytes: bind fewer parameters, or load rows over Arrow"
+        )
         declared = headers.get("content-length", "0")
         if not declared.isdigit() or int(declared) > most:
             return refused
@@ -173,13 +175,25 @@ class Guard:
         while True:
             message = await receive()
             if message["type"] != "http.request":
-                return 400, "the connection ended before the body"
+                return of_status(400, "the connection ended before the body")
             parts.append(message.get("body", b""))
             size += len(parts[-1])
             if size > most:
                 return refused
             if not message.get("more_body", False):
                 return b"".join(parts)
+
+
+def _token_of(header: str, *, may_be_basic: bool) -> str | None:
+    """The token in a header ``Authorization``; None if there is none."""
+    scheme, _, given = header.partition(" ")
+    given = given.strip()
+    if scheme.lower() == "basic" and may_be_basic:
+        try:
+            return base64.b64decode(given, validate=True).decode().partition(":")[2]
+        except (binascii.Error, UnicodeDecodeError):
+            return None
+    return given if scheme.lower() == "bearer" else None
 
 
 def _is_of_own_page_or_none(headers: dict[str, str]) -> bool:
@@ -198,12 +212,10 @@ def _is_of_own_page_or_none(headers: dict[str, str]) -> bool:
     return default is not None and place.lower().removesuffix(default) == host.lower().removesuffix(default)
 
 
-def _refused_type(headers: dict[str, str]) -> tuple[int, str] | None:
+def _refused_type(headers: dict[str, str]) -> Problem | None:
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == _JSON:
         return None
-    return 415, f"the body has the type {kind!a}: send JSON, with the header 'Content-Type: application/json'"
-
-
-def _digest(token: str) -> bytes:
-    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
+    return of_status(
+        415, f"the body has the type {kind!a}: send JSON, with the header 'Content-Type: application/json'"
+    )

@@ -38,15 +38,18 @@ class IdempotencyKeys:
 
     def __init__(self, limits: ServerLimits) -> None:
         self._limits = limits
-        self._made: OrderedDict[tuple[str, str], _Made] = OrderedDict()
+        self._made: OrderedDict[tuple[bytes, str, str], _Made] = OrderedDict()
 
-    async def once(self, path: str, key: str | None, body: bytes, make: Callable[[], Awaitable[str]]) -> str:
+    async def once(
+        self, caller: bytes, path: str, key: str | None, body: bytes, make: Callable[[], Awaitable[str]]
+    ) -> str:
         """Make something, unless a request with this key has; its id.
 
         A failure makes nothing: the next request with the key tries again. Requests that come at once wait for the
         first, whose making goes on when its caller goes away.
 
         Args:
+            caller: Who asks, as the digest of a token; keys of different callers are different.
             path: Where the request goes; keys of different paths are different.
             key: The key of the request; None always makes something new.
             body: What the request says.
@@ -60,7 +63,7 @@ class IdempotencyKeys:
             return await make()
         self._forget_old()
         digest = hashlib.sha256(body).digest()
-        made = self._made.get((path, key))
+        made = self._made.get((caller, path, key))
         if made is not None and made.body != digest:
             raise HTTPException(422, f"the {_HEADER} {key!a} has come with another body: each request needs a new one")
         if made is None:
@@ -68,15 +71,15 @@ class IdempotencyKeys:
             async def making() -> str:
                 return await make()
 
-            made = self._made[path, key] = _Made(digest, asyncio.create_task(making()), time.monotonic())
-            made.task.add_done_callback(lambda task: self._forget_failure(path, key, task))
+            made = self._made[caller, path, key] = _Made(digest, asyncio.create_task(making()), time.monotonic())
+            made.task.add_done_callback(lambda task: self._forget_failure((caller, path, key), task))
         return await asyncio.shield(made.task)
 
-    def _forget_failure(self, path: str, key: str, task: asyncio.Task[str]) -> None:
+    def _forget_failure(self, place: tuple[bytes, str, str], task: asyncio.Task[str]) -> None:
         if task.cancelled() or task.exception() is not None:
-            found = self._made.get((path, key))
+            found = self._made.get(place)
             if found is not None and found.task is task:
-                del self._made[path, key]
+                del self._made[place]
 
     def _forget_old(self) -> None:
         oldest_s = time.monotonic() - self._limits.keys_kept_s

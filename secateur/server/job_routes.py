@@ -39,7 +39,7 @@ from secateur.server.job_forms import JobForm, JobList, JobMetricsList, JobResul
 from secateur.server.json_values import parameters_of
 from secateur.server.problems import problem_of, problem_response
 from secateur.server.results import KeptResult, json_page
-from secateur.server.state import Server, ServerState
+from secateur.server.state import Server, ServerOfCaller
 from secateur.server.statements import StatementState, SubmittedStatement
 
 __all__ = ["router"]
@@ -68,7 +68,9 @@ async def post_job(request: Request, server: Server, body: JobForm, idempotency_
         raise ParameterError("a job has exactly one of sql, dag and encoded_dag")
     if body.settings and body.sql is None:
         raise ParameterError("settings are of a job with sql; a DAG has none")
-    job_id = await server.keys.once(_PATH, idempotency_key, await request.body(), lambda: _submit(server, body))
+    job_id = await server.keys.once(
+        server.caller.digest, _PATH, idempotency_key, await request.body(), lambda: _submit(server, body)
+    )
     return json_answer(await _status(server, job_id), 201, {"Location": f"{_PATH}/{job_id}"})
 
 
@@ -177,7 +179,7 @@ class _ForeignDag:
         return self._data
 
 
-async def _submit(server: ServerState, body: JobForm) -> str:
+async def _submit(server: ServerOfCaller, body: JobForm) -> str:
     params = parameters_of(body.params)
     if body.sql is not None:
         return server.statements.submit(body.sql, params, body.settings, is_job=True).id
@@ -198,12 +200,12 @@ def _foreign(text: str | None) -> _ForeignDag:
     return _ForeignDag(data)
 
 
-def _with_connection(server: ServerState, work: Callable[[Connection], Any]) -> Any:
+def _with_connection(server: ServerOfCaller, work: Callable[[Connection], Any]) -> Any:
     with server.connections.lent() as connection:
         return work(connection)
 
 
-async def _status(server: ServerState, job_id: str, wait_s: float = 0.0) -> dict[str, Any]:
+async def _status(server: ServerOfCaller, job_id: str, wait_s: float = 0.0) -> dict[str, Any]:
     statement = server.statements.find(job_id)
     if statement is not None:
         await server.statements.wait(statement, wait_s)

@@ -39,6 +39,15 @@ class ServerLimits:
         least=1,
         most=64,
     )
+    tokens_max: int = tunable(
+        64,
+        "tokens",
+        "tokens beside that of the server whose connections to the cluster are kept; those of the one that was used"
+        " longest ago are closed first",
+        "not measured: chosen so that their connections are fewer than a controller takes from one client",
+        least=1,
+        most=1000,
+    )
     wait_s_max: float = tunable(
         60.0,
         "seconds",

@@ -1,4 +1,4 @@
-"""What the routes of one server share."""
+"""What the routes of one server share, and what of it belongs to the caller of a request."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Request
 
+from secateur.server.callers import Caller, Callers
 from secateur.server.connections import Connections
 from secateur.server.dashboard.cluster_line import ClusterLines
 from secateur.server.dashboard.readings import Readings
 from secateur.server.idempotency import IdempotencyKeys
 from secateur.server.limits import ServerLimits
-from secateur.server.statements import SubmittedStatements
+from secateur.server.statements import StatementsOfCaller, SubmittedStatements
 from secateur.wire import Tls
 
-__all__ = ["Server", "ServerState"]
+__all__ = ["Server", "ServerOfCaller", "ServerState"]
 
 R = TypeVar("R")
 
@@ -35,7 +36,8 @@ class ServerState:
     def __init__(self, address: str, token: str, limits: ServerLimits, tls: Tls | None = None) -> None:
         self.limits = limits
         self.connections = Connections(address, token, limits.running_max + limits.system_running_max, tls)
-        self.statements = SubmittedStatements(self.connections, limits)
+        self.callers = Callers(self.connections, limits.tokens_max)
+        self.statements = SubmittedStatements(limits)
         self.keys = IdempotencyKeys(limits)
         self.readings = Readings(self.connections, limits.page_share_max)
         self.lines = ClusterLines(self.readings)
@@ -49,13 +51,34 @@ class ServerState:
         """End what runs, and close all connections. Blocks until the threads have ended."""
         self.statements.close()
         self._threads.shutdown(wait=True, cancel_futures=True)
+        self.callers.close()
         self.connections.close()
 
 
-def _state_of(request: Request) -> ServerState:
-    state: ServerState = request.app.state.server
-    return state
+class ServerOfCaller:
+    """A server as one caller has it: statements and connections are the caller's own.
+
+    What the pages show of the cluster is read once for all callers, with the token of the server.
+
+    Args:
+        server: The server.
+        caller: Who calls.
+    """
+
+    def __init__(self, server: ServerState, caller: Caller) -> None:
+        self.limits = server.limits
+        self.caller = caller
+        self.connections = caller.connections
+        self.statements = StatementsOfCaller(server.statements, caller)
+        self.keys = server.keys
+        self.readings = server.readings
+        self.lines = server.lines
+        self.in_thread = server.in_thread
 
 
-Server = Annotated[ServerState, Depends(_state_of)]
-"""The parameter of a route that gets the state of its server."""
+def _of_caller(request: Request) -> ServerOfCaller:
+    return ServerOfCaller(request.app.state.server, request.state.caller)
+
+
+Server = Annotated[ServerOfCaller, Depends(_of_caller)]
+"""The parameter of a route that gets its server, as its caller has it."""

@@ -32,7 +32,7 @@ from secateur.server.forms import (
 from secateur.server.json_values import parameters_of
 from secateur.server.problems import problem_of, problem_response
 from secateur.server.results import json_page
-from secateur.server.state import Server, ServerState
+from secateur.server.state import Server, ServerOfCaller
 from secateur.server.statements import SubmittedStatement
 from secateur.server.system_rows import system_rows
 
@@ -72,7 +72,7 @@ async def post_statement(
     async def submitted() -> str:
         return server.statements.submit(body.sql, params, body.settings).id
 
-    statement_id = await server.keys.once(_PATH, idempotency_key, await request.body(), submitted)
+    statement_id = await server.keys.once(server.caller.digest, _PATH, idempotency_key, await request.body(), submitted)
     statement = _found(server, statement_id)
     wait_s = (server.limits.wait_s_max if body.wait else 0.0) if isinstance(body.wait, bool) else body.wait
     return await _result(request, server, statement, 0, PAGE_ROWS, wait_s)
@@ -150,7 +150,7 @@ async def post_explain(server: Server, body: ExplainForm) -> Response:
     return json_answer(await server.in_thread(explained))
 
 
-async def _on_member(server: ServerState, statement_id: str) -> dict[str, Any]:
+async def _on_member(server: ServerOfCaller, statement_id: str) -> dict[str, Any]:
     sql = "SELECT * FROM secateur.statements WHERE id = ?"
     found = await server.in_thread(system_rows, server, sql, [statement_id], 0, 1)
     rows: list[dict[str, Any]] = msgspec.json.decode(found.rows)
@@ -159,12 +159,12 @@ async def _on_member(server: ServerState, statement_id: str) -> dict[str, Any]:
     return rows[0]
 
 
-def _kill(server: ServerState, statement_id: str) -> None:
+def _kill(server: ServerOfCaller, statement_id: str) -> None:
     with server.connections.lent() as connection:
         connection.execute(f"KILL '{statement_id}'")
 
 
-def _found(server: ServerState, statement_id: str) -> SubmittedStatement:
+def _found(server: ServerOfCaller, statement_id: str) -> SubmittedStatement:
     statement = server.statements.find(statement_id)
     if statement is None:
         raise HTTPException(
@@ -176,7 +176,7 @@ def _found(server: ServerState, statement_id: str) -> SubmittedStatement:
 
 
 async def _result(
-    request: Request, server: ServerState, statement: SubmittedStatement, offset: int, rows_max: int, wait_s: float
+    request: Request, server: ServerOfCaller, statement: SubmittedStatement, offset: int, rows_max: int, wait_s: float
 ) -> Response:
     await server.statements.wait(statement, min(wait_s, server.limits.wait_s_max))
     location = {"Location": f"{_PATH}/{statement.id}"}

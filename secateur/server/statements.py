@@ -18,11 +18,11 @@ from typing import Any, Final
 from secateur.client.dbapi.cursor import Cursor
 from secateur.client.dbapi.stats import QueryStats
 from secateur.errors import Error, InternalError, JobCancelledError, LimitExceededError
-from secateur.server.connections import Connections
+from secateur.server.callers import Caller
 from secateur.server.limits import ServerLimits
 from secateur.server.results import KeptResult, fetched
 
-__all__ = ["StatementState", "SubmittedStatement", "SubmittedStatements"]
+__all__ = ["StatementState", "StatementsOfCaller", "SubmittedStatement", "SubmittedStatements"]
 
 _CANCEL_PAUSE_S: Final = 0.05
 """A statement may be cancelled before its thread has begun it: it is told again until it has ended."""
@@ -55,6 +55,7 @@ class SubmittedStatement:
         sql: Its text; after its end, the beginning of it.
         params: Its parameters; none after its end.
         settings: Settings of SQL that it runs with.
+        caller: Who submitted it, and whose connections it runs on.
         id: Unique in the server.
         state: Where it is.
         submitted_s: Seconds since the epoch.
@@ -71,6 +72,7 @@ class SubmittedStatement:
     sql: str
     params: list[Any] | dict[str, Any]
     settings: Mapping[str, str]
+    caller: Caller
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
     state: StatementState = StatementState.WAITING
     submitted_s: float = field(default_factory=time.time)
@@ -97,12 +99,10 @@ class SubmittedStatements:
     """Runs statements, and knows them while they run and for a while after. Thread-safe.
 
     Args:
-        connections: What they run on.
         limits: How many run, wait, and are kept.
     """
 
-    def __init__(self, connections: Connections, limits: ServerLimits) -> None:
-        self._connections = connections
+    def __init__(self, limits: ServerLimits) -> None:
         self._limits = limits
         self._threads = ThreadPoolExecutor(limits.running_max, thread_name_prefix="secateur-statement")
         self._known: dict[str, SubmittedStatement] = {}
@@ -116,14 +116,15 @@ class SubmittedStatements:
         params: list[Any] | dict[str, Any],
         settings: Mapping[str, str] | None = None,
         *,
+        caller: Caller,
         is_job: bool = False,
     ) -> SubmittedStatement:
-        """Begin a statement, or put it behind those that wait. Does not block.
+        """Begin a statement of a caller, or put it behind those that wait. Does not block.
 
         Raises:
             LimitExceededError: Too many wait; nothing was done.
         """
-        statement = SubmittedStatement(sql, params, settings or {}, is_job=is_job)
+        statement = SubmittedStatement(sql, params, settings or {}, caller, is_job=is_job)
         with self._lock:
             unfinished = len(self._known) - len(self._ended)
             most = self._limits.running_max + self._limits.waiting_max
@@ -201,7 +202,7 @@ class SubmittedStatements:
         statement.started_s = time.time()
         statement.state = StatementState.RUNNING
         try:
-            with self._connections.lent(statement.settings) as connection, connection.cursor() as cursor:
+            with statement.caller.connections.lent(statement.settings) as connection, connection.cursor() as cursor:
                 statement.cursor = cursor
                 if statement.is_cancelled:
                     raise JobCancelledError("the statement was cancelled by a DELETE")
@@ -257,3 +258,41 @@ class SubmittedStatements:
         if statement.result is not None:
             self._kept_bytes -= statement.result.bytes
             statement.result = None
+
+
+class StatementsOfCaller:
+    """The statements that one caller has submitted: nobody sees the statements and rows of another token.
+
+    Args:
+        statements: Those of all callers.
+        caller: The caller.
+    """
+
+    def __init__(self, statements: SubmittedStatements, caller: Caller) -> None:
+        self._statements = statements
+        self._caller = caller
+        self.wait = statements.wait
+        self.cancel = statements.cancel
+
+    def submit(
+        self,
+        sql: str,
+        params: list[Any] | dict[str, Any],
+        settings: Mapping[str, str] | None = None,
+        *,
+        is_job: bool = False,
+    ) -> SubmittedStatement:
+        """As :meth:`SubmittedStatements.submit`."""
+        return self._statements.submit(sql, params, settings, caller=self._caller, is_job=is_job)
+
+    def find(self, statement_id: str) -> SubmittedStatement | None:
+        """As :meth:`SubmittedStatements.find`; None for a statement of another caller."""
+        found = self._statements.find(statement_id)
+        return found if found is not None and self._is_own(found) else None
+
+    def newest(self) -> Sequence[SubmittedStatement]:
+        """As :meth:`SubmittedStatements.newest`, without those of others."""
+        return [statement for statement in self._statements.newest() if self._is_own(statement)]
+
+    def _is_own(self, statement: SubmittedStatement) -> bool:
+        return statement.caller.digest == self._caller.digest

@@ -9,7 +9,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pyarrow as pa
 import pytest
 from raw_frames import RawConnection
@@ -20,7 +19,6 @@ from secateur.cli.app import app
 from secateur.cluster import Cluster
 from secateur.errors import AuthenticationError, Error, ProgrammingError
 from secateur.protocol import MEMBER_OPERATIONS, ROLES, Hello, Operation, TokenRole, encode, role_needed
-from secateur.server import HttpServer
 
 ROWS = pa.table({"id": pa.array(range(100), pa.int64()), "v": pa.array(range(100), pa.int64())})
 TABLE = "CREATE TABLE t (id BIGINT, v BIGINT, PRIMARY KEY (id)) PARTITION BY HASH (id) PARTITIONS 8 BACKUPS 1"
@@ -215,18 +213,6 @@ def test_tokens_are_kept_on_disk_as_digests(tmp_path: Path) -> None:
     written = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     assert made.id.encode() in written
     assert made.token.encode() not in written
-
-
-def test_http_may_do_what_the_token_of_its_server_may(own: Cluster) -> None:
-    made = own.tokens.create("read")
-    with HttpServer(own.address, made.token) as server:
-        headers = {"Authorization": f"Bearer {made.token}"}
-        with httpx.Client(base_url=server.url, headers=headers, timeout=60) as http:
-            read = http.post("/api/v1/statements", json={"sql": "SELECT count(*) FROM t"})
-            assert read.status_code == 200, read.text
-            written = http.post("/api/v1/statements", json={"sql": "DELETE FROM t WHERE id = 1"})
-            assert written.status_code in (401, 403)
-            assert "needs a token with the role 'write'" in written.text
 
 
 def test_the_command_makes_lists_and_revokes_tokens(own: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:

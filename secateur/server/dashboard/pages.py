@@ -26,7 +26,7 @@ from secateur.server.dashboard.statement_groups import (
 )
 from secateur.server.dashboard.templating import PAGE_HEADERS, STATIC_FILES, rendered
 from secateur.server.problems import status_of
-from secateur.server.state import Server, ServerState
+from secateur.server.state import Server, ServerOfCaller
 
 __all__ = ["html_answer", "router"]
 
@@ -95,16 +95,16 @@ class _Page:
     path: str
     title: str
     template: str
-    values: Callable[[ServerState, Query], dict[str, Any]]
+    values: Callable[[ServerOfCaller, Query], dict[str, Any]]
     is_listed: bool = True
 
 
-def _members(server: ServerState, query: Query) -> dict[str, Any]:
+def _members(server: ServerOfCaller, query: Query) -> dict[str, Any]:
     sort = TableSort.of(_MEMBER_COLUMNS, query, "id")
     return {"sort": sort, "rows": sort.rows(server.readings.rows(MEMBERS))}
 
 
-def _partitions(server: ServerState, query: Query) -> dict[str, Any]:
+def _partitions(server: ServerOfCaller, query: Query) -> dict[str, Any]:
     tables = [row for row in server.readings.rows(_TABLES) if row["table_type"] == "BASE TABLE"]
     wanted = query.get("table", tables[0]["table_name"] if tables else None)
     if wanted is None:
@@ -129,7 +129,7 @@ def _partitions(server: ServerState, query: Query) -> dict[str, Any]:
     }
 
 
-def _statements(server: ServerState, query: Query) -> dict[str, Any]:
+def _statements(server: ServerOfCaller, query: Query) -> dict[str, Any]:
     shown = query.get("show", "all")
     groups = statement_groups(server.readings)
     if shown == "unpruned":
@@ -145,7 +145,7 @@ def _statements(server: ServerState, query: Query) -> dict[str, Any]:
     }
 
 
-def _statement(server: ServerState, query: Query) -> dict[str, Any]:
+def _statement(server: ServerOfCaller, query: Query) -> dict[str, Any]:
     fingerprint = query["fingerprint"]
     group = next((row for row in statement_groups(server.readings) if row["fingerprint"] == fingerprint), None)
     if group is None:
@@ -153,20 +153,20 @@ def _statement(server: ServerState, query: Query) -> dict[str, Any]:
     return {"group": group, "executions": executions_of(server.readings, fingerprint)}
 
 
-def _tables(server: ServerState, query: Query) -> dict[str, Any]:
+def _tables(server: ServerOfCaller, query: Query) -> dict[str, Any]:
     sort = TableSort.of(_TABLE_COLUMNS, query, "table_name")
     return {"sort": sort, "rows": sort.rows(server.readings.rows(_TABLES))}
 
 
-def _loads(server: ServerState, _: Query) -> dict[str, Any]:
+def _loads(server: ServerOfCaller, _: Query) -> dict[str, Any]:
     return {"rows": server.readings.rows(_LOADS)}
 
 
-def _jobs(server: ServerState, _: Query) -> dict[str, Any]:
+def _jobs(server: ServerOfCaller, _: Query) -> dict[str, Any]:
     return {"rows": server.readings.rows(_JOBS)}
 
 
-def _job(server: ServerState, query: Query) -> dict[str, Any]:
+def _job(server: ServerOfCaller, query: Query) -> dict[str, Any]:
     rows = server.readings.rows(_JOB, [query["job_id"]])
     if not rows:
         raise HTTPException(404, f"there is no job {query['job_id']!a} on record")
@@ -176,17 +176,17 @@ def _job(server: ServerState, query: Query) -> dict[str, Any]:
     return {"job": rows[0], "plan": plan, "svg": svg}
 
 
-def _events(server: ServerState, query: Query) -> dict[str, Any]:
+def _events(server: ServerOfCaller, query: Query) -> dict[str, Any]:
     kind = query.get("kind")
     rows = server.readings.rows(_EVENTS) if kind is None else server.readings.rows(_EVENTS_OF_KIND, [kind])
     return {"rows": rows, "kind": kind, "kinds": server.readings.rows(_KINDS)}
 
 
-def _pruning(server: ServerState, _: Query) -> dict[str, Any]:
+def _pruning(server: ServerOfCaller, _: Query) -> dict[str, Any]:
     return {"report": report_pruning(statement_groups(server.readings))}
 
 
-def _sql(_: ServerState, query: Query) -> dict[str, Any]:
+def _sql(_: ServerOfCaller, query: Query) -> dict[str, Any]:
     return {"sql": query.get("sql", "")}
 
 
@@ -225,7 +225,7 @@ def _add(page: _Page) -> None:
     router.add_api_route(page.path, answer, name=f"page_{page.template}", methods=["GET"])
 
 
-def _text_of(server: ServerState, page: _Page, query: Query) -> tuple[int, str]:
+def _text_of(server: ServerOfCaller, page: _Page, query: Query) -> tuple[int, str]:
     """Status and text of a page; without the cluster, one that says so."""
     frame = {"pages": _LISTED, "path": "/" + page.path.split("/")[1], "title": page.title}
     try:

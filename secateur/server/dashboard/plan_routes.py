@@ -18,7 +18,7 @@ from secateur.server.dashboard.templating import rendered
 from secateur.server.forms import Params, SqlText
 from secateur.server.json_values import parameters_of
 from secateur.server.problems import status_of
-from secateur.server.state import Server, ServerState
+from secateur.server.state import Server, ServerOfCaller
 
 __all__ = ["router"]
 
@@ -57,7 +57,7 @@ async def post_plan(server: Server, body: PlanForm) -> Response:
 
 
 async def _compared(
-    server: ServerState, sql: str, params: list[Any] | dict[str, Any]
+    server: ServerOfCaller, sql: str, params: list[Any] | dict[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Both sides, in turn. A quick query is executed once more, so that neither side pays for being new."""
     for _ in range(2):
@@ -68,7 +68,9 @@ async def _compared(
     return on, off
 
 
-async def _analyzed(server: ServerState, sql: str, params: list[Any] | dict[str, Any], pruning: str) -> dict[str, Any]:
+async def _analyzed(
+    server: ServerOfCaller, sql: str, params: list[Any] | dict[str, Any], pruning: str
+) -> dict[str, Any]:
     """The document of EXPLAIN (ANALYZE, FORMAT JSON).
 
     It runs where the statements of the server run, and is ended when it takes longer than a request may.
@@ -91,10 +93,10 @@ async def _analyzed(server: ServerState, sql: str, params: list[Any] | dict[str,
     return document
 
 
-def _explained(server: ServerState, sql: str, params: list[Any] | dict[str, Any]) -> dict[str, Any]:
+def _explained(server: ServerOfCaller, sql: str, params: list[Any] | dict[str, Any]) -> dict[str, Any]:
     with server.connections.lent() as connection:
         return connection.explain(sql, params).to_dict()
 
 
-def _members(server: ServerState) -> tuple[str, ...]:
+def _members(server: ServerOfCaller) -> tuple[str, ...]:
     return tuple(row["id"] for row in server.readings.rows(MEMBERS) if row["state"] != "lost")

@@ -1,0 +1,148 @@
+"""The callers of the server: each token that the cluster accepts, with connections of its own.
+
+What a caller may do, the cluster says: its statements and jobs run on connections that were opened with its own token.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Final
+
+from secateur.client.connect import connect
+from secateur.errors import AuthenticationError, Error, LimitExceededError
+from secateur.protocol.tokens import digest_of
+from secateur.server.connections import Connections
+
+__all__ = ["Caller", "Callers"]
+
+_FRESH_S: Final = 2.0
+"""A token that was looked at longer ago is looked at again, while its caller is served."""
+_VALID_S: Final = 5.0
+"""A token that was looked at longer ago is looked at before its caller is served: the time for which one that was
+revoked may still be shown what the server keeps. The cluster itself refuses it at once.
+"""
+_ASKED_MAX: Final = 64
+"""Looks that wait. A wrong token costs the cluster a hello, and strangers may not make it busy with them."""
+_IDLE_MAX: Final = 2
+_TOKEN_CHARS_MAX: Final = 4096
+"""More would not fit into a hello."""
+
+
+@dataclass(eq=False, slots=True)
+class Caller:
+    """Whoever has one token.
+
+    Attributes:
+        digest: That of the token.
+        connections: Connections that were opened with it.
+        looked_s: When the cluster last accepted it, on the clock of ``time.monotonic``.
+    """
+
+    digest: bytes
+    connections: Connections
+    looked_s: float = -math.inf
+
+
+class Callers:
+    """Admits callers by their tokens. Lives on one event loop.
+
+    Args:
+        own: The connections of the server.
+        tokens_max: Callers whose connections are kept, beside those with the token of the server.
+    """
+
+    def __init__(self, own: Connections, tokens_max: int) -> None:
+        self.own = Caller(digest_of(own.token), own)
+        self._tokens_max = tokens_max
+        self._known: OrderedDict[bytes, Caller] = OrderedDict({self.own.digest: self.own})  # the oldest use first
+        self._looks: dict[bytes, asyncio.Task[None]] = {}
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="secateur-http-tokens")
+
+    async def admitted(self, token: str | None) -> Caller | None:
+        """The caller with a token; None if the cluster does not accept it. A new token costs a connection.
+
+        Everybody is the server itself where the cluster asks for no token. While the cluster is out of reach, tokens
+        that it has accepted stay as they are: nobody can revoke them either.
+
+        Args:
+            token: As it came with the request; None if none did.
+
+        Raises:
+            LimitExceededError: Too many unknown tokens are being looked at.
+            Error: The cluster is out of reach, and the token unknown.
+        """
+        if not self.own.connections.token:
+            return self.own
+        if token is None or len(token) > _TOKEN_CHARS_MAX:
+            return None
+        digest = digest_of(token)
+        caller = self._known.get(digest)
+        age_s = math.inf if caller is None else time.monotonic() - caller.looked_s
+        if age_s > _FRESH_S:
+            look = self._look_at(digest, token)
+            if age_s > _VALID_S:
+                await asyncio.shield(look)
+        caller = self._known.get(digest)
+        if caller is not None:
+            self._known.move_to_end(digest)
+        return caller
+
+    def close(self) -> None:
+        """Close the connections of all callers but the server's own. Blocks until the thread has ended."""
+        self._thread.shutdown(wait=True, cancel_futures=True)
+        for caller in self._known.values():
+            if caller is not self.own:
+                caller.connections.close()
+
+    def _look_at(self, digest: bytes, token: str) -> asyncio.Task[None]:
+        """Ask the cluster about a token, once for all requests that wait for it."""
+        look = self._looks.get(digest)
+        if look is None:
+            if len(self._looks) >= _ASKED_MAX:
+                raise LimitExceededError(
+                    f"{_ASKED_MAX} tokens that the HTTP server does not know are being looked at: try again",
+                    limit=_ASKED_MAX,
+                    retry_safe=True,
+                )
+            look = self._looks[digest] = asyncio.create_task(self._look(digest, token))
+            look.add_done_callback(lambda done: self._looked(digest, done))
+        return look
+
+    def _looked(self, digest: bytes, look: asyncio.Task[None]) -> None:
+        del self._looks[digest]
+        if not look.cancelled():
+            look.exception()  # it may be that nobody has waited for it
+
+    async def _look(self, digest: bytes, token: str) -> None:
+        own = self.own.connections
+
+        def greet() -> None:
+            connect(own.address, token=token, connect_timeout_s=0.0, tls=own.tls).close()
+
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._thread, greet)
+        except AuthenticationError:
+            self._forget(digest)
+            return
+        except Error:
+            if digest not in self._known:
+                raise
+        if digest not in self._known:
+            self._known[digest] = (
+                self.own
+                if digest == self.own.digest
+                else Caller(digest, Connections(own.address, token, _IDLE_MAX, own.tls))
+            )
+        self._known[digest].looked_s = time.monotonic()
+        while len(self._known) > self._tokens_max + 1:
+            self._forget(next(one for one in self._known if one != self.own.digest))
+
+    def _forget(self, digest: bytes) -> None:
+        caller = self._known.pop(digest, None)
+        if caller is not None and caller is not self.own:
+            caller.connections.close()
