@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -12,14 +12,13 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-import secateur
 from secateur.cli.connecting import connected
 from secateur.cli.failures import failing_with_a_message
 from secateur.cli.options import AddressOption, Token
 from secateur.client.copy.table_file import FORMATS, open_table_file
 from secateur.client.loads.load import LoadMode
 from secateur.client.loads.load import Progress as OnProgress
-from secateur.partitioning.tables.identifier import quoted
+from secateur.client.loads.table_handle import TableHandle
 
 __all__ = ["load"]
 
@@ -61,8 +60,9 @@ def load(
         total = 0
         for number, path in enumerate(files):
             with open_table_file(path, file_format) as opened:
+                created: TableHandle | None = None
                 if create and number == 0:
-                    connection.create_table(
+                    created = connection.create_table(
                         table,
                         opened.reader.schema,
                         primary_key=[column.strip() for column in (primary_key or "").split(",")],
@@ -71,21 +71,10 @@ def load(
                     )
                 with (
                     _shown_progress(path.name, opened.rows) as progress,
-                    _dropped_on_failure(connection, table, was_created=create and number == 0),
+                    nullcontext() if created is None else created.dropped_on_failure(),
                 ):
                     total += connection.table(table).load(opened.reader, mode.value, progress=progress)
     typer.echo(f"{total:,} rows loaded into {table}", err=True)
-
-
-@contextmanager
-def _dropped_on_failure(connection: secateur.Connection, table: str, *, was_created: bool) -> Iterator[None]:
-    """Drop the table that was created for a load which fails."""
-    try:
-        yield
-    except BaseException:
-        if was_created:
-            connection.execute(f"DROP TABLE IF EXISTS {quoted(table)}")
-        raise
 
 
 @contextmanager

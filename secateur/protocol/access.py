@@ -50,6 +50,7 @@ ROLES: Final[Mapping[OperationBase, TokenRole]] = {
     Operation.GET_RETURNED_ROWS: TokenRole.WRITE,
     Operation.WRITE_ROWS: TokenRole.WRITE,
     Operation.STAGE_ROWS: TokenRole.WRITE,
+    Operation.DROP_UNUSED_TABLE: TokenRole.ADMIN,
     Operation.CREATE_TOKEN: TokenRole.ADMIN,
     Operation.LIST_TOKENS: TokenRole.ADMIN,
     Operation.REVOKE_TOKEN: TokenRole.ADMIN,

@@ -16,11 +16,13 @@ __all__ = [
     "AbortRanges",
     "AdoptViews",
     "CatchUp",
+    "CloseIfUnused",
     "CommitRanges",
     "CopiedTable",
     "CopyTable",
     "CreateStoredTable",
     "DropStoredTable",
+    "DropUnusedTable",
     "GetOwnerPages",
     "GetOwners",
     "GetRanges",
@@ -35,11 +37,13 @@ __all__ = [
     "RefreshStatistics",
     "RefreshedStatistics",
     "StoredStatistics",
+    "TableUse",
     "TableVersions",
     "Tables",
     "TakeTopology",
     "TopologyAnswer",
     "TopologyKnown",
+    "UnusedTableDropped",
 ]
 
 
@@ -184,6 +188,44 @@ class MakeRanges(Message[Versions], frozen=True):
     table: str
     table_id: int
     cells: list[int]
+
+
+class UnusedTableDropped(Versions, frozen=True, kw_only=True):
+    """Whether the table is not there any more."""
+
+    is_gone: bool
+
+
+class DropUnusedTable(Message[UnusedTableDropped], frozen=True):
+    """Drop a table that was created for rows which then did not come, unless somebody has begun to use it.
+
+    It is in use if it has ever got a row, if a load has rows for it at a member, or if it has an index or a view.
+
+    Attributes:
+        table: Its name.
+        table_id: Its id, which distinguishes it from a later table of the same name.
+    """
+
+    table: str
+    table_id: int
+
+
+class TableUse(msgspec.Struct, frozen=True):
+    """Whether a table was never written to, as far as a member knows, and no load has rows for it there."""
+
+    is_unused: bool
+
+
+class CloseIfUnused(Message[TableUse], frozen=True):
+    """Let no write to a table in until the load of this id is aborted, and tell whether there was one.
+
+    Attributes:
+        load_id: Names what closes the table, as for a change of it.
+        table_id: The table.
+    """
+
+    load_id: str
+    table_id: int
 
 
 class CreateStoredTable(Message[Acknowledged], frozen=True):

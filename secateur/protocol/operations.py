@@ -80,6 +80,7 @@ class Operation(OperationBase):
     REPORT_TO_CONTROLLER = 38, _AT_CONTROLLER, recovery.ReportToController, MEMBERS, _REPEATED
     DESCRIBE_STATEMENT = 46, _AT_CONTROLLER, query.DescribeStatement, MEMBERS, _REPEATED
     GET_OWNER_PAGES = 39, Server.ANY, catalog.GetOwnerPages, ANYBODY, _REPEATED
+    DROP_UNUSED_TABLE = 47, _AT_CONTROLLER, catalog.DropUnusedTable, ANYBODY, _IDEMPOTENT
     ASK_TO_RETURN = 42, _AT_CONTROLLER, recovery.AskToReturn, MEMBERS, _IDEMPOTENT
 
     CREATE_TOKEN = 43, _AT_CONTROLLER, tokens.CreateToken, ANYBODY
@@ -145,6 +146,7 @@ class Operation(OperationBase):
     CREATE_STORED_TABLE = 130, _AT_MEMBER, catalog.CreateStoredTable, CONTROLLER, _REPEATED
     DROP_STORED_TABLE = 131, _AT_MEMBER, catalog.DropStoredTable, CONTROLLER, _REPEATED
     ADOPT_VIEWS = 132, _AT_MEMBER, catalog.AdoptViews, CONTROLLER, _REPEATED
+    CLOSE_IF_UNUSED = 154, _AT_MEMBER, catalog.CloseIfUnused, CONTROLLER, _REPEATED
     PREPARE_RANGES = 133, _AT_MEMBER, catalog.PrepareRanges, CONTROLLER, _HOUSEKEEPING
     COMMIT_RANGES = 134, _AT_MEMBER, catalog.CommitRanges, CONTROLLER, _REPEATED
     ABORT_RANGES = 135, _AT_MEMBER, catalog.AbortRanges, CONTROLLER, _REPEATED

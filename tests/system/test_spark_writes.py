@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import date
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -112,6 +113,60 @@ def test_the_options_of_the_format_create_a_table(
     conn.create_table(f"{table_name}_plain", df.limit(0).toArrow(), primary_key=["id"])
     with pytest.raises(errors.ProgrammingError, match="without the change feed that is asked for"):
         write(df, f"{table_name}_plain", cluster, primary_key=["id"], change_feed=True)
+
+
+def inserting(address: str, token: str | None, table: str) -> Callable[[Iterator[pa.RecordBatch]], Any]:
+    """Rows of which the first task inserts another row itself."""
+
+    def insert(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            if 0 in batch.column(0).to_pylist():
+                with secateur.connect(address, token or "") as connection:
+                    connection.execute(f"INSERT INTO {table} VALUES (-1, NULL)")
+            yield batch
+
+    return insert
+
+
+@pytest.mark.parametrize("is_used", [False, True], ids=["unused", "used"])
+@pytest.mark.parametrize("by_options", [False, True], ids=["write", "options"])
+def test_a_table_that_is_created_goes_again_with_a_load_that_fails(
+    spark: SparkSession,
+    cluster: Cluster,
+    conn: secateur.Connection,
+    table_name: str,
+    by_options: bool,
+    is_used: bool,
+) -> None:
+    df = spark.range(0, 100, 1, 3).selectExpr("IF(id = 7, NULL, id) AS id", "id AS v")
+    if is_used:
+        df = df.mapInArrow(inserting(cluster.address, cluster.token, table_name), df.schema)
+    if by_options:
+        options = {"address": cluster.address, "token": cluster.token or "", "table": table_name}
+        writer = df.write.format("secateur").mode("append").options(**options, createTable="true", primaryKey="id")
+        with pytest.raises(Exception, match="NULL"):
+            writer.save()
+    else:
+        with pytest.raises(errors.NullKeyError):
+            write(df, table_name, cluster, primary_key=["id"])
+    there = rows_of(conn, f"SELECT count(*) FROM secateur.tables WHERE table_name = '{table_name}'")
+    assert there == [(int(is_used),)]
+    if is_used:
+        assert rows_of(conn, f"FROM {table_name}") == [(-1, None)]
+
+
+def test_a_table_is_not_left_behind_by_options_that_do_not_fit_it(
+    spark: SparkSession, cluster: Cluster, conn: secateur.Connection, table_name: str
+) -> None:
+    df = spark.range(10)
+    with pytest.raises(errors.ProgrammingError, match="has no range partitions"):
+        write(df, table_name, cluster, mode="overwrite", overwrite_scope="partitions", primary_key=["id"])
+    options = {"address": cluster.address, "token": cluster.token or "", "table": table_name}
+    writer = df.write.format("secateur").mode("overwrite").options(**options, createTable="true", primaryKey="id")
+    with pytest.raises(Exception, match="has no range partitions"):
+        writer.option("overwriteScope", "partitions").save()
+    with pytest.raises(errors.UnknownTableError):
+        conn.table(table_name)
 
 
 def test_keys_are_deleted(spark: SparkSession, cluster: Cluster, conn: secateur.Connection, table_name: str) -> None:

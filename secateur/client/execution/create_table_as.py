@@ -1,12 +1,10 @@
 """``CREATE TABLE ... AS``: the client reads the query's rows, has the controller make the table, and loads them.
 
 The rows are read before the table exists, so the query may read the table that it replaces, and a query that fails
-changes nothing. If the load fails, the new table is dropped.
+changes nothing. If the load fails, the new table is dropped, unless somebody else has begun to use it.
 """
 
 from __future__ import annotations
-
-from contextlib import suppress
 
 import pyarrow as pa
 
@@ -14,10 +12,10 @@ from secateur.client.dbapi.rows import as_table
 from secateur.client.execution.select import run_select
 from secateur.client.execution.statement_call import StatementCall
 from secateur.client.loads.load import LoadMode, load_rows
-from secateur.errors import DuplicateKeyError, Error
+from secateur.client.loads.unused_table import dropped_on_failure
+from secateur.errors import DuplicateKeyError
 from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.distinct_keys import first_positions
-from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.split import split
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.statements import CreateTableAs, SelectStatement
@@ -32,7 +30,8 @@ def create_table_as(call: StatementCall[CreateTableAs[SelectStatement]]) -> int:
         DuplicateKeyError, NullKeyError, NoRangeError: The rows do not fit into the table; nothing was made or replaced.
         TableExistsError: A table of that name has been made meanwhile.
         Error: As :func:`~secateur.client.execution.select.run_select` and
-            :func:`~secateur.client.loads.load.load_rows`; after an error of the load there is no table.
+            :func:`~secateur.client.loads.load.load_rows`; after an error of the load there is no table, unless it has
+            got rows meanwhile.
     """
     session, statement = call.session, call.statement
     table = statement.table
@@ -43,12 +42,9 @@ def create_table_as(call: StatementCall[CreateTableAs[SelectStatement]]) -> int:
     rows = as_table(selected.result, selected.columns).rename_columns([column.name for column in table.columns])
     _check(rows, table)
     session.prepare_anew(statement.create, [])
-    try:
-        return load_rows(session, session.table(table.name), rows, LoadMode.APPEND).rows
-    except BaseException:
-        with suppress(Error):
-            session.prepare_anew(f"DROP TABLE IF EXISTS {quoted(table.name)}", [])
-        raise
+    created = session.table(table.name)
+    with dropped_on_failure(session, created):
+        return load_rows(session, created, rows, LoadMode.APPEND).rows
 
 
 def _check(rows: pa.Table, table: TableDef) -> None:

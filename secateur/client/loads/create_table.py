@@ -25,7 +25,6 @@ def create_table_sql(
     backups: int | None = None,
     replicated: bool = False,
     change_feed: bool = False,
-    if_not_exists: bool = False,
 ) -> str:
     """Write the statement that creates a table with given columns.
 
@@ -38,7 +37,6 @@ def create_table_sql(
         backups: How many backups each partition has; None for the default of CREATE TABLE.
         replicated: Whether each member has all rows, instead of partitions.
         change_feed: Whether the table keeps its last changes for those who follow them.
-        if_not_exists: Whether a table of that name is left as it is.
 
     Raises:
         ParameterError: There is no key, or it names no column.
@@ -64,8 +62,7 @@ def create_table_sql(
         f"BACKUPS {backups:d}" if backups is not None else "",
         "WITH (change_feed = true)" if change_feed else "",
     ]
-    create = "CREATE TABLE IF NOT EXISTS" if if_not_exists else "CREATE TABLE"
-    return " ".join([f"{create} {quoted(name)} ({', '.join(items)})", *filter(None, clauses)])
+    return " ".join([f"CREATE TABLE {quoted(name)} ({', '.join(items)})", *filter(None, clauses)])
 
 
 def columns_of(like: Any) -> list[Column]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pyarrow as pa
 
@@ -15,6 +16,7 @@ from secateur.client.key_value.put import put_rows
 from secateur.client.key_value.tables import KeyTable
 from secateur.client.loads.arrow_data import as_table
 from secateur.client.loads.load import LoadMode, Progress, load_rows
+from secateur.client.loads.unused_table import dropped_on_failure
 from secateur.client.session import Session
 from secateur.errors import NoRangeError, NullKeyError, ParameterError, TopologyChangedError
 from secateur.partitioning.schemes.scheme import PartitionScheme
@@ -176,6 +178,17 @@ class TableHandle:
             with open_table_file(Path(data)) as opened:
                 return self.load(opened.reader, mode, progress=progress)
         return load_rows(self._session, self._table, as_table(data), LoadMode.of(mode), progress=progress).rows
+
+    @contextmanager
+    def dropped_on_failure(self) -> Iterator[Self]:
+        """Around the first load into a table that was created for it: if it fails, the table is dropped again.
+
+        ``with conn.create_table("orders", df, primary_key=["id"]).dropped_on_failure() as table: table.load(df)``. A
+        table that somebody else has begun to use stays: one that has ever got a row, for which a load has sent rows, or
+        that has an index or a view.
+        """
+        with dropped_on_failure(self._session, self._table):
+            yield self
 
     def get(self, key: Any = None, /, **columns: Any) -> tuple[Any, ...] | None:
         """The row with a primary key, read from the member that owns it, without SQL.

@@ -47,6 +47,7 @@ from secateur.errors import ProtocolError, UnknownTableError
 from secateur.partitioning.tables.table import TableDef, TableDefinition
 from secateur.partitioning.topology.topology import MemberAddress
 from secateur.protocol.catalog import (
+    DropUnusedTable,
     GetOwnerPages,
     GetRanges,
     GetTables,
@@ -60,6 +61,7 @@ from secateur.protocol.catalog import (
     Tables,
     TableVersions,
     TopologyAnswer,
+    UnusedTableDropped,
 )
 from secateur.protocol.external_tables import RegisterExternalTable
 from secateur.protocol.hello import GivenVersions, Greeting, Hello, Versions
@@ -205,6 +207,7 @@ class Controller:
             Operation.EXPLAIN: self._statements.explain,
             Operation.GET_PLAN: self._statements.plan,
             Operation.MAKE_RANGES: self._make_ranges,
+            Operation.DROP_UNUSED_TABLE: self._drop_unused_table,
             Operation.PUBLISH_LOAD: self._publications.publish_load,
             Operation.ABORT_LOAD: self._publications.abort_load,
             Operation.CHANGE_SEVERAL_PARTITIONS: self._publications.change_several,
@@ -358,6 +361,12 @@ class Controller:
         await self._table_commands.make_ranges(asked.table, asked.table_id, asked.cells)
         await self._state.all_reached()
         return Reply(Versions(**self._versions()))
+
+    async def _drop_unused_table(self, request: Request[DropUnusedTable]) -> Reply[UnusedTableDropped]:
+        asked = request.message
+        is_gone = await self._table_commands.drop_unused(asked.table, asked.table_id)
+        await self._state.all_reached()
+        return Reply(UnusedTableDropped(is_gone=is_gone, **self._versions()))
 
     def _gone(self, peer: PeerInfo) -> None:
         self._statements.gone(peer.connection_id)

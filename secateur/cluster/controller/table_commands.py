@@ -29,6 +29,7 @@ from secateur.cluster.controller.membership import (
 )
 from secateur.cluster.controller.range_change import RangeChanger
 from secateur.cluster.controller.statistics_cache import StatisticsCache
+from secateur.cluster.controller.table_use import closed_if_unused
 from secateur.errors import MemberLostError, ProtocolError, TopologyChangedError
 from secateur.partitioning.schemes.range_changes import RangeChange, alter_ranges
 from secateur.partitioning.schemes.ranges_on_demand import with_cells
@@ -102,6 +103,35 @@ class TableCommands:
                 return
             self._state.catalog, table = self._state.catalog.without_table(name)
             await self._forget(table)
+
+    async def drop_unused(self, name: str, table_id: int) -> bool:
+        """Forget a table that was created for rows which did not come; one that somebody has begun to use stays.
+
+        Args:
+            name: The name of the table.
+            table_id: Its id, as its creator knows it.
+
+        Returns:
+            Whether the table is not there any more.
+
+        Raises:
+            Error: A member could not be asked; the table stays.
+        """
+        async with self._loads.exclusive(table_id), self._state.changing:
+            for tries_left in reversed(range(_TRIES_MAX)):
+                table = self._state.catalog.find(name)
+                if table is None or table.table_id != table_id:
+                    return True
+                try:
+                    async with closed_if_unused(self._state, table) as is_unused:
+                        if is_unused:
+                            self._state.catalog, table = self._state.catalog.without_table(name)
+                            await self._forget(table)
+                        return is_unused
+                except GONE:
+                    if not tries_left:
+                        raise
+        raise _unsettled(f"the drop of {name}")
 
     async def create_index(self, table: TableDef, index: IndexDef, *, if_not_exists: bool) -> None:
         """Note an index in the catalog; members make it at the first search that wants it.

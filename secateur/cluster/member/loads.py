@@ -24,6 +24,7 @@ from secateur.cluster.member.table_directory import TableDirectory
 from secateur.cluster.peers import Peers
 from secateur.cluster.termination_protocol import LoadProgress
 from secateur.errors import ProtocolError
+from secateur.protocol.catalog import CloseIfUnused, TableUse
 from secateur.protocol.changes import (
     AbortStagedLoad,
     GetLoadOutcome,
@@ -53,6 +54,8 @@ _TOTALS_MAX: Final = 10_000
 
 class MemberLoads:
     """Answers ``stage_rows``, ``stage_copy``, ``prepare_load``, ``publish_prepared_load`` and ``abort_staged_load``.
+
+    And ``close_if_unused``, of a table that is to go again unless it gets rows.
 
     Lives on the member's event loop.
 
@@ -187,6 +190,20 @@ class MemberLoads:
         except BaseException:
             self._leases.release(load_id)
             raise
+
+    async def close_if_unused(self, request: Request[CloseIfUnused]) -> Reply[TableUse]:
+        """Let no write to a table in until the load of this id is aborted, and tell whether there was one."""
+        asked = request.message
+        async with self.closed_unless_failed(asked.load_id, asked.table_id, request.peer):
+            return Reply(TableUse(self._is_unused(asked.table_id)))
+
+    def _is_unused(self, table_id: int) -> bool:
+        """Whether a table never got a row, by the numbers of loads and changes, which copies that moved have too."""
+        return (
+            not self._store.data_version(table_id).published
+            and all(load.table_id != table_id for load in self._store.loads.under_way())
+            and not any(self._replication.last(table_id, partition) for partition in self._store.hosted(table_id))
+        )
 
     async def prepare(self, request: Request[PrepareLoad]) -> Reply[PreparedRows]:
         """First phase of publishing a load; see :mod:`secateur.cluster.controller.loads`.

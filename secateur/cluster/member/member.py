@@ -394,6 +394,7 @@ class Member:
             Operation.SETTLE_LOAD: lambda request: leases_of(request.message.kind).settle(request),
             Operation.CREATE_STORED_TABLE: self._stored_tables.create,
             Operation.DROP_STORED_TABLE: self._stored_tables.drop,
+            Operation.CLOSE_IF_UNUSED: self._loads.close_if_unused,
             Operation.ADOPT_VIEWS: self._membership.take_views,
             Operation.PREPARE_RANGES: self._ranges.prepare,
             Operation.COMMIT_RANGES: self._stored_tables.commit_ranges,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,6 +16,7 @@ from weakref import WeakSet
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark program gives it)
 
+from secateur.client.loads.unused_table import drop_unused
 from secateur.connectors.spark.batches import batches_bounded_in_rows
 from secateur.connectors.spark.columns import partition_id
 from secateur.connectors.spark.endpoint import Endpoint
@@ -26,6 +27,7 @@ from secateur.connectors.spark.schema import check_columns
 from secateur.connectors.spark.source import SecateurDataSource
 from secateur.connectors.spark.write_mode import WriteMode
 from secateur.errors import Error, LoadFailedError, NotSupportedError, ProgrammingError
+from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.changes import AbortLoad
 
 __all__ = ["LoadReport", "register", "write"]
@@ -123,8 +125,9 @@ def write(
 
     The driver fetches all ranges and owners of the table, once, and sends them to the tasks, which ask for none.
 
-    After each of these errors the table is unchanged; one that was created is there without rows. Spark's exception is
-    the ``__cause__`` of a LoadFailedError, and of no other, which says all that there is to say.
+    After each of these errors the table is unchanged; one that was created is dropped again, unless somebody else has
+    begun to use it. Spark's exception is the ``__cause__`` of a LoadFailedError, and of no other, which says all that
+    there is to say.
     """
     started_s = time.perf_counter()
     write_mode = WriteMode.of(mode, overwrite_scope)
@@ -141,14 +144,16 @@ def write(
     endpoint = Endpoint.of(spark, address, token)
     load_id = uuid4().hex
     register(spark)
+    created: TableDef | None = None
     if primary_key is not None:
         key = (primary_key,) if isinstance(primary_key, str) else tuple(primary_key)
         new = NewTable(key, partition_by, backups, change_feed)
         with endpoint.session() as session:
-            found_or_created(session, endpoint, table, df.schema, new)
-    if tasks is not None:
-        df = _gathered(df, endpoint, table, tasks, write_mode)
-    with TemporaryDirectory(prefix="secateur-load-") as folder:
+            found, is_new = found_or_created(session, endpoint, table, df.schema, new)
+            created = found if is_new else None
+    with _dropped_on_failure(endpoint, load_id, created), TemporaryDirectory(prefix="secateur-load-") as folder:
+        if tasks is not None:
+            df = _gathered(df, endpoint, table, tasks, write_mode)
         report = Path(folder, "report.json")
         options = {
             **endpoint.options(),
@@ -167,14 +172,10 @@ def write(
         try:
             with batches_bounded_in_rows(df):
                 writer.save()
-        except BaseException as failure:
-            # Spark drops a failed load itself, unless its driver failed or the user interrupts us
-            _drop(endpoint, load_id)
-            if isinstance(failure, Exception):
-                error = error_behind(failure, table=table)
-                # Spark's has the frames of three processes around the same sentence
-                raise error from failure if isinstance(error, LoadFailedError) else None
-            raise
+        except Exception as failure:
+            error = error_behind(failure, table=table)
+            # Spark's has the frames of three processes around the same sentence
+            raise error from failure if isinstance(error, LoadFailedError) else None
         published = json.loads(report.read_text())
     return LoadReport(**published, seconds=time.perf_counter() - started_s)
 
@@ -190,6 +191,17 @@ def _gathered(df: DataFrame, endpoint: Endpoint, table: str, tasks: int, mode: W
     return df.repartitionById(tasks, F.pmod(F.coalesce(partition_id(definition.scheme), F.lit(0)), F.lit(tasks)))
 
 
-def _drop(endpoint: Endpoint, load_id: str) -> None:
-    with contextlib.suppress(Error), endpoint.session() as session:
-        session.ask(AbortLoad(load_id))
+@contextmanager
+def _dropped_on_failure(endpoint: Endpoint, load_id: str, created: TableDef | None) -> Iterator[None]:
+    """Around a load: if it fails, drop what it has staged, and the table that was created for it.
+
+    Spark drops a failed load itself, unless its driver failed or the user interrupts us.
+    """
+    try:
+        yield
+    except BaseException:
+        with suppress(Error), endpoint.session() as session:
+            session.ask(AbortLoad(load_id))
+            if created is not None:
+                drop_unused(session, created)
+        raise

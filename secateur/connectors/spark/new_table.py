@@ -11,7 +11,7 @@ from secateur.client.loads.create_table import create_table_sql
 from secateur.client.session import Session
 from secateur.connectors.spark.endpoint import Endpoint
 from secateur.connectors.spark.schema import column_type
-from secateur.errors import ProgrammingError, UnknownTableError
+from secateur.errors import ProgrammingError, TableExistsError, UnknownTableError
 from secateur.partitioning.tables.table import Column, TableDef
 
 __all__ = ["NewTable", "found_or_created"]
@@ -55,11 +55,14 @@ class NewTable:
 
 def found_or_created(
     session: Session, endpoint: Endpoint, name: str, schema: StructType, new: NewTable | None
-) -> TableDef:
+) -> tuple[TableDef, bool]:
     """Return a table, which is created with the columns of a DataFrame if there is none and ``new`` says how.
 
-    It stays if the load fails: without rows, as it is when it was created. Only the columns of the key
-    are NOT NULL: which columns Spark calls nullable depends on how they were computed.
+    Only the columns of the key are NOT NULL: which columns Spark calls nullable depends on how they were computed.
+
+    Returns:
+        The table, and whether it was created: then it is to be dropped if the load fails
+        (:func:`~secateur.client.loads.unused_table.drop_unused`).
 
     Raises:
         UnknownTableError: There is no such table, and ``new`` is None.
@@ -73,11 +76,14 @@ def found_or_created(
     except UnknownTableError:
         if new is None:
             raise
-        _create(endpoint, name, schema, new)
-        table = session.table(name)
+        try:
+            _create(endpoint, name, schema, new)
+            return session.table(name), True
+        except TableExistsError:  # another load has created it meanwhile
+            table = session.table(name)
     if new is not None:
         new.check(table)
-    return table
+    return table, False
 
 
 def _create(endpoint: Endpoint, name: str, schema: StructType, new: NewTable) -> None:
@@ -96,7 +102,6 @@ def _create(endpoint: Endpoint, name: str, schema: StructType, new: NewTable) ->
         partition_by=new.partition_by,
         backups=new.backups,
         change_feed=new.change_feed,
-        if_not_exists=True,
     )
     with connect(endpoint.address, endpoint.token or "", tls=endpoint.tls) as connection:
         connection.execute(sql).close()

@@ -30,11 +30,13 @@ streamId          the name under which the table keeps the stream's last batch; 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from contextlib import nullcontext
 from typing import Final
 from uuid import uuid4
 
 from pyspark.sql.types import StructType
 
+from secateur.client.loads.unused_table import dropped_on_failure
 from secateur.connectors.spark.endpoint import Endpoint
 from secateur.connectors.spark.new_table import NewTable, found_or_created
 from secateur.connectors.spark.schema import check_columns
@@ -127,13 +129,13 @@ def _load(options: Mapping[str, str], schema: StructType, mode: WriteMode) -> Lo
     endpoint = Endpoint.of_options(options)
     new = _new_table(options)
     with endpoint.session() as session:
-        table = found_or_created(session, endpoint, name, schema, new)
-        topology = session.topology_of(table)
-    mode.check(table)
-    check_columns(schema, table, keys_only=mode is WriteMode.DELETE)
-    return LoadWriter(
-        table, topology, endpoint, options.get("load_id", uuid4().hex), mode, chunk_bytes, options.get("report")
-    )
+        table, is_new = found_or_created(session, endpoint, name, schema, new)
+        with dropped_on_failure(session, table) if is_new else nullcontext():
+            topology = session.topology_of(table)
+            mode.check(table)
+            check_columns(schema, table, keys_only=mode is WriteMode.DELETE)
+    load_id, report = options.get("load_id", uuid4().hex), options.get("report")
+    return LoadWriter(table, topology, endpoint, load_id, mode, chunk_bytes, report, is_new)
 
 
 def _new_table(options: Mapping[str, str]) -> NewTable | None:

@@ -23,6 +23,7 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from secateur.client.loads.ranges_on_demand import with_ranges_for
+from secateur.client.loads.unused_table import drop_unused
 from secateur.connectors.spark.endpoint import Endpoint
 from secateur.connectors.spark.failures import noted_errors
 from secateur.connectors.spark.staging import Stager
@@ -65,6 +66,7 @@ class LoadWriter(DataSourceArrowWriter):
         chunk_bytes: Arrow bytes that a task gathers before it sends.
         report: A file for a report of the published rows, as JSON; None for none. ``commit`` cannot return anything to
             its caller.
+        is_new: Whether the table was created for this load, and goes again if it is aborted.
     """
 
     table: TableDef
@@ -74,6 +76,7 @@ class LoadWriter(DataSourceArrowWriter):
     mode: WriteMode
     chunk_bytes: int
     report: str | None
+    is_new: bool = False
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> StagedTask:
         """Stage the rows of one task."""
@@ -123,6 +126,8 @@ class LoadWriter(DataSourceArrowWriter):
         return PublishLoad(self.load_id, self.table.name, self.mode.value, dict(attempts), self.table.table_id)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Drop the rows that the tasks have staged."""
+        """Drop the rows that the tasks have staged, and a table that was created for them and that nobody else uses."""
         with noted_errors(), self.endpoint.session() as session:
             session.ask(AbortLoad(self.load_id))
+            if self.is_new:
+                drop_unused(session, self.table)

@@ -32,7 +32,18 @@ from secateur.partitioning.schemes import HashComponent, PartitionScheme
 from secateur.partitioning.tables import TableDef
 from secateur.partitioning.topology import MemberAddress, Topology
 from secateur.partitioning.types import parse_type
-from secateur.protocol import Acknowledged, CreateStoredTable, DropStoredTable, Message, TakeTopology, operation_of
+from secateur.protocol import (
+    AbortStagedLoad,
+    Acknowledged,
+    CloseIfUnused,
+    CreateStoredTable,
+    DropStoredTable,
+    LoadDropped,
+    Message,
+    TableUse,
+    TakeTopology,
+    operation_of,
+)
 from secateur.wire import Payload
 
 TABLE = TableDef(
@@ -50,18 +61,24 @@ class FakePeers(Peers):
 
     def __init__(self) -> None:
         self.gone: set[str] = set()
+        self.users: set[str] = set()
         self.calls: list[tuple[str, type[Message[Any]]]] = []
         self.failures: dict[tuple[str, type[Message[Any]]], Exception] = {}
 
     def update(self, topology: Topology) -> None:
         pass
 
-    async def call(self, member_id: str, message: Message[Any], payload: Payload = b"") -> Acknowledged:
-        assert operation_of(message).reply is Acknowledged
+    async def call(self, member_id: str, message: Message[Any], payload: Payload = b"") -> Any:
         self.calls.append((member_id, type(message)))
         failure = self.failures.pop((member_id, type(message)), None)
         if failure is not None:
             raise failure
+        match message:
+            case CloseIfUnused():
+                return TableUse(member_id not in self.users)
+            case AbortStagedLoad():
+                return LoadDropped(True)
+        assert operation_of(message).reply is Acknowledged
         return Acknowledged()
 
     async def is_gone(self, member_id: str, timeout_s: float) -> bool:
@@ -178,6 +195,59 @@ def test_a_dropped_table_leaves_no_owners() -> None:
     assert world.asked("m1") == [CreateStoredTable, DropStoredTable]
 
 
+def drop_unused(world: World, table_id: int = 1) -> Awaitable[bool]:
+    return world.commands.drop_unused("T", table_id)
+
+
+@pytest.mark.parametrize("table_id", [pytest.param(1, id="unused"), pytest.param(2, id="another")])
+def test_an_unused_table_goes_if_it_is_the_one_that_was_created(table_id: int) -> None:
+    async def both(world: World) -> None:
+        await create(world)
+        assert await drop_unused(world, table_id)
+        assert await drop_unused(world, table_id)  # asked again
+
+    world = run(both)
+    assert len(world.state.catalog.tables()) == table_id - 1
+    asked = [CreateStoredTable, CloseIfUnused, DropStoredTable, AbortStagedLoad]
+    assert world.asked("m1") == (asked if table_id == 1 else asked[:1])
+
+
+def test_a_table_that_one_member_knows_to_be_used_stays() -> None:
+    async def used(world: World) -> None:
+        await create(world)
+        world.peers.users.add("m2")
+        assert not await drop_unused(world)
+
+    world = run(used)
+    assert [table.name for table in world.state.catalog.tables()] == ["t"]
+    assert all(
+        world.asked(member) == [CreateStoredTable, CloseIfUnused, AbortStagedLoad] for member in ("m1", "m2", "m3")
+    )
+
+
+def test_every_member_lets_writes_in_again_if_one_cannot_be_asked() -> None:
+    async def failing(world: World) -> None:
+        await create(world)
+        world.peers.failures["m2", CloseIfUnused] = DeadlineError("too slow")
+        with pytest.raises(DeadlineError, match="too slow"):
+            await drop_unused(world)
+
+    world = run(failing)
+    assert [table.name for table in world.state.catalog.tables()] == ["t"]
+    assert all(world.asked(member)[-1] is AbortStagedLoad for member in ("m1", "m2", "m3"))
+
+
+@pytest.mark.parametrize("backups", [0, 1])
+def test_survivors_decide_about_a_table_only_if_they_have_all_of_it(backups: int) -> None:
+    async def with_a_loss(world: World) -> None:
+        await world.commands.create(structs.replace(TABLE, backups=backups), if_not_exists=False)
+        world.peers.failures["m2", CloseIfUnused] = MemberLostError("gone", member="m2")
+        world.peers.gone.add("m2")
+        assert await drop_unused(world) is bool(backups)
+
+    assert len(run(with_a_loss).state.catalog.tables()) == 1 - backups
+
+
 @pytest.mark.parametrize(
     ("table_id", "cells", "error", "words"),
     [
@@ -220,7 +290,7 @@ def test_a_member_that_is_lost_after_it_has_answered_owns_nothing_of_the_new_tab
     async def with_a_loss(world: World) -> None:
         answered = world.peers.call
 
-        async def call(member_id: str, message: Message[Any], payload: Payload = b"") -> Acknowledged:
+        async def call(member_id: str, message: Message[Any], payload: Payload = b"") -> Any:
             if (member_id, type(message)) == ("m3", CreateStoredTable) and not world.lost:
                 world.state.apply(MemberLost("m2"))
             return await answered(member_id, message, payload)
