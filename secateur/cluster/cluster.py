@@ -10,6 +10,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from html import escape
 from pathlib import Path
 from types import TracebackType
@@ -92,6 +93,7 @@ class Cluster:
         if is_cold_start:
             try:
                 self._channel.request(GetMembers())  # answered once the controller knows the cluster again
+                self._end_drained()
             except BaseException:
                 self.stop()
                 raise
@@ -127,42 +129,73 @@ class Cluster:
         """Change the number of members while serving; returns when all partitions are where they belong.
 
         New members get their share of the partitions, one batch after the other; the newest members are the ones that
-        leave, and first give away what they have. Statements go on meanwhile. If this is interrupted, members that have
-        come stay, and those that were to leave keep what they still have; call it again to go on.
+        leave, and first give away what they have. Statements go on meanwhile. If this fails or is interrupted, members
+        that have come stay, and those that were to leave keep what they still have, unless that is nothing; call it
+        again to go on. If this process is lost meanwhile, those that were to leave give away what they have all the
+        same; the next call, from any process, ends those that have nothing, and the others may stay.
 
         Args:
             members: How many members there are to be.
 
         Raises:
             ProgrammingError: Not a possible number.
-            OperationalError: A member did not come up, or partitions cannot be moved.
+            OperationalError: A member did not come up or did not end, or partitions cannot be moved.
         """
         self._check_running()
         checked = dataclasses.replace(self._settings, members=members)
-        there = [member.id for member in self.members() if member.is_alive]
-        excess = sorted(there, key=lambda member_id: (len(member_id), member_id))[members:]
-        try:
-            if excess and not self._settings.rebalancing:
+        if self._ask(GetRebalancing()).draining:
+            self._ask(DrainMembers([]))  # by a call that was lost: from now on nobody leaves but by this one
+        there = self._let_leave(members)
+        if there < members:
+            named = [self._ask(NameMember(self._settings.cluster_id)).member for _ in range(members - there)]
+            self._runtime.start_members(named)
+        self._await_balance([])
+        self._settings = checked
+
+    def _end_drained(self) -> None:
+        """End the processes of members that own nothing any more, and never will.
+
+        :meth:`scale` does, and :func:`attach`, for a process that was lost while it scaled the cluster down.
+
+        Raises:
+            OperationalError: A process does not end.
+        """
+        for member_id in self._ask(GetRebalancing()).drained:
+            self._runtime.stop_member(member_id)
+            self._ask(ReportMemberLost(member_id))
+
+    def _let_leave(self, members: int) -> int:
+        """Return with the number of members that are there, when they are not more than these.
+
+        Those that have come in the place of others that ended while they were about to leave have to leave as well; and
+        a controller of a cluster that was started anew as a whole does not know any more who is to leave.
+
+        Raises:
+            ProgrammingError: Members would have to leave, and partitions cannot be moved.
+            OperationalError: They could not be moved for too long, others are to leave, or a process does not end.
+        """
+        while True:
+            self._end_drained()
+            there = sorted(
+                (member.id for member in self.members() if member.is_alive),
+                key=lambda member_id: (len(member_id), member_id),
+            )
+            excess = there[members:]
+            if not excess:
+                return len(there)
+            if not self._settings.rebalancing:
                 raise ProgrammingError(
                     f"scale({members}): members leave when their partitions have moved, and this cluster was started"
                     " with rebalancing=False"
                 )
-            if excess:
+            try:
                 self._ask(DrainMembers(excess))
-            elif members > len(there):
-                named = [self._ask(NameMember(self._settings.cluster_id)).member for _ in range(members - len(there))]
-                self._runtime.start_members(named)
-            if not excess:
-                self._await_balance([])
-            for stopped, member_id in enumerate(excess):
-                # For each anew: a cold start since the last one has given partitions to those that are still there.
-                self._await_balance(excess[stopped:], excess[:stopped])
-                self._runtime.stop_member(member_id)
-                self._ask(ReportMemberLost(member_id, is_expected=True))
-        finally:
-            if excess:
-                self._ask(DrainMembers([]))
-        self._settings = checked
+                self._await_balance(excess)
+            except BaseException:
+                with suppress(Error):
+                    if set(self._ask(GetRebalancing()).draining) <= set(excess):  # else another call has others leave
+                        self._ask(DrainMembers([]))
+                raise
 
     def _ask(self, message: Message[R]) -> R:
         """Ask the controller what may be asked again, also while it is started anew.
@@ -179,15 +212,11 @@ class Cluster:
                     raise
                 time.sleep(_BALANCE_LOOK_S)
 
-    def _await_balance(self, leaving: Collection[str], have_left: Collection[str] = ()) -> None:
-        """Return when all partitions are where they belong, and members that are to leave can end without loss.
-
-        A controller of a cluster that was started anew as a whole does not know any more who is to leave: it is told
-        again, and partitions that it has given to them move once more.
+    def _await_balance(self, leaving: Collection[str]) -> None:
+        """Return when all partitions are where they belong, and nobody is to leave who still owns something.
 
         Args:
-            leaving: They are to leave, and are there still.
-            have_left: They were to leave, and are gone.
+            leaving: The members that are to leave.
 
         Raises:
             OperationalError: Partitions could not be moved for too long, or others are to leave.
@@ -195,16 +224,14 @@ class Cluster:
         failing_since_s: float | None = None
         while True:
             state = self._ask(GetRebalancing())
-            if leaving and not state.draining:
-                self._ask(DrainMembers(list(leaving)))
-            elif leaving and set(state.draining).difference(have_left) != set(leaving):
+            still_own = sorted(set(state.draining).difference(state.drained))
+            if leaving and not set(still_own) <= set(leaving):
                 raise OperationalError(
                     f"scale(): {', '.join(leaving)} were to leave, and another call of scale() has"
-                    f" {', '.join(state.draining)} leave; what was moved stays where it is, call scale() again when"
+                    f" {', '.join(still_own)} leave; what was moved stays where it is, call scale() again when"
                     " that has returned"
                 )
-            still_own = sorted(set(leaving).difference(state.drained))
-            if state.moves == 0 and not still_own:
+            if not still_own and (state.moves == 0 or leaving):
                 return
             error = state.error
             if error is None and state.moves == 0:
@@ -461,7 +488,8 @@ def start(
 def attach(name: str, *, ray_address: str | None = None, timeout_s: float = DEFAULTS.start_timeout_s) -> Cluster:
     """Find a detached cluster that runs; the same as what :func:`start` has returned for it.
 
-    Whoever may use the Ray on which it runs gets its token.
+    Whoever may use the Ray on which it runs gets its token. Members that were to leave, and that the process which had
+    them leave did not end before it was lost, are ended.
 
     Args:
         name: Its name.
@@ -476,6 +504,11 @@ def attach(name: str, *, ray_address: str | None = None, timeout_s: float = DEFA
 
     runtime, settings, address = RayRuntime.attached(name, ray_address, timeout_s)
     cluster = Cluster(settings, runtime, address)
+    try:
+        cluster._end_drained()
+    except BaseException:
+        cluster.leave()
+        raise
     if settings.token is not None:
         remember_token(address, settings.token)
     return cluster

@@ -116,6 +116,8 @@ def claimed(settings: ClusterSettings, *, is_named: bool) -> ClusterSettings:
 def members_to_start(settings: ClusterSettings) -> tuple[list[str], bool]:
     """The ids of the members to start, and whether their data directories have the data of a cluster.
 
+    Members that were drained are started as well, since all have to report, and are ended then.
+
     Raises:
         ProgrammingError: The cluster had more members than are to be started.
         DiskError: A directory cannot be read. Records that are damaged are left out: a member has a copy of its own.
@@ -124,12 +126,13 @@ def members_to_start(settings: ClusterSettings) -> tuple[list[str], bool]:
     if newest is None:
         return [f"m{index + 1}" for index in range(settings.members)], False
     members, state = newest.topology.member_ids, decode(newest.state, ControllerState)
-    if settings.members < len(members):
+    staying = set(members).difference(state.drained)
+    if settings.members < len(staying):
         raise ProgrammingError(
-            f"data directory {settings.data_directory} has the data of {len(members)} members, and members="
+            f"data directory {settings.data_directory} has the data of {len(staying)} members, and members="
             f"{settings.members}: start all of them"
         )
-    added = range(state.last_member + 1, state.last_member + 1 + settings.members - len(members))
+    added = range(state.last_member + 1, state.last_member + 1 + settings.members - len(staying))
     return [*members, *(f"m{number}" for number in added)], True
 
 

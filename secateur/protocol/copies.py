@@ -175,8 +175,8 @@ class Rebalancing(msgspec.Struct, frozen=True):
     Attributes:
         moves: Copies that are still to be built, moved or dropped; None while that is not known yet.
         error: Why the last attempt failed; None when it did not.
-        draining: The members that are to own nothing.
-        drained: Those of them whose end costs no row; only known together with ``moves``.
+        draining: The members that are to own nothing, and still own something.
+        drained: The members that own nothing and never will: their processes are to be ended.
     """
 
     moves: int | None
@@ -190,9 +190,10 @@ class GetRebalancing(Message[Rebalancing], frozen=True):
 
 
 class DrainMembers(Message[Acknowledged], frozen=True):
-    """Move everything away from these members, and assign nothing to them; none ends all draining.
+    """Move everything away from these members and no others, and assign nothing to them; none ends all draining.
 
-    A controller that starts anew goes on with it; one of a cluster that was started anew as a whole does not.
+    A controller that starts anew goes on with it; one of a cluster that was started anew as a whole does not. Members
+    that were drained before stay so.
     """
 
     members: list[str]

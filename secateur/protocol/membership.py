@@ -104,15 +104,9 @@ class AskForPromise(Message[LeaseAnswer], frozen=True):
 
 
 class ReportMemberLost(Message[Versions], frozen=True):
-    """Report that a member is gone.
-
-    Attributes:
-        member: The member.
-        is_expected: Whether it was ended on purpose, when it owned nothing any more: it is not listed as lost.
-    """
+    """Report that a member is gone. It is not listed as lost if it was drained."""
 
     member: str
-    is_expected: bool = False
 
 
 class ReportCopyLost(Message[Versions], frozen=True):

@@ -65,6 +65,7 @@ class ControllerState(msgspec.Struct, frozen=True, kw_only=True):
         streams: The last batch of each stream for each table.
         tokens: The tokens of clients beside that of the cluster, as digests.
         draining: The members that are to own nothing, so that they can leave.
+        drained: The members that own nothing and never will: their processes are to be ended.
     """
 
     catalog_version: int
@@ -81,6 +82,7 @@ class ControllerState(msgspec.Struct, frozen=True, kw_only=True):
     streams: tuple[PublishedBatch, ...] = ()
     tokens: tuple[GrantedToken, ...] = ()
     draining: tuple[str, ...] = ()
+    drained: tuple[str, ...] = ()
 
 
 class ClusterRecord(msgspec.Struct, frozen=True):

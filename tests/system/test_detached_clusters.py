@@ -42,6 +42,33 @@ except secateur.ProgrammingError as error:
     print(error)
 """
 
+SHRINKS = """
+import os, secateur, sys
+import pyarrow as pa
+cluster = secateur.start(members=3, detached=True, name="orders", ray_address=sys.argv[1], start_timeout_s=150)
+with cluster.connect() as conn:
+    conn.execute("CREATE TABLE t (k BIGINT PRIMARY KEY) PARTITION BY HASH (k) PARTITIONS 60")
+    conn.table("t").load(pa.table({"k": range(1000)}))
+cluster._runtime.stop_member = lambda member_id: (print(member_id, flush=True), os._exit(0))
+cluster.scale(1)
+"""
+
+GOES_ON = """
+import secateur, sys
+cluster = secateur.attach("orders", ray_address=sys.argv[1])
+print([(member.id, member.state) for member in cluster.members()])
+with cluster.connect() as conn:
+    cluster.scale(2)
+    print(conn.execute("SELECT count(*) FROM t").fetchall())
+print([(member.id, bool(member.partitions_primary)) for member in cluster.members()])
+cluster.kill_member("m4")
+while "m5" not in (alive := [member.id for member in cluster.members() if member.is_alive]):
+    pass
+cluster._runtime.stop_member("m4")
+print(alive == [member.id for member in cluster.members() if member.is_alive])
+cluster.stop()
+"""
+
 
 @pytest.fixture
 def ray_address() -> Iterator[str]:
@@ -70,6 +97,16 @@ def test_a_detached_cluster_is_found_by_its_name_and_stopped_by_another_process(
     assert rows == "[(2,)] ['active', 'active']"
     assert total == "[(3,)]"
     assert gone.startswith("no cluster named 'orders' runs on the Ray at")
+
+
+def test_what_a_process_that_is_lost_inside_scale_has_begun_another_one_ends(ray_address: str) -> None:
+    assert lines_of(SHRINKS, ray_address) == ["m2"]
+    assert lines_of(GOES_ON, ray_address) == [
+        "[('m1', 'active')]",
+        "[(1000,)]",
+        "[('m1', True), ('m4', True)]",
+        "True",  # m5 lives in the process in which m4 did
+    ]
 
 
 def test_a_ray_that_ends_with_this_process_is_refused() -> None:

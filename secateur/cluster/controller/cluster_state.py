@@ -22,6 +22,7 @@ from typing import Final, TypeVar
 from secateur.cluster.background_tasks import BackgroundTasks
 from secateur.cluster.controller.catalog import Catalog
 from secateur.cluster.controller.events import EventLog
+from secateur.cluster.controller.leaving import NOBODY_LEAVES, Leaving
 from secateur.cluster.controller.member_watch import MemberWatch
 from secateur.cluster.controller.membership import Event, MemberLost, advance
 from secateur.cluster.controller.record import RecordEncoder, RestOfState, changing_of
@@ -114,7 +115,7 @@ class ClusterState:
         self._on_tokens = on_tokens
         self._request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
         self.events = EventLog()
-        self._draining: frozenset[str] = frozenset()
+        self._leaving = NOBODY_LEAVES
         self.changing = asyncio.Lock()
 
     @property
@@ -195,14 +196,19 @@ class ClusterState:
         self._deliver()
 
     @property
-    def draining(self) -> frozenset[str]:
-        """Members that are to own nothing, so that they can leave."""
-        return self._draining
+    def leaving(self) -> Leaving:
+        """The members that are to leave."""
+        return self._leaving
 
-    @draining.setter
-    def draining(self, members: frozenset[str]) -> None:
-        self._draining = members
+    @leaving.setter
+    def leaving(self, leaving: Leaving) -> None:
+        self._leaving = leaving
         self._deliver()
+
+    @property
+    def draining(self) -> frozenset[str]:
+        """Members that are to own nothing, so that they can leave, and still own something."""
+        return self._leaving.draining
 
     @property
     def epoch(self) -> int:
@@ -214,10 +220,6 @@ class ClusterState:
         """The members that have left and not come back."""
         return list(self._lost.values())
 
-    def forget_lost(self, member_id: str) -> None:
-        """A member has left as it was meant to."""
-        self._lost.pop(member_id, None)
-
     @property
     def suspects(self) -> frozenset[str]:
         """The members that have been silent for a while, and may be lost."""
@@ -227,11 +229,12 @@ class ClusterState:
 
     def apply(self, event: Event, first: Collection[str] = ()) -> None:
         """Take over the next topology, and begin to take it to the members, to some of them first."""
-        before, self._topology = self._topology, advance(self._topology, event, self._draining)
+        before, self._topology = self._topology, advance(self._topology, event, self._leaving)
         if self._topology is before:
             return
         gone = {member.id: member for member in before.members if member.id not in self._topology.member_ids}
-        self._lost.update(gone)
+        drained, self._leaving = self._leaving.drained, self._leaving.ended(gone)
+        self._lost.update((member_id, member) for member_id, member in gone.items() if member_id not in drained)
         for member_id in self._topology.member_ids:
             self._lost.pop(member_id, None)
             if member_id not in before.member_ids:
@@ -240,7 +243,7 @@ class ClusterState:
         self._peers.update(self._topology)
         self._deliver(first)
         for member_id in gone:
-            self.events.add("member_lost", member_id, "")
+            self.events.add("member_left" if member_id in drained else "member_lost", member_id, "")
             self._watch.left(member_id)
             self._on_lost(member_id)
         self._stir()
@@ -254,7 +257,7 @@ class ClusterState:
         self._streams = StreamBatches(state.streams)
         self._tokens = state.tokens
         self._on_tokens(self._tokens)
-        self._draining = frozenset(state.draining)
+        self._leaving = Leaving(frozenset(state.draining), frozenset(state.drained).intersection(topology.member_ids))
         for member_id in topology.member_ids:
             self._watch.joined(member_id, self._clock())
         self._peers.update(topology)
@@ -284,7 +287,7 @@ class ClusterState:
             self._done,
             self._streams,
             self._tokens,
-            self._draining,
+            self._leaving,
         )
         self._delivery.send(self._topology, lambda: self._encoder.encoded(rest), first)
 

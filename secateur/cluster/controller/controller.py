@@ -440,8 +440,6 @@ class Controller:
 
     async def _member_lost(self, request: Request[ReportMemberLost]) -> Reply[Versions]:
         await self._state.give_up(request.message.member)
-        if request.message.is_expected:
-            self._state.forget_lost(request.message.member)
         await self._state.all_reached()
         return Reply(Versions(**self._versions()))
 

@@ -19,7 +19,8 @@ from typing import Any, TypeVar, assert_never
 import numpy as np
 import numpy.typing as npt
 
-from secateur.errors import InternalError, NotSupportedError, ProgrammingError
+from secateur.cluster.controller.leaving import NOBODY_LEAVES, Leaving
+from secateur.errors import InternalError, NotSupportedError, PartitionLostError, ProgrammingError
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.affinity import assign
@@ -191,13 +192,13 @@ Event = (
 )
 
 
-def advance(topology: Topology, event: Event, draining: Collection[str] = ()) -> Topology:
+def advance(topology: Topology, event: Event, leaving: Leaving = NOBODY_LEAVES) -> Topology:
     """The topology after an event, with the next version; the same one if the event changes nothing.
 
     Args:
         topology: The topology before.
         event: What has happened.
-        draining: Members that get nothing new, unless there are no others.
+        leaving: Members that get nothing new.
 
     Raises:
         ProgrammingError: A member joins under an id that is taken.
@@ -223,7 +224,8 @@ def advance(topology: Topology, event: Event, draining: Collection[str] = ()) ->
             return Topology(topology.version + 1, members, owners)
         case MemberReturned(address):
             returned = advance(topology, MemberJoined(address))
-            owners = {group: _returned(ownership, address.id) for group, ownership in topology.owners.items()}
+            # Where it is not the last owner, others may have had writes since.
+            owners = {group: _without_backups(ownership, address.id) for group, ownership in topology.owners.items()}
             return Topology(returned.version, returned.members, owners)
         case CopyLost(group, partition, member_id):
             return _without_copy(topology, group, partition, member_id)
@@ -238,9 +240,9 @@ def advance(topology: Topology, event: Event, draining: Collection[str] = ()) ->
         case CopiesWanted(group, copies):
             return _with_more_copies(topology, group, copies)
         case TableCreated(table):
-            return _with_table(topology, table, draining)
+            return _with_table(topology, table, leaving)
         case RangesChanged(before, after):
-            return _with_ranges(topology, before, after, draining)
+            return _with_ranges(topology, before, after, leaving)
         case OwnersForgotten(group):
             owners = {name: ownership for name, ownership in topology.owners.items() if name != group}
             return (
@@ -321,14 +323,11 @@ def _all_live(topology: Topology, ownership: Ownership, partitions: npt.NDArray[
     return ownership.partitions > int(partitions.max(initial=-1)) and bool(lives[ownership.owners[0][partitions]].all())
 
 
-def _with_ranges(
-    topology: Topology, before: PartitionScheme, after: PartitionScheme, draining: Collection[str]
-) -> Topology:
-    topology.check_any()
+def _with_ranges(topology: Topology, before: PartitionScheme, after: PartitionScheme, leaving: Leaving) -> Topology:
+    owning = _owning(topology, leaving)
     group = after.affinity_group()
     if group in topology.owners:
         return topology
-    owning = staying(topology, draining)
     owners = grow(
         topology.ownership(before.affinity_group()),
         after.partition_count,
@@ -336,6 +335,8 @@ def _with_ranges(
         after.live_partitions(),
         nodes=[member.node for member in owning],
     )
+    for member_id in leaving.drained:  # where members are fewer than copies, those that do not stay fill up
+        owners = _without_backups(owners, member_id)
     return Topology(topology.version + 1, topology.members, {**topology.owners, group: owners})
 
 
@@ -351,8 +352,8 @@ def _promote(ownership: Ownership, lost: str, living: Collection[str]) -> Owners
     return Ownership.of(ownership.members, np.take_along_axis(ownership.owners, order, axis=0))
 
 
-def _returned(ownership: Ownership, member_id: str) -> Ownership:
-    """Replace the member by a placeholder where it is not the last owner: others may have had writes since."""
+def _without_backups(ownership: Ownership, member_id: str) -> Ownership:
+    """Replace a member by a placeholder where it is not the last owner: its copies there do not count."""
     if member_id not in ownership.members:
         return ownership
     outdated = ownership.owners == ownership.members.index(member_id)
@@ -449,18 +450,35 @@ def _free_places(taken: Collection[str], count: int) -> list[str]:
     return list(itertools.islice((name for name in names if name not in taken), count))
 
 
-def staying(topology: Topology, draining: Collection[str]) -> Sequence[MemberAddress]:
-    """The members that partitions are assigned to: all but those that are to leave, if there are others."""
-    return [member for member in topology.members if member.id not in draining] or topology.members
+def staying(topology: Topology, leaving: Leaving) -> Sequence[MemberAddress]:
+    """The members that partitions are assigned to: those that stay, or else those that are not drained yet."""
+    there = [member for member in topology.members if member.id not in leaving.drained]
+    return [member for member in there if member.id not in leaving.draining] or there
 
 
-def _with_table(topology: Topology, table: TableDef, draining: Collection[str]) -> Topology:
+def _owning(topology: Topology, leaving: Leaving) -> Sequence[MemberAddress]:
+    """The members that new partitions are assigned to.
+
+    Raises:
+        PartitionLostError: There is none.
+    """
     topology.check_any()
+    owning = staying(topology, leaving)
+    if not owning:
+        raise PartitionLostError(
+            f"no member is left but {', '.join(topology.member_ids)}, which own nothing any more and are about to end:"
+            " call scale() to start others",
+            topology_version=topology.version,
+        )
+    return owning
+
+
+def _with_table(topology: Topology, table: TableDef, leaving: Leaving) -> Topology:
+    owning = _owning(topology, leaving)
     if table.replicated:
         return topology
     group = table.scheme.affinity_group()
     known = topology.owners.get(group)
-    owning = staying(topology, draining)
     copies = min(1 + table.backups, len(owning))
     if known is None:
         assigned = assign(

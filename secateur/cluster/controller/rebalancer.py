@@ -20,7 +20,7 @@ from secateur.cluster.controller.cluster_state import ClusterState
 from secateur.cluster.controller.events import EventLog
 from secateur.cluster.controller.joining import Joining
 from secateur.cluster.controller.membership import CopiesDropped, CopiesMoved, CopiesWanted, CopyLost, PrimariesMoved
-from secateur.cluster.controller.rebalancing import CopiesOfGroup, CopyMove, Move, drained, moves_of
+from secateur.cluster.controller.rebalancing import CopiesOfGroup, CopyMove, Move, empty, moves_of
 from secateur.errors import Error, TopologyChangedError
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.copies import (
@@ -64,7 +64,7 @@ class Rebalancer:
         self._lost_copies: set[tuple[str, int, str]] = set()
         self._settled_at: object = None
         self._moves_left: int | None = None
-        self._drained: tuple[str, ...] = ()
+        self._kept_drained: frozenset[str] = frozenset()  # drained, and the next controller would know it
         self._error: str | None = None
         self._attempts = 0
         self._failures = 0
@@ -72,6 +72,7 @@ class Rebalancer:
 
     def start(self) -> None:
         """Look after the copies from now on."""
+        self._kept_drained = self._state.leaving.drained
         if self._is_on:
             self._background.start(self._run(), "controller rebalances")
 
@@ -92,7 +93,7 @@ class Rebalancer:
     async def drain(self, request: Request[DrainMembers]) -> Reply[Acknowledged]:
         """Answer ``drain_members`` when the members keep it for the next controller."""
         self._settled_at, self._moves_left = None, None
-        self._state.draining = frozenset(request.message.members)
+        self._state.leaving = self._state.leaving.asked(request.message.members)
         await self._state.all_reached()
         return Reply(Acknowledged())
 
@@ -100,16 +101,22 @@ class Rebalancer:
         """Answer ``get_rebalancing``."""
         if not self._is_on:
             return Reply(Rebalancing(0))
-        draining = tuple(sorted(self._state.draining))
-        if self._looked_at() != self._settled_at:
-            return Reply(Rebalancing(None, self._error, draining))
-        return Reply(Rebalancing(self._moves_left, self._error, draining, self._drained))
+        leaving = self._state.leaving
+        is_settled = self._looked_at() == self._settled_at
+        return Reply(
+            Rebalancing(
+                self._moves_left if is_settled else None,
+                self._error,
+                tuple(sorted(leaving.draining | (leaving.drained - self._kept_drained))),
+                tuple(sorted(leaving.drained & self._kept_drained)),
+            )
+        )
 
     # --
 
     def _looked_at(self) -> object:
         """Is equal as long as nothing has changed that copies depend on."""
-        return self._state.topology.version, self._state.catalog.version, self._state.draining
+        return self._state.topology.version, self._state.catalog.version, self._state.leaving
 
     async def _run(self) -> None:
         pause_s = _PAUSE_MIN_S
@@ -133,10 +140,10 @@ class Rebalancer:
 
     async def _look(self) -> None:
         """Carry out the moves that are needed, until the members or tables change for another reason."""
+        await self._drain()
         looked_at = self._looked_at()
-        there_is = self._state.topology, self._wanted(), self._state.draining
+        there_is = self._state.topology, self._wanted(), self._state.leaving
         moves = await asyncio.get_running_loop().run_in_executor(None, moves_of, *there_is)
-        self._drained = drained(*there_is) if self._state.draining else ()
         if self._moves_left in (None, 0) and moves:
             self._events.add("rebalancing_started", None, f"{len(moves)} moves")
         elif self._moves_left and not moves:
@@ -151,6 +158,23 @@ class Rebalancer:
             self._failures = 0
         if moves:
             self._settled_at = None  # look again: a move may have made another one possible
+
+    async def _drain(self) -> None:
+        """Those that are to leave and own nothing are drained from this step on, in which nobody gives them anything.
+
+        Moves to them that were decided before have ended: nobody else carries out moves.
+        """
+        state = self._state
+        if state.draining:
+            async with state.changing:
+                found = empty(state.topology, self._wanted(), state.draining)
+                if found:
+                    state.leaving = state.leaving.found_empty(found, state.topology.member_ids)
+        if not state.leaving.drained <= self._kept_drained:
+            await state.all_reached()
+            for member_id in sorted(state.leaving.drained - self._kept_drained):
+                self._events.add("member_drained", member_id, "")
+            self._kept_drained = state.leaving.drained
 
     def _wanted(self) -> dict[str, CopiesOfGroup]:
         wanted: dict[str, CopiesOfGroup] = {}

@@ -19,11 +19,12 @@ from typing import Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from secateur.cluster.controller.leaving import NOBODY_LEAVES, Leaving
 from secateur.cluster.controller.membership import CopiesDropped, CopiesWanted, PrimariesMoved, staying
 from secateur.partitioning.topology.affinity import assign
 from secateur.partitioning.topology.topology import MemberAddress, Ownership, Topology
 
-__all__ = ["CopiesOfGroup", "CopyMove", "Move", "drained", "moves_of"]
+__all__ = ["CopiesOfGroup", "CopyMove", "Move", "empty", "moves_of"]
 
 _BATCH_PARTITIONS_MIN: Final = 32
 """Partitions that move together, where there are so many."""
@@ -73,7 +74,7 @@ class CopyMove:
 Move = CopyMove | PrimariesMoved | CopiesDropped | CopiesWanted
 
 
-def moves_of(topology: Topology, wanted: Mapping[str, CopiesOfGroup], draining: Collection[str] = ()) -> list[Move]:
+def moves_of(topology: Topology, wanted: Mapping[str, CopiesOfGroup], leaving: Leaving = NOBODY_LEAVES) -> list[Move]:
     """The moves that lead from the owners of now to those that there should be, the most urgent first.
 
     Costs 0.3 s for 100,000 partitions.
@@ -81,9 +82,9 @@ def moves_of(topology: Topology, wanted: Mapping[str, CopiesOfGroup], draining: 
     Args:
         topology: The members and owners of now.
         wanted: What is wanted, by affinity group.
-        draining: Members that are to own nothing.
+        leaving: Members that are to own nothing.
     """
-    members = staying(topology, draining)
+    members = staying(topology, leaving)
     if not members:
         return []
     found: list[tuple[int, Move]] = []
@@ -110,7 +111,7 @@ def moves_of(topology: Topology, wanted: Mapping[str, CopiesOfGroup], draining: 
     return [move for _, move in found]
 
 
-def drained(topology: Topology, wanted: Mapping[str, CopiesOfGroup], draining: Collection[str]) -> tuple[str, ...]:
+def empty(topology: Topology, wanted: Mapping[str, CopiesOfGroup], draining: Collection[str]) -> tuple[str, ...]:
     """The members whose end costs no row, of those that are to leave.
 
     A member of the cluster is one of them when it owns no partition that can hold rows. Where all members are to leave,

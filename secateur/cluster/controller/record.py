@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from secateur.cluster.controller.catalog import Catalog
 from secateur.cluster.controller.encoded_table import encoded_table
+from secateur.cluster.controller.leaving import Leaving
 from secateur.cluster.controller.stream_batches import StreamBatches
 from secateur.partitioning.tables.table import TableDef, TableDefinition
 from secateur.planner.views.view import ViewDef
@@ -31,7 +32,7 @@ class RestOfState:
     done: tuple[str, ...]
     streams: StreamBatches
     tokens: tuple[GrantedToken, ...]
-    draining: frozenset[str]
+    leaving: Leaving
 
 
 class RecordEncoder:
@@ -71,7 +72,8 @@ class RecordEncoder:
             done=rest.done,
             streams=rest.streams.entries,
             tokens=rest.tokens,
-            draining=tuple(sorted(rest.draining)),
+            draining=tuple(sorted(rest.leaving.draining)),
+            drained=tuple(sorted(rest.leaving.drained)),
         )
 
 

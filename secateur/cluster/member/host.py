@@ -134,6 +134,17 @@ class MemberHost:
             await self._coming_back
         await self.member.stop()
 
+    async def stop_as(self, member_id: str) -> bool:
+        """:meth:`stop`, unless the member that lives here now is another one, which others may count on.
+
+        Returns:
+            Whether it has ended.
+        """
+        if self.member_id != member_id:
+            return False
+        await self.stop()
+        return True
+
     def _given_up(self) -> None:
         self._is_given_up = self._may_return = True
         if not self._is_ending and (self._coming_back is None or self._coming_back.done()):

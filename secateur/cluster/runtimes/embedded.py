@@ -77,9 +77,9 @@ class EmbeddedRuntime:
             self._loop.run(self._replace_later())
 
     def stop_member(self, member_id: str) -> None:
-        for host in [host for host in self._hosts if host.member_id == member_id]:
-            self._hosts.remove(host)
-            self._loop.run(host.stop())
+        for host in list(self._hosts):
+            if self._loop.run(host.stop_as(member_id)):
+                self._hosts.remove(host)
 
     async def _replace_later(self) -> None:
         self._replacing.start(self._replace(), "replace a member")

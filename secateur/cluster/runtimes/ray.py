@@ -105,6 +105,12 @@ class _MemberActor:
     def controller_address(self) -> str:
         return self._controller_address
 
+    def stop_as(self, member_id: str) -> bool:
+        if not self._loop.run(self._host.stop_as(member_id)):
+            return False
+        self._loop.stop()
+        return True
+
     def stop(self) -> None:
         self._loop.run(self._host.stop())
         self._loop.stop()
@@ -435,10 +441,20 @@ class RayRuntime:
     def stop_member(self, member_id: str) -> None:
         if member_id not in self._members:
             self._name_members_again()
-        actor = self._members.pop(member_id, None)
-        if actor is not None:
-            ray.wait([actor.stop.remote()], timeout=_STOP_S)
-            ray.kill(actor)
+        actor = self._members.get(member_id)
+        if actor is None:
+            return
+        stopping = actor.stop_as.remote(member_id)
+        ended, _ = ray.wait([stopping], timeout=_STOP_S)
+        if not ended:  # it may be about to be another member by now, which is not to be killed
+            raise OperationalError(
+                f"member {member_id} owns nothing any more, and its process has not answered for {_STOP_S:g} s: call"
+                " scale() again when it does, or when it is gone"
+            )
+        with contextlib.suppress(RayError):  # its process has ended before
+            if ray.get(stopping):
+                del self._members[member_id]
+                ray.kill(actor)
 
     def stop(self) -> None:
         if not self._entered:

@@ -33,7 +33,13 @@ class Runtime(Protocol):
         """End a member at once, without a notice to any process, as a crash would. Another takes its place."""
 
     def stop_member(self, member_id: str) -> None:
-        """End a member that owns nothing, for good."""
+        """End a member that owns nothing, for good.
+
+        Another one that has come in its place stays.
+
+        Raises:
+            OperationalError: Its process does not end.
+        """
 
     def leave(self) -> None:
         """Let go of what runs, without ending it, as far as it can outlive this process."""

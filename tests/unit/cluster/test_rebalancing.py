@@ -13,12 +13,13 @@ from secateur.cluster.controller import (
     CopyLost,
     CopyMove,
     Event,
+    Leaving,
     MemberJoined,
     MemberLost,
     Move,
     PrimariesMoved,
     advance,
-    drained,
+    empty,
     moves_of,
 )
 from secateur.errors import InternalError
@@ -69,7 +70,7 @@ def check_copies_have_come_first(topology: Topology, move: Move) -> None:
 def rebalanced(topology: Topology, draining: frozenset[str] = frozenset()) -> Topology:
     """Carry out all moves, one after the other, deciding again after each."""
     for _ in range(400):
-        moves = moves_of(topology, WANTED, draining)
+        moves = moves_of(topology, WANTED, Leaving(draining))
         if not moves:
             return topology
         check_copies_have_come_first(topology, moves[0])
@@ -82,7 +83,7 @@ def rebalanced(topology: Topology, draining: frozenset[str] = frozenset()) -> To
                 assert len(after) >= min(len(before), enough), f"partition {partition} of {group} has lost a copy"
                 assert len(set(following.owners[group].holders(partition))) == following.owners[group].replicas
         topology = following
-    raise AssertionError(f"moves without end: {moves_of(topology, WANTED, draining)[:3]}")
+    raise AssertionError(f"moves without end: {moves_of(topology, WANTED, Leaving(draining))[:3]}")
 
 
 def check_balance(topology: Topology, draining: frozenset[str] = frozenset()) -> None:
@@ -133,22 +134,22 @@ def test_losses_and_newcomers_end_in_balance(seed: int) -> None:
 
 def test_a_member_can_leave_when_it_owns_nothing() -> None:
     topology = cluster(4, 4)
-    assert drained(topology, WANTED, {"m1", "m3"}) == ()
-    assert drained(rebalanced(topology, frozenset({"m1", "m3"})), WANTED, {"m1", "m3"}) == ("m1", "m3")
-    assert drained(topology, {}, {"m1", "m3"}) == ("m1", "m3"), "there are no tables"
+    assert empty(topology, WANTED, {"m1", "m3"}) == ()
+    assert empty(rebalanced(topology, frozenset({"m1", "m3"})), WANTED, {"m1", "m3"}) == ("m1", "m3")
+    assert empty(topology, {}, {"m1", "m3"}) == ("m1", "m3"), "there are no tables"
 
 
 def test_members_that_all_are_to_leave_keep_what_they_own() -> None:
     topology = cluster(2, 2)
-    assert moves_of(topology, WANTED, {"m1", "m2"}) == []
-    assert drained(topology, WANTED, {"m1", "m2"}) == ()
+    assert moves_of(topology, WANTED, Leaving(frozenset({"m1", "m2"}))) == []
+    assert empty(topology, WANTED, {"m1", "m2"}) == ()
 
 
 def test_a_member_that_may_come_back_with_the_last_copy_is_not_let_go() -> None:
     topology = advance(cluster(3, 3), MemberLost("m3"))
-    assert drained(topology, {"hash 40": WANTED["hash 40"]}, {"m3"}) == ("m3",)
+    assert empty(topology, {"hash 40": WANTED["hash 40"]}, {"m3"}) == ("m3",)
     alone = advance(cluster(1, 1), MemberJoined(address(2, 1)))
-    assert drained(advance(alone, MemberLost("m1")), WANTED, {"m1"}) == ()
+    assert empty(advance(alone, MemberLost("m1")), WANTED, {"m1"}) == ()
 
 
 def test_nothing_moves_in_balance() -> None:
