@@ -30,6 +30,7 @@ class PrimaryWatch:
     def __init__(self, world: World) -> None:
         self._world = world
         self._owners: dict[tuple[int, str], Any] = {}
+        self._compared: dict[int, Topology] = {}  # by their addresses, so they are kept
         self._claims: dict[int, tuple[Topology, frozenset[tuple[str, int]]]] = {}
         self._look()
 
@@ -62,6 +63,9 @@ class PrimaryWatch:
         return known[1]
 
     def _compare(self, topology: Topology) -> None:
+        if self._compared.get(id(topology)) is topology:
+            return
+        self._compared[id(topology)] = topology
         for group, ownership in topology.owners.items():
             known = self._owners.setdefault((topology.version, group), ownership)
             if known is not ownership and _pairs(known) != _pairs(ownership):

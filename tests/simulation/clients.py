@@ -113,7 +113,30 @@ class Workload:
         self._keys[process] = self._hot[:1] if has_one_key else draw.choice((self._hot, list(range(_KEYS))))
         rests = draw.choice((0.0, 0.0, 0.1))
         conn = self._connected()
-        kinds: list[tuple[Callable[[secateur.Connection], None], int]] = [
+        kinds = self._kinds()
+        weights = [weight if draw.random() < 0.6 and not is_reader else 0 for _, weight in kinds]
+        weights[0] = max(weights[0], 1)
+        if self._calls:
+            weights = [float(kind.__name__.lstrip("_") in ("read", *self._calls)) for kind, _ in kinds]
+        if self._one_key:
+            weights = [1, *(0 if is_reader else weight for weight in (1, *[0] * (len(kinds) - 2)))]
+        while not self.is_over:
+            draw.choices([kind for kind, _ in kinds], weights)[0](conn)
+            time.sleep(draw.uniform(0.5, 3.0) if draw.random() < rests else draw.expovariate(1 / self._pause_s))
+        conn.close()
+        self.running -= 1
+
+    def run_each(self, process: Process) -> None:
+        """One client that does everything that clients do, once."""
+        self._keys[process] = list(range(_KEYS))
+        conn = self._connected()
+        for kind, _ in self._kinds():
+            kind(conn)
+        conn.close()
+
+    def _kinds(self) -> list[tuple[Callable[[secateur.Connection], bool], int]]:
+        """What a client does, and how often."""
+        return [
             (self._read, 30),
             (self._upsert, 16),
             (self._delete, 4),
@@ -130,17 +153,6 @@ class Workload:
             (self._add_and_drop_range, 2),
             (self._create_and_drop_table, 1),
         ]
-        weights = [weight if draw.random() < 0.6 and not is_reader else 0 for _, weight in kinds]
-        weights[0] = max(weights[0], 1)
-        if self._calls:
-            weights = [float(kind.__name__.lstrip("_") in ("read", *self._calls)) for kind, _ in kinds]
-        if self._one_key:
-            weights = [1, *(0 if is_reader else weight for weight in (1, *[0] * (len(kinds) - 2)))]
-        while not self.is_over:
-            draw.choices([kind for kind, _ in kinds], weights)[0](conn)
-            time.sleep(draw.uniform(0.5, 3.0) if draw.random() < rests else draw.expovariate(1 / self._pause_s))
-        conn.close()
-        self.running -= 1
 
     def read_back(self, process: Process) -> None:
         """Read everything once more, after quiet: each read has to work soon."""

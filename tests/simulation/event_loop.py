@@ -188,7 +188,6 @@ class _Transport(asyncio.Transport):
         self._is_closing = False
         self._reads = True
         self._high, self._low = 64 << 10, 16 << 10
-        self._is_write_paused = False
         self._is_due = False
         protocol.connection_made(self)
         endpoint.on_event = self._on_event
@@ -208,8 +207,8 @@ class _Transport(asyncio.Transport):
             self._is_closing = True
             self._loop.call_soon(self._protocol.connection_lost, endpoint.failure)
             return
-        if self._is_write_paused and endpoint.unread <= _WINDOW_BYTES + self._low:
-            self._is_write_paused = False
+        if endpoint.waits_for_room and endpoint.unread <= _WINDOW_BYTES + self._low:
+            endpoint.waits_for_room = False
             self._protocol.resume_writing()
         if not self._reads:
             return
@@ -221,7 +220,8 @@ class _Transport(asyncio.Transport):
                 self._protocol.buffer_updated(len(data))
             else:
                 self._protocol.data_received(endpoint.read(_WINDOW_BYTES))
-            self._on_event()
+            if endpoint.incoming or endpoint.has_ended:
+                self._on_event()
         elif endpoint.has_ended:
             self._protocol.eof_received()
             self.close()
@@ -229,9 +229,10 @@ class _Transport(asyncio.Transport):
     def write(self, data: Any) -> None:
         if self._is_closing:
             return
-        self._endpoint.send(bytes(data))
-        if self._endpoint.unread > _WINDOW_BYTES + self._high and not self._is_write_paused:
-            self._is_write_paused = True
+        endpoint = self._endpoint
+        endpoint.send(bytes(data))
+        if endpoint.unread > _WINDOW_BYTES + self._high and not endpoint.waits_for_room:
+            endpoint.waits_for_room = True
             self._protocol.pause_writing()
 
     def get_write_buffer_size(self) -> int:

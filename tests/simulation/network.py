@@ -35,7 +35,8 @@ class Endpoint:
         failure: Why the connection broke.
         unread: Bytes that were sent and that the other side has not read.
         loses_next: Whether the next thing that it sends is lost, and the connection with it.
-        on_event: Called outside of all processes when any of these has changed.
+        waits_for_room: Whether its process wants to know when the other side has read something.
+        on_event: Called when there is something to read, when the connection has ended, and when there is room.
     """
 
     def __init__(self, net: Network, process: Process, address: tuple[str, int], peer_address: tuple[str, int]) -> None:
@@ -47,6 +48,7 @@ class Endpoint:
         self.is_closed = False
         self.unread = 0
         self.loses_next = False
+        self.waits_for_room = False
         self.on_event: Callable[[], None] = lambda: None
         self._due_s = 0.0
         self._stalled: deque[Callable[[], None]] = deque()
@@ -94,7 +96,8 @@ class Endpoint:
             self.incoming.appendleft(data[size:])
             data = data[:size]
         self.other.unread -= len(data)
-        self.other.on_event()
+        if self.other.waits_for_room:
+            self.other.on_event()
         return data
 
     def _close(self) -> None:

@@ -111,6 +111,8 @@ def install() -> None:
     time.clock_gettime = _boot_time
     os.urandom = _urandom
     os.getpid = lambda: 4242
+    os.cpu_count = lambda: 1  # DuckDB then has no threads: they do not survive a fork, and no seed decides their order
+    os.setpriority = lambda *_: None
     queue.time = _monotonic  # type: ignore[attr-defined]
     vars(random).update(_urandom=_urandom)
     vars(threading).update(_allocate_lock=Lock, _CRLock=None, _time=_monotonic, Lock=Lock, Thread=Thread)

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from msgspec import structs
 
-from scenario import Focus
 from secateur.cluster.controller import ClusterState
 from secateur.cluster.controller.rebalancer import Rebalancer
 from secateur.cluster.fsync import Fsync
@@ -22,7 +21,7 @@ from secateur.storage.read_lease import ReadLease
 from secateur.storage.store_loads import StoreLoads
 from secateur.wire import Reply
 
-__all__ = ["FOCI", "PLANTS"]
+__all__ = ["FOUND_BY", "PLANTS"]
 
 
 def acknowledge_early() -> None:
@@ -132,13 +131,13 @@ PLANTS: Final[dict[str, Callable[[], None]]] = {
     )
 }
 
-FOCI: Final[dict[str, Focus]] = {
-    "acknowledge_early": Focus(("isolate_and_lose",), ("upsert", "increment"), pause_s=0.03),
-    "skip_fencing": Focus(is_split=True),
-    "drop_a_delta_at_promotion": Focus(("kill_member",), ("upsert", "increment")),
-    "forget_a_change_of_a_load": Focus(("kill_member",), ("load_batch", "load_state", "read_state")),
-    "apply_a_retry_twice": Focus(("lose_answers",), ("increment",)),
-    "skip_fsync": Focus(("lose_power",), ("upsert", "increment"), is_durable=True),
-    "forget_who_leaves": Focus(("kill_controller",), ("upsert", "increment"), scales_without_backups=True),
+FOUND_BY: Final[dict[str, str]] = {
+    "acknowledge_early": "machines",
+    "skip_fencing": "splits",
+    "drop_a_delta_at_promotion": "kills",
+    "forget_a_change_of_a_load": "loads",
+    "apply_a_retry_twice": "answers",
+    "skip_fsync": "power",
+    "forget_who_leaves": "leaving",
 }
-"""By plant, what the seeds are about that find it soon."""
+"""By plant, the kind of trouble that finds it soon; see :data:`mix.LEANINGS`."""

@@ -30,7 +30,7 @@ def main() -> int:
     parser.add_argument(
         "--plant", default="", help="a fault of the product that is to be found; see plants.py; all: each in its turn"
     )
-    parser.add_argument("--focus", action="store_true", help="simulate what finds the plant soon")
+    parser.add_argument("--focus", action="store_true", help="only seeds that are about the plant's kind of trouble")
     parser.add_argument("--without-backups", action="store_true", help="tables without backups; no process dies")
     parser.add_argument("--until-failure", action="store_true", help="end at the first seed that fails")
     parser.add_argument("--log", default="", help="a file for every event, to compare two runs of one seed")
@@ -40,7 +40,7 @@ def main() -> int:
         os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, "PYTHONHASHSEED": _HASH_SEED})
     _load(arguments.log)
     if arguments.plant == "all":
-        return _find_all(arguments.seed, arguments.seeds, arguments.workers)
+        return _find_all(arguments.seed, arguments.seeds, arguments.workers, is_focused=arguments.focus)
     seeds = range(arguments.seed, arguments.seed + arguments.seeds)
     begun_s = monotonic()
     passed, failed, calls = 0, 0, 0
@@ -66,14 +66,14 @@ def main() -> int:
     return 1 if failed else 0
 
 
-def _find_all(first: int, seeds: int, workers: int) -> int:
-    """Find each plant, with seeds that are about it; prints for each the seed that does, and what it says."""
+def _find_all(first: int, seeds: int, workers: int, *, is_focused: bool) -> int:
+    """Find each plant; prints for each the seed that does, and what it says."""
     from plants import PLANTS
 
     missed = 0
     for plant in PLANTS:
         found = None
-        for outcome in _outcomes(iter(range(first, first + seeds)), workers, {}, plant=plant, is_focused=True):
+        for outcome in _outcomes(iter(range(first, first + seeds)), workers, {}, plant=plant, is_focused=is_focused):
             if outcome["wrong"]:
                 found = outcome
                 break
@@ -98,15 +98,19 @@ def _load(log: str) -> None:
     from machine import Machine
 
     Machine("loading")
-    if log:
-        Machine.log = Path(log).open("w")  # noqa: SIM115 -- it is written to until the process ends
-    import scenario  # noqa: F401
     import world
 
     world.install()
     for name in _lazily_loaded():
         importlib.import_module(name)
     import plants  # noqa: F401
+    from texts import remember_texts
+    from warm_up import warm_up
+
+    remember_texts()
+    warm_up()
+    if log:
+        Machine.log = Path(log).open("w")  # noqa: SIM115 -- it is written to until the process ends
 
 
 def _lazily_loaded() -> list[str]:
@@ -169,13 +173,13 @@ def _begin(seed: int, options: dict[str, bool], plant: str, *, is_focused: bool)
 
         gc.disable()
         from machine import Machine
-        from plants import FOCI, PLANTS
+        from plants import FOUND_BY, PLANTS
         from scenario import run
 
         try:
             if plant:
                 PLANTS[plant]()
-            outcome = run(seed, **options, focus=FOCI[plant] if is_focused else None).to_dict()
+            outcome = run(seed, **options, leaning=FOUND_BY[plant] if is_focused else None).to_dict()
             if Machine.log is not None:
                 Machine.log.flush()
         except BaseException:

@@ -2,52 +2,22 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from checks import PrimaryWatch, unrest
-from clients import PAUSE_S, Workload
+from clients import Workload
 from faults import Faults
 from machine import Process, StuckError
+from mix import Leaning, Mix
 from owner import Owner
 from world import World
 
-__all__ = ["Focus", "Outcome", "run"]
+__all__ = ["Outcome", "run"]
 
-_FAULTS_S: Final = 8.0
-_FOCUSED_S: Final = 5.0
 _REST_S_MAX: Final = 20.0
 _LOOK_S: Final = 0.25
-_DURABLE_SHARE: Final = 0.35
-_SPLIT_SHARE: Final = 0.1
-"""Of seeds in which all clients are about one key, and members are cut off with a client again and again: only there it
-is likely that a client asks a member that was replaced for a row that others have changed."""
-_SCALE_SHARE: Final = 0.4
-"""Of the other seeds, those in which the owner scales the cluster."""
-_SCALE_PAUSE_S: Final = 4.0
 _LIMIT_S: Final = 200.0
-
-
-@dataclass(frozen=True)
-class Focus:
-    """What a run is about, so that few seeds are enough to find one kind of fault of the product.
-
-    Attributes:
-        faults: The faults that happen, by name.
-        calls: What clients do, by name, beside reading a row.
-        is_durable: Whether members have disks.
-        is_split: Whether all clients are about one key, and members are cut off with one of them.
-        pause_s: How long a client rests between two calls, on average.
-        scales_without_backups: Whether tables have no backups, and the owner scales the cluster all the time.
-    """
-
-    faults: tuple[str, ...] = ()
-    calls: tuple[str, ...] = ()
-    is_durable: bool = False
-    is_split: bool = False
-    pause_s: float = PAUSE_S
-    scales_without_backups: bool = False
 
 
 @dataclass
@@ -78,38 +48,25 @@ class Outcome:
         return asdict(self)
 
 
-def run(seed: int, *, without_backups: bool = False, focus: Focus | None = None) -> Outcome:
+def run(seed: int, *, without_backups: bool = False, leaning: str | None = None) -> Outcome:
     """Run one seed; in a process of its own.
 
     Args:
         seed: The seed.
-        focus: What it is about; None for everything.
+        leaning: The kind of trouble that it is about, one of :data:`mix.LEANINGS`; None for what the seed says.
         without_backups: Whether members have the only copies of their partitions, and no process dies: statements may
             say that partitions are out of reach, but in the end every row is there.
     """
-    is_durable = not without_backups and random.Random(f"{seed} disk").random() < _DURABLE_SHARE
-    if focus is not None:
-        is_durable = focus.is_durable
-    world = World(seed, is_durable=is_durable)
+    mix = Mix.of(seed, leaning=leaning, without_backups=without_backups)
+    world = World(seed, is_durable=mix.is_durable)
     draw = world.random
     outcome = Outcome(seed)
-    backups = 0 if without_backups else draw.choice((1, 1, 2))
-    is_careless = without_backups or draw.random() < 0.15
-    is_split = not without_backups and random.Random(f"{seed} split").random() < _SPLIT_SHARE
-    if focus is not None:
-        is_careless, is_split = False, focus.is_split
-        backups = 0 if focus.scales_without_backups else backups
-    scales = not is_split and random.Random(f"{seed} scale").random() < _SCALE_SHARE
-    if focus is not None:
-        scales = focus.scales_without_backups
-    calls, kinds = ((), ()) if focus is None else (focus.calls, focus.faults)
-    faults_s = _FAULTS_S if focus is None or is_split else _FOCUSED_S
-    pause_s = PAUSE_S if focus is None else focus.pause_s
-    workload = Workload(world, backups, one_key=is_split, calls=calls, pause_s=pause_s)
-    workload.may_lose = is_careless
-    owner = Owner(world, max(2, backups + 1), _SCALE_PAUSE_S if focus is None else 0.5) if scales else None
-    losses = backups + 2 if is_careless else backups
-    faults = Faults(world, losses, kills=not without_backups, only_splits=is_split, kinds=kinds)
+    about = mix.leaning or Leaning()
+    workload = Workload(world, mix.backups, one_key=about.is_split, calls=about.calls, pause_s=about.pause_s)
+    workload.may_lose = mix.is_careless
+    owner = None if mix.scale_pause_s is None else Owner(world, max(2, mix.backups + 1), mix.scale_pause_s)
+    losses = mix.backups + 2 if mix.is_careless else mix.backups
+    faults = Faults(world, losses, kills=mix.kills, only_splits=about.is_split, kinds=about.faults)
     try:
         world.start()
         PrimaryWatch(world)
@@ -125,10 +82,10 @@ def run(seed: int, *, without_backups: bool = False, focus: Focus | None = None)
         begun_s = world.now_s
         for number in range(draw.choice((2, 3, 4))):
             world.client(workload.run, f"client {number}")
-        world.client(lambda _: faults.run(faults_s), "faults")
+        world.client(lambda _: faults.run(mix.faults_s), "faults")
         if owner is not None:
             world.client(owner.run, "owner")
-        _wait(world, lambda: world.now_s > begun_s + faults_s and faults.is_mended)
+        _wait(world, lambda: world.now_s > begun_s + mix.faults_s and faults.is_mended)
         workload.is_over = True
         _wait(world, lambda: workload.running == 0)
         if owner is not None:

@@ -43,26 +43,8 @@ def test_members_that_are_given_up_bring_the_only_copies_back() -> None:
     assert any("SIGSTOP" in fault or "cut" in fault for outcome in found for fault in outcome["faults"])
 
 
-@pytest.mark.timeout(600)
-def test_each_fault_of_the_product_is_found_by_seeds_that_are_about_it() -> None:
-    command = [sys.executable, str(_RUN), "--plant=all", "--seeds=60"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=590, check=False)
+@pytest.mark.timeout(900)
+def test_each_fault_of_the_product_is_found_within_200_seeds() -> None:
+    command = [sys.executable, str(_RUN), "--plant=all", "--seeds=200"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=890, check=False)
     assert done.stdout.endswith("7 found, 0 missed\n"), done.stdout + done.stderr
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1200)
-@pytest.mark.parametrize(
-    "plant",
-    [
-        "acknowledge_early",
-        "apply_a_retry_twice",
-        "drop_a_delta_at_promotion",
-        "forget_a_change_of_a_load",
-        "skip_fencing",
-        "skip_fsync",
-    ],
-)
-def test_a_fault_of_the_product_is_found_within_200_seeds(plant: str) -> None:
-    found = outcomes(0, 200, "--until-failure", f"--plant={plant}")
-    assert [outcome["seed"] for outcome in found if outcome["wrong"]]

@@ -1,0 +1,123 @@
+"""What a seed is about: which cluster, which faults, what clients do, and for how long.
+
+Many seeds are about everything, each with a random part of the faults and, for each client, of the calls. The others
+lean towards one kind of trouble: a fault that needs two things at one time is rare where ten kinds of them happen.
+
+Source: A. Groce, C. Zhang, E. Eide, Y. Chen, J. Regehr, "Swarm testing", ISSTA 2012.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import Final
+
+from clients import PAUSE_S
+
+__all__ = ["LEANINGS", "Leaning", "Mix"]
+
+_LEANING_SHARE: Final = 0.35
+"""Of seeds that are about one kind of trouble."""
+_DURABLE_SHARE: Final = 0.35
+_CARELESS_SHARE: Final = 0.15
+_SCALE_SHARE: Final = 0.15
+"""Of seeds that are about everything, those in which the owner scales the cluster."""
+_SCALE_PAUSE_S: Final = 4.0
+_FAULTS_S: Final = (3.0, 4.0, 5.0, 8.0)
+"""How long faults go on: short runs find more in the same time, and some need long ones."""
+
+
+@dataclass(frozen=True)
+class Leaning:
+    """One kind of trouble.
+
+    Attributes:
+        faults: The faults that happen, by name.
+        calls: What clients do, by name, beside reading a row.
+        is_durable: Whether members have disks.
+        is_split: Whether all clients are about one key, and members are cut off with one of them again and again: only
+            there it is likely that a client asks a member that was replaced for a row that others have changed.
+        scales_without_backups: Whether tables have no backups, and the owner scales the cluster all the time.
+        pause_s: How long a client rests between two calls, on average.
+        faults_s: How long faults go on.
+        weight: How many seeds lean that way, in proportion to others.
+    """
+
+    faults: tuple[str, ...] = ()
+    calls: tuple[str, ...] = ()
+    is_durable: bool = False
+    is_split: bool = False
+    scales_without_backups: bool = False
+    pause_s: float = PAUSE_S
+    faults_s: float = 5.0
+    weight: int = 1
+
+
+LEANINGS: Final[dict[str, Leaning]] = {
+    "splits": Leaning(is_split=True, faults_s=8.0, weight=2),
+    "machines": Leaning(("isolate_and_lose",), ("upsert", "increment"), pause_s=0.03),
+    "kills": Leaning(("kill_member",), ("upsert", "increment")),
+    "loads": Leaning(("kill_member",), ("load_batch", "load_state", "read_state")),
+    "answers": Leaning(("lose_answers",), ("increment",)),
+    "power": Leaning(("lose_power",), ("upsert", "increment"), is_durable=True),
+    "leaving": Leaning(("kill_controller",), ("upsert", "increment"), scales_without_backups=True),
+}
+"""The kinds of trouble, by name."""
+
+
+@dataclass(frozen=True)
+class Mix:
+    """What one run is made of.
+
+    Attributes:
+        leaning: The kind of trouble that it is about; None for everything.
+        is_durable: Whether members have disks.
+        backups: Of all tables.
+        kills: Whether processes die.
+        is_careless: Whether more members may be lost than there are backups.
+        scale_pause_s: The longest rest of the owner between two changes of the number of members; None for no change.
+        faults_s: How long faults go on.
+    """
+
+    leaning: Leaning | None
+    is_durable: bool
+    backups: int
+    kills: bool
+    is_careless: bool
+    scale_pause_s: float | None
+    faults_s: float
+
+    @staticmethod
+    def of(seed: int, *, leaning: str | None = None, without_backups: bool = False) -> Mix:
+        """Draw one.
+
+        Args:
+            seed: The seed.
+            leaning: The kind of trouble, by name; None to draw it as well.
+            without_backups: Whether members have the only copies, and no process dies.
+        """
+        draw = random.Random(f"{seed} mix")
+        backups = draw.choice((1, 1, 2))
+        if leaning is None and not without_backups and draw.random() < _LEANING_SHARE:
+            (leaning,) = draw.choices(list(LEANINGS), [leaning.weight for leaning in LEANINGS.values()])
+        if leaning is not None:
+            about = LEANINGS[leaning]
+            is_alone = about.scales_without_backups
+            return Mix(
+                leaning=about,
+                is_durable=about.is_durable or draw.random() < _DURABLE_SHARE,
+                backups=0 if is_alone else backups,
+                kills=True,
+                is_careless=False,
+                scale_pause_s=0.5 if is_alone else None,
+                faults_s=about.faults_s,
+            )
+        return Mix(
+            leaning=None,
+            is_durable=not without_backups and draw.random() < _DURABLE_SHARE,
+            backups=0 if without_backups else backups,
+            kills=not without_backups,
+            is_careless=without_backups or draw.random() < _CARELESS_SHARE,
+            scale_pause_s=_SCALE_PAUSE_S if draw.random() < _SCALE_SHARE else None,
+            faults_s=draw.choice(_FAULTS_S),
+        )
