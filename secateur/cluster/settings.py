@@ -113,7 +113,8 @@ class ClusterSettings:
         default=16,
     )
     max_waiting_statements: int = setting(
-        "statements that wait at one member, or changes of several partitions that wait for one table. One more is "
+        "statements that wait at one member, changes of several partitions that wait for one table, or changes that "
+        "wait for one partition. One more is "
         "refused with `LimitExceededError` (`retry_safe`), "
         "that of the connection with most waiting ones first",
         default=1000,

@@ -36,7 +36,7 @@ EXCEPTIONS = {
     ("LimitExceededError", "wire/connection.py", "message", "True"),
     ("LimitExceededError", "wire/peer.py", "requests to", "True"),
     ("LimitExceededError", "cluster/controller/planning.py", "statements wait to be planned", "True"),
-    ("LimitExceededError", "cluster/controller/change_turns.py", "changes of several partitions", "True"),
+    ("LimitExceededError", "cluster/member/change_turns.py", "changes", "True"),
     ("LimitExceededError", "cluster/member/statement_admission.py", "statements wait at member", "True"),
     ("LimitExceededError", "server/statements.py", "statements of the HTTP server run or wait", "True"),
 }

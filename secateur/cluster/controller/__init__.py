@@ -6,7 +6,6 @@ from secateur.exports import exports
 
 _FILES = {
     "catalog": ["Catalog"],
-    "change_turns": ["ChangeTurns"],
     "cluster_state": ["ClusterState"],
     "controller": ["Controller"],
     "holders": ["by_primary", "copies_of", "primaries_of", "served_by"],

@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from secateur.cluster.background_tasks import BackgroundTasks
-from secateur.cluster.controller.change_turns import ChangeTurns
 from secateur.cluster.controller.cluster_state import ClusterState
 from secateur.cluster.controller.external_table_commands import ExternalTableCommands
 from secateur.cluster.controller.holders import served_by
@@ -36,6 +35,7 @@ from secateur.cluster.controller.takeover import Takeover
 from secateur.cluster.controller.token_commands import TokenCommands
 from secateur.cluster.controller.view_commands import ViewCommands
 from secateur.cluster.lease import LeaseOutcome as LeaseVerdict
+from secateur.cluster.member.change_turns import ChangeTurns, full_table
 from secateur.cluster.owner_pages import owner_pages
 from secateur.cluster.peers import Peers
 from secateur.cluster.process_address import LOOPBACK, ProcessAddress
@@ -168,7 +168,7 @@ class Controller:
             statements,
             self._table_commands,
             requests,
-            ChangeTurns(settings.max_waiting_statements),
+            ChangeTurns(settings.max_waiting_statements, full_table),
             self._versions,
         )
         self._takeover = Takeover(

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
-from secateur.cluster.controller.change_turns import ChangeTurns
 from secateur.cluster.controller.cluster_state import ClusterState
 from secateur.cluster.controller.holders import by_primary, copies_of
 from secateur.cluster.controller.joining import Joining
@@ -20,6 +19,7 @@ from secateur.cluster.controller.statement_replies import StatementReplies
 from secateur.cluster.controller.statistics_cache import StatisticsCache
 from secateur.cluster.controller.stream_publisher import StreamPublisher
 from secateur.cluster.controller.table_commands import TableCommands
+from secateur.cluster.member.change_turns import ChangeTurns
 from secateur.cluster.member.changes import ATTEMPT
 from secateur.cluster.member.local_execution import bound_partitions
 from secateur.errors import ProgrammingError, TopologyChangedError
@@ -75,7 +75,7 @@ class Publications:
         statements: StatementReplies,
         table_commands: TableCommands,
         requests: RunningRequests,
-        turns: ChangeTurns,
+        turns: ChangeTurns[tuple[int, str]],
         versions: Callable[[], GivenVersions],
     ) -> None:
         self._state = state
@@ -197,7 +197,7 @@ class Publications:
         """
 
         async def carry_out() -> Reply[ChangedTable]:
-            async with self._turns.admitted(*table, request.peer), self._joining.loads.shared():
+            async with self._turns.admitted(table, request.peer), self._joining.loads.shared():
                 return await change(request.message)
 
         asked = request.message

@@ -7,6 +7,7 @@ from secateur.exports import exports
 _FILES = {
     "attempts": ["MemberAttempts"],
     "change_registry": ["ChangeKey", "ChangeRegistry", "RecordedChange"],
+    "change_turns": ["ChangeTurns", "full_partition", "full_table"],
     "copies": ["MemberCopies"],
     "estimate_misses": ["EstimateMisses"],
     "kept_results": ["KeptResults"],

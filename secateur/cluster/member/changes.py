@@ -13,18 +13,17 @@ other write comes in between.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from enum import Enum
 from functools import partial
 from typing import Any, Final, assert_never
-from weakref import WeakValueDictionary
 
 import pyarrow as pa
 
 from secateur.cluster.member.change_registry import RecordedChange
+from secateur.cluster.member.change_turns import ChangeTurns, full_partition
 from secateur.cluster.member.loads import MemberLoads
 from secateur.cluster.member.local_execution import LocalExecution, bound_partitions, check_versions, local_execution
 from secateur.cluster.member.open_results import OpenResults
@@ -90,6 +89,7 @@ class MemberChanges:
         loads: Stages the changes of several partitions.
         results: Knows which connections have ended.
         executor: Threads for kernel calls.
+        waiting_max: Changes that wait for one partition; one more is refused.
     """
 
     def __init__(
@@ -101,6 +101,7 @@ class MemberChanges:
         loads: MemberLoads,
         results: OpenResults,
         executor: Executor,
+        waiting_max: int,
     ) -> None:
         self._store = store
         self._statements = statements
@@ -109,7 +110,9 @@ class MemberChanges:
         self._loads = loads
         self._results = results
         self._executor = executor
-        self._turns: WeakValueDictionary[tuple[int, int], asyncio.Lock] = WeakValueDictionary()
+        self._turns: ChangeTurns[tuple[int, int]] = ChangeTurns(
+            waiting_max, lambda key: full_partition(places.table(key[0]).name, key[1], places.member_id)
+        )
 
     async def change(self, request: Request[ChangeOnePartition]) -> Reply[ChangedRows]:
         """Change rows of a single partition, visible at once.
@@ -121,6 +124,8 @@ class MemberChanges:
             TopologyChangedError: This member is not the primary; nothing was changed.
             ProtocolError: The statement concerns another number of partitions.
             MemberLostError: The rows are changed here, but a backup that the cluster counts on has not confirmed them.
+            LimitExceededError: Too many changes of the partition wait, and this connection has most of them; nothing
+                was changed.
             Error: The statement fails on these rows, for example because of a value that its column cannot hold;
                 nothing was changed.
         """
@@ -218,8 +223,9 @@ class MemberChanges:
         work: list[StageWork] | None,
     ) -> RecordedChange:
         table_id, partition = plan.scans[0].table_id, partitions[0][0]
-        turn = self._turns.setdefault((table_id, partition), asyncio.Lock())
-        async with turn:
+        turn = table_id, partition
+        await self._turns.begin(turn, peer)
+        try:
             started_s = time.perf_counter()
             upserted = (
                 None
@@ -238,6 +244,8 @@ class MemberChanges:
             if work is not None:
                 work.append(self._work(finding, table_id, 1, read, rows, sent_bytes, kernel_s))
             return made
+        finally:
+            self._turns.end(turn)
 
     def _upserted(
         self, upsert: RowUpsert, table_id: int, partition: int, params: Sequence[Any]

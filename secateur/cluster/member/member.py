@@ -303,7 +303,14 @@ class Member:
         self._source_queries = SourceQueries(self._store, self._statements, self._patient)
         self._stepped = SteppedQueries(member_id, self._statements, self._peers, misses, self._admissions.long)
         self._changes = MemberChanges(
-            self._store, self._statements, self._places, self._writes, self._loads, self._results, self._changing
+            self._store,
+            self._statements,
+            self._places,
+            self._writes,
+            self._loads,
+            self._results,
+            self._changing,
+            waiting_max,
         )
         self._coordinated_changes = MemberCoordinatedChanges(
             member_id, self._store, self._statements, self._places, self._loads, self._peers, self._changing

@@ -35,15 +35,17 @@ class StatementAdmission:
         running_max: Statements that run at once.
         waiting_max: Statements that wait for one of those to end; one more is refused.
         refusal: Makes the error for it.
+        running: Statements that run already, and for which :meth:`end` will be called.
 
     Attributes:
         refused: How many statements were refused until now.
     """
 
-    def __init__(self, running_max: int, waiting_max: int, refusal: Refusal) -> None:
+    def __init__(self, running_max: int, waiting_max: int, refusal: Refusal, *, running: int = 0) -> None:
         self.refused = 0
         self._refusal = refusal
         self._queue: StatementQueue[_Turn] = StatementQueue(running_max, waiting_max)
+        self._queue.running = running
         self._waiting: set[asyncio.Task[Any]] = set()
         self._waited_s: WeakKeyDictionary[asyncio.Task[Any], float] = WeakKeyDictionary()
 
@@ -79,6 +81,18 @@ class StatementAdmission:
             LimitExceededError: Too many statements wait, and the session of this one has most of them; nothing was
                 done for it.
         """
+        waits = await self.begin(peer)
+        try:
+            yield waits
+        finally:
+            self.end()
+
+    async def begin(self, peer: PeerInfo) -> bool:
+        """As :meth:`admitted`, until :meth:`end`.
+
+        Raises:
+            LimitExceededError: As there.
+        """
         session, turn = peer.session, asyncio.get_running_loop().create_future()
         running = self._queue.running
         refused = self._queue.came(session, turn)
@@ -88,10 +102,15 @@ class StatementAdmission:
         waits = self._queue.running == running
         if waits:
             await self._its_turn(session, turn)
-        try:
-            yield waits
-        finally:
-            self._pass_on()
+        return waits
+
+    def end(self) -> None:
+        """A statement has ended: it is the turn of the next one."""
+        following = self._queue.ended()
+        while following is not None and following.done():  # its statement was cancelled, and has not left yet
+            following = self._queue.ended()
+        if following is not None:
+            following.set_result(None)
 
     async def _its_turn(self, session: str, turn: _Turn) -> None:
         task = asyncio.current_task()
@@ -103,18 +122,11 @@ class StatementAdmission:
         except asyncio.CancelledError:
             self._queue.left(session, turn)
             if not turn.cancelled() and turn.exception() is None:
-                self._pass_on()  # its turn came at the same moment
+                self.end()  # its turn came at the same moment
             raise
         finally:
             self._waiting.discard(task)
             self._waited_s[task] = time.perf_counter() - begun
-
-    def _pass_on(self) -> None:
-        following = self._queue.ended()
-        while following is not None and following.done():  # its statement was cancelled, and has not left yet
-            following = self._queue.ended()
-        if following is not None:
-            following.set_result(None)
 
 
 def full_member(member_id: str, running_max: int) -> Refusal:

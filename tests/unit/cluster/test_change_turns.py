@@ -1,4 +1,4 @@
-"""Changes of one table take turns, whoever is cancelled meanwhile."""
+"""Changes of one table, or of one partition, take turns, whoever is cancelled meanwhile."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from secateur.cluster.controller import ChangeTurns
+from secateur.cluster.member import ChangeTurns, full_partition, full_table
 from secateur.errors import LimitExceededError
 from secateur.wire import PeerInfo
 
@@ -20,13 +20,13 @@ class _Changes:
     """Changes of tables, each of which takes a few turns of the event loop."""
 
     def __init__(self, waiting_max: int) -> None:
-        self.turns = ChangeTurns(waiting_max)
+        self.turns = ChangeTurns(waiting_max, full_table)
         self.made: list[str] = []
         self.at_once: dict[int, int] = {}
         self.at_once_max = 0
 
     async def make(self, name: str, table_id: int = 1) -> None:
-        async with self.turns.admitted(table_id, "t", peer(name[0])):
+        async with self.turns.admitted((table_id, "t"), peer(name[0])):
             self.at_once[table_id] = self.at_once.get(table_id, 0) + 1
             self.at_once_max = max(self.at_once_max, self.at_once[table_id])
             try:
@@ -85,3 +85,20 @@ def test_a_change_that_is_cancelled_at_any_moment_lets_no_two_run(after: int) ->
         assert {"a1", "c1", "d1"} <= set(changes.made)
 
     asyncio.run(check())
+
+
+def test_what_nobody_changes_any_more_is_forgotten() -> None:
+    async def check() -> None:
+        changes = _Changes(waiting_max=0)
+        for _ in range(3):
+            outcomes = await asyncio.gather(changes.make("a1"), changes.make("b1"), return_exceptions=True)
+            assert [type(outcome) for outcome in outcomes] == [type(None), LimitExceededError]
+        assert changes.made == ["a1"] * 3
+
+    asyncio.run(check())
+
+
+def test_the_refusal_of_a_partition_says_where() -> None:
+    error = full_partition("orders", 7, "m2")(1, 1000)
+    assert error.message.startswith("1000 changes of partition 7 of orders wait at member m2, which is the most (max_")
+    assert error.retry_safe
