@@ -38,6 +38,7 @@ EXCEPTIONS = {
     ("LimitExceededError", "cluster/controller/planning.py", "statements wait to be planned", "True"),
     ("LimitExceededError", "cluster/member/change_turns.py", "changes", "True"),
     ("LimitExceededError", "cluster/member/statement_admission.py", "statements wait at member", "True"),
+    ("LimitExceededError", "server/callers.py", "tokens that the HTTP server does not know", "True"),
     ("LimitExceededError", "server/statements.py", "statements of the HTTP server run or wait", "True"),
 }
 """Errors that differ from their class: class, file, part of the message, and what is said."""
