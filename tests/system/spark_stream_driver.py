@@ -1,6 +1,7 @@
-"""A Spark driver that appends files to a table as a stream, until it is killed or there are no more.
+"""A Spark driver with two streams until it is killed or there is no more: files to a table, its changes to another.
 
-Arguments: the address of the cluster, its token, the table, the folder of the files, and that of the checkpoint.
+Arguments: the address of the cluster, its token, the table, the folder of the files, and that of the checkpoints. The
+other table has the name of the first with ``_log``.
 """
 
 from __future__ import annotations
@@ -23,10 +24,18 @@ def main(address: str, token: str, table: str, folder: str, checkpoint: str) -> 
     spark.sparkContext.setLogLevel("OFF")
     secateur.spark.register(spark)
     files = spark.readStream.schema("k BIGINT, v BIGINT").option("maxFilesPerTrigger", 1).json(folder)
-    writer = files.writeStream.format("secateur").options(address=address, token=token, table=table)
+    cluster = {"address": address, "token": token}
+    feed = {**cluster, "table": table, "changeFeed": "true", "startingPosition": "earliest"}
+    changes = spark.readStream.format("secateur").options(**feed).load()
+    log = changes.selectExpr("k", "v", "_change_type AS kind", "_commit_version AS version")
     with this_environment(spark):
-        query = writer.option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
-        query.awaitTermination()
+        writer = files.writeStream.format("secateur").options(**cluster, table=table)
+        written = writer.option("checkpointLocation", f"{checkpoint}/files").trigger(availableNow=True).start()
+        follower = log.writeStream.format("secateur").options(**cluster, table=f"{table}_log")
+        followed = follower.option("checkpointLocation", f"{checkpoint}/changes").start()
+        written.awaitTermination()
+        followed.processAllAvailable()
+        followed.stop()
 
 
 if __name__ == "__main__":

@@ -243,43 +243,62 @@ def test_changes_of_a_table_are_a_stream(
 
 
 def has_ended_or_written(driver: subprocess.Popen[bytes], conn: secateur.Connection, table: str, before: int) -> bool:
-    return driver.poll() is not None or len(rows_of(conn, table)) > before
+    return driver.poll() is not None or count(conn, table) > before
+
+
+def count(conn: secateur.Connection, table: str) -> int:
+    ((found,),) = conn.execute(f"SELECT count(*) FROM {table}").fetchall()
+    return int(found)
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1500)
+@pytest.mark.timeout(3000)
 def test_a_driver_that_is_killed_twenty_times_neither_loses_nor_doubles_a_row(
-    conn: secateur.Connection, cluster: Cluster, table: str, tmp_path: Path, spark: SparkSession
+    conn: secateur.Connection, cluster: Cluster, table_name: str, tmp_path: Path, spark: SparkSession
 ) -> None:
-    files, count = Files(spark, tmp_path / "in"), 150
-    files.add(*([{"k": 20 * n + i, "v": n} for i in range(20)] for n in range(count)))
+    """One of its streams writes a table, another one follows the changes of this table, and writes them to a log."""
+    table, log = table_name, f"{table_name}_log"
+    placed = "PARTITION BY HASH (k) PARTITIONS 5 BACKUPS 1"
+    conn.execute(f"CREATE TABLE {table} (k BIGINT PRIMARY KEY, v BIGINT) {placed} WITH (change_feed = true)")
+    columns = "k BIGINT, v BIGINT, kind VARCHAR, version BIGINT, PRIMARY KEY (k, kind, version)"
+    conn.execute(f"CREATE TABLE {log} ({columns}) {placed}")
+    files, number = Files(spark, tmp_path / "in"), 0
     arguments = [cluster.address, cluster.token or "", table, str(files.folder), str(tmp_path / "checkpoint")]
     seed = random.randrange(1 << 30)
-    chance, kills = random.Random(seed), 0
-    while True:
-        before = len(rows_of(conn, table))
-        driver = subprocess.Popen([sys.executable, str(DRIVER), *arguments], start_new_session=True)
+    chance, kills, said = random.Random(seed), 0, tmp_path / "said"
+    ended = None
+    while ended != 0 or kills < 20:
+        files.add(*([{"k": 20 * n + i, "v": n} for i in range(20)] for n in range(number, number + 3)))
+        number += 3
+        watched = chance.choice([table, log])
+        before = count(conn, watched)
+        with said.open("w") as output:  # a file: processes of Spark may outlive the driver, and hold a pipe open
+            driver = subprocess.Popen(
+                [sys.executable, str(DRIVER), *arguments], start_new_session=True, stdout=output, stderr=output
+            )
         try:
             if kills < 20:
-                eventually(partial(has_ended_or_written, driver, conn, table, before), timeout_s=120)
+                eventually(partial(has_ended_or_written, driver, conn, watched, before), "nothing came", 120)
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     driver.wait(timeout=chance.random())
             else:
-                driver.wait(timeout=300)
+                driver.wait(timeout=600)
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(driver.pid, signal.SIGKILL)
             ended = driver.wait()
+        assert ended in (0, -signal.SIGKILL), said.read_text()
         kills += ended != 0
-        if ended == 0:
-            break
-    print(f"seed {seed}: {kills} kills")
-    assert kills >= 20
-    assert rows_of(conn, table) == [(k, k // 20) for k in range(20 * count)]
-    found = batches(conn, table)  # Spark may plan a batch that was not begun with one file more
-    assert [row[1] for row in found] == list(range(len(found)))
-    assert sum(row[2] for row in found) == 20 * count
-    assert len({row[0] for row in found}) == 1
+        print(f"seed {seed}: {kills} kills, {before} rows of {20 * number} before in {watched}")
+    # Appended rows that came twice would be duplicate keys, and the driver would have ended with an error.
+    assert rows_of(conn, table) == [(k, k // 20) for k in range(20 * number)]
+    logged = conn.execute(f"SELECT k, v, kind FROM {log} ORDER BY ALL").fetchall()
+    assert logged == [(k, k // 20, "insert") for k in range(20 * number)]
+    for written in (table, log):
+        found = batches(conn, written)  # Spark may plan a batch that was not begun with one file more
+        assert [row[1] for row in found] == sorted({row[1] for row in found})
+        assert sum(row[2] for row in found) == 20 * number
+        assert len({row[0] for row in found}) == 1
 
 
 @pytest.mark.parametrize(
