@@ -10,11 +10,11 @@ import base64
 import binascii
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Final, Self
+from typing import Final, Self, TypeVar
 
 import msgspec
 import pyarrow as pa
@@ -28,10 +28,12 @@ from secateur.errors import (
     ProgrammingError,
 )
 from secateur.partitioning.tables.table import TableDef
-from secateur.protocol.change_feed import EARLIEST, LATEST, ReadChanges
+from secateur.protocol.change_feed import EARLIEST, LATEST, BoundChanges, ReadChanges
 from secateur.wire import decode_table
 
-__all__ = ["Changes", "ChangesReader", "Position"]
+__all__ = ["Changes", "ChangesBounder", "ChangesReader", "Position"]
+
+R = TypeVar("R")
 
 _BATCH_BYTES: Final = 8 << 20
 _PAUSE_MIN_S: Final = 0.01
@@ -143,7 +145,88 @@ class Changes(Iterator[pa.RecordBatch]):
                 return batch
 
 
-class ChangesReader(Retryable[tuple[pa.RecordBatch | None, bool]]):
+class _AskingOwners(Retryable[R]):
+    """Asks the owners of the partitions of a table, again if these move."""
+
+    def __init__(self, session: Session, table: TableDef) -> None:
+        self.session = session
+        self.table = table
+
+    def by_owner(self, versions: Mapping[int, int]) -> Mapping[str, list[tuple[int, int]]]:
+        """The partitions with their versions, by the member to ask.
+
+        Raises:
+            PartitionLostError: A partition has no owner.
+        """
+        topology = self.session.topology_of(self.table)
+        ownership = topology.ownership(self.table.scheme.affinity_group())
+        asked: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
+        for partition, version in versions.items():
+            asked[ownership.primary(partition)].append((partition, version))
+        topology.check_live(list(asked))
+        return asked
+
+    def may_repeat(self, error: Error) -> bool:
+        return isinstance(error, MOVED)
+
+    def prepare_again(self, because: Error) -> None:
+        table = self.session.table(self.table.name)
+        if table.table_id != self.table.table_id:
+            raise ProgrammingError(f"table {table.name} was dropped while its changes were read", table=table.name)
+        self.table = table
+
+
+class ChangesBounder(_AskingOwners[Position]):
+    """Finds out how far about so many changes reach: what :func:`execute` returns is the position behind them.
+
+    Each partition with changes gets on, by one change at least; none is divided. So there may be more of them than
+    wanted, and if most are in few partitions, fewer.
+
+    Args:
+        session: Where.
+        table: The table.
+        after: The position behind which changes count.
+        size_max: So many are wanted.
+        in_rows: Whether that is a number of rows, and not of bytes.
+        until: The position up to which they are wanted; None for all.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        table: TableDef,
+        after: Position,
+        size_max: int,
+        *,
+        in_rows: bool,
+        until: Position | None = None,
+    ) -> None:
+        super().__init__(session, table)
+        self._after = after
+        self._size_max = size_max
+        self._in_rows = in_rows
+        self._until = until
+
+    def attempt(self) -> Position:
+        last = None if self._until is None else self._until.versions
+        after = {
+            partition: self._after.versions.get(partition, _NEW_PARTITION)
+            for partition in self.table.scheme.live_partitions().tolist()
+            if last is None or partition in last
+        }
+        asked = self.by_owner(after)
+        share = max(1, self._size_max // max(1, len(asked)))
+
+        def ask(member: str) -> list[tuple[int, int]]:
+            until = [] if last is None else [(partition, last[partition]) for partition, _ in asked[member]]
+            bound = BoundChanges(self.table.table_id, asked[member], share, self._in_rows, until)
+            return self.session.ask_member(member, bound).message.reached
+
+        reached = {partition: at for answer in _of_all(ask, asked) for partition, at in answer}
+        return Position(self.table.table_id, MappingProxyType(reached))
+
+
+class ChangesReader(_AskingOwners[tuple[pa.RecordBatch | None, bool]]):
     """Asks the owner of every partition once: what :func:`execute` returns is a batch, and whether there is more.
 
     Versions go on only when all owners have answered, so it may be repeated.
@@ -167,8 +250,7 @@ class ChangesReader(Retryable[tuple[pa.RecordBatch | None, bool]]):
         versions: dict[int, int],
         until: Mapping[int, int] | None = None,
     ) -> None:
-        self.session = session
-        self.table = table
+        super().__init__(session, table)
         self.versions = versions
         self._start = start
         self._until = until
@@ -184,18 +266,13 @@ class ChangesReader(Retryable[tuple[pa.RecordBatch | None, bool]]):
         return Position(self.table.table_id, MappingProxyType(dict(self.versions)))
 
     def attempt(self) -> tuple[pa.RecordBatch | None, bool]:
-        topology = self.session.topology_of(self.table)
         until = self._until
         wanted = (
             self.table.scheme.live_partitions().tolist()
             if until is None
             else [partition for partition, last in until.items() if self.versions.get(partition, -1) < last]
         )
-        ownership = topology.ownership(self.table.scheme.affinity_group())
-        asked: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
-        for partition in wanted:
-            asked[ownership.primary(partition)].append((partition, self.versions.get(partition, self._start)))
-        topology.check_live(list(asked))
+        asked = self.by_owner({partition: self.versions.get(partition, self._start) for partition in wanted})
         share = max(1, _BATCH_BYTES // max(1, len(asked)))
 
         def ask(member: str) -> tuple[pa.Table | None, list[tuple[int, int]], bool]:
@@ -204,11 +281,7 @@ class ChangesReader(Retryable[tuple[pa.RecordBatch | None, bool]]):
             rows = decode_table(answer.payload) if answer.message.rows else None
             return rows, answer.message.reached, answer.message.has_more
 
-        if len(asked) < 2:
-            answers = [ask(member) for member in asked]
-        else:
-            with ThreadPoolExecutor(min(len(asked), _MEMBERS_AT_ONCE)) as threads:
-                answers = list(threads.map(ask, asked))
+        answers = _of_all(ask, asked)
         for _, reached, _ in answers:
             self.versions.update(reached)
         self._start = _NEW_PARTITION
@@ -216,11 +289,11 @@ class ChangesReader(Retryable[tuple[pa.RecordBatch | None, bool]]):
         batch = pa.concat_tables(tables).combine_chunks().to_batches()[0] if tables else None
         return batch, any(has_more for _, _, has_more in answers)
 
-    def may_repeat(self, error: Error) -> bool:
-        return isinstance(error, MOVED)
 
-    def prepare_again(self, because: Error) -> None:
-        table = self.session.table(self.table.name)
-        if table.table_id != self.table.table_id:
-            raise ProgrammingError(f"table {table.name} was dropped while its changes were read", table=table.name)
-        self.table = table
+def _of_all(ask: Callable[[str], R], members: Iterable[str]) -> list[R]:
+    """The answers of some members, which are asked at once."""
+    asked = list(members)
+    if len(asked) < 2:
+        return [ask(member) for member in asked]
+    with ThreadPoolExecutor(min(len(asked), _MEMBERS_AT_ONCE)) as threads:
+        return list(threads.map(ask, asked))

@@ -63,7 +63,7 @@ _FILES = {
         "ListedPartitions",
         "RegisterExternalTable",
     ],
-    "change_feed": ["ChangesRead", "EARLIEST", "LATEST", "ReadChanges"],
+    "change_feed": ["BoundChanges", "ChangesBound", "ChangesRead", "EARLIEST", "LATEST", "ReadChanges"],
     "changes": [
         "AbortLoad",
         "AbortStagedLoad",

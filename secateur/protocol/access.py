@@ -38,6 +38,7 @@ ROLES: Final[Mapping[OperationBase, TokenRole]] = {
     Operation.READ_SNAPSHOT: TokenRole.READ,
     Operation.CLOSE_SNAPSHOT: TokenRole.READ,
     Operation.READ_CHANGES: TokenRole.READ,
+    Operation.BOUND_CHANGES: TokenRole.READ,
     Operation.LIST_JOBS: TokenRole.READ,
     Operation.GET_JOB_PLAN: TokenRole.READ,
     Operation.GET_JOB_METRICS: TokenRole.READ,

@@ -8,7 +8,7 @@ import msgspec
 
 from secateur.protocol.message import Message
 
-__all__ = ["EARLIEST", "LATEST", "ChangesRead", "ReadChanges"]
+__all__ = ["EARLIEST", "LATEST", "BoundChanges", "ChangesBound", "ChangesRead", "ReadChanges"]
 
 LATEST: Final = -1
 """In place of a version: behind everything that there is."""
@@ -43,4 +43,31 @@ class ReadChanges(Message[ChangesRead], frozen=True):
     table_id: int
     after: list[tuple[int, int]]
     bytes_max: int
+    until: list[tuple[int, int]] = []  # noqa: RUF012 -- msgspec copies it
+
+
+class ChangesBound(msgspec.Struct, frozen=True):
+    """How far about so many changes reach: by partition, the version of the last of them."""
+
+    reached: list[tuple[int, int]]
+
+
+class BoundChanges(Message[ChangesBound], frozen=True):
+    """Find out how far about so many changes of partitions reach, without reading them; at their primary.
+
+    Each partition gets an equal share, and what others leave of theirs; of each that has changes, at least one counts,
+    and no change is divided.
+
+    Attributes:
+        table_id: The table.
+        after: By partition, the version behind which changes count.
+        size_max: So many of them are wanted at most: rows, or bytes.
+        in_rows: Whether ``size_max`` is a number of rows.
+        until: By partition, the last version that is wanted; none for all.
+    """
+
+    table_id: int
+    after: list[tuple[int, int]]
+    size_max: int
+    in_rows: bool
     until: list[tuple[int, int]] = []  # noqa: RUF012 -- msgspec copies it

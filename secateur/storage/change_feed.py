@@ -123,13 +123,16 @@ class ChangeFeed:
         """A load with this number has replaced all rows: nobody can follow from before."""
         self.begin(published, self._sequence)
 
-    def since(self, version: int, bytes_max: int, until: int | None = None) -> tuple[list[FeedEntry], int | None]:
+    def since(
+        self, version: int, size_max: int, until: int | None = None, *, in_rows: bool = False
+    ) -> tuple[list[FeedEntry], int | None]:
         """The changes behind a version, the oldest first; :func:`feed_table` makes rows of them.
 
         Args:
             version: The version.
-            bytes_max: About as many bytes are returned; at least one change.
+            size_max: About as many bytes of rows are returned; at least one change.
             until: The last version that is wanted; None for all.
+            in_rows: Whether ``size_max`` is a number of rows instead.
 
         Returns:
             The changes, and the version of the last of them if there are more; else None.
@@ -144,14 +147,14 @@ class ChangeFeed:
                 oldest=self.start,
             )
         found: list[FeedEntry] = []
-        nbytes = 0
+        size = 0
         for entry in self._entries:
             if entry.version <= version:
                 continue
             if until is not None and entry.version > until:
                 break
-            nbytes += entry.nbytes
-            if found and nbytes > bytes_max:
+            size += entry.rows.num_rows if in_rows else entry.nbytes
+            if found and size > size_max:
                 return found, found[-1].version
             found.append(entry)
         return found, None

@@ -14,6 +14,10 @@ import pytest
 from eventually import eventually
 
 import secateur
+from secateur.client.address import parse_address
+from secateur.client.changes import ChangesBounder, ChangesReader
+from secateur.client.execution.execute import execute
+from secateur.client.session import Session
 from secateur.cluster import Cluster
 from secateur.engine_limits import EngineLimits
 from secateur.errors import (
@@ -121,6 +125,44 @@ def test_a_position_is_text_from_which_others_go_on(conn: secateur.Connection, c
     conn.execute(DDL.format(table, 1))
     with pytest.raises(ProgrammingError, match="the position is one of another table"):
         conn.changes(table, since=text)
+
+
+@pytest.mark.parametrize(("size_max", "in_rows"), [(30, True), (1, True), (4000, False)])
+def test_changes_can_be_read_in_bounded_steps(
+    cluster: Cluster, conn: secateur.Connection, table: str, size_max: int, in_rows: bool
+) -> None:
+    start = conn.changes(table).position
+    handle = conn.table(table)
+    for load in range(10):
+        handle.load({"k": list(range(load * 10, load * 10 + 20)), "v": [load] * 20}, mode="upsert")
+        conn.execute(f"UPDATE {table} SET v = v + 1 WHERE k = ?", [load])
+    end = conn.changes(table).position
+    expected = replayed(list(conn.changes(table, since=start)))
+    handle.load({"k": [7], "v": [0]}, mode="upsert")  # comes too late
+    session = Session(*parse_address(cluster.address), token=cluster.token, timeout_s=30.0)
+    definition = session.table(table)
+    steps: list[list[pa.RecordBatch]] = []
+    at = start
+    while at.versions != end.versions:
+        reached = execute(ChangesBounder(session, definition, at, size_max, in_rows=in_rows, until=end))
+        assert reached.versions != at.versions, "each step gets on"
+        reader = ChangesReader(session, definition, 0, dict(at.versions), reached.versions)
+        found: list[pa.RecordBatch] = []
+        while not reader.is_done:
+            batch, _ = execute(reader)
+            found += [] if batch is None else [batch]
+        steps.append(found)
+        at = reached
+    assert (
+        execute(ChangesBounder(session, definition, at, size_max, in_rows=in_rows, until=end)).versions == at.versions
+    )
+    session.close()
+    assert replayed(list(itertools.chain.from_iterable(steps))) == expected
+    sizes = [sum(batch.num_rows if in_rows else batch.nbytes for batch in step) for step in steps]
+    assert len(steps) > 3
+    assert sum(sizes) > 300
+    largest = 5 * 2 * 20 if in_rows else 5 * 2000
+    assert max(sizes) <= size_max + largest, "one change of each partition more than wanted, at most"
 
 
 def test_a_follower_waits(conn: secateur.Connection, cluster: Cluster, table: str) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, ReadMaxRows
 from pyspark.sql.types import LongType, StructField, StructType
 
+from secateur.connectors.spark.admission import BatchLimit
 from secateur.connectors.spark.read_options import (
     check_secrets,
     given_options,
@@ -43,6 +47,34 @@ def test_tls_is_an_option_of_reads_writes_and_streams() -> None:
     tls = Tls(ca="/etc/ca.pem", server_name="secateur")
     assert read_options(options)[0].tls == tls
     assert stream_options({**options, "changeFeed": "true"})[0].tls == tls
+
+
+@pytest.mark.parametrize(
+    ("options", "limit"),
+    [
+        pytest.param({}, None, id="none"),
+        pytest.param({"maxRowsPerTrigger": "10"}, ReadMaxRows(10), id="rows"),
+        pytest.param({"maxBytesPerTrigger": "11"}, ReadMaxBytes(11), id="bytes"),
+    ],
+)
+def test_a_stream_may_have_a_limit(options: dict[str, str], limit: Any) -> None:
+    *_, found = stream_options({**AT, "table": "t", "changeFeed": "true", **options})
+    assert BatchLimit.to_spark(found) == (ReadAllAvailable() if limit is None else limit)
+    assert BatchLimit.of_spark(BatchLimit.to_spark(found)) == found
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        pytest.param({"maxRowsPerTrigger": "0"}, "maxRowsPerTrigger='0': expected a positive", id="nothing"),
+        pytest.param({"maxRowsPerTrigger": "1", "maxBytesPerTrigger": "1"}, "leave one out", id="two"),
+        pytest.param({"changeFeed": "false"}, "a stream is of the changes of a table", id="no feed"),
+        pytest.param({"maxFilesPerTrigger": "1"}, "no option maxfilespertrigger to read a stream with", id="unknown"),
+    ],
+)
+def test_options_of_streams_that_are_refused(options: dict[str, str], message: str) -> None:
+    with pytest.raises(ProgrammingError, match=message):
+        stream_options({**AT, "table": "t", "changeFeed": "true", **options})
 
 
 def test_parameters_travel_as_text() -> None:

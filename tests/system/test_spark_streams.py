@@ -242,6 +242,53 @@ def test_changes_of_a_table_are_a_stream(
         )
 
 
+@pytest.mark.parametrize(
+    ("limit", "value"),
+    [("maxRowsPerTrigger", 40), ("maxBytesPerTrigger", 1), (None, None)],
+    ids=["rows", "bytes", "none"],
+)
+def test_a_limit_divides_changes_among_batches(
+    spark: SparkSession,
+    cluster: Cluster,
+    conn: secateur.Connection,
+    table_name: str,
+    tmp_path: Path,
+    limit: str | None,
+    value: int | None,
+) -> None:
+    log = f"{table_name}_log"
+    hashed = "PARTITION BY HASH (k) PARTITIONS 4"
+    conn.execute(f"CREATE TABLE {table_name} (k BIGINT PRIMARY KEY, v BIGINT) {hashed} WITH (change_feed = true)")
+    conn.execute(f"CREATE TABLE {log} (k BIGINT, v BIGINT, PRIMARY KEY (k, v)) {hashed}")
+    for load in range(8):
+        conn.table(table_name).load({"k": list(range(20 * load, 20 * load + 20)), "v": [load] * 20})
+    options = {"address": cluster.address, "token": cluster.token or "", "table": table_name, "changeFeed": "true"}
+    if limit is not None:
+        options[limit] = str(value)
+
+    def follow() -> list[int]:
+        """The rows of each batch until now."""
+        changes = spark.readStream.format("secateur").options(**options, startingPosition="earliest").load()
+        run(changes.select("k", "v"), cluster, log, tmp_path / "checkpoint")
+        return [row[2] for row in batches(conn, log)]
+
+    sizes = follow()
+    assert sum(sizes) == 160
+    match limit:
+        case "maxRowsPerTrigger":
+            assert len(sizes) >= 4
+            assert max(sizes) <= 40 + 20, "each partition may bring a change that is larger than its share"
+        case "maxBytesPerTrigger":
+            assert len(sizes) >= 8, "one load of each partition at a time"
+            assert max(sizes) <= 40
+        case _:
+            assert sizes == [160]
+    conn.table(table_name).load({"k": list(range(1000, 1020)), "v": [9] * 20})
+    assert sum(follow()) == 180
+    found = conn.execute(f"SELECT k, v FROM {log} ORDER BY k").fetchall()
+    assert found == conn.execute(f"SELECT k, v FROM {table_name} ORDER BY k").fetchall()
+
+
 def has_ended_or_written(driver: subprocess.Popen[bytes], conn: secateur.Connection, table: str, before: int) -> bool:
     return driver.poll() is not None or count(conn, table) > before
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from secateur.cluster.member.table_directory import TableDirectory
 from secateur.errors import ChangesDroppedError, ProgrammingError
-from secateur.protocol.change_feed import EARLIEST, LATEST, ChangesRead, ReadChanges
+from secateur.protocol.change_feed import EARLIEST, LATEST, BoundChanges, ChangesBound, ChangesRead, ReadChanges
 from secateur.storage.change_feed import FeedEntry, feed_table
 from secateur.storage.member_store import MemberStore
 from secateur.wire import Reply, Request, encode_table
@@ -49,9 +49,7 @@ class MemberChangeFeeds:
         """
         asked = request.message
         table_id = asked.table_id
-        self._store.lease.check()
-        self._places.backups(table_id, [partition for partition, _ in asked.after])
-        published = self._store.data_version(table_id).published
+        published = self._begun(asked)
         bytes_left = min(max(asked.bytes_max, 1), _BYTES_MAX)
         found: list[FeedEntry] = []
         reached: list[tuple[int, int]] = []
@@ -63,17 +61,54 @@ class MemberChangeFeeds:
             reached.append((partition, at))
             has_more |= is_cut
             bytes_left -= sum(entry.nbytes for entry in entries)
-        waiting = self._acknowledged([(table_id, partition) for partition, _ in asked.after])
-        if waiting is not None:
-            await waiting()
-            self._store.lease.check()
+        await self._until_acknowledged(asked)
         if not found:
             return Reply(ChangesRead(reached, has_more, 0))
         rows = feed_table(self._store.table(table_id).arrow_schema, found)
         return Reply(ChangesRead(reached, has_more, rows.num_rows), encode_table(rows))
 
+    async def bound(self, request: Request[BoundChanges]) -> Reply[ChangesBound]:
+        """How far about so many changes of some partitions reach, once they are acknowledged.
+
+        Raises:
+            Error: As :meth:`read`.
+        """
+        asked = request.message
+        published = self._begun(asked)
+        size_left, last = max(asked.size_max, 1), dict(asked.until)
+        reached: list[tuple[int, int]] = []
+        for number, (partition, after) in enumerate(asked.after):
+            share = max(1, size_left // (len(asked.after) - number))
+            entries, at, _ = self._changes(
+                asked.table_id, partition, after, last.get(partition), published, share, in_rows=asked.in_rows
+            )
+            reached.append((partition, at))
+            size_left -= sum(entry.rows.num_rows if asked.in_rows else entry.nbytes for entry in entries)
+        await self._until_acknowledged(asked)
+        return Reply(ChangesBound(reached))
+
+    def _begun(self, asked: ReadChanges | BoundChanges) -> int:
+        """Check that this member may answer; returns the number of the last published load."""
+        self._store.lease.check()
+        self._places.backups(asked.table_id, [partition for partition, _ in asked.after])
+        return self._store.data_version(asked.table_id).published
+
+    async def _until_acknowledged(self, asked: ReadChanges | BoundChanges) -> None:
+        waiting = self._acknowledged([(asked.table_id, partition) for partition, _ in asked.after])
+        if waiting is not None:
+            await waiting()
+            self._store.lease.check()
+
     def _changes(
-        self, table_id: int, partition: int, after: int, until: int | None, published: int, bytes_left: int
+        self,
+        table_id: int,
+        partition: int,
+        after: int,
+        until: int | None,
+        published: int,
+        size_left: int,
+        *,
+        in_rows: bool = False,
     ) -> tuple[list[FeedEntry], int, bool]:
         """The changes of a partition, the version that is reached with them, and whether there are more."""
         name = self._store.table(table_id).name
@@ -87,10 +122,10 @@ class MemberChangeFeeds:
             return [], now, False
         if after == EARLIEST:
             return [], feed.start, now > feed.start
-        if bytes_left <= 0:
+        if size_left <= 0:
             return [], after, now > after
         try:
-            entries, cut_at = feed.since(after, bytes_left, until)
+            entries, cut_at = feed.since(after, size_left, until, in_rows=in_rows)
         except ChangesDroppedError as error:
             raise ChangesDroppedError(
                 f"partition {partition} of {name}: {error.message}. Read the table again, and follow it from a position"

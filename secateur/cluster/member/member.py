@@ -367,6 +367,7 @@ class Member:
             Operation.OPEN_SNAPSHOT: self._open_snapshot,
             Operation.READ_SNAPSHOT: self._snapshots.read,
             Operation.READ_CHANGES: self._change_feeds.read,
+            Operation.BOUND_CHANGES: self._change_feeds.bound,
             Operation.CLOSE_SNAPSHOT: self._snapshots.close,
             Operation.SUBMIT_JOB: self._submit_job,
             Operation.RESOLVE_JOB: self._client_jobs.resolve,

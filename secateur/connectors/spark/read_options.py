@@ -135,8 +135,8 @@ def read_options(options: Mapping[str, str], schema: StructType | None = None) -
     columns = given.get("columns")
     sql = query or query_of(str(table), None if columns is None else _names(columns), given.get("where"))
     params = unpack(bytes.fromhex(given["params"])) if "params" in given else ()
-    task_bytes = _positive("taskBytes", given.get("taskbytes", str(TASK_BYTES)))
-    lease_s = _positive("snapshotSeconds", given.get("snapshotseconds", f"{LEASE_S:.0f}"))
+    task_bytes = positive("taskBytes", given.get("taskbytes", str(TASK_BYTES)))
+    lease_s = positive("snapshotSeconds", given.get("snapshotseconds", f"{LEASE_S:.0f}"))
     return Endpoint.of_options(given), ReadOptions(sql, params, task_bytes, lease_s)
 
 
@@ -176,7 +176,12 @@ def _names(columns: str) -> list[str]:
     return names
 
 
-def _positive(option: str, value: str) -> int:
+def positive(option: str, value: str) -> int:
+    """The number that the text of an option is.
+
+    Raises:
+        ProgrammingError: It is none, or 0.
+    """
     if not value.isdecimal() or int(value) == 0:
         raise ProgrammingError(f"option {option}={value!r}: expected a positive whole number")
     return int(value)

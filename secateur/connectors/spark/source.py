@@ -69,7 +69,7 @@ class SecateurDataSource(DataSource):
         with noted_errors():
             check_secrets(self.options)
             if is_change_feed(self.options):
-                endpoint, table, _ = stream_options(self.options)
+                endpoint, table, *_ = stream_options(self.options)
                 return stream_schema(endpoint, table)
             return with_options(query_schema(*read_options(self.options)), self.options)
 
@@ -100,7 +100,8 @@ class SecateurDataSource(DataSource):
             Error: As ``stream_options``.
         """
         with noted_errors():
-            return ChangesStreamReader(*stream_options(self.options), schema)
+            endpoint, table, since, limit = stream_options(self.options)
+            return ChangesStreamReader(endpoint, table, since, schema, limit)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:  # noqa: N802 -- Spark's name
         """Prepare to write the next batch of a stream; Spark calls this for every batch.

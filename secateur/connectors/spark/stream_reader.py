@@ -17,9 +17,10 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
-from secateur.client.changes import Changes, ChangesReader, Position
+from secateur.client.changes import Changes, ChangesBounder, ChangesReader, Position
 from secateur.client.execution.execute import execute
 from secateur.client.session import Session
+from secateur.connectors.spark.admission import BatchLimit, SupportsTriggerAvailableNow
 from secateur.connectors.spark.endpoint import Endpoint
 from secateur.connectors.spark.failures import noted_errors
 from secateur.connectors.spark.result_schema import spark_batches, spark_schema
@@ -66,7 +67,7 @@ def stream_schema(endpoint: Endpoint, table: str) -> StructType:
         return spark_schema(feed_columns(session.outlined_table(table)))
 
 
-class ChangesStreamReader(DataSourceStreamReader):
+class ChangesStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads the changes of one table.
 
     Args:
@@ -74,33 +75,56 @@ class ChangesStreamReader(DataSourceStreamReader):
         table: The table.
         since: Where a query without a checkpoint begins: a position, ``"earliest"``, or None for now.
         schema: The columns that Spark expects.
+        limit: How much a batch is to have; None for all there is.
     """
 
-    def __init__(self, endpoint: Endpoint, table: str, since: str | None, schema: StructType) -> None:
+    def __init__(
+        self, endpoint: Endpoint, table: str, since: str | None, schema: StructType, limit: BatchLimit | None = None
+    ) -> None:
         self._endpoint = endpoint
         self._table = table
         self._since = since
         self._schema = schema
+        self._limit = limit
+        self._last: Position | None = None
 
     def initialOffset(self) -> dict[str, str]:  # noqa: N802 -- Spark's name
         """Where a query without a checkpoint begins."""
         return self._position(self._since)
 
-    def latestOffset(self) -> dict[str, str]:  # noqa: N802 -- Spark's name
-        """Behind all changes that there are now."""
-        return self._position(None)
+    def getDefaultReadLimit(self) -> Any:  # noqa: N802 -- Spark's name
+        """How much a batch is to have, unless its trigger wants all there is; Spark 4.1 does not ask."""
+        return BatchLimit.to_spark(self._limit)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 -- Spark's name
+        """The query is to end with the changes that there are now."""
+        self._last = Position.parse(self._position(None)[_POSITION])
+
+    def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:  # noqa: N802
+        """Behind the changes of the next batch.
+
+        Args:
+            start: Behind those of the batch before; Spark 4.1 does not give it, nor the limit.
+            limit: A limit of Spark.
+        """
+        bound = BatchLimit.of_spark(limit)
+        if start is None or bound is None:
+            return self._position(None) if self._last is None else {_POSITION: str(self._last)}
+        first = Position.parse(start[_POSITION])
+        with noted_errors(), self._endpoint.session() as session:
+            table = session.table(self._table)
+            _check_same(table, first)
+            reached = execute(
+                ChangesBounder(session, table, first, bound.size_max, in_rows=bound.in_rows, until=self._last)
+            )
+        return {_POSITION: str(reached)}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """The tasks of a batch: one for each member that owns partitions with changes."""
         first, last = Position.parse(start[_POSITION]), Position.parse(end[_POSITION])
         with noted_errors(), self._endpoint.session() as session:
             table = session.table(self._table)
-            if first.table_id != last.table_id or last.table_id != table.table_id:
-                raise ProgrammingError(
-                    f"table {table.name} was dropped and created again since this query began: start a query with a"
-                    " new checkpoint",
-                    table=table.name,
-                )
+            _check_same(table, first, last)
             ownership = session.topology_of(table).ownership(table.scheme.affinity_group())
             shares: defaultdict[str, list[int]] = defaultdict(list)
             for partition, until in last.versions.items():
@@ -128,6 +152,15 @@ class ChangesStreamReader(DataSourceStreamReader):
         with noted_errors(), self._endpoint.session() as session:
             changes = Changes(session, session.table(self._table), since, follow=False)
             return {_POSITION: str(changes.position)}
+
+
+def _check_same(table: TableDef, *positions: Position) -> None:
+    if any(position.table_id != table.table_id for position in positions):
+        raise ProgrammingError(
+            f"table {table.name} was dropped and created again since this query began: start a query with a new"
+            " checkpoint",
+            table=table.name,
+        )
 
 
 def _one_ahead(session: Session, task: ChangesTask) -> Iterator[pa.Table]:

@@ -39,6 +39,7 @@ from pyspark.sql.types import StructType
 from secateur.client.loads.unused_table import dropped_on_failure
 from secateur.connectors.spark.endpoint import Endpoint
 from secateur.connectors.spark.new_table import NewTable, found_or_created
+from secateur.connectors.spark.read_options import positive
 from secateur.connectors.spark.schema import check_columns
 from secateur.connectors.spark.staging import CHUNK_BYTES
 from secateur.connectors.spark.stream_writer import StreamWriter
@@ -118,7 +119,7 @@ def stream_writer(options: Mapping[str, str], schema: StructType, *, complete: b
 
 
 def _load(options: Mapping[str, str], schema: StructType, mode: WriteMode) -> LoadWriter:
-    chunk_bytes = _positive("chunk_bytes", options.get("chunk_bytes", str(CHUNK_BYTES)))
+    chunk_bytes = positive("chunk_bytes", options.get("chunk_bytes", str(CHUNK_BYTES)))
     name = options.get("table")
     if not name:
         raise ProgrammingError(
@@ -170,9 +171,3 @@ def _flag(option: str, options: Mapping[str, str]) -> bool:
             return False
         case other:
             raise ProgrammingError(f"option {option}={other!r}: expected true or false")
-
-
-def _positive(option: str, value: str) -> int:
-    if not value.isdecimal() or int(value) == 0:
-        raise ProgrammingError(f"option {option}={value!r}: expected a positive whole number")
-    return int(value)

@@ -7,6 +7,7 @@ import pytest
 from secateur.protocol import ROLES, Operation, Role, TokenRole, role_needed
 
 READS = {
+    "BOUND_CHANGES",
     "CLOSE_RESULT",
     "CLOSE_SNAPSHOT",
     "EXECUTE",

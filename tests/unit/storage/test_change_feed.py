@@ -75,6 +75,26 @@ def test_what_is_not_kept_any_more_is_an_error(pairs: TableDef, rows: Any) -> No
         feed.since(feed.start - 1, 1 << 20)
 
 
+@pytest.mark.parametrize(
+    ("rows_max", "until", "found", "cut_at"),
+    [
+        pytest.param(1, None, [1], 1, id="one-is-given"),
+        pytest.param(5, None, [1, 2], 2, id="none-is-divided"),
+        pytest.param(6, None, [1, 2, 3], 3, id="exact"),
+        pytest.param(10, None, [1, 2, 3, 4], None, id="all"),
+        pytest.param(99, 3, [1, 2, 3], None, id="until"),
+    ],
+)
+def test_changes_are_counted_in_rows(
+    partition: Partition, rows: Any, rows_max: int, until: int | None, found: list[int], cut_at: int | None
+) -> None:
+    for number in range(1, 5):
+        apply(partition, number, ChangeOperation.APPEND, rows(*((number, f"{n}", 1) for n in range(number))))
+    assert partition.feed is not None
+    entries, at = partition.feed.since(0, rows_max, until, in_rows=True)
+    assert ([entry.version for entry in entries], at) == (found, cut_at)
+
+
 def test_another_copy_takes_the_changes_over(pairs: TableDef, rows: Any) -> None:
     layout = TableLayout.of(msgspec.structs.replace(pairs, change_feed=True))
     one, other = Partition(layout, 0), Partition(layout, 0)
