@@ -205,6 +205,36 @@ def test_nothing_is_kept_of_copies_of_a_table_that_was_dropped(mortal: Cluster) 
             assert (copies._fixed, copies._opened, copies._building) == ({}, {}, {})
 
 
+def test_nothing_is_kept_of_copies_of_a_range_that_was_dropped(mortal: Cluster) -> None:
+    runtime: Any = mortal._runtime
+
+    def kept() -> set[int]:
+        return {
+            partition
+            for member in runtime._members.values()
+            for _, partition in (*member._replication._replicas, *member._built_copies._building)
+        }
+
+    with mortal.connect() as conn:
+        conn.execute(
+            "CREATE TABLE t (id BIGINT PRIMARY KEY, v BIGINT) PARTITION BY RANGE (id)"
+            " (PARTITION 0 <= VALUES < 10, PARTITION 10 <= VALUES < 20, PARTITION 20 <= VALUES < 30) BACKUPS 1"
+        )
+        for key in range(30):
+            conn.execute("INSERT INTO t VALUES (?, 0)", [key])
+        assert kept() == {0, 1, 2}
+        conn.execute("ALTER TABLE t DROP PARTITION 10 <= VALUES < 20")
+        assert kept() == {0, 2}
+        with pytest.raises(Error):
+            conn.execute("INSERT INTO t VALUES (11, 0)")
+        for _ in range(2):  # each partition has another primary then
+            mortal.kill_member(next(member.id for member in mortal.members() if member.is_alive))
+            healed(conn)
+            conn.execute("UPDATE t SET v = v + 1")
+        assert kept() == {0, 2}
+        assert conn.execute("SELECT count(*), min(v), max(v) FROM t").fetchall() == [(20, 2, 2)]
+
+
 def test_a_primary_that_leaves_the_cluster_keeps_no_rows_for_others(mortal: Cluster) -> None:
     runtime: Any = mortal._runtime
     with mortal.connect() as conn:

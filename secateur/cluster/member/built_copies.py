@@ -23,6 +23,7 @@ from secateur.cluster.member.received_rows import received_rows
 from secateur.cluster.member.replication import Replication
 from secateur.cluster.peers import Peers
 from secateur.errors import TopologyChangedError
+from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.copies import (
     BuildCopies,
@@ -297,6 +298,14 @@ class BuiltCopies:
         self._fixed = {key: fixed for key, fixed in self._fixed.items() if key[1] != table_id}
         self._opened = {key: attempt for key, attempt in self._opened.items() if key[1] != table_id}
         self._building = {key: attempt for key, attempt in self._building.items() if key[0] != table_id}
+
+    def forget_dropped_ranges(self, table: TableDef) -> None:
+        """A table has these ranges now: attempts to build copies of the partitions of others end."""
+        if table.scheme.live_partition_count < table.partition_count:
+            live = frozenset(table.scheme.live_ids())
+            self._building = {
+                key: attempt for key, attempt in self._building.items() if key[0] != table.table_id or key[1] in live
+            }
 
     def forget_outdated(self) -> None:
         """Send nothing more to members that build copies: the controller that had asked them to is gone."""

@@ -73,6 +73,7 @@ from secateur.engine.thread_priority import lower_priority
 from secateur.engine_limits import EngineLimits
 from secateur.errors import DamagedDirectoryError, Error
 from secateur.partitioning.tables.external_table import ExternalTable
+from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import MemberAddress, Topology
 from secateur.protocol.catalog import (
     GetOwnerPages,
@@ -240,7 +241,7 @@ class Member:
             self._log,
             abandoned_after_s=settings.staged_load_idle_s,
         )
-        range_changes = RangeChanges(self._store, self._places.add_table)
+        range_changes = RangeChanges(self._store, self._adopt_ranges)
         self._range_leases = LoadLeases(
             TerminationProtocol(member_id, range_changes, member_ids, TwoPhaseKind.RANGES), self._peers
         )
@@ -643,6 +644,12 @@ class Member:
     def _send_plan(self, request: Request[GetPlan]) -> Reply[PlanAnswer]:
         """A plan that this member has run, for another one that has not and cannot reach the controller."""
         return Reply(PlanAnswer(self._statements.kept_plan(request.message.plan_id).encoded()))
+
+    def _adopt_ranges(self, table: TableDef) -> None:
+        """The ranges of a table have changed."""
+        self._places.add_table(table)
+        self._replication.forget_dropped_ranges(table)
+        self._built_copies.forget_dropped_ranges(table)
 
     async def _turn(self) -> None:
         """Show that the event loop turns, and do what has to be done now and then."""

@@ -143,6 +143,7 @@ class Replication:
             others = self._places.backups(table_id, (partition,))
             replica = self._replicas.get(key)
             if replica is None:
+                self._store.partition(table_id, partition)  # that of a dropped range has an owner still
                 replica = self._replicas[key] = Replica.first_primary(others)
             if latch.is_closed:
                 await latch.wait_open()
@@ -508,7 +509,10 @@ class Replication:
     def restore(self, copies: Mapping[Key, RecoveredCopy]) -> None:
         """Go on from the state of copies that was on disk. The next topology says of which this member is primary."""
         self.is_settling = True
+        live = {table.table_id: frozenset(table.scheme.live_ids()) for table in self._store.tables()}
         for key, copy in copies.items():
+            if key[1] not in live.get(key[0], ()):
+                continue  # of a table or a range that was dropped
             kept = [
                 ReplicatedChange(change.sequence, change.change_id, change.operation, rows)
                 for change, rows in copy.kept
@@ -594,11 +598,11 @@ class Replication:
             if not table.replicated:
                 group = table.scheme.affinity_group()
                 taken = self._owned(group) if is_recovered else self._taken(before, group)
-                self._take_over(table.table_id, taken)
+                self._take_over(table, taken)
 
     def take_over_again(self, table: TableDef) -> None:
         """The owners of a table of which this member did not know the affinity group are those of the topology."""
-        self._take_over(table.table_id, self._owned(table.scheme.affinity_group()))
+        self._take_over(table, self._owned(table.scheme.affinity_group()))
 
     def _follow(self, key: Key, replica: Replica) -> None:
         """Go on without the copies that do not count any more."""
@@ -618,17 +622,30 @@ class Replication:
         dropped = TopologyChangedError(
             f"table {table_id} was dropped while a write to it waited for its copies", table_id=table_id
         )
-        for key in [key for key in self._replicas if key[0] == table_id]:
-            del self._replicas[key]
+        self._forget({key for key in (*self._replicas, *self._arriving) if key[0] == table_id}, dropped)
+
+    def forget_dropped_ranges(self, table: TableDef) -> None:
+        """A table has these ranges now: nothing is kept of the partitions of others, whose ids nobody uses again."""
+        if table.scheme.live_partition_count < table.partition_count:
+            table_id, live = table.table_id, frozenset(table.scheme.live_ids())
+            dropped = TopologyChangedError(
+                f"a range of {table.name} was dropped while a write to it waited for its copies", table_id=table_id
+            )
+            known = (*self._replicas, *self._arriving)
+            self._forget({key for key in known if key[0] == table_id and key[1] not in live}, dropped)
+
+    def _forget(self, keys: set[Key], why: Error) -> None:
+        for key in keys:
+            self._replicas.pop(key, None)
             self._arriving.pop(key, None)
             self._hold(key, False)
-            self._fail(key, dropped)
+            self._fail(key, why)
             self._untold.discard(key)
             self._unacknowledged.pop(key, None)
             if event := self._takeovers.pop(key, None):
                 event.set()
-        self._counted = {(key, member) for key, member in self._counted if key[0] != table_id}
-        self._expected = {key for key in self._expected if key[0] != table_id}
+        self._counted = {(key, member) for key, member in self._counted if key not in keys}
+        self._expected -= keys
 
     async def close(self) -> None:
         """End everything that is under way."""
@@ -732,9 +749,11 @@ class Replication:
         found: list[int] = [] if owners is None else np.flatnonzero(_primary_of(owners, self._member_id)).tolist()
         return found
 
-    def _take_over(self, table_id: int, partitions: Sequence[int]) -> None:
-        term = self._topology.version
+    def _take_over(self, table: TableDef, partitions: Sequence[int]) -> None:
+        table_id, term = table.table_id, self._topology.version
         asking: defaultdict[str, list[int]] = defaultdict(list)
+        if table.scheme.live_partition_count < table.partition_count:  # those of dropped ranges have owners still
+            partitions = np.intersect1d(partitions, table.scheme.live_partitions(), assume_unique=True).tolist()
         for partition in partitions:
             key = (table_id, partition)
             replica = self._replica(key)
