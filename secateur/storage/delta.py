@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from secateur.storage.few_rows import FewRows
 from secateur.storage.gather import gather
 from secateur.storage.key_order import Cells
 from secateur.storage.layout import TableLayout
@@ -41,7 +42,7 @@ class Delta:
         base: The rows beneath; fixed as long as this delta lives.
     """
 
-    __slots__ = ("_batches", "_entries", "_keys", "_layout", "_starts", "_written", "base", "nbytes", "rows")
+    __slots__ = ("_batches", "_entries", "_few", "_keys", "_layout", "_starts", "_written", "base", "nbytes", "rows")
 
     def __init__(self, layout: TableLayout, base: SortedRows) -> None:
         self._layout = layout
@@ -49,6 +50,7 @@ class Delta:
         self._keys: list[Cells] = []
         self._batches: list[pa.Table] = []
         self._starts: list[int] = []  # the number of the first row of each batch
+        self._few: list[FewRows] = []  # the rows behind those of the batches
         self._written = 0
         self.base = base
         self.rows = base.rows
@@ -82,6 +84,7 @@ class Delta:
             return (self.base.columns, start) if start < stop else None
         if entry.source is None:
             return None
+        self._make_batch()
         batch = bisect_right(self._starts, entry.source) - 1
         return self._batches[batch].columns, entry.source - self._starts[batch]
 
@@ -106,13 +109,16 @@ class Delta:
             found.append(pa.concat_tables(self._batches).take(pa.array(written)))
         return pa.concat_tables(found) if found else self._layout.no_rows
 
-    def put(self, keys: list[Cells], rows: pa.Table) -> None:
+    def put(self, keys: list[Cells], rows: pa.Table | FewRows) -> None:
         """Add rows, or replace those with the same key; ``keys`` are theirs, in the same order."""
-        # A copy, since the rows may be a slice that keeps much more alive, all of which Arrow counts.
-        batch = rows if rows.get_total_buffer_size() <= _UNCOPIED_BYTES_MAX else gather([rows])
-        self._batches.append(batch)
-        self._starts.append(self._written)
-        self.nbytes += batch.get_total_buffer_size()
+        if isinstance(rows, FewRows):
+            self._few.append(rows)
+            self.nbytes += rows.nbytes
+        else:
+            self._make_batch()
+            # A copy, since the rows may be a slice that keeps much more alive, all of which Arrow counts.
+            own = rows if rows.get_total_buffer_size() <= _UNCOPIED_BYTES_MAX else gather([rows])
+            self._add_batch(own, self._written)
         for source, key in enumerate(keys, self._written):
             entry, live = self._locate(key)
             entry.source = source
@@ -151,7 +157,23 @@ class Delta:
             rows=pa.concat_tables(self._batches) if self._batches else self._layout.no_rows,
         )
 
+    def _add_batch(self, batch: pa.Table, start: int) -> None:
+        self._batches.append(batch)
+        self._starts.append(start)
+        self.nbytes += batch.get_total_buffer_size()
+
+    def _make_batch(self) -> None:
+        """Make Arrow of the rows that are still plain values: all at once, which costs hardly more than one row."""
+        if not self._few:
+            return
+        few, self._few = self._few, []
+        columns = [[value for rows in few for value in rows.columns[at]] for at in range(len(few[0].columns))]
+        count = sum(rows.num_rows for rows in few)
+        self.nbytes -= sum(rows.nbytes for rows in few)
+        self._add_batch(FewRows(self._layout, columns, count, are_keys=False).to_table(), self._written - count)
+
     def _gather_batches(self) -> None:
+        self._make_batch()
         if len(self._batches) > _BATCHES_MAX:
             self._batches, self._starts = [gather(self._batches)], [0]
             self.nbytes = self._batches[0].get_total_buffer_size()

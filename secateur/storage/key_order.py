@@ -103,6 +103,17 @@ class KeyOrder:
             return None
         return tuple([column.cell(value) for column, value in zip(self.columns, prefix, strict=False)])
 
+    def cells_of_key(self, key: Sequence[Any]) -> Cells:
+        """Cells of a whole key.
+
+        Args:
+            key: Canonical Python values of all key columns, none of them NULL.
+
+        Raises:
+            DataError: A value that its column cannot be compared with.
+        """
+        return tuple([column.cell(value) for column, value in zip(self.columns, key, strict=True)])
+
     def window(self, keys: KeyRange) -> CellRange:
         """The two cuts of a range as cells.
 

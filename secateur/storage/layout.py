@@ -10,9 +10,11 @@ import pyarrow as pa
 
 from secateur.engine_limits import EngineLimits
 from secateur.errors import DataError, DuplicateKeyError, NullKeyError, TopologyChangedError
-from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.tables.table import Column, TableDef
+from secateur.partitioning.types.column_type import SqlType
 from secateur.partitioning.types.empty_rows import empty_table
 from secateur.storage.key_order import KeyOrder
+from secateur.wire import travels_short
 
 __all__ = ["TableLayout"]
 
@@ -24,18 +26,26 @@ class TableLayout:
     Attributes:
         tdef: The description.
         schema: ``tdef.arrow_schema``: the schema of every table at rest.
+        types: The types of its columns.
+        takes_values: Whether rows may come as plain values, which represent these types completely.
         no_rows: A table of that schema without rows; made once, because a table may have 100,000 partitions.
         positions: The positions of the columns in it, by name.
         key_schema: The key columns in key order: the schema of a table of keys to delete.
+        key_columns: The same columns as the description has them.
+        key_positions: Their positions in the schema, in key order.
         order: The order of the rows.
         limits: Those of the member.
     """
 
     tdef: TableDef
     schema: pa.Schema
+    types: tuple[SqlType, ...]
+    takes_values: bool
     no_rows: pa.Table
     positions: Mapping[str, int]
     key_schema: pa.Schema
+    key_columns: tuple[Column, ...]
+    key_positions: tuple[int, ...]
     order: KeyOrder
     limits: EngineLimits
 
@@ -51,7 +61,20 @@ class TableLayout:
         schema = tdef.arrow_schema
         positions = {name: position for position, name in enumerate(schema.names)}
         key_schema = pa.schema([schema.field(name) for name in order.names])
-        return cls(tdef, schema, empty_table(schema), positions, key_schema, order, limits or EngineLimits())
+        types = tuple(column.type for column in tdef.columns)
+        return cls(
+            tdef,
+            schema,
+            types,
+            travels_short(types),
+            empty_table(schema),
+            positions,
+            key_schema,
+            tuple(tdef.column(name) for name in order.names),
+            tuple(positions[name] for name in order.names),
+            order,
+            limits or EngineLimits(),
+        )
 
     def index_order(self, columns: Sequence[str]) -> KeyOrder:
         """The order by the columns of an index. Costs microseconds.

@@ -31,7 +31,7 @@ from secateur.storage.scan_form import scanned
 from secateur.storage.snapshot import PartitionSnapshot
 from secateur.storage.sorted_rows import SortedRows
 from secateur.storage.store_loads import StoreLoads
-from secateur.wire import encode_table
+from secateur.wire import ShortTable, encode_table
 
 __all__ = ["DataVersion", "MemberStore", "TableScan", "TableStats", "table_body"]
 
@@ -373,13 +373,13 @@ class MemberStore:
         snapshots = [partition.snapshot() for partition in table.pick(partitions)]
         return TableScan(tuple(snapshots), tuple(positions), layout.schema, self._limits)
 
-    def write(self, table_id: int, partition: int, rows: pa.Table, mode: str) -> int:
+    def write(self, table_id: int, partition: int, rows: pa.Table | ShortTable, mode: str) -> int:
         """Write rows of one partition directly, visible at once.
 
         Args:
             table_id: The table.
             partition: The partition that all rows belong to; the caller has computed it.
-            rows: Rows of exactly the table's schema.
+            rows: Rows, as ``Partition.apply`` takes them.
             mode: ``append``, ``overwrite``, ``upsert`` or ``ignore``; overwriting concerns this partition only.
 
         Returns:
@@ -397,7 +397,13 @@ class MemberStore:
         return None if found is None else found.feed
 
     def apply(
-        self, table_id: int, partition: int, operation: ChangeOperation, rows: pa.Table, *, is_copy: bool = False
+        self,
+        table_id: int,
+        partition: int,
+        operation: ChangeOperation,
+        rows: pa.Table | ShortTable,
+        *,
+        is_copy: bool = False,
     ) -> int:
         """Make any change to one partition, as ``Partition.apply``.
 

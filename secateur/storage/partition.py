@@ -11,6 +11,7 @@ from secateur.errors import LoadFailedError
 from secateur.storage.change import ChangeCount, ChangeOperation, DuplicateKeys
 from secateur.storage.change_feed import ChangeFeed, ChangeType, changed_rows, typed_rows
 from secateur.storage.delta import Delta
+from secateur.storage.few_rows import FewRows
 from secateur.storage.gather import gather
 from secateur.storage.key_order import Cells
 from secateur.storage.layout import TableLayout
@@ -18,6 +19,7 @@ from secateur.storage.load import PreparedPart
 from secateur.storage.merge import common_row, merge, sort_rows
 from secateur.storage.snapshot import PartitionSnapshot
 from secateur.storage.sorted_rows import SortedRows
+from secateur.wire import ShortTable
 
 __all__ = ["Partition"]
 
@@ -73,7 +75,7 @@ class Partition:
         """The table has other ranges; which rows are this partition's is for the new layout to say."""
         self._layout = layout
 
-    def apply(self, operation: ChangeOperation, rows: pa.Table, *, is_copy: bool = False) -> int:
+    def apply(self, operation: ChangeOperation, rows: pa.Table | ShortTable, *, is_copy: bool = False) -> int:
         """Make one change.
 
         Costs microseconds per row for a few rows; beyond the bound of the delta, a vectorised merge of the whole
@@ -81,7 +83,8 @@ class Partition:
 
         Args:
             operation: The operation.
-            rows: Rows of exactly the table's schema; for a deletion, a table with at least the key columns.
+            rows: Rows of exactly the table's schema; for a deletion, a table with at least the key columns. Or plain
+                values of all columns; for a deletion, of the key columns in key order.
             is_copy: Whether the primary of the partition has made the change already. It is then made here as well,
                 even if a load that is prepared here has one of the keys: the load meets the change at the primary, and
                 is not published.
@@ -98,17 +101,18 @@ class Partition:
                 later.
             LimitExceededError: The rows do not fit into one partition.
         """
-        admitted = self._layout.admit_keys(rows) if operation is ChangeOperation.DELETE else self._layout.admit(rows)
-        self._layout.check_partition(admitted, self.number)
+        admitted = self._admitted(operation, rows)
         if admitted.num_rows == 0 and not operation.replaces_all:
             return 0
         self._settle()
         is_small = not operation.replaces_all and self._delta.size + 2 * admitted.num_rows <= self._delta_bound()
-        changed = None if self.feed is None else self._changed_rows(operation, admitted, is_small=is_small)
+        if not is_small or self.feed is not None:
+            admitted = _in_arrow(admitted)
+        changed = None if self.feed is None else self._changed_rows(operation, _in_arrow(admitted), is_small=is_small)
         if is_small:
             affected = self._apply_small(operation, admitted, check_reserved=not is_copy)
         else:
-            affected = self._apply_whole(operation, admitted, check_reserved=not is_copy)
+            affected = self._apply_whole(operation, _in_arrow(admitted), check_reserved=not is_copy)
         if self.feed is not None:
             self.feed.note(changed)
         if affected or operation not in (ChangeOperation.DELETE, ChangeOperation.IGNORE):
@@ -207,6 +211,17 @@ class Partition:
         changed, rows = self._delta.size, self._delta.base.rows
         return bool(changed) and (rows <= _FOLDED_ROWS_MAX or rows <= _FOLDED_ROWS_PER_CHANGE * changed)
 
+    def _admitted(self, operation: ChangeOperation, rows: pa.Table | ShortTable) -> pa.Table | FewRows:
+        """The rows, checked."""
+        are_keys = operation is ChangeOperation.DELETE
+        if isinstance(rows, ShortTable):
+            few = FewRows.admit(self._layout, rows, are_keys=are_keys)
+            few.check_partition(self.number)
+            return few
+        admitted = self._layout.admit_keys(rows) if are_keys else self._layout.admit(rows)
+        self._layout.check_partition(admitted, self.number)
+        return admitted
+
     def _changed_rows(self, operation: ChangeOperation, rows: pa.Table, *, is_small: bool) -> pa.Table | None:
         """What a change is about to do, for the feed; an APPEND of a key that is there is refused afterwards."""
         if operation.replaces_all:
@@ -237,8 +252,8 @@ class Partition:
             kinds.append((_copied(rows, new), ChangeType.INSERT))
         return typed_rows(kinds)
 
-    def _apply_small(self, operation: ChangeOperation, rows: pa.Table, *, check_reserved: bool) -> int:
-        keys = self._layout.order.keys(rows)
+    def _apply_small(self, operation: ChangeOperation, rows: pa.Table | FewRows, *, check_reserved: bool) -> int:
+        keys = rows.keys() if isinstance(rows, FewRows) else self._layout.order.keys(rows)
         if operation is ChangeOperation.DELETE:
             return self._delta.remove(keys)
         if operation is ChangeOperation.APPEND:
@@ -267,29 +282,33 @@ class Partition:
             case _:
                 return rows.num_rows
 
-    def _check_new(self, keys: list[Cells], rows: pa.Table) -> None:
+    def _check_new(self, keys: list[Cells], rows: pa.Table | FewRows) -> None:
         seen: set[Cells] = set()
         for row, key in enumerate(keys):
             if self._delta.holds(key):
-                raise self._layout.duplicate(rows, row, "is already there")
+                raise self._layout.duplicate(_in_arrow(rows), row, "is already there")
             if key in seen:
-                raise self._layout.duplicate(rows, row, "occurs more than once among the rows given")
+                raise self._layout.duplicate(_in_arrow(rows), row, "occurs more than once among the rows given")
             seen.add(key)
 
-    def _only_new(self, keys: list[Cells], rows: pa.Table) -> tuple[list[Cells], pa.Table]:
+    def _only_new(self, keys: list[Cells], rows: pa.Table | FewRows) -> tuple[list[Cells], pa.Table | FewRows]:
         """The rows whose keys are not there, of equal keys the first."""
         first: dict[Cells, int] = {}
         for row, key in enumerate(keys):
             if key not in first and not self._delta.holds(key):
                 first[key] = row
-        return list(first), rows if len(first) == len(keys) else rows.take(pa.array(list(first.values()), pa.int64()))
+        if len(first) == len(keys):
+            return keys, rows
+        if isinstance(rows, FewRows):
+            return list(first), rows.only(list(first.values()))
+        return list(first), rows.take(pa.array(list(first.values()), pa.int64()))
 
-    def _check_keys_unreserved(self, keys: list[Cells], rows: pa.Table) -> None:
+    def _check_keys_unreserved(self, keys: list[Cells], rows: pa.Table | FewRows) -> None:
         for load_id, reserved in self._reserved.items():
             for row, key in enumerate(keys):
                 start, stop = reserved.equal_range(key)
                 if start < stop:
-                    raise self._reserved_by(load_id, rows, row)
+                    raise self._reserved_by(load_id, _in_arrow(rows), row)
 
     def _check_unreserved(self, rows: SortedRows) -> None:
         for load_id, reserved in self._reserved.items():
@@ -319,6 +338,10 @@ class Partition:
         self._snapshot = None
         self.version += 1
         self._changes.total += 1
+
+
+def _in_arrow(rows: pa.Table | FewRows) -> pa.Table:
+    return rows.to_table() if isinstance(rows, FewRows) else rows
 
 
 def _copied(rows: pa.Table, numbers: list[int]) -> pa.Table:

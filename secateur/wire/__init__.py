@@ -5,6 +5,7 @@ from __future__ import annotations
 from secateur.protocol.arrow_ipc import decode_schema, decode_table, decode_tables, encode_table
 from secateur.wire.call_control import CallControl
 from secateur.wire.channel import SILENCE_S, Channel
+from secateur.wire.few_rows import decode_rows, encode_rows, has_few_rows
 from secateur.wire.frame_receiver import FrameReceiver
 from secateur.wire.frames import Frame, FrameDecoder, FrameKind, Payload, encode_frame
 from secateur.wire.handshake import ClusterIdentity, hello
@@ -40,11 +41,14 @@ __all__ = [
     "ShortTable",
     "Tls",
     "TokenBook",
+    "decode_rows",
     "decode_schema",
     "decode_table",
     "decode_tables",
     "encode_frame",
+    "encode_rows",
     "encode_table",
+    "has_few_rows",
     "hello",
     "is_short",
     "shorten",

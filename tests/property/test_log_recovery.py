@@ -23,7 +23,7 @@ from secateur.storage.log.frames import HEAD_BYTES, FrameWriter, read_frames
 from secateur.storage.log.journal import MakeBody
 from secateur.storage.log.records import CheckpointHead, LoggedChange, body_of
 from secateur.storage.log.replay import SEGMENT, recover
-from secateur.wire import encode_table
+from secateur.wire import ShortTable, encode_rows
 from virtual_disk import VirtualDisk
 
 Rows = dict[int, int]
@@ -72,11 +72,13 @@ class _Machine:
         return dict(zip(found["k"], found["v"], strict=True))
 
     def write(self, operation: ChangeOperation, rows: Rows) -> None:
-        table = table_of(rows)
-        count = self.store.apply(1, 0, operation, table, is_copy=True)
+        few = ShortTable([list(rows), list(rows.values())], len(rows))
+        is_few = len(rows) % 2 == 1 and operation is not ChangeOperation.DELETE
+        given = few if is_few else table_of(rows)
+        count = self.store.apply(1, 0, operation, given, is_copy=True)
         self.last += 1
         change = LoggedChange(1, 0, 7, self.last, self.last - 1, f"id{self.last}", operation.value, count)
-        self.append(partial(body_of, change, (encode_table(table),)))
+        self.append(partial(body_of, change, (encode_rows(given),)))
 
     def load(self, load_id: str, mode: str, rows: Rows, *, publishes: bool) -> None:
         self.store.loads.stage(load_id, 1, 0, 0, table_of(rows))

@@ -20,6 +20,7 @@ from secateur.partitioning.schemes import PartitionScheme
 from secateur.partitioning.tables import Column, TableDef
 from secateur.partitioning.types import parse_type
 from secateur.storage import ChangeOperation, MemberStore, PartitionSnapshot
+from secateur.wire import ShortTable
 
 Key = tuple[int, str]
 
@@ -49,6 +50,13 @@ def table_of(batch: list[tuple[Key, int | None]]) -> pa.Table:
     columns = [[value for _, value in batch], [a for (a, _), _ in batch], [b for (_, b), _ in batch]]
     return pa.Table.from_arrays(
         [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)], schema=SCHEMA
+    )
+
+
+def few_of(batch: list[tuple[Key, int | None]]) -> ShortTable:
+    """The same as plain values."""
+    return ShortTable(
+        [[value for _, value in batch], [a for (a, _), _ in batch], [b for (_, b), _ in batch]], len(batch)
     )
 
 
@@ -82,8 +90,8 @@ class StorageMachine(RuleBasedStateMachine):
         self.store = MemberStore(limits=limits)
         self.store.create_table(TABLE, [0])
 
-    @rule(mode=modes, batch=batches)
-    def write(self, mode: str, batch: list[tuple[Key, int | None]]) -> None:
+    @rule(mode=modes, batch=batches, is_plain=st.booleans())
+    def write(self, mode: str, batch: list[tuple[Key, int | None]], is_plain: bool = False) -> None:
         given = self.given(mode, batch)
         refused = None
         if mode not in ("upsert", "ignore") and len(given) < len(batch):
@@ -93,7 +101,7 @@ class StorageMachine(RuleBasedStateMachine):
         reserved = {key for load_mode, loaded in self.prepared.values() if load_mode == "append" for key in loaded}
         clash = bool(given.keys() & reserved)
         try:
-            written = self.store.write(1, 0, table_of(batch), mode)
+            written = self.store.write(1, 0, few_of(batch) if is_plain else table_of(batch), mode)
         except DuplicateKeyError:
             assert refused is DuplicateKeyError
         except LoadFailedError:
@@ -104,10 +112,12 @@ class StorageMachine(RuleBasedStateMachine):
             assert written == (len(given) if mode == "ignore" else len(batch))
             self.rows = given if mode == "overwrite" else self.rows | given
 
-    @rule(batch=st.lists(keys, max_size=8))
-    def delete(self, batch: list[Key]) -> None:
+    @rule(batch=st.lists(keys, max_size=8), is_plain=st.booleans())
+    def delete(self, batch: list[Key], is_plain: bool) -> None:
         gone = set(batch) & self.rows.keys()
-        assert self.store.apply(1, 0, ChangeOperation.DELETE, table_of([(key, None) for key in batch])) == len(gone)
+        plain = ShortTable([[a for a, _ in batch], [b for _, b in batch]], len(batch))
+        given = plain if is_plain else table_of([(key, None) for key in batch])
+        assert self.store.apply(1, 0, ChangeOperation.DELETE, given) == len(gone)
         self.rows = {key: value for key, value in self.rows.items() if key not in gone}
 
     @rule(slot=load_ids, batch=batches)

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from secateur.client.dbapi.parameters import ordered_values
 from secateur.client.dbapi.rows import as_table
-from secateur.client.execution.insert_template import filled_rows
+from secateur.client.execution.insert_template import few_filled_rows, filled_rows
 from secateur.client.execution.select import RunOptions, run_select
 from secateur.client.execution.statement_call import Params, StatementCall
 from secateur.client.loads.load import LoadMode, LoadResult, load_rows
@@ -20,6 +20,7 @@ from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.distinct_keys import first_of_each_key
 from secateur.protocol.profile import StageWork
 from secateur.protocol.statements import EvaluatedInsert, InsertRows, InsertSelect, SelectStatement
+from secateur.wire import ShortTable
 
 __all__ = ["Insertion", "insert_many", "insert_select", "insert_values"]
 
@@ -83,12 +84,28 @@ def _insert(session: Session, sql: str, insertions: Sequence[Insertion], work: l
     first = insertions[0].prepared
     insert = first.insert if isinstance(first, EvaluatedInsert) else first
     try:
+        few = _few_rows(insertions)
+        if few is not None:
+            return load_rows(session, insert.table, few, LoadMode.of(insert.mode), same_table=True, work=work)
         rows = [part for _, group in groupby(insertions, key=_template_of) for part in _rows(session, sql, list(group))]
         return _load(session, insert, rows, work)
     except TopologyChangedError:
         # Rows that were made for a dropped table are not valid for the table that has its name now.
         renewed = [_evaluated(session, sql, params) for _, params in insertions]
         return _load(session, renewed[0].insert, [evaluated.rows for evaluated in renewed], work)
+
+
+def _few_rows(insertions: Sequence[Insertion]) -> ShortTable | None:
+    """The rows of a single set of parameters as plain values, if that is the way to send them."""
+    if len(insertions) > 1:
+        return None
+    ((prepared, params),) = insertions
+    if isinstance(prepared, EvaluatedInsert):
+        return None
+    template = prepared.template
+    assert template is not None, "an INSERT that is kept has a template"
+    ordered = ordered_values(params, template.parameter_count, template.parameter_names)
+    return few_filled_rows(prepared.table, template, ordered)
 
 
 def _template_of(insertion: Insertion) -> int:

@@ -26,7 +26,7 @@ from secateur.errors import (
 from secateur.partitioning.tables.identifier import quoted
 from secateur.protocol.changes import WriteRows
 from secateur.protocol.statements import ChangeStatement
-from secateur.wire import ShortTable, encode_table
+from secateur.wire import SHORT_ROWS_MAX, ShortTable, encode_rows, is_short, travels_short
 
 __all__ = ["delete_rows"]
 
@@ -80,7 +80,7 @@ class _Delete(Retryable[int]):
         member = self._table.owner(rows, partition)
         asked = WriteRows(definition.table_id, partition, "delete", self._change_id)
         try:
-            return self.session.ask_member(member, asked, encode_table(_key_table(rows, self._keys))).message.rows
+            return self.session.ask_member(member, asked, encode_rows(_key_rows(rows, self._keys))).message.rows
         except MemberLostError as error:
             self._lost_answer = error
             raise
@@ -98,10 +98,14 @@ class _Delete(Retryable[int]):
         return error if self._lost_answer is None or isinstance(error, PartitionLostError) else self._lost_answer
 
 
-def _key_table(rows: RowKeys, keys: Sequence[list[Any]]) -> pa.Table:
+def _key_rows(rows: RowKeys, keys: Sequence[list[Any]]) -> pa.Table | ShortTable:
     definition = rows.definition
-    fields = [(name, definition.column(name).type) for name in definition.primary_key]
-    return ShortTable([list(column) for column in zip(*keys, strict=True)], len(keys)).to_table(fields)
+    given = ShortTable([list(column) for column in zip(*keys, strict=True)], len(keys))
+    types = [definition.column(name).type for name in definition.primary_key]
+    may_be_plain = len(keys) <= SHORT_ROWS_MAX and travels_short([column.type for column in definition.columns])
+    if may_be_plain and is_short(given.columns, types):
+        return given
+    return given.to_table(list(zip(definition.primary_key, types, strict=True)))
 
 
 def _delete_everywhere(table: KeyTable, key: list[Any]) -> int:

@@ -41,7 +41,7 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.owner_routing import OwnerRouting, RoutedBatch
 from secateur.protocol.changes import AbortLoad, PublishLoad, StageRows, WriteRows
 from secateur.protocol.profile import StageWork
-from secateur.wire import encode_table
+from secateur.wire import ShortTable, encode_rows, encode_table
 
 __all__ = ["LoadMode", "LoadResult", "Progress", "load_rows"]
 
@@ -102,7 +102,7 @@ class LoadResult:
 def load_rows(
     session: Session,
     table: TableDef,
-    data: pa.Table | pa.RecordBatchReader,
+    data: pa.Table | ShortTable | pa.RecordBatchReader,
     mode: LoadMode,
     *,
     progress: Progress | None = None,
@@ -118,7 +118,8 @@ def load_rows(
         session: Where.
         table: Its definition.
         data: Columns matched by name without regard to case, converted where that is exact; nullable columns may be
-            missing.
+            missing. Or a few rows as canonical plain values of all columns of ``table``, without NULL where that has
+            none.
         mode: The treatment of existing rows.
         progress: Called after each chunk.
         same_table: Refuse to go on with a table that has taken the name of this one since.
@@ -151,7 +152,7 @@ class _LoadExecution(Retryable[LoadResult]):
         self,
         session: Session,
         table: TableDef,
-        data: pa.Table | pa.RecordBatchReader,
+        data: pa.Table | ShortTable | pa.RecordBatchReader,
         mode: LoadMode,
         progress: Progress | None,
         same_table: bool,
@@ -180,14 +181,25 @@ class _LoadExecution(Retryable[LoadResult]):
             # The range may have been added after the caller's definition of the table was fetched.
             known, newer = self._table, self.session.outlined_table(self._table.name)
             is_newer = (newer.table_id, newer.version) != (known.table_id, known.version)
-            if not is_newer or not isinstance(self._data, pa.Table):
+            if not is_newer or not self._is_at_hand:
                 raise
-            self._table = newer
+            self._go_on_with(newer)
             return self.attempt()
 
     @property
+    def _is_at_hand(self) -> bool:
+        """Whether the rows can be read again."""
+        return not isinstance(self._data, pa.RecordBatchReader)
+
+    @property
     def _is_small(self) -> bool:
-        return isinstance(self._data, pa.Table) and self._data.num_rows <= ROWS_LOOKED_UP_MAX
+        return isinstance(self._data, pa.Table | ShortTable) and self._data.num_rows <= ROWS_LOOKED_UP_MAX
+
+    def _go_on_with(self, newer: TableDef) -> None:
+        """The rows are for a newer definition of the table, or for the table that has its name now."""
+        if newer.table_id != self._table.table_id and isinstance(self._data, ShortTable):
+            self._data = _in_arrow(self._data, self._table)  # whose columns have names
+        self._table = newer
 
     def _with_ranges_known(self, table: TableDef) -> TableDef:
         """The table with all that this process knows of its ranges; with all ranges for more than a few rows."""
@@ -204,9 +216,9 @@ class _LoadExecution(Retryable[LoadResult]):
             case MemberLostError() | UnreachableError():
                 return self._written_to is not None
             case PartitionLostError() | TopologyChangedError():
-                return isinstance(self._data, pa.Table)
+                return self._is_at_hand
             case LoadFailedError():  # nothing of it was published, and it was given up with its controller
-                return bool(error.details.get("is_aborted")) and isinstance(self._data, pa.Table)
+                return bool(error.details.get("is_aborted")) and self._is_at_hand
             case _:
                 return False
 
@@ -221,7 +233,7 @@ class _LoadExecution(Retryable[LoadResult]):
             return
         if self._same_table and newer.table_id != self._table.table_id:
             raise because
-        self._table = newer
+        self._go_on_with(newer)
 
     def given_up(self, error: Error) -> Error:
         if isinstance(error, PartitionLostError):
@@ -240,8 +252,14 @@ class _LoadExecution(Retryable[LoadResult]):
     def _write_directly(self) -> LoadResult | None:
         """Write rows of a single partition with one frame to its primary; None when they are not such rows."""
         table, data, mode = self._table, self._data, self._mode
+        replaces = mode in (LoadMode.OVERWRITE, LoadMode.OVERWRITE_RANGES)
+        if isinstance(data, ShortTable):
+            partition = None if replaces or table.replicated else _partition_of_few(data, table)
+            if partition is not None:
+                return self._write(table, partition, data)
+            self._data = data = _in_arrow(data, table)
         if (
-            mode in (LoadMode.OVERWRITE, LoadMode.OVERWRITE_RANGES)
+            replaces
             or table.replicated
             or not isinstance(data, pa.Table)
             or (data.get_total_buffer_size() > _WRITE_BYTES_MAX and data.nbytes > _WRITE_BYTES_MAX)
@@ -258,19 +276,22 @@ class _LoadExecution(Retryable[LoadResult]):
         placed = _in_one_partition(data, table)
         if placed is None:
             return None
-        partition, rows = placed
-        topology = self.session.topology
+        return self._write(table, *placed)
+
+    def _write(self, table: TableDef, partition: int, rows: pa.Table | ShortTable) -> LoadResult:
+        """Write rows of one partition, in the schema of the table, at its primary."""
+        topology, payload = self.session.topology, encode_rows(rows)
         member = topology.ownership(table.scheme.affinity_group()).primary(partition)
         topology.check_live([member])
-        asked = WriteRows(table.table_id, partition, mode.value, self._change_id)
+        asked = WriteRows(table.table_id, partition, self._mode.value, self._change_id)
         started_s, self._written_to = time.perf_counter(), member
         try:
-            answer = self.session.ask_member(member, asked, encode_table(rows))
+            answer = self.session.ask_member(member, asked, payload)
         except MemberLostError as error:
             self._lost_answer = error
             raise
         if self._stages is not None:
-            self._stages.append(_sent(table, member, 1, rows, started_s))
+            self._stages.append(_sent(table, member, 1, rows.num_rows, len(payload), started_s))
         return LoadResult(answer.message.rows, 1, 1)
 
     def _stage_and_publish(self) -> LoadResult:
@@ -314,19 +335,33 @@ class _LoadExecution(Retryable[LoadResult]):
         return LoadResult(answer.message.rows, len(members), len(partitions))
 
 
-def _sent(table: TableDef, member: str, partitions: int, rows: pa.Table, started_s: float) -> StageWork:
+def _sent(table: TableDef, member: str, partitions: int, rows: int, size: int, started_s: float) -> StageWork:
     """The work of sending rows to one member since ``started_s``, for EXPLAIN ANALYZE."""
     return StageWork(
         f"insert into {table.name}",
         member,
         partitions,
         0,
-        rows.num_rows,
-        rows.nbytes,
+        rows,
+        size,
         0,
         0.0,
         (time.perf_counter() - started_s) * 1000,
     )
+
+
+def _in_arrow(rows: ShortTable, table: TableDef) -> pa.Table:
+    return rows.in_schema([column.type for column in table.columns], table.arrow_schema)
+
+
+def _partition_of_few(rows: ShortTable, table: TableDef) -> int | None:
+    """Return the partition of all rows; None when they belong to several, or the table makes ranges for them."""
+    scheme = table.scheme
+    if scheme.makes_ranges or not rows.num_rows:
+        return None
+    given = {column.name: values for column, values in zip(table.columns, rows.columns, strict=True)}
+    placed = {scheme.partition_of({name: given[name][row] for name in scheme.columns}) for row in range(rows.num_rows)}
+    return placed.pop() if len(placed) == 1 else None
 
 
 def _in_one_partition(data: pa.Table, table: TableDef) -> tuple[int, pa.Table] | None:
@@ -365,7 +400,8 @@ def _stage(
             share.member, StageRows(load_id, table.table_id, _ATTEMPT, share.parts), encode_table(share.rows)
         )
         if work is not None:
-            work.append(_sent(table, share.member, len(share.parts), share.rows, started_s))
+            rows = share.rows
+            work.append(_sent(table, share.member, len(share.parts), rows.num_rows, rows.nbytes, started_s))
 
     sharing = OwnerRouting.of(table, topology)
     staged = 0

@@ -16,7 +16,6 @@ from functools import partial
 from typing import Any, Final, TypeAlias, assert_never
 
 import numpy as np
-import pyarrow as pa
 
 from secateur.cluster.background_tasks import BackgroundTasks
 from secateur.cluster.member.change_registry import ChangeKey, ChangeRegistry, RecordedChange
@@ -52,7 +51,7 @@ from secateur.storage.log.records import LoggedChange, LoggedCopy, body_of
 from secateur.storage.log.replay import RecoveredCopy
 from secateur.storage.member_store import MemberStore
 from secateur.storage.read_lease import lease_clock_s
-from secateur.wire import Handled, Reply, Request, decode_table
+from secateur.wire import Handled, Reply, Request, decode_rows
 
 __all__ = ["Replication"]
 
@@ -863,8 +862,7 @@ class Replication:
             ChangeOperation.DELETE if change.operation == ChangeOperation.DELETE else load_mode(change.operation)
         )
         try:
-            rows: pa.Table = decode_table(change.rows)
-            written = self._store.apply(key[0], key[1], operation, rows, is_copy=True)
+            written = self._store.apply(key[0], key[1], operation, decode_rows(change.rows), is_copy=True)
         except BaseException:
             replica.could_not_make(change)
             raise

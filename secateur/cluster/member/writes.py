@@ -21,7 +21,7 @@ from secateur.errors import ProtocolError
 from secateur.protocol.changes import RowCount, WriteRows
 from secateur.storage.change import ChangeOperation, load_mode
 from secateur.storage.member_store import MemberStore
-from secateur.wire import Reply, Request, encode_table
+from secateur.wire import Reply, Request, ShortTable, decode_rows, encode_rows, has_few_rows
 
 __all__ = ["MemberWrites"]
 
@@ -67,7 +67,8 @@ class MemberWrites:
         asked = request.message
         table_id, partition, change_id = asked.table_id, asked.partition, asked.change_id or uuid.uuid4().hex
         self._places.backups(table_id, [partition])  # nobody else's rows are worth unpacking
-        rows = await received_rows(request.payload)
+        few = has_few_rows(request.payload)
+        rows = decode_rows(request.payload) if few else await received_rows(request.payload)
         operation = ChangeOperation.DELETE if asked.mode == ChangeOperation.DELETE else load_mode(asked.mode)
         if self._places.table(table_id).replicated:
             raise ProtocolError(
@@ -123,7 +124,7 @@ class MemberWrites:
         table_id: int,
         partition: int,
         operation: ChangeOperation,
-        rows: pa.Table,
+        rows: pa.Table | ShortTable,
         change_id: str,
         payload: bytes | memoryview | None = None,
     ) -> tuple[RecordedChange, int]:
@@ -133,7 +134,8 @@ class MemberWrites:
             table_id: The table.
             partition: The partition that all rows belong to.
             operation: The change to make.
-            rows: Complete rows, or keys for a deletion.
+            rows: Complete rows, or keys for a deletion, as :meth:`~secateur.storage.partition.Partition.apply` takes
+                them.
             change_id: The id of the change.
             payload: The rows as bytes, when there are any already.
 
@@ -151,11 +153,17 @@ class MemberWrites:
             return RecordedChange(self._store.apply(table_id, partition, operation, rows), 0), 0
         self._replication.check_primary(table_id, partition)
         if self._admission is not None and operation is not ChangeOperation.DELETE:
-            size = rows.get_total_buffer_size() if rows.num_rows == 1 else rows.nbytes  # the exact size takes longer
-            self._admission.write(size, f"the write to {self._places.table(table_id).name}")
+            self._admission.write(_size(rows, payload), f"the write to {self._places.table(table_id).name}")
         written = self._store.apply(table_id, partition, operation, rows)
         sent: bytes | memoryview = b""
         if self._log is not None or self._replication.has_copies(table_id, partition):
-            sent = encode_table(rows) if payload is None else payload
+            sent = encode_rows(rows) if payload is None else payload
         sequence, copies = self._replication.made(table_id, partition, operation, change_id, sent, written)
         return RecordedChange(written, sequence), copies * len(sent)
+
+
+def _size(rows: pa.Table | ShortTable, payload: bytes | memoryview | None) -> int:
+    """The bytes that rows take, about: the exact size of a slice takes longer."""
+    if isinstance(rows, ShortTable):
+        return len(payload or b"")
+    return rows.get_total_buffer_size() if rows.num_rows == 1 else rows.nbytes

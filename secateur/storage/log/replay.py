@@ -34,7 +34,7 @@ from secateur.storage.log.records import (
 )
 from secateur.storage.log.snapshot_file import read_snapshot
 from secateur.storage.member_store import MemberStore
-from secateur.wire import decode_table
+from secateur.wire import decode_rows, decode_table
 
 __all__ = [
     "CHECKPOINT",
@@ -240,7 +240,7 @@ class _Replay:
     def _change(self, record: LoggedChange, payload: memoryview) -> None:
         key = record.table_id, record.partition
         if not record.is_contained:
-            rows = decode_table(payload)
+            rows = decode_rows(payload)
             self._store.apply(*key, ChangeOperation(record.operation), rows, is_copy=True)
         copy = self._found.copies.setdefault(key, RecoveredCopy())
         copy.term = max(copy.term, record.term)
