@@ -7,7 +7,7 @@ row replaces it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 import pyarrow as pa
 
@@ -18,9 +18,6 @@ from secateur.storage.layout import TableLayout
 from secateur.wire import ShortTable
 
 __all__ = ["FewRows"]
-
-_VALUE_BYTES: Final = 16
-"""The memory of a value, about, without the bytes of a text."""
 
 
 class FewRows:
@@ -73,8 +70,7 @@ class FewRows:
     @property
     def nbytes(self) -> int:
         """The bytes that the rows take, about."""
-        texts = sum(len(value) for column in self.columns for value in column if isinstance(value, str | bytes))
-        return texts + _VALUE_BYTES * self.num_rows * len(self.columns)
+        return ShortTable(self.columns, self.num_rows).nbytes
 
     def keys(self) -> list[Cells]:
         """The key of every row."""

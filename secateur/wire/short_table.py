@@ -22,6 +22,8 @@ SHORT_ROWS_MAX: Final = 32
 """More rows are cheaper as columns of Arrow."""
 _CHARACTERS_MAX: Final = 8192
 """Texts longer than this together are cheaper as a payload, and headers are bounded."""
+_VALUE_BYTES: Final = 16
+"""The memory of a value, about, without the bytes of a text."""
 _LONG_KINDS: Final = frozenset({TypeKind.VARCHAR, TypeKind.BLOB})
 # INTERVAL has months and nanoseconds that its Python value does not have; nested values may be long.
 _PLAIN_KINDS: Final = frozenset(TypeKind) - NESTED - {TypeKind.INTERVAL}
@@ -38,6 +40,12 @@ class ShortTable(msgspec.Struct, frozen=True):
 
     columns: Sequence[list[Any]]
     num_rows: int
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes that the values take, about."""
+        texts = sum(len(value) for column in self.columns for value in column if isinstance(value, str | bytes))
+        return texts + _VALUE_BYTES * self.num_rows * len(self.columns)
 
     def to_table(self, fields: Sequence[tuple[str, SqlType]]) -> pa.Table:
         """The same as an Arrow table with columns of these names and types."""

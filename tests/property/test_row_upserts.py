@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -127,6 +128,11 @@ class Statements:
         return f"${len(self.params)}"
 
 
+def _parameters_before(sql: str) -> int:
+    """How many of its parameters an INSERT has before its conflict clause."""
+    return len(re.findall(r"\$\d+", sql[: sql.index(" ON CONFLICT")]))
+
+
 @pytest.mark.parametrize("seed", range(SEED, SEED + 4))
 def test_upserts_of_one_row(conn: secateur.Connection, table_name: str, seed: int) -> None:
     rng = random.Random(seed)
@@ -147,7 +153,11 @@ def test_upserts_of_one_row(conn: secateur.Connection, table_name: str, seed: in
                     said.append(f"refused: {error}")
             case = f"seed {seed}: {sql} with {statements.params}"
             # DuckDB computes values also where the condition is not true: what it refuses then changes nothing here.
-            assert said[0][:7] == said[1][:7] or (said[0] == "done" and " WHERE " in sql), f"{case}: {said}"
+            # It also does for a row that is new: here that is inserted, which the oracle has to be told.
+            if said[0] == "done" != said[1] and " WHERE " not in sql:
+                oracle.execute(sql[: sql.index(" ON CONFLICT")], statements.params[: _parameters_before(sql)])
+            else:
+                assert said[0][:7] == said[1][:7] or (said[0] == "done" and " WHERE " in sql), f"{case}: {said}"
             done += said[0] == "done"
             read = f"SELECT * FROM {table_name} ORDER BY k, n"
             left, expected = conn.execute(read).fetchall(), oracle.execute(read).fetchall()

@@ -21,7 +21,17 @@ from secateur.errors import ProtocolError
 from secateur.protocol.changes import RowCount, WriteRows
 from secateur.storage.change import ChangeOperation, load_mode
 from secateur.storage.member_store import MemberStore
-from secateur.wire import Reply, Request, ShortTable, decode_rows, encode_rows, has_few_rows
+from secateur.wire import (
+    SHORT_ROWS_MAX,
+    Reply,
+    Request,
+    ShortTable,
+    decode_rows,
+    encode_rows,
+    has_few_rows,
+    shorten,
+    travels_short,
+)
 
 __all__ = ["MemberWrites"]
 
@@ -149,11 +159,13 @@ class MemberWrites:
             Error: As ``Partition.apply``; nothing was written.
         """
         self._places.backups(table_id, (partition,))
+        if payload is None and operation is not ChangeOperation.DELETE:
+            rows = self._as_values(table_id, rows)
         if not rows.num_rows:
             return RecordedChange(self._store.apply(table_id, partition, operation, rows), 0), 0
         self._replication.check_primary(table_id, partition)
         if self._admission is not None and operation is not ChangeOperation.DELETE:
-            self._admission.write(_size(rows, payload), f"the write to {self._places.table(table_id).name}")
+            self._admission.write(_size(rows), f"the write to {self._places.table(table_id).name}")
         written = self._store.apply(table_id, partition, operation, rows)
         sent: bytes | memoryview = b""
         if self._log is not None or self._replication.has_copies(table_id, partition):
@@ -161,9 +173,16 @@ class MemberWrites:
         sequence, copies = self._replication.made(table_id, partition, operation, change_id, sent, written)
         return RecordedChange(written, sequence), copies * len(sent)
 
+    def _as_values(self, table_id: int, rows: pa.Table | ShortTable) -> pa.Table | ShortTable:
+        """A few rows that were computed here, in the form that costs the copies least."""
+        types = [column.type for column in self._places.table(table_id).columns]
+        if isinstance(rows, ShortTable) or rows.num_rows > SHORT_ROWS_MAX or not travels_short(types):
+            return rows
+        return shorten(rows.columns, types, rows.num_rows) or rows
 
-def _size(rows: pa.Table | ShortTable, payload: bytes | memoryview | None) -> int:
+
+def _size(rows: pa.Table | ShortTable) -> int:
     """The bytes that rows take, about: the exact size of a slice takes longer."""
     if isinstance(rows, ShortTable):
-        return len(payload or b"")
+        return rows.nbytes
     return rows.get_total_buffer_size() if rows.num_rows == 1 else rows.nbytes
