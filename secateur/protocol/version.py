@@ -6,7 +6,7 @@ from typing import Final
 
 __all__ = ["PROTOCOL_VERSION"]
 
-PROTOCOL_VERSION: Final = 3
+PROTOCOL_VERSION: Final = 4
 """The version is in the head of every frame, so a peer of another version is recognised by its first bytes.
 
 It grows when frames, messages or the values in them change such that an older release would misread or refuse them: a

@@ -154,7 +154,7 @@ def test_an_address_where_nobody_listens(channel_to: Any) -> None:
     ("answer", "message"),
     [
         pytest.param(b"HTTP/1.1 400 Bad Request\r\n\r\n", "expected a secateur frame", id="http"),
-        pytest.param(b"SC\x09\x02" + bytes(12), "the peer speaks protocol version 9, this side 3", id="version"),
+        pytest.param(b"SC\x09\x02" + bytes(12), "the peer speaks protocol version 9, this side 4", id="version"),
         pytest.param(b"", "did not answer the hello", id="hang up"),
         pytest.param(
             b"".join(encode_frame(FrameKind.NOTIFY, b"", request_id=1)), "answered with a NOTIFY frame", id="kind"
@@ -365,7 +365,7 @@ def test_close_ends_a_request_that_waits(serve: Serve, echo: Any, channel_to: An
 
 def test_a_hello_does_not_show_its_secrets() -> None:
     shown = repr(hello("s3cret", "test", ClusterIdentity(Role.MEMBER, "hidden")))
-    assert shown == "Hello(protocol=3, client='test', role='member')"
+    assert shown == "Hello(protocol=4, client='test', role='member')"
     assert "hidden" not in repr(ClusterIdentity(Role.MEMBER, "hidden"))
 
 

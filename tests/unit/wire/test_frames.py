@@ -108,7 +108,7 @@ REFUSED = [
     pytest.param(b"GET / HTTP/1.1\r\n\r\n", "does the address belong to another service", id="http"),
     pytest.param(b"\x16\x03\x01", "expected a secateur frame", id="tls"),
     pytest.param(head(magic=b"SD"), "expected a secateur frame", id="wrong magic"),
-    pytest.param(b"SC\x01", "the peer speaks protocol version 1, this side 3", id="wrong version"),
+    pytest.param(b"SC\x01", "the peer speaks protocol version 1, this side 4", id="wrong version"),
     pytest.param(
         head(kind=9), "frame of kind 9; kinds are 1 REQUEST, 2 RESPONSE, 3 ERROR, 4 NOTIFY, 5 PART", id="wrong kind"
     ),

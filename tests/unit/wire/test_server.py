@@ -114,7 +114,7 @@ def alive(server: FrameServer, **options: Any) -> bool:
 GARBAGE = [
     pytest.param(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "ProtocolError", "expected a secateur frame", id="http"),
     pytest.param(
-        b"SC\x07\x01" + bytes(12), "ProtocolError", "the peer speaks protocol version 7, this side 3", id="version"
+        b"SC\x07\x01" + bytes(12), "ProtocolError", "the peer speaks protocol version 7, this side 4", id="version"
     ),
     pytest.param(
         struct.pack("<2sBBIIIQ", b"SC", 3, 1, 50, 1, 2**31, 0),
@@ -188,19 +188,19 @@ def test_random_garbage_never_harms_the_server(serve: Serve, echo: Any) -> None:
             id="not text",
         ),
         pytest.param(
-            {"token": "secret", "protocol": 4},
+            {"token": "secret", "protocol": 5},
             "ProtocolError",
-            "the peer speaks protocol version 4, this side 3",
+            "the peer speaks protocol version 5, this side 4",
             id="newer version",
         ),
         pytest.param(
             {"token": "secret", "protocol": 1},
             "ProtocolError",
-            "the peer speaks protocol version 1, this side 3",
+            "the peer speaks protocol version 1, this side 4",
             id="older version",
         ),
         pytest.param(
-            {"token": "secret", "protocol": "3"},
+            {"token": "secret", "protocol": "4"},
             "ProtocolError",
             "SpokenVersion cannot be read",
             id="a version of letters",
