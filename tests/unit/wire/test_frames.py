@@ -30,14 +30,14 @@ def decode(stream: bytes, limits: Limits, step: int = 10**9) -> list[Frame]:
     return frames
 
 
-def head(magic: bytes = b"SC", version: int = 3, kind: int = 1, header_bytes: int = 0, payload_bytes: int = 0) -> bytes:
+def head(magic: bytes = b"SC", version: int = 4, kind: int = 1, header_bytes: int = 0, payload_bytes: int = 0) -> bytes:
     return struct.pack("<2sBBIIIQ", magic, version, kind, 7, 1, header_bytes, payload_bytes)
 
 
 def test_the_bytes_of_a_frame_are_these() -> None:
     """The protocol, spelled out: clients in other languages rely on it."""
     assert joined((FrameKind.REQUEST, 50, 1, b"\x91\x01", b"pay")) == bytes.fromhex(
-        "53430301 32000000 01000000 02000000 0300000000000000 9101 706179"
+        "53430401 32000000 01000000 02000000 0300000000000000 9101 706179"
     )
 
 

@@ -32,6 +32,7 @@ from wire_operations import (
 
 from secateur.errors import OperationalError
 from secateur.protocol import (
+    PROTOCOL_VERSION,
     Failure,
     FrameLimits,
     Greeting,
@@ -66,7 +67,7 @@ class Raw:
         self.socket.sendall(sent(message, request_id, payload))
 
     def greet(self, **hello: Any) -> Frame:
-        header = pack({"protocol": 3, "client": "raw", **hello})
+        header = pack({"protocol": PROTOCOL_VERSION, "client": "raw", **hello})
         self.socket.sendall(
             b"".join(encode_frame(FrameKind.REQUEST, header, operation=Operation.HELLO.code, request_id=1))
         )
@@ -117,13 +118,13 @@ GARBAGE = [
         b"SC\x07\x01" + bytes(12), "ProtocolError", "the peer speaks protocol version 7, this side 4", id="version"
     ),
     pytest.param(
-        struct.pack("<2sBBIIIQ", b"SC", 3, 1, 50, 1, 2**31, 0),
+        struct.pack("<2sBBIIIQ", b"SC", 4, 1, 50, 1, 2**31, 0),
         "LimitExceededError",
         "a frame header of 2147483648 bytes",
         id="giant header",
     ),
     pytest.param(
-        struct.pack("<2sBBIIIQ", b"SC", 3, 1, 50, 1, 1, 2**63),
+        struct.pack("<2sBBIIIQ", b"SC", 4, 1, 50, 1, 1, 2**63),
         "LimitExceededError",
         "a frame payload of 9223372036854775808 bytes",
         id="giant payload",
