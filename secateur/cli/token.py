@@ -21,7 +21,13 @@ token = typer.Typer(no_args_is_help=True, help="Make, list and revoke tokens wit
 @token.command()
 @failing_with_a_message
 def create(
-    role: Annotated[str, typer.Option(help="read, write, admin or code; each may do what those before it may.")],
+    role: Annotated[
+        str,
+        typer.Option(
+            help="read, write, admin or code; each may do what those before it may. For some tables only: 'read on"
+            " orders, items; write on carts'."
+        ),
+    ],
     name: Annotated[str, typer.Option(help="What it is for.")] = "",
     address: AddressOption = None,
     token: Token = None,
@@ -44,7 +50,7 @@ def list_tokens(address: AddressOption = None, token: Token = None, as_json: AsJ
     rows = [
         {
             "id": one.id,
-            "role": one.role.title,
+            "role": one.title,
             "name": one.name,
             "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(one.created)),
         }

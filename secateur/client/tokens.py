@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from secateur.errors import ProgrammingError
 from secateur.protocol.message import Message
-from secateur.protocol.tokens import CreateToken, GrantedToken, ListTokens, NewToken, RevokeToken, TokenRole
+from secateur.protocol.table_rights import TableGrant
+from secateur.protocol.token_role import TokenRole
+from secateur.protocol.tokens import CreateToken, GrantedToken, ListTokens, NewToken, RevokeToken
 
 __all__ = ["Tokens"]
 
-_ROLES = {role.title: role for role in TokenRole}
+_ROLES: Final = {role.title: role for role in TokenRole}
+_ANY_NAME: Final = r'(?:"(?:[^"]|"")+"|[\w.]+)'
+_NAME: Final = re.compile(r'("(?:[^"]|"")+")|([\w.]+)')
+_CLAUSE: Final = re.compile(
+    rf"(?P<role>read|write)\s+on\s+(?P<names>{_ANY_NAME}(?:\s*,\s*{_ANY_NAME})*)\s*(?:;\s*|$)", re.IGNORECASE
+)
 
 
 class Tokens:
@@ -31,7 +39,10 @@ class Tokens:
         """Make a token. Every member accepts it when this returns; costs one round trip to each.
 
         Args:
-            role: ``"read"``, ``"write"``, ``"admin"`` or ``"code"``; each may do what those before it may.
+            role: ``"read"``, ``"write"``, ``"admin"`` or ``"code"``; each may do what those before it may. Or for some
+                tables only: ``"read on orders, items"``, ``"read on orders; write on carts"``. A name may be that of
+                a view, whose tables it then needs as well, or of a system table, as ``secateur.tables``; in double
+                quotes if it is no plain word.
             name: What it is for, in your words.
 
         Returns:
@@ -39,12 +50,12 @@ class Tokens:
 
         Raises:
             ProgrammingError: There is no such role, or the cluster was started without a token.
+            UnknownTableError: There is no such table.
             AuthenticationError: The role is above that of this connection, or that is below ``admin``.
             LimitExceededError: There are too many.
         """
-        if role not in _ROLES:
-            raise ProgrammingError(f"role={role!r}: it is one of {', '.join(map(repr, _ROLES))}")
-        made: NewToken = self._ask(CreateToken(_ROLES[role], name))
+        highest, tables = _role_and_tables(role)
+        made: NewToken = self._ask(CreateToken(highest, name, tables))
         return made
 
     def list(self) -> tuple[GrantedToken, ...]:
@@ -67,3 +78,24 @@ class Tokens:
             AuthenticationError: This connection has a role below ``admin``.
         """
         self._ask(RevokeToken(id))
+
+
+def _role_and_tables(text: str) -> tuple[TokenRole, tuple[TableGrant, ...]]:
+    """Read ``write``, or ``read on orders, items; write on carts``."""
+    if text in _ROLES:
+        return _ROLES[text], ()
+    grants = []
+    rest = text.strip()
+    while rest:
+        clause = _CLAUSE.match(rest)
+        if clause is None:
+            raise ProgrammingError(
+                f"role={text!r}: it is one of {', '.join(map(repr, _ROLES))}, or for some tables only as in"
+                " 'read on orders, items; write on carts'"
+            )
+        for quoted, plain in _NAME.findall(clause["names"]):
+            grants.append(TableGrant(plain or quoted[1:-1].replace('""', '"'), _ROLES[clause["role"].lower()]))
+        rest = rest[clause.end() :]
+    if not grants:
+        raise ProgrammingError(f"role={text!r}: it is one of {', '.join(map(repr, _ROLES))}")
+    return max(grant.role for grant in grants), tuple(grants)

@@ -214,18 +214,24 @@ class Planner:
             text, lists = hoisted
             for reading in readings_of(lists):
                 try:
-                    return self._prepare_hoisted(text, reading, params, catalog)
+                    return self._prepare_hoisted(text, reading, params, catalog, anew=anew)
                 except Error:
                     # With another reading, or as written, it is valid, or has its error at a place in the user's text.
                     continue
         return self._prepare_new(sql, sql, {}, params, catalog)
 
     def _prepare_hoisted(
-        self, hoisted: HoistedText, lists: tuple[list[Any], ...], params: Params, catalog: PlanningCatalog
+        self,
+        hoisted: HoistedText,
+        lists: tuple[list[Any], ...],
+        params: Params,
+        catalog: PlanningCatalog,
+        *,
+        anew: bool,
     ) -> Statement:
         """Plan a statement whose long lists have been taken out."""
         known = self._styles.get(hoisted)
-        cached = None if known is None else self._cached(hoisted, replace(known, lists=lists), params, catalog)
+        cached = None if known is None or anew else self._cached(hoisted, replace(known, lists=lists), params, catalog)
         return cached or self._prepare_new(
             hoisted, hoisted.text, dict(zip(hoisted.offsets, lists, strict=True)), params, catalog
         )

@@ -9,7 +9,7 @@ from typing import Final
 
 from sqlglot import Token
 
-from secateur.errors import ProgrammingError, UnknownTableError
+from secateur.errors import AuthenticationError, ProgrammingError, UnknownTableError
 from secateur.partitioning.pruning.select_partitions import COMBINATIONS_PER_PARTITION
 from secateur.planner.binding.suggestions import similar_names
 from secateur.planner.cost_model import COST_SETTINGS, CostModel
@@ -149,14 +149,15 @@ def is_show_settings(cursor: TokenCursor, find: Callable[[str], object]) -> bool
 
     Args:
         cursor: At SHOW.
-        find: Raises UnknownTableError for names of no table or view.
+        find: Raises UnknownTableError for names of no table or view, and AuthenticationError for those that the client
+            may not read.
     """
     token = cursor.peek(1)
     if token is None or cursor.peek(2) is not None:
         return False
     if token.text.lower() not in _OPTIONS:
         return cursor.at("SHOW", "ALL")
-    with suppress(UnknownTableError):
+    with suppress(UnknownTableError, AuthenticationError):
         find(token.text)
         return False
     return True

@@ -323,6 +323,14 @@ _FILES = {
         "SteppedQuery",
         "SubqueryUse",
     ],
+    "table_rights": [
+        "TableGrant",
+        "TableRights",
+        "grants_text",
+    ],
+    "token_role": [
+        "TokenRole",
+    ],
     "tokens": [
         "CreateToken",
         "GrantedToken",
@@ -330,7 +338,6 @@ _FILES = {
         "ListTokens",
         "NewToken",
         "RevokeToken",
-        "TokenRole",
         "digest_of",
     ],
     "values": [

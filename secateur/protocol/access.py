@@ -13,7 +13,7 @@ from typing import Final
 
 from secateur.protocol.operation import OperationBase
 from secateur.protocol.operations import Operation
-from secateur.protocol.tokens import TokenRole
+from secateur.protocol.token_role import TokenRole
 
 __all__ = ["ROLES", "role_needed"]
 

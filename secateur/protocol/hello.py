@@ -55,6 +55,7 @@ class Greeting(Versions, frozen=True, kw_only=True):
         member: The member's id, of a member.
         topology: The members and owners, of a controller.
         silence_s: Seconds of silence after which the cluster replaces a member, of a controller.
+        is_limited: Whether the token of the caller is good for some tables only.
     """
 
     limits: FrameLimits | None = None
@@ -62,6 +63,7 @@ class Greeting(Versions, frozen=True, kw_only=True):
     member: str | None = None
     topology: Topology | None = None
     silence_s: float | None = None
+    is_limited: bool = False
 
 
 class Hello(Message[Greeting], frozen=True, kw_only=True):

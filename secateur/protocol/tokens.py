@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from enum import IntEnum
 
 import msgspec
 
 from secateur.protocol.message import Acknowledged, Message
+from secateur.protocol.table_rights import TableGrant, grants_text
+from secateur.protocol.token_role import TokenRole
 
 __all__ = [
     "CreateToken",
@@ -16,26 +17,8 @@ __all__ = [
     "ListTokens",
     "NewToken",
     "RevokeToken",
-    "TokenRole",
     "digest_of",
 ]
-
-
-class TokenRole(IntEnum):
-    """What the bearer of a token may do; each role may do what those before it may."""
-
-    READ = 1
-    """Queries, snapshots, BACKUP; the lists of statements, jobs and members."""
-    WRITE = 2
-    """Change rows, and load them."""
-    ADMIN = 3
-    """Define tables and views, end the statements of others, set what holds for the cluster, make tokens."""
-    CODE = 4
-    """Submit jobs and connectors. Their Python functions run in the members: nothing is out of reach."""
-
-    @property
-    def title(self) -> str:
-        return self.name.lower()
 
 
 class GrantedToken(msgspec.Struct, frozen=True):
@@ -47,6 +30,7 @@ class GrantedToken(msgspec.Struct, frozen=True):
         digest: :func:`digest_of` the token, which itself is kept nowhere.
         name: What it is for, in words of the one who made it.
         created: Seconds since the epoch.
+        tables: The only tables for which it is good; empty for all. The highest role in them is ``role``.
     """
 
     id: str
@@ -54,9 +38,15 @@ class GrantedToken(msgspec.Struct, frozen=True):
     digest: bytes = b""
     name: str = ""
     created: float = 0.0
+    tables: tuple[TableGrant, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """What it was made for: ``read``, or ``read on orders; write on carts``."""
+        return grants_text(self.tables) or self.role.title
 
     def __repr__(self) -> str:
-        return f"GrantedToken(id={self.id!r}, role={self.role.title!r}, name={self.name!r})"
+        return f"GrantedToken(id={self.id!r}, role={self.title!r}, name={self.name!r})"
 
 
 class NewToken(msgspec.Struct, frozen=True):
@@ -81,10 +71,17 @@ class KnownTokens(msgspec.Struct, frozen=True):
 
 
 class CreateToken(Message[NewToken], frozen=True):
-    """Make a token. It is valid everywhere when the answer comes."""
+    """Make a token. It is valid everywhere when the answer comes.
+
+    Attributes:
+        role: What its bearer may do.
+        name: What it is for.
+        tables: The only tables for which it is good, with a role each; empty for all.
+    """
 
     role: TokenRole
     name: str = ""
+    tables: tuple[TableGrant, ...] = ()
 
 
 class ListTokens(Message[KnownTokens], frozen=True):

@@ -31,7 +31,7 @@ from secateur.server.problems import (
     answer_http_error,
     refuse_invalid_request,
 )
-from secateur.server.state import ServerState
+from secateur.server.state import Server, ServerState
 from secateur.wire import Tls
 
 __all__ = ["app"]
@@ -128,7 +128,8 @@ def _add_own_pages(made: FastAPI, server: ServerState) -> None:
         return HTMLResponse(operations_page(openapi()))
 
     @made.get("/metrics", include_in_schema=False)
-    async def get_metrics() -> Response:
+    async def get_metrics(caller: Server) -> Response:
+        caller.check_sees_all()
         return Response(await server.in_thread(metrics.text), headers={"Content-Type": METRICS_TYPE})
 
     @made.get("/healthz", include_in_schema=False)

@@ -10,13 +10,15 @@ import math
 import time
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Final
 
-from secateur.client.connect import connect
+from secateur.client.address import parse_address
 from secateur.errors import AuthenticationError, Error, LimitExceededError
 from secateur.protocol.tokens import digest_of
 from secateur.server.connections import Connections
+from secateur.wire import Channel
 
 __all__ = ["Caller", "Callers"]
 
@@ -28,6 +30,7 @@ revoked may still be shown what the server keeps. The cluster itself refuses it 
 """
 _ASKED_MAX: Final = 64
 """Looks that wait. A wrong token costs the cluster a hello, and strangers may not make it busy with them."""
+_LOOK_S_MAX: Final = 5.0
 _IDLE_MAX: Final = 2
 _TOKEN_CHARS_MAX: Final = 4096
 """More would not fit into a hello."""
@@ -41,11 +44,13 @@ class Caller:
         digest: That of the token.
         connections: Connections that were opened with it.
         looked_s: When the cluster last accepted it, on the clock of ``time.monotonic``.
+        is_limited: Whether the token is good for some tables only.
     """
 
     digest: bytes
     connections: Connections
     looked_s: float = -math.inf
+    is_limited: bool = False
 
 
 class Callers:
@@ -121,24 +126,28 @@ class Callers:
     async def _look(self, digest: bytes, token: str) -> None:
         own = self.own.connections
 
-        def greet() -> None:
-            connect(own.address, token=token, connect_timeout_s=0.0, tls=own.tls).close()
+        def greet() -> bool:
+            host, port = parse_address(own.address)
+            with closing(Channel(host, port, token=token, timeout_s=_LOOK_S_MAX, tls=own.tls)) as channel:
+                return channel.connect().is_limited
 
         try:
-            await asyncio.get_running_loop().run_in_executor(self._thread, greet)
+            is_limited = await asyncio.get_running_loop().run_in_executor(self._thread, greet)
         except AuthenticationError:
             self._forget(digest)
             return
         except Error:
             if digest not in self._known:
                 raise
+            is_limited = self._known[digest].is_limited
         if digest not in self._known:
             self._known[digest] = (
                 self.own
                 if digest == self.own.digest
                 else Caller(digest, Connections(own.address, token, _IDLE_MAX, own.tls))
             )
-        self._known[digest].looked_s = time.monotonic()
+        caller = self._known[digest]
+        caller.looked_s, caller.is_limited = time.monotonic(), is_limited
         while len(self._known) > self._tokens_max + 1:
             self._forget(next(one for one in self._known if one != self.own.digest))
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Request
 
+from secateur.errors import AuthenticationError
 from secateur.server.callers import Caller, Callers
 from secateur.server.connections import Connections
 from secateur.server.dashboard.cluster_line import ClusterLines
@@ -74,6 +75,20 @@ class ServerOfCaller:
         self.readings = server.readings
         self.lines = server.lines
         self.in_thread = server.in_thread
+
+    def check_sees_all(self) -> None:
+        """Refuse what tells of all tables to a caller whose token is good for some only.
+
+        What is read once for all callers the members do not check for each.
+
+        Raises:
+            AuthenticationError: It is.
+        """
+        if self.caller.is_limited:
+            raise AuthenticationError(
+                "the dashboard and the metrics tell of all tables, and the token of this request is good for some only:"
+                " read those over /api/v1/statements"
+            )
 
 
 def _of_caller(request: Request) -> ServerOfCaller:

@@ -24,7 +24,7 @@ from secateur.protocol.codec import Codec
 from secateur.protocol.failure import Failure
 from secateur.protocol.hello import FrameLimits, Greeting
 from secateur.protocol.operation import OperationBase
-from secateur.protocol.tokens import TokenRole
+from secateur.protocol.token_role import TokenRole
 from secateur.wire.frame_receiver import FrameReceiver
 from secateur.wire.frames import Frame, FrameKind, Payload, encode_frame
 from secateur.wire.handshake import check_hello
@@ -257,6 +257,7 @@ class ServerConnection(FrameReceiver):
             proven.session or f"connection {connection_id}",
             proven.token_role,
             proven.token_id,
+            proven.rights,
         )
         self._decoder.limits = self._limits
         self._answer(frame, self._peer)
@@ -375,7 +376,9 @@ class ServerConnection(FrameReceiver):
         message = reply.message
         if type(message) is Greeting:
             message = msgspec.structs.replace(
-                message, limits=FrameLimits(self._limits.frame_bytes_max, self._limits.header_bytes_max)
+                message,
+                limits=FrameLimits(self._limits.frame_bytes_max, self._limits.header_bytes_max),
+                is_limited=self._peer is not None and self._peer.rights is not None,
             )
         try:
             self._write(kind, operation.replies.encode(message), reply.payload, request_id)

@@ -15,7 +15,8 @@ from secateur.protocol.codec import decode
 from secateur.protocol.hello import Greeting, Hello, SpokenVersion
 from secateur.protocol.message import Role
 from secateur.protocol.operations import Operation
-from secateur.protocol.tokens import TokenRole
+from secateur.protocol.table_rights import TableRights
+from secateur.protocol.token_role import TokenRole
 from secateur.protocol.version import PROTOCOL_VERSION
 from secateur.wire.frames import Frame, wrong_version
 from secateur.wire.limits import Limits
@@ -48,6 +49,7 @@ class Proven:
     session: str
     token_role: TokenRole = TokenRole.CODE
     token_id: str | None = None
+    rights: TableRights | None = None
 
 
 def hello(token: str | None, client: str, identity: ClusterIdentity | None, session: str = "") -> Hello:
@@ -95,7 +97,10 @@ def check_hello(frame: Frame, token: str | None, secret: str | None = None, toke
                     " made since"
                 )
     proven = Proven(said.client[:_CLIENT_CHARS_MAX], _role(said, secret), said.session[:_CLIENT_CHARS_MAX])
-    return proven if granted is None else replace(proven, token_role=granted.role, token_id=granted.id)
+    if granted is None:
+        return proven
+    rights = TableRights.of(granted.id, granted.tables)
+    return replace(proven, token_role=granted.role, token_id=granted.id, rights=rights)
 
 
 def _role(said: Hello, secret: str | None) -> Role:

@@ -10,7 +10,8 @@ import msgspec
 
 from secateur.protocol.message import Role
 from secateur.protocol.operation import OperationBase
-from secateur.protocol.tokens import TokenRole
+from secateur.protocol.table_rights import TableRights
+from secateur.protocol.token_role import TokenRole
 from secateur.wire.frames import Payload
 
 __all__ = ["Answer", "Handled", "Handler", "PeerInfo", "Reply", "Request"]
@@ -34,6 +35,7 @@ class PeerInfo:
         session: The session of a client, which may have several connections; of another peer, the connection.
         token_role: What the bearer of its token may do.
         token_id: Names that token; None for the token of the cluster, and where there is none.
+        rights: The tables for which it is good; None for all.
     """
 
     connection_id: int
@@ -44,6 +46,7 @@ class PeerInfo:
     session: str = ""
     token_role: TokenRole = TokenRole.CODE
     token_id: str | None = None
+    rights: TableRights | None = None
 
 
 class Request(msgspec.Struct, Generic[M], frozen=True):

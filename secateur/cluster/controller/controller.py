@@ -30,6 +30,7 @@ from secateur.cluster.controller.statement_replies import (
 from secateur.cluster.controller.statement_requests import StatementRequests
 from secateur.cluster.controller.statistics_cache import StatisticsCache
 from secateur.cluster.controller.system_tables import SystemTables
+from secateur.cluster.controller.table_checks import ControllerTableChecks
 from secateur.cluster.controller.table_commands import TableCommands
 from secateur.cluster.controller.takeover import Takeover
 from secateur.cluster.controller.token_commands import TokenCommands
@@ -195,6 +196,7 @@ class Controller:
             self._publications.history,
             settings,
         )
+        self._table_checks = ControllerTableChecks(statements, lambda: self._state.catalog)
         self.handlers: dict[OperationBase, Callable[[Request[Any]], Handled]] = {
             Operation.HELLO: self._hello,
             Operation.GET_TOPOLOGY: self._send_topology,
@@ -274,11 +276,17 @@ class Controller:
         """Answer a request; see :class:`secateur.wire.Handler`."""
         if not self._takeover.is_over and not _is_answered_early(request):
             return self._handle_later(request)
+        return self._handle(request)
+
+    def _handle(self, request: Request[Any]) -> Handled:
+        rights = request.peer.rights
+        if rights is not None:
+            self._table_checks.check(request, rights)
         return self.handlers[request.operation](request)
 
     async def _handle_later(self, request: Request[Any]) -> Any:
         await self._takeover.wait()
-        answer = self.handlers[request.operation](request)
+        answer = self._handle(request)
         return await answer if isinstance(answer, Awaitable) else answer
 
     def notify(self, request: Request[Any]) -> None:
@@ -312,6 +320,9 @@ class Controller:
     def _send_tables(self, request: Request[GetTables]) -> Reply[Tables]:
         name, known = request.message.name, request.message.known
         tables = self._state.catalog.tables() if name is None else (self._state.catalog.table(name),)
+        rights = request.peer.rights
+        if rights is not None:
+            tables = tuple(table for table in tables if table.name.casefold() in rights.readable)
         outlines = request.message.outlines
         definitions = [TableDefinition.of(table, known=known, outline=outlines) for table in tables]
         return Reply(Tables(tables=definitions, **self._versions()))

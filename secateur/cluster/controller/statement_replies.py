@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar, assert_never
 
 from secateur.cluster.controller.catalog import Catalog
+from secateur.cluster.controller.statement_tables import check_tables
 from secateur.engine.sql.client_merge import row_merge_of
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import LimitExceededError, TopologyChangedError
@@ -53,6 +54,7 @@ from secateur.protocol.statements import (
     ShowSettings,
 )
 from secateur.protocol.steps import QueryPart, QueryStep, SteppedQuery
+from secateur.protocol.table_rights import TableRights
 from secateur.wire import Payload, encode_table
 
 __all__ = ["Params", "PlanningView", "StatementReplies", "bounded_depth", "estimated_tables", "outlines_of"]
@@ -70,21 +72,25 @@ class PlanningView:
         topology: Members and owners.
         statistics_snapshot: The statistics of the tables.
         list_partitions: Lists the partitions of an external table, for EXPLAIN.
+        rights: The tables that the statement may read; None for all.
     """
 
     catalog: Catalog
     topology: Topology
     statistics_snapshot: StatisticsSnapshot = NO_STATISTICS
     list_partitions: ListPartitions | None = None
+    rights: TableRights | None = None
 
     @property
     def version(self) -> int:
         return self.catalog.version
 
     def table(self, name: str) -> TableDef:
+        self._check(name)
         return self.catalog.table(name)
 
     def relation(self, name: str) -> TableDef | ViewDef | ExternalTable:
+        self._check(name)
         return self.catalog.relation(name)
 
     def tables(self) -> tuple[TableDef, ...]:
@@ -92,6 +98,11 @@ class PlanningView:
 
     def statistics(self, table_id: int) -> TableStatistics | None:
         return self.statistics_snapshot.of(table_id)
+
+    def _check(self, name: str) -> None:
+        """Refuse a name before it is looked up: what it is, and names like it, are told to those who may read it."""
+        if self.rights is not None:
+            self.rights.check_reads((name.casefold(),))
 
 
 class Prepared(NamedTuple):
@@ -145,8 +156,11 @@ class StatementReplies:
             NotSupportedError: It is right, but not implemented.
         """
         started_s = time.perf_counter()
-        statement = bounded_depth(lambda: self._planner.prepare(sql, params, view, settings))
+        rights = view.rights  # an earlier plan would not look its tables up
+        statement = bounded_depth(lambda: self._planner.prepare(sql, params, view, settings, anew=rights is not None))
         planning_ms = (time.perf_counter() - started_s) * 1000
+        if rights is not None:
+            check_tables(statement, rights)
         match statement:
             case EvaluatedInsert(insert, rows):
                 return Prepared(insert, encode_table(rows))
@@ -188,6 +202,8 @@ class StatementReplies:
     def explain(self, sql: str, params: Params, settings: Mapping[str, Any], view: PlanningView) -> Explained:
         """How a statement would run."""
         statement = bounded_depth(lambda: self._planner.prepare(sql, params, view, settings, anew=True))
+        if view.rights is not None:
+            check_tables(statement, view.rights)
         target = statement.target if isinstance(statement, ExplainStatement) else statement
         explained = explain(with_listings(target, view.list_partitions), params, view, settings)
         return Explained(explained.text, explained.json)

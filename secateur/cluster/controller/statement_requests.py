@@ -238,7 +238,7 @@ class StatementRequests:
     ) -> tuple[T, int]:
         asked, statistics = request.message, self._statistics.statistics_snapshot
         listing = partial(self._external_tables.list_partitions, asyncio.get_running_loop())
-        view = PlanningView(self._state.catalog, self._state.topology, statistics, listing)
+        view = PlanningView(self._state.catalog, self._state.topology, statistics, listing, request.peer.rights)
         planning = partial(work, asked.sql, asked.params, asked.settings, view)
         planned = self._planning.run(request.peer.connection_id, planning)
         return await self._requests.run(RequestState.PLANNING, asked.sql, planned), statistics.version

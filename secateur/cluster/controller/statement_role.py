@@ -38,7 +38,7 @@ from secateur.protocol.statements import (
     SetTimeout,
     ShowSettings,
 )
-from secateur.protocol.tokens import TokenRole
+from secateur.protocol.token_role import TokenRole
 from secateur.wire import PeerInfo
 
 __all__ = ["check_statement", "role_of_statement"]

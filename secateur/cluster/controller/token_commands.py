@@ -10,7 +10,10 @@ import msgspec
 
 from secateur.cluster.controller.cluster_state import ClusterState
 from secateur.errors import AuthenticationError, LimitExceededError, ProgrammingError
+from secateur.planner.system.tables import SCHEMA, SYSTEM_TABLES
 from secateur.protocol.message import Acknowledged
+from secateur.protocol.table_rights import TableGrant
+from secateur.protocol.token_role import TokenRole
 from secateur.protocol.tokens import (
     CreateToken,
     GrantedToken,
@@ -27,6 +30,7 @@ __all__ = ["TokenCommands"]
 _TOKENS_MAX: Final = 1000
 _TOKEN_BYTES: Final = 32
 _NAME_CHARS_MAX: Final = 200
+_TABLES_MAX: Final = 1000
 
 
 class TokenCommands:
@@ -47,6 +51,7 @@ class TokenCommands:
         Raises:
             ProgrammingError: The cluster asks for no token.
             AuthenticationError: The role is above that of the one who asks.
+            UnknownTableError: There is no table of a name.
             LimitExceededError: There are too many.
         """
         asked, peer = request.message, request.peer
@@ -65,8 +70,8 @@ class TokenCommands:
                 f"there are {_TOKENS_MAX} tokens: revoke those that nobody uses", limit="tokens_max"
             )
         made = NewToken(secrets.token_hex(4), secrets.token_urlsafe(_TOKEN_BYTES))
-        name = asked.name[:_NAME_CHARS_MAX]
-        granted = GrantedToken(made.id, asked.role, digest_of(made.token), name, time.time())
+        name, tables = asked.name[:_NAME_CHARS_MAX], _checked(asked, self._state)
+        granted = GrantedToken(made.id, asked.role, digest_of(made.token), name, time.time(), tables)
         self._state.tokens = (*self._state.tokens, granted)
         await self._state.all_reached()
         return Reply(made)
@@ -91,3 +96,19 @@ class TokenCommands:
         self._state.tokens = kept
         await self._state.all_reached()
         return Reply(Acknowledged())
+
+
+def _checked(asked: CreateToken, state: ClusterState) -> tuple[TableGrant, ...]:
+    """The grants of a token that is to be made."""
+    grants = tuple(TableGrant(grant.table.casefold(), grant.role) for grant in asked.tables)
+    if len(grants) > _TABLES_MAX:
+        raise LimitExceededError(f"a token may be for {_TABLES_MAX} tables, or for all", limit="token_tables_max")
+    if grants and (max(grant.role for grant in grants) is not asked.role or asked.role > TokenRole.WRITE):
+        raise ProgrammingError("a token for some tables has the role 'read' or 'write' in each of them")
+    for grant in grants:
+        schema, _, name = grant.table.rpartition(".")
+        if schema != SCHEMA or name not in SYSTEM_TABLES:
+            state.catalog.relation(grant.table)
+        elif grant.role is not TokenRole.READ:
+            raise ProgrammingError(f"nobody changes the system table {grant.table!r}: it may be read")
+    return grants

@@ -52,6 +52,7 @@ from secateur.cluster.member.statement_log import StatementLog
 from secateur.cluster.member.statements import Admissions, StatementRunner, StatementThreads
 from secateur.cluster.member.statistics import MemberStatistics
 from secateur.cluster.member.stored_tables import StoredTables
+from secateur.cluster.member.table_checks import MemberTableChecks
 from secateur.cluster.member.table_directory import TableDirectory
 from secateur.cluster.member.writes import MemberWrites
 from secateur.cluster.owner_pages import owner_pages
@@ -352,6 +353,9 @@ class Member:
                 self._lease.topology_changed,
             ),
         )
+        self._table_checks = MemberTableChecks(
+            self._statements, self._snapshots, self._places.table, lambda: tuple(self._places.tables())
+        )
         self.handlers = self._handlers()
 
     def _handlers(self) -> dict[OperationBase, Callable[[Request[Any]], Handled]]:
@@ -525,7 +529,8 @@ class Member:
         """Answer a request; see :class:`secateur.wire.Handler`."""
         if not request.operation.is_housekeeping:
             self._frames_received += 1
-        return self.handlers[request.operation](request)
+        handler, rights = self.handlers[request.operation], request.peer.rights
+        return handler(request) if rights is None else self._table_checks.handle(request, rights, handler)
 
     def notify(self, request: Request[Any]) -> None:
         """Take a one-way message: those of jobs."""

@@ -24,6 +24,7 @@ from secateur.cluster.member.statements import Admissions, StatementRunner, Stat
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
 from secateur.engine.kernels.fragment import Fragment, run
 from secateur.engine.sql.kernel_call import in_thread, is_long_over
+from secateur.engine.sql.select_plan import ScanPlan
 from secateur.errors import ProtocolError
 from secateur.protocol.message import Acknowledged
 from secateur.protocol.snapshots import (
@@ -74,6 +75,7 @@ class _Snapshot:
     Attributes:
         fragment: What is answered over its rows.
         relation: The name of the relation of the fragment.
+        table: The name of the table.
         params: The parameters of the fragment.
         pinned: By partition.
         lease_s: How long it lives without a read.
@@ -82,6 +84,7 @@ class _Snapshot:
 
     fragment: Fragment
     relation: str
+    table: str
     params: Sequence[Any]
     pinned: dict[int, _Pin]
     lease_s: float
@@ -133,6 +136,11 @@ class MemberSnapshots:
         """Bytes that are in memory for snapshots alone; some microseconds per pinned partition."""
         return bytes_kept(pin.rows for snapshot in self._open.values() for pin in snapshot.pinned.values())
 
+    def table_of(self, snapshot: str) -> str | None:
+        """The name of the table that an open snapshot is of; None if there is no such snapshot."""
+        found = self._open.get(snapshot)
+        return None if found is None else found.table
+
     async def open(self, request: Request[OpenSnapshot]) -> Reply[SnapshotOpened]:
         """Pin the partitions of the request, all in one turn of the event loop.
 
@@ -155,7 +163,7 @@ class MemberSnapshots:
         if waiting is not None:
             await waiting()
         searched = plan.searched if is_decided else None
-        self._keep(asked, plan.local if searched is None else searched, scan.relation, execution.params, pins)
+        self._keep(asked, plan.local if searched is None else searched, scan, execution.params, pins)
         described = [pin.described for pin in (*filter(None, kept.values()), *pins)]
         return Reply(SnapshotOpened(is_row_by_row=True, published=published, partitions=described))
 
@@ -193,13 +201,15 @@ class MemberSnapshots:
             del self._open[name]
 
     def _keep(
-        self, asked: OpenSnapshot, fragment: Fragment, relation: str, params: Sequence[Any], pins: Sequence[_Pin]
+        self, asked: OpenSnapshot, fragment: Fragment, scan: ScanPlan, params: Sequence[Any], pins: Sequence[_Pin]
     ) -> None:
         """Have the rows under the name of the snapshot."""
         snapshot = self._open.get(asked.snapshot)
         if snapshot is None:
             lease_s = asked.lease_s if 0 <= asked.lease_s <= _LEASE_MAX_S else _LEASE_MAX_S
-            snapshot = self._open[asked.snapshot] = _Snapshot(fragment, relation, params, {}, lease_s, 0.0)
+            snapshot = self._open[asked.snapshot] = _Snapshot(
+                fragment, scan.relation, scan.table, params, {}, lease_s, 0.0
+            )
         for pin in pins:
             snapshot.pinned.setdefault(pin.rows.partition, pin)
         self._renew(asked.snapshot, snapshot)

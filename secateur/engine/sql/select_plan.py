@@ -304,6 +304,13 @@ class SelectPlan(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
         """Whether it reads rows that are fetched for each execution."""
         return any(scan.is_fetched for scan in self.scans)
 
+    @cached_property
+    def tables_read(self) -> frozenset[str]:
+        """The case-folded names of the tables that it reads, system tables with their schema."""
+        return frozenset(
+            (scan.table if scan.system is None else f"secateur.{scan.system}").casefold() for scan in self.scans
+        )
+
     @property
     def reads_system_tables_only(self) -> bool:
         """Whether it reads system tables, and nothing else."""

@@ -229,6 +229,7 @@ def _text_of(server: ServerOfCaller, page: _Page, query: Query) -> tuple[int, st
     """Status and text of a page; without the cluster, one that says so."""
     frame = {"pages": _LISTED, "path": "/" + page.path.split("/")[1], "title": page.title}
     try:
+        server.check_sees_all()
         line = server.lines.now()
         values = page.values(server, query)
     except Error as error:

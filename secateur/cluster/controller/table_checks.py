@@ -1,0 +1,92 @@
+"""Requests whose token is good for some tables only: the controller answers what concerns those, and nothing else.
+
+As at members (:mod:`secateur.cluster.member.table_checks`), a request that is in no list here is refused. What a
+statement needs, planning it tells: the planner finds no table that the token does not cover
+(``rights`` of :class:`~secateur.cluster.controller.statement_replies.PlanningView`), and what it has planned is looked
+at again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from secateur.cluster.controller.catalog import Catalog
+from secateur.cluster.controller.statement_replies import StatementReplies
+from secateur.cluster.request_rights import check_change, check_ranges
+from secateur.protocol.catalog import GetRanges, GetTables, MakeRanges, RefreshStatistics
+from secateur.protocol.changes import ChangeSeveralPartitions, ChangeTable, PublishLoad
+from secateur.protocol.operation import OperationBase
+from secateur.protocol.operations import Operation
+from secateur.protocol.table_rights import TableRights
+from secateur.wire import Request
+
+__all__ = ["ControllerTableChecks"]
+
+_OPEN: Final = frozenset(
+    {
+        Operation.HELLO,
+        Operation.GET_TOPOLOGY,
+        Operation.GET_OWNER_PAGES,
+        Operation.GET_TABLE_VERSIONS,  # numbers, by number
+        Operation.PREPARE,
+        Operation.EXPLAIN,
+        Operation.ABORT_LOAD,  # of a load whose random id its maker alone knows
+    }
+)
+"""Requests that tell nothing of a table, and statements, which are looked at when they are planned."""
+
+
+class ControllerTableChecks:
+    """Looks at the requests of clients with a token for some tables, before they are handled.
+
+    Args:
+        statements: Knows plans by their ids.
+        catalog: The catalog of now.
+    """
+
+    def __init__(self, statements: StatementReplies, catalog: Callable[[], Catalog]) -> None:
+        self._statements = statements
+        self._catalog = catalog
+        self._checks: dict[OperationBase, Callable[[Any, TableRights], None]] = {
+            Operation.GET_TABLES: self._get_tables,
+            Operation.GET_RANGES: self._get_ranges,
+            Operation.REFRESH_STATISTICS: self._refresh_statistics,
+            Operation.MAKE_RANGES: self._write_table,
+            Operation.PUBLISH_LOAD: self._write_table,
+            Operation.CHANGE_SEVERAL_PARTITIONS: self._change_several,
+            Operation.CHANGE_TABLE: self._change_table,
+        }
+
+    def check(self, request: Request[Any], rights: TableRights) -> None:
+        """Refuse a request that needs more than these rights.
+
+        Raises:
+            AuthenticationError: It does; nothing was done.
+        """
+        check = self._checks.get(request.operation)
+        if check is not None:
+            check(request.message, rights)
+        elif request.operation not in _OPEN:
+            raise rights.refusal_of(f"{request.operation.title!r}")
+
+    def _get_tables(self, asked: GetTables, rights: TableRights) -> None:
+        if asked.name is not None:  # of all tables, the handler leaves out what may not be read
+            rights.check_reads((asked.name.casefold(),))
+
+    def _get_ranges(self, asked: GetRanges, rights: TableRights) -> None:
+        check_ranges(self._catalog().tables(), asked, rights)
+
+    def _refresh_statistics(self, asked: RefreshStatistics, rights: TableRights) -> None:
+        rights.check_reads((asked.table.casefold(),))
+
+    def _write_table(self, asked: MakeRanges | PublishLoad, rights: TableRights) -> None:
+        rights.check_write(asked.table)
+
+    def _change_several(self, asked: ChangeSeveralPartitions, rights: TableRights) -> None:
+        check_change(self._statements.plan(asked.plan), rights)
+
+    def _change_table(self, asked: ChangeTable, rights: TableRights) -> None:
+        rights.check_write(asked.table)
+        for plan_id in filter(None, (asked.plan, asked.returning)):
+            rights.check_reads(self._statements.plan(plan_id).tables_read)
