@@ -37,6 +37,10 @@ __all__ = ["BATCH_ROWS", "spark_batches", "spark_schema", "spark_table"]
 
 BATCH_ROWS: Final = 65_536
 """Rows of a batch, at most: Spark holds one at a time."""
+_CHUNK_ROWS_MIN: Final = 8_192
+"""Chunks of so many rows on average are sent as they are: a batch costs Spark little beside their rows, and less than
+copying them to longer ones.
+"""
 _WIDER: Final = {
     pa.uint8(): pa.int16(),
     pa.uint16(): pa.int32(),
@@ -89,7 +93,11 @@ def spark_batches(table: pa.Table, columns: Sequence[ResultColumn], schema: Stru
     """The batches of :func:`spark_table`."""
     converted = spark_table(table, columns, schema)
     if converted.num_rows:
-        yield from converted.combine_chunks().to_batches(max_chunksize=BATCH_ROWS)
+        is_in_long_chunks = converted.num_rows >= _CHUNK_ROWS_MIN * max(
+            column.num_chunks for column in converted.columns
+        )
+        whole = converted if is_in_long_chunks else converted.combine_chunks()
+        yield from whole.to_batches(max_chunksize=BATCH_ROWS)
 
 
 def _spark_arrow(kind: pa.DataType, column: ResultColumn, *, is_part: bool = False) -> pa.DataType:

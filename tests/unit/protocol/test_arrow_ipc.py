@@ -42,6 +42,25 @@ def test_a_record_batch_is_a_table() -> None:
     assert decode_table(encode_table(TABLE.to_batches()[0])).equals(TABLE)
 
 
+@pytest.mark.parametrize("rows", [9_999, 10_000, 100_001])
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_a_stream_whose_size_is_found_out_first_is_the_same(rows: int, is_cut: bool) -> None:
+    columns = {
+        "n": pa.array([number if number % 3 else None for number in range(rows)], pa.int32()),
+        "text": [f"number {number}" for number in range(rows)],
+        "list": [[number] * (number % 4) for number in range(rows)],
+        "kind": pa.array(["a", "b", None, "c"] * rows).slice(0, rows).dictionary_encode(),
+    }
+    table = pa.concat_tables([pa.table(columns).slice(0, rows // 3), pa.table(columns).slice(rows // 3)])
+    table = pa.concat_tables([table.slice(7), table.slice(0, 7)]) if is_cut else table
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write(table)
+    encoded = encode_table(table)
+    assert bytes(encoded) == sink.getvalue().to_pybytes()
+    assert decode_table(encoded) == table
+
+
 def test_decoding_does_not_copy() -> None:
     data = encode_table(pa.table({"n": pa.array(range(100_000))}))
     before = pa.total_allocated_bytes()
