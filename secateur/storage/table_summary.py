@@ -89,7 +89,8 @@ def _bounds(type_: SqlType, column: pa.ChunkedArray) -> tuple[Any, Any]:
 
 def _sketch(type_: SqlType, column: pa.ChunkedArray) -> DistinctSketch:
     hashes = [np.empty(0, np.uint64)]
-    for chunk in column.chunks:
+    # A call for each partition takes longer than the values of a small one: 0.1 ms. Only long texts stay in pieces.
+    for chunk in pa.table([column], ["sampled"]).combine_chunks().column(0).chunks:
         values = chunk.drop_null() if chunk.null_count else chunk
         hashes.append(hash_columns([_encoded(type_, values)], SPARK_SEED, len(values)))
     return DistinctSketch.of(np.concatenate(hashes))
