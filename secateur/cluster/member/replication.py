@@ -18,8 +18,10 @@ from typing import Any, Final, TypeAlias, assert_never
 import numpy as np
 
 from secateur.cluster.background_tasks import BackgroundTasks
-from secateur.cluster.member.change_registry import ChangeKey, ChangeRegistry, RecordedChange
+from secateur.cluster.member.change_registry import ChangeRegistry, RecordedChange
 from secateur.cluster.member.member_log import MemberLog
+from secateur.cluster.member.owned_partitions import owned_by, taken_by
+from secateur.cluster.member.recorded_changes import RecordedChanges
 from secateur.cluster.member.replica import (
     CountOut,
     Effect,
@@ -28,6 +30,7 @@ from secateur.cluster.member.replica import (
     ReplicatedChange,
     SendChange,
 )
+from secateur.cluster.member.settled_notices import SettledNotices
 from secateur.cluster.member.table_directory import TableDirectory
 from secateur.cluster.peers import Peers
 from secateur.engine_limits import EngineLimits
@@ -41,13 +44,13 @@ from secateur.errors import (
     TopologyChangedError,
 )
 from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.topology.topology import Ownership, Topology
+from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.changes import CopyState, CopyTail, CopyTails, GetCopyTails, TellSettled, WriteCopy
 from secateur.protocol.copies import OpenedCopy
 from secateur.protocol.message import Acknowledged
 from secateur.storage.change import ChangeOperation, load_mode
 from secateur.storage.log.journal import MakeBody
-from secateur.storage.log.records import LoggedChange, LoggedCopy, body_of
+from secateur.storage.log.records import LoggedCopy, body_of
 from secateur.storage.log.replay import RecoveredCopy
 from secateur.storage.member_store import MemberStore
 from secateur.storage.read_lease import lease_clock_s
@@ -103,6 +106,7 @@ class Replication:
         self._limits = limits or EngineLimits()
         self._member_id = member_id
         self._store = store
+        self._recorded = RecordedChanges(store, change_registry, log)
         self._places = places
         self._peers = peers
         self._change_registry = change_registry
@@ -118,8 +122,7 @@ class Replication:
         self._counted: set[tuple[Key, str]] = set()  # copies that writes wait for, ahead of the topology
         self._background = BackgroundTasks()
         self._is_closed = False
-        self._untold: set[Key] = set()
-        self._telling: asyncio.TimerHandle | None = None
+        self._notices = SettledNotices(self._replicas, peers, self._background, self._limits.settled_after_s)
 
     # -- writes at the primary
 
@@ -192,7 +195,7 @@ class Replication:
         key = (table_id, partition)
         replica = self._replicas[key]
         sends = replica.append(change_id, operation.value, rows, self._published(table_id))
-        self._record(key, replica, ReplicatedChange(replica.last, change_id, operation.value, rows), written)
+        self._recorded.record(key, replica, ReplicatedChange(replica.last, change_id, operation.value, rows), written)
         for send in sends:
             self._send_now(key, replica, send)
         unsynced = 0 if self._log is None else self._log.unsynced
@@ -517,49 +520,11 @@ class Replication:
                 for change, rows in copy.kept
             ]
             self._replicas[key] = Replica.built(copy.term, copy.settled, copy.last, kept)
-            self._begin_feed(key, copy.last)
-
-    def _begin_feed(self, key: Key, sequence: int) -> None:
-        feed = self._store.feed(*key)
-        if feed is not None:
-            feed.begin(self._published(key[0]), sequence)
+            self._recorded.begin_feed(key, copy.last)
 
     def records(self) -> list[MakeBody]:
         """The records of all copies and of the recent changes, for a checkpoint."""
-        made: list[MakeBody] = []
-        for (table_id, partition, change_id), change in self._change_registry.all_made():
-            known = LoggedChange(table_id, partition, 0, change.sequence, 0, change_id, "", change.rows, True)
-            made.append(partial(body_of, known))
-        for (table_id, partition), replica in self._replicas.items():
-            made.append(partial(body_of, LoggedCopy(table_id, partition, replica.term, replica.last, replica.settled)))
-            for kept in replica.kept:
-                record = LoggedChange(
-                    table_id,
-                    partition,
-                    replica.term,
-                    kept.sequence,
-                    replica.settled,
-                    kept.change_id,
-                    kept.operation,
-                    self._rows_of((table_id, partition, kept.change_id)),
-                    True,
-                )
-                made.append(partial(body_of, record, (kept.rows,)))
-        return made
-
-    def _rows_of(self, key: ChangeKey) -> int:
-        made = self._change_registry.made(key)
-        return 0 if made is None else made.rows
-
-    def _record(self, key: Key, replica: Replica, change: ReplicatedChange, rows: int) -> None:
-        feed = self._store.feed(*key)
-        if feed is not None:
-            feed.changed(self._published(key[0]), change.sequence)
-        if self._log is not None:
-            record = LoggedChange(
-                *key, replica.term, change.sequence, replica.settled, change.change_id, change.operation, rows
-            )
-            self._log.append(partial(body_of, record, (change.rows,)))
+        return self._recorded.records(self._replicas)
 
     def _check_settled(self) -> None:
         if self.is_settling:
@@ -596,12 +561,13 @@ class Replication:
         for table in self._places.tables():
             if not table.replicated:
                 group = table.scheme.affinity_group()
-                taken = self._owned(group) if is_recovered else self._taken(before, group)
+                me = self._member_id
+                taken = owned_by(me, topology, group) if is_recovered else taken_by(me, before, topology, group)
                 self._take_over(table, taken)
 
     def take_over_again(self, table: TableDef) -> None:
         """The owners of a table of which this member did not know the affinity group are those of the topology."""
-        self._take_over(table, self._owned(table.scheme.affinity_group()))
+        self._take_over(table, owned_by(self._member_id, self._topology, table.scheme.affinity_group()))
 
     def _follow(self, key: Key, replica: Replica) -> None:
         """Go on without the copies that do not count any more."""
@@ -639,7 +605,7 @@ class Replication:
             self._arriving.pop(key, None)
             self._hold(key, False)
             self._fail(key, why)
-            self._untold.discard(key)
+            self._notices.forget(key)
             self._unacknowledged.pop(key, None)
             if event := self._takeovers.pop(key, None):
                 event.set()
@@ -649,8 +615,7 @@ class Replication:
     async def close(self) -> None:
         """End everything that is under way."""
         self._is_closed = True
-        if self._telling is not None:
-            self._telling.cancel()
+        self._notices.close()
         await self._background.close()
 
     # -- sending
@@ -689,7 +654,7 @@ class Replication:
         match outcome:
             case CopyState():
                 effects = replica.confirmed(send, outcome.last, outcome.term)
-                self._tell_later(key)
+                self._notices.tell_later(key)
             case DiskError():  # it has the change in memory only, so it does not count
                 effects = replica.refused(send, str(outcome))
             case OperationalError() | InterfaceError():
@@ -729,24 +694,6 @@ class Replication:
             latch.end()
 
     # -- taking over
-
-    def _taken(self, before: Topology, group: str) -> list[int]:
-        """Return the partitions of an affinity group of which this member has become the primary."""
-        now, then = self._topology.owners.get(group), before.owners.get(group)
-        if now is None or not before.version or (then is None and self._topology.version == before.version + 1):
-            return []  # the group is new, and its partitions are empty
-        mine = _primary_of(now, self._member_id)
-        if then is not None:
-            known = _primary_of(then, self._member_id)[: len(mine)]
-            mine[: len(known)] &= ~known
-        found: list[int] = np.flatnonzero(mine).tolist()
-        return found
-
-    def _owned(self, group: str) -> list[int]:
-        """Return the partitions of an affinity group of which this member is the primary."""
-        owners = self._topology.owners.get(group)
-        found: list[int] = [] if owners is None else np.flatnonzero(_primary_of(owners, self._member_id)).tolist()
-        return found
 
     def _take_over(self, table: TableDef, partitions: Sequence[int]) -> None:
         table_id, term = table.table_id, self._topology.version
@@ -867,7 +814,7 @@ class Replication:
             replica.could_not_make(change)
             raise
         self._change_registry.note((*key, change.change_id), RecordedChange(written, change.sequence))
-        self._record(key, replica, change, written)
+        self._recorded.record(key, replica, change, written)
 
     def _wake(self, key: Key, replica: Replica) -> None:
         """Tell those who wait for the copy here that it takes writes, or that all copies have their changes."""
@@ -941,28 +888,6 @@ class Replication:
         else:
             self.uncount(key[0], (key[1],), member)  # if it was only about to become an owner, it never will
 
-    def _tell_later(self, key: Key) -> None:
-        self._untold.add(key)
-        if self._telling is None:
-            self._telling = asyncio.get_running_loop().call_later(self._limits.settled_after_s, self._tell)
-
-    def _tell(self) -> None:
-        """Tell the other copies of partitions that were written to how far all have come."""
-        self._telling = None
-        untold, self._untold = self._untold, set()
-        copies: defaultdict[str, list[tuple[int, int, int, int]]] = defaultdict(list)
-        for key in untold:
-            replica = self._replicas.get(key)
-            if replica is not None and replica.is_open:
-                for member in replica.others:
-                    copies[member].append((*key, replica.term, replica.settled))
-        for member, told in copies.items():
-            self._background.start(self._tell_member(member, told))
-
-    async def _tell_member(self, member: str, copies: list[tuple[int, int, int, int]]) -> None:
-        with contextlib.suppress(Error):  # the next write tells it
-            await self._peers.call(member, TellSettled(copies))
-
     def _name(self, key: Key) -> str:
         return f"partition {key[1]} of {self._places.table(key[0]).name}"
 
@@ -972,11 +897,3 @@ def _write_copy(key: Key, replica: Replica, send: SendChange) -> WriteCopy:
     return WriteCopy(
         *key, change.operation, change.change_id, change.sequence, send.term, replica.settled, change.published
     )
-
-
-def _primary_of(owners: Ownership, member: str) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Whether a member is the primary of each partition."""
-    if member not in owners.members:
-        return np.zeros(owners.partitions, np.bool_)
-    found: np.ndarray[Any, np.dtype[np.bool_]] = owners.owners[0] == owners.members.index(member)
-    return found
