@@ -123,6 +123,8 @@ class MemberReport(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         address: The member.
         record: The newest record that it has; of version 0 for a member that has none.
+        is_restored: Whether it has the record from its disk, and no controller has told it of the cluster since it was
+            started.
         holds_lease: Whether its lease is valid: then no member has acted on a topology without it.
         tables: The tables that it knows.
         views_version: The newest version of the catalog of which it has heard.
@@ -139,6 +141,7 @@ class MemberReport(msgspec.Struct, frozen=True, kw_only=True):
     range_changes_in_doubt: int = 0
     damage: str = ""
     cut_bytes: int = 0
+    is_restored: bool = False
 
 
 class GetReport(Message[MemberReport], frozen=True):

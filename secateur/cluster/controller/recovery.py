@@ -26,6 +26,7 @@ __all__ = [
     "Patience",
     "Recovered",
     "first_of",
+    "is_from_disk",
     "missing",
     "newest_record",
     "outdated",
@@ -93,6 +94,21 @@ def missing(reports: Mapping[str, MemberReport]) -> tuple[str, ...]:
     """The members of the newest topology that have not reported."""
     record = newest_record(reports)
     return () if record is None else tuple(member for member in record.topology.member_ids if member not in reports)
+
+
+def is_from_disk(reports: Mapping[str, MemberReport]) -> bool:
+    """Whether every member with the newest record has it from its disk: the cluster was started cold, as it seems.
+
+    The members that are missing may then be on their way, at addresses that the record does not have: nobody can find
+    out whether their processes have ended. So it is for :func:`recovered_from_disk` to decide. It may seem so for a
+    moment, until a member reports that was not started anew.
+    """
+    newest = newest_record(reports)
+    return newest is not None and all(
+        report.is_restored
+        for report in reports.values()
+        if (report.record.epoch, report.record.version) == (newest.epoch, newest.version)
+    )
 
 
 def recovered_from_disk(reports: Mapping[str, MemberReport]) -> Recovered | None:

@@ -23,6 +23,7 @@ from secateur.cluster.controller.record import catalog_of
 from secateur.cluster.controller.recovery import (
     Patience,
     Recovered,
+    is_from_disk,
     missing,
     newest_record,
     outdated,
@@ -207,12 +208,24 @@ class Takeover:
                 if await self._peers.is_gone(member_id, times.interval_s)
             }
             is_late = patience.is_over(loop.time(), times.interval_s * (3 + len(missing(self._reports))))
-            found = recovered(self._reports, gone, is_late=is_late)
+            # The controller of a cold start may have ended before it had come to know the members of now.
+            is_cold = is_from_disk(self._reports)
+            reports = self._reports
+            found = recovered_from_disk(reports) if is_cold else recovered(reports, gone, is_late=is_late)
             if found is not None:
+                self._is_cold_start = is_cold
                 self._failure = None
                 self._ended.clear()
                 return found
-            if is_late and not self._reports:
+            if is_late and is_cold:
+                self._fail(
+                    UnreachableError(
+                        f"the controller was started anew, and so were the members that have reported to it:"
+                        f" {' and '.join(reports)}. It waits for {' and '.join(missing(reports))}, which may have on"
+                        " disk what they lack: start what is missing, or start the cluster again"
+                    )
+                )
+            elif is_late and not self._reports:
                 self._fail(
                     UnreachableError(
                         f"the controller was started anew, and no member has reported to it for {times.silence_s:g} s:"

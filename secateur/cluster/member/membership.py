@@ -119,12 +119,14 @@ class Membership:
         self._promises = Promises(settings.lease_times)
         self._background = BackgroundTasks()
         self._views_version = 0
+        self._is_restored = False
         self._is_reporting = False
         self._has_old_builds = False
 
     def recovered(self, record: ClusterRecord) -> None:
         """The record was on disk when this member was started."""
         self.record = record
+        self._is_restored = True
         self._know_tokens(record.state)
 
     async def close(self) -> None:
@@ -191,6 +193,7 @@ class Membership:
         if not state:
             raise ProtocolError(f"member {self._member_id} has no record yet: it has to be sent as a whole")
         self.record = ClusterRecord(told.epoch, told.version, told.topology, state)
+        self._is_restored = False
         if told.state is not None:
             self._know_tokens(told.state)
         if told.epoch > before.epoch:
@@ -232,6 +235,7 @@ class Membership:
             range_changes_in_doubt=self._range_leases.held,
             damage=self.damage,
             cut_bytes=0 if self._persistence is None else self._persistence.cut_bytes,
+            is_restored=self._is_restored,
         )
 
     def report_soon(self) -> None:

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 from itertools import combinations, product
 
 import pytest
+from msgspec import structs
 
-from secateur.cluster.controller.recovery import Patience, outdated, recovered, recovered_from_disk
+from secateur.cluster.controller.recovery import Patience, is_from_disk, outdated, recovered, recovered_from_disk
 from secateur.partitioning.topology import MemberAddress, Topology
 from secateur.protocol import ClusterRecord, HeldTable, MemberReport
 
@@ -26,6 +27,10 @@ def report(member: str, kept: ClusterRecord, *, holds_lease: bool = True) -> Mem
 def with_tables(member: str, *tables: HeldTable) -> MemberReport:
     address = MemberAddress(member, "127.0.0.1", 1)
     return MemberReport(address=address, record=record(3, ALL), holds_lease=False, tables=tables)
+
+
+def from_disk(member: str, kept: ClusterRecord) -> MemberReport:
+    return structs.replace(report(member, kept, holds_lease=False), is_restored=True)
 
 
 def subsets(members: Iterable[str]) -> Iterator[tuple[str, ...]]:
@@ -55,6 +60,24 @@ def test_a_member_that_may_live_is_waited_for() -> None:
         found = recovered(reports, gone, is_late=is_late)
         assert found is not None
         assert found.lost == ("m3",)
+
+
+def test_members_that_were_all_started_anew_are_not_taken_for_those_that_live() -> None:
+    """The controller of a cold start was killed: m3 is on its way, and where it was before nobody answers."""
+    reports = {member: from_disk(member, record(3, ALL)) for member in ("m1", "m2")}
+    assert is_from_disk(reports)
+    assert recovered_from_disk(reports) is None
+    found = recovered_from_disk(reports | {"m3": from_disk("m3", record(4, ALL))})
+    assert found is not None
+    assert (found.record.state, found.lost) == (b"4", ())
+
+
+def test_one_member_that_was_not_started_anew_knows_where_the_others_are() -> None:
+    anew = {member: from_disk(member, record(3, ALL)) for member in ("m1", "m2")}
+    assert not is_from_disk(anew | {"m3": report("m3", record(3, ALL))})
+    assert not is_from_disk(anew | {"m3": report("m3", record(4, ALL))})
+    assert is_from_disk(anew | {"m3": report("m3", record(2, ALL))}), "it was given up before they ended"
+    assert not is_from_disk({})
 
 
 @pytest.mark.parametrize("holds_lease", [True, False])
