@@ -122,7 +122,7 @@ def inserting(address: str, token: str | None, table: str) -> Callable[[Iterator
         for batch in batches:
             if 0 in batch.column(0).to_pylist():
                 with secateur.connect(address, token or "") as connection:
-                    connection.execute(f"INSERT INTO {table} VALUES (-1, NULL)")
+                    connection.execute(f"INSERT OR IGNORE INTO {table} VALUES (-1, NULL)")  # tasks may run again
             yield batch
 
     return insert
