@@ -107,4 +107,4 @@ class FewRows:
         for row in range(self.num_rows):
             values = {name: self.columns[place][row] for name, place in zip(scheme.columns, places, strict=True)}
             if scheme.partition_of(values) != partition:
-                layout.check_partition(self.to_table(), partition)
+                layout.check_partition(self.only([row]).to_table(), partition)  # says what is wrong

@@ -157,6 +157,20 @@ def test_rows_of_other_partitions_are_refused(make_table: Any) -> None:
         assert Partition(layout, right).apply(ChangeOperation.UPSERT, ShortTable([[key], [1]], 1)) == 1
 
 
+def test_every_row_is_looked_at_and_not_only_some(make_table: Any) -> None:
+    table = make_table({"k": "BIGINT", "v": "BIGINT"}, ["k"], partitions=4)
+    own = [key for key in range(200) if table.scheme.partition_of({"k": key}) == 0][:8]
+    other = next(key for key in range(200) if table.scheme.partition_of({"k": key}) == 1)
+    for at in range(8):
+        keys = [*own[:at], other, *own[at + 1 :]]
+        partition = Partition(TableLayout.of(table), 0)
+        with pytest.raises(TopologyChangedError, match=f"k={other}"):
+            partition.apply(ChangeOperation.UPSERT, ShortTable([keys, [1] * 8], 8))
+        with pytest.raises(TopologyChangedError, match=f"k={other}"):
+            partition.apply(ChangeOperation.DELETE, ShortTable([keys], 8))
+        assert partition.rows == 0
+
+
 def test_the_change_feed_has_them(make_table: Any) -> None:
     table = make_table({"k": "BIGINT", "v": "BIGINT"}, ["k"])
     with_feed = TableDef(table.name, 1, table.columns, table.primary_key, table.scheme_or_reference, change_feed=True)
