@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from secateur.errors import DataError, NullKeyError
+from secateur.errors import DataError
 from secateur.partitioning.types.coerce import coerce
 from secateur.storage.key_order import Cells
 from secateur.storage.layout import TableLayout
@@ -58,12 +58,7 @@ class FewRows:
         for column, values in zip(columns, given.columns, strict=True):
             kind, name = column.type, column.name
             if None in values and not column.nullable:
-                raise NullKeyError(
-                    f"{table.name}.{name} is NOT NULL, but {values.count(None)} of {given.num_rows} rows have NULL"
-                    " there; fill or drop them",
-                    table=table.name,
-                    column=name,
-                )
+                raise layout.null_in(name, values.count(None), given.num_rows)
             admitted.append([coerce(value, kind, column=name) for value in values])
         return cls(layout, admitted, given.num_rows, are_keys=are_keys)
 

@@ -132,6 +132,14 @@ class TableLayout:
             key=self.order.plain(rows, row),
         )
 
+    def null_in(self, column: str, nulls: int, rows: int) -> NullKeyError:
+        """Return the error for some rows that have NULL in a NOT NULL column."""
+        return NullKeyError(
+            f"{self.tdef.name}.{column} is NOT NULL, but {nulls} of {rows} rows have NULL there; fill or drop them",
+            table=self.tdef.name,
+            column=column,
+        )
+
     def check_partition(self, rows: pa.Table, partition: int) -> None:
         """Check on three rows, or on all for a catch-all, that the sender computes the same partitions as this member.
 
@@ -187,9 +195,5 @@ class TableLayout:
             raise DataError(f"{self.tdef.name}: the rows are malformed: {error}", table=self.tdef.name) from error
         for position, field in enumerate(schema):
             if not field.nullable and (nulls := rows.column(position).null_count):
-                message = (
-                    f"{self.tdef.name}.{field.name} is NOT NULL, but {nulls} of {rows.num_rows} rows have NULL there;"
-                    " fill or drop them"
-                )
-                raise NullKeyError(message, table=self.tdef.name, column=field.name)
+                raise self.null_in(field.name, nulls, rows.num_rows)
         return rows if is_same else pa.Table.from_arrays(rows.columns, schema=schema)
