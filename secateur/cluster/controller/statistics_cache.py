@@ -129,10 +129,10 @@ class StatisticsCache:
             misses: How many estimates of statements that it coordinated were badly wrong, by table id.
         """
         for table_id, rows in written.items():
-            served = self._served(table_id)
             before = self._counted.get((member_id, table_id), 0)
             self._counted[member_id, table_id] = rows
-            if served is not None and rows > before:
+            served = self._served(table_id) if rows > before else None
+            if served is not None:
                 table, by_member = served
                 copies = len(by_member) if table.replicated else min(1 + table.backups, len(by_member))
                 self._written[table_id] += (rows - before) / copies
