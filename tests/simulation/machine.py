@@ -131,6 +131,7 @@ class Thread:
         self._joining: list[Thread] = []
         self._state = "new"
         self.is_waiting = False
+        self.locals: dict[Any, dict[str, Any]] = {}
         self.greenlet: greenlet.greenlet | None = None
 
     def start(self) -> None:
@@ -202,6 +203,7 @@ class Machine:
         self._digest = hashlib.blake2b(digest_size=8)
         self.outside = Thread.__new__(Thread)  # what runs in no process: timers and the network
         self.outside.process = Process(self, "outside", "0.0.0.0")
+        self.outside.locals = {}
         self.outside.name, self.outside.ident, self.outside._state = "outside", 0, "alive"
         self.current = self.outside
 

@@ -73,6 +73,46 @@ class Lock:
         self.release()
 
 
+class Local:
+    """Attributes of each thread of its own, with the interface of :class:`threading.local`.
+
+    A step of a thread is never interrupted, so the attributes are exchanged where another thread looks.
+    """
+
+    __slots__ = ("__dict__", "__weakref__", "_arguments")
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Local:
+        made = object.__new__(cls)
+        object.__setattr__(made, "_arguments", (args, kwargs))
+        machine().current.locals[made] = {}
+        return made
+
+    def __getattribute__(self, name: str) -> Any:
+        _exchange(self)
+        return object.__getattribute__(self, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        _exchange(self)
+        object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        _exchange(self)
+        object.__delattr__(self, name)
+
+
+def _exchange(local: Local) -> None:
+    """Give it the attributes of the thread that runs."""
+    of_thread = machine().current.locals
+    own = of_thread.get(local)
+    if own is not None:
+        object.__setattr__(local, "__dict__", own)
+        return
+    of_thread[local] = own = {}
+    object.__setattr__(local, "__dict__", own)
+    args, kwargs = object.__getattribute__(local, "_arguments")
+    type(local).__init__(local, *args, **kwargs)
+
+
 def _sleep(seconds: float) -> None:
     end_s = _monotonic() + seconds
     while (rest_s := end_s - _monotonic()) > 0:
@@ -119,9 +159,7 @@ def install() -> None:
     vars(threading)["_after_fork"].__code__ = _nothing.__code__
     threading.current_thread = lambda: machine().current  # type: ignore[assignment, return-value]
     threading.get_ident = lambda: machine().current.ident
-    import _threading_local  # takes what threading has by now
-
-    threading.local = _threading_local.local  # type: ignore[misc]
+    threading.local = Local  # type: ignore[assignment, misc]
     queue.SimpleQueue = queue._PySimpleQueue  # type: ignore[attr-defined, misc]
     socket.create_connection = connect  # type: ignore[assignment]
     sys.set_asyncgen_hooks(firstiter=_first_of, finalizer=_finalize)

@@ -1,4 +1,4 @@
-"""Runs seeds of the simulation, each in a process of its own.
+"""Runs seeds of the simulation, a few one after the other in each process.
 
 ``python tests/simulation/run.py --seeds 2000`` ends with ``N passed, N failed``; for each seed that fails it says why
 and how to run it again. ``--seed 17`` alone runs one seed and says what happened.
@@ -7,18 +7,26 @@ and how to run it again. ``--seed 17`` alone runs one seed and says what happene
 from __future__ import annotations
 
 import argparse
+import asyncio
+import gc
 import importlib
 import json
 import os
 import select
 import signal
 import sys
-from collections import Counter
+import traceback
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from time import monotonic
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 _SEED_S_MAX: Final = 120.0
+_PROCESS_SEEDS: Final = 16
+"""So many seeds of one process share the plans, codecs and statistics that it makes once. No world is freed, and each
+leaves some 20 MB."""
 _HASH_SEED: Final = "0"
 
 
@@ -46,9 +54,7 @@ def main() -> int:
     passed, failed, calls = 0, 0, 0
     errors: Counter[str] = Counter()
     options = {"without_backups": arguments.without_backups}
-    for outcome in _outcomes(
-        iter(seeds), arguments.workers, options, plant=arguments.plant, is_focused=arguments.focus
-    ):
+    for outcome in _outcomes(seeds, arguments.workers, options, plant=arguments.plant, is_focused=arguments.focus):
         calls += outcome["calls"]
         errors.update(outcome["errors"])
         if arguments.json:
@@ -67,14 +73,19 @@ def main() -> int:
 
 
 def _find_all(first: int, seeds: int, workers: int, *, is_focused: bool) -> int:
-    """Find each plant; prints for each the seed that does, and what it says."""
-    from plants import PLANTS
+    """Find each plant; prints for each the seed that does, and what it says.
+
+    The seeds that lean towards the plant's kind of trouble come first: they find most plants soon.
+    """
+    from mix import LEANINGS, Mix
+    from plants import FOUND_BY, PLANTS
 
     missed = 0
     for plant in PLANTS:
-        found = None
-        for outcome in _outcomes(iter(range(first, first + seeds)), workers, {}, plant=plant, is_focused=is_focused):
-            if outcome["wrong"]:
+        found, about = None, LEANINGS[FOUND_BY[plant]]
+        ordered = sorted(range(first, first + seeds), key=lambda seed: Mix.of(seed).leaning is not about)
+        for outcome in _outcomes(ordered, workers, {}, plant=plant, is_focused=is_focused):
+            if outcome["wrong"] and outcome["steps"]:  # one that was given up has found nothing
                 found = outcome
                 break
         missed += found is None
@@ -104,11 +115,17 @@ def _load(log: str) -> None:
     for name in _lazily_loaded():
         importlib.import_module(name)
     import plants  # noqa: F401
-    from texts import remember_texts
+    import scenario  # noqa: F401
+    from texts import remember_plans, remember_summaries, remember_texts
     from warm_up import warm_up
 
     remember_texts()
+    remember_plans()
+    remember_summaries()
     warm_up()
+    gc.collect()
+    gc.freeze()
+    gc.disable()  # no world is freed: its threads must not be unwound
     if log:
         Machine.log = Path(log).open("w")  # noqa: SIM115 -- it is written to until the process ends
 
@@ -126,69 +143,114 @@ def _lazily_loaded() -> list[str]:
     return names
 
 
-def _outcomes(seeds: Any, workers: int, options: dict[str, bool], *, plant: str = "", is_focused: bool = False) -> Any:
-    """Fork a process for each seed, so that no seed sees what another has left."""
-    running: dict[int, tuple[int, int, float, bytearray]] = {}
-    try:
-        while True:
-            while len(running) < workers and (seed := next(seeds, None)) is not None:
-                reading, child = _begin(seed, options, plant, is_focused=is_focused)
-                running[reading] = (seed, child, monotonic(), bytearray())
-            if not running:
-                return
-            readable, _, _ = select.select(list(running), [], [], 1.0)
-            for reading in readable:
-                seed, child, _, received = running[reading]
-                if data := os.read(reading, 1 << 16):
-                    received += data
-                    continue
-                os.close(reading)
-                os.waitpid(child, 0)
-                del running[reading]
-                yield json.loads(received) if received else _lost(seed, "the process has ended without a word")
-            for reading, (seed, child, begun_s, _) in list(running.items()):
-                if monotonic() - begun_s > _SEED_S_MAX:
-                    os.kill(child, signal.SIGKILL)
-                    os.waitpid(child, 0)
-                    os.close(reading)
-                    del running[reading]
-                    yield _lost(seed, f"the seed has not ended within {_SEED_S_MAX:g} s")
-    finally:
-        for reading, (_, child, _, _) in running.items():
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-            os.close(reading)
+class _Child:
+    """A forked process, and the seeds that it has not told of yet."""
 
-
-def _begin(seed: int, options: dict[str, bool], plant: str, *, is_focused: bool) -> tuple[int, int]:
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child:
+    def __init__(self, seeds: list[int], options: dict[str, bool], plant: str, *, is_focused: bool) -> None:
+        self.seeds = deque(seeds)
+        self.before: list[int] = []
+        self.begun_s = monotonic()
+        self._received = b""
+        self.reading, writing = os.pipe()
+        self._id = os.fork()
+        if self._id == 0:
+            os.close(self.reading)
+            _run_seeds(seeds, writing, options, plant, is_focused=is_focused)
         os.close(writing)
-        return reading, child
-    os.close(reading)
-    try:
-        import gc
-        import traceback
 
-        gc.disable()
+    def told(self) -> list[dict[str, Any]] | None:
+        """The outcomes that have arrived; None when nothing more will come."""
+        data = os.read(self.reading, 1 << 16)
+        if not data:
+            return None
+        *lines, self._received = (self._received + data).split(b"\n")
+        for _ in lines:
+            self.before.append(self.seeds.popleft())
+            self.begun_s = monotonic()
+        return [json.loads(line) for line in lines]
+
+    def end(self) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(self._id, signal.SIGKILL)
+        os.waitpid(self._id, 0)
+        os.close(self.reading)
+
+
+def _outcomes(
+    seeds: Iterable[int], workers: int, options: dict[str, bool], *, plant: str = "", is_focused: bool = False
+) -> Iterator[dict[str, Any]]:
+    """Run seeds in forked processes, some in each; one that fails there is run again alone, as its reader will."""
+    waiting = _in_portions(list(seeds), 1 if plant else _PROCESS_SEEDS, workers)  # a plant keeps what it has seen
+    running: dict[int, _Child] = {}
+    in_company: dict[int, dict[str, Any]] = {}
+    try:
+        while waiting or running:
+            while waiting and len(running) < workers:
+                child = _Child(waiting.popleft(), options, plant, is_focused=is_focused)
+                running[child.reading] = child
+            readable, _, _ = select.select(list(running), [], [], 1.0)
+            for reading, child in list(running.items()):
+                told = child.told() if reading in readable else []
+                for outcome in told or ():
+                    seed, first = outcome["seed"], in_company.pop(outcome["seed"], None)
+                    if outcome["wrong"] and len(child.before) > 1:
+                        in_company[seed] = outcome
+                        waiting.appendleft([seed])
+                    elif first is not None and not (outcome["wrong"] and outcome["trace"] == first["trace"]):
+                        yield {**first, "wrong": [*first["wrong"], "and it is another run alone"]}
+                    else:
+                        yield outcome
+                is_late = monotonic() - child.begun_s > _SEED_S_MAX
+                if told is None or is_late:
+                    child.end()
+                    del running[reading]
+                    if child.seeds:
+                        late = f"the seed has not ended within {_SEED_S_MAX:g} s"
+                        yield _lost(child.seeds.popleft(), late if is_late else "the process has ended without a word")
+                    if child.seeds:
+                        waiting.append(list(child.seeds))
+    finally:
+        for child in running.values():
+            child.end()
+
+
+def _in_portions(seeds: list[int], most: int, workers: int) -> deque[list[int]]:
+    """The seeds of each process: few enough that every worker has some, in an order that has low seeds first."""
+    size = max(1, min(most, len(seeds) // (2 * workers)))
+    return deque(seeds[begin : begin + size] for begin in range(0, len(seeds), size))
+
+
+def _run_seeds(seeds: list[int], writing: int, options: dict[str, bool], plant: str, *, is_focused: bool) -> NoReturn:
+    """What a forked process does: it tells of each seed when it has ended."""
+    try:
         from machine import Machine
         from plants import FOUND_BY, PLANTS
         from scenario import run
 
-        try:
-            if plant:
-                PLANTS[plant]()
-            outcome = run(seed, **options, leaning=FOUND_BY[plant] if is_focused else None).to_dict()
-            if Machine.log is not None:
-                Machine.log.flush()
-        except BaseException:
-            outcome = _lost(seed, traceback.format_exc())
-        data = json.dumps(outcome).encode()
-        while data:
-            data = data[os.write(writing, data) :]
+        if plant:
+            PLANTS[plant]()
+        for seed in seeds:
+            _forget()
+            try:
+                outcome = run(seed, **options, leaning=FOUND_BY[plant] if is_focused else None).to_dict()
+                if Machine.log is not None:
+                    Machine.log.flush()
+            except BaseException:
+                outcome = _lost(seed, traceback.format_exc())
+            data = json.dumps(outcome).encode() + b"\n"
+            while data:
+                data = data[os.write(writing, data) :]
     finally:
         os._exit(0)
+
+
+def _forget() -> None:
+    """Drop what an earlier world has left in the process and a later one could see."""
+    from secateur.partitioning.schemes import scheme
+
+    asyncio.tasks._all_tasks.clear()
+    scheme._books.clear()
+    scheme._by_reference.clear()
 
 
 def _lost(seed: int, why: str) -> dict[str, Any]:
