@@ -47,7 +47,7 @@ test: $(STAMP) java ## all tests but the slow ones, on WORKERS=2 processes
 	@$(PY) -m pytest -m "not slow" -n $(WORKERS) --dist loadfile $(PYTEST_ARGS)
 
 test-slow: $(STAMP) java ## the property tests with many times the cases, TPC-H and TPC-DS at scale factor 1, faults of Spark: tens of minutes
-	@SECATEUR_PROPERTY_FACTOR=20 SECATEUR_PRUNING_WORLDS=100 $(PY) -m pytest -m "not ray and not spark" -o timeout=3600 tests/property tests/tpc $(PYTEST_ARGS)
+	@SECATEUR_PROPERTY_FACTOR=20 SECATEUR_PRUNING_WORLDS=100 $(PY) -m pytest -m "not ray and not spark" -o timeout=3600 tests/property tests/tpc tests/unit/cluster/test_lease.py $(PYTEST_ARGS)
 	@$(PY) -m pytest -m "slow and spark" tests/system $(PYTEST_ARGS)
 
 plans: $(STAMP) ## write what EXPLAIN answers today into tests/plans; read the difference before committing it
