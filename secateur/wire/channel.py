@@ -366,6 +366,9 @@ class Channel:
             target = self._decoder.target()
             if target is None:
                 data = self._connected.recv(_READ_BYTES)
+                only = self._decoder.only(data)
+                if only is not None:
+                    return only
                 self._frames = self._decoder.feed(data)
                 count = len(data)
             else:

@@ -65,7 +65,12 @@ class FrameReceiver(asyncio.BufferedProtocol):
                 frame = self._decoder.filled(nbytes)
                 self._has_ended = frame is not None and not self.frame_arrived(frame)
                 return
-            for frame in self._decoder.feed(bytes(self._read[:nbytes])):
+            data = bytes(self._read[:nbytes])
+            only = self._decoder.only(data)
+            if only is not None:
+                self._has_ended = not self.frame_arrived(only)
+                return
+            for frame in self._decoder.feed(data):
                 if not self.frame_arrived(frame):
                     self._has_ended = True
                     return

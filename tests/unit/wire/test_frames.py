@@ -23,6 +23,10 @@ def joined(*frames: tuple[FrameKind, int, int, bytes, Any]) -> bytes:
     )
 
 
+def only(stream: bytes, limits: Limits = TIGHT) -> Frame | None:
+    return FrameDecoder(limits).only(stream)
+
+
 def decode(stream: bytes, limits: Limits, step: int = 10**9) -> list[Frame]:
     decoder = FrameDecoder(limits)
     frames = [frame for start in range(0, len(stream), step) for frame in decoder.feed(stream[start : start + step])]
@@ -84,6 +88,46 @@ def test_law_chopping_changes_nothing(cuts: list[int]) -> None:
         position += cut
     got.extend(decoder.feed(stream[position:]))
     assert [(f.kind, f.operation, f.request_id, f.header, bytes(f.payload)) for f in got] == FRAMES
+
+
+def test_bytes_that_are_one_frame_are_that_frame() -> None:
+    for frame in FRAMES:
+        stream = joined(frame)
+        found, (expected,) = only(stream, Limits()), FrameDecoder(Limits()).feed(stream)
+        assert found == expected
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [
+        pytest.param(b"", id="nothing"),
+        pytest.param(head()[:-1], id="part of a head"),
+        pytest.param(head(header_bytes=3) + b"ab", id="part of a header"),
+        pytest.param(head(payload_bytes=3) + b"ab", id="part of a payload"),
+        pytest.param(head() + head(), id="two frames"),
+        pytest.param(head() + b"S", id="more bytes"),
+        pytest.param(head(header_bytes=201) + bytes(201), id="header past the limit"),
+        pytest.param(head(payload_bytes=1001) + bytes(1001), id="payload past the limit"),
+        pytest.param(head(kind=99), id="unknown kind"),
+        pytest.param(head(version=99), id="another version"),
+        pytest.param(head(magic=b"HT"), id="another protocol"),
+    ],
+)
+def test_other_bytes_are_left_to_the_stream(stream: bytes) -> None:
+    assert only(stream) is None
+
+
+def test_a_frame_inside_of_a_payload_is_not_taken_for_one() -> None:
+    decoder = FrameDecoder(TIGHT)
+    inner = joined((FrameKind.REQUEST, 50, 2, b"x", b""))
+    whole = joined((FrameKind.REQUEST, 50, 1, b"y", inner))
+    start = len(whole) - len(inner)
+    assert list(decoder.feed(whole[:start])) == []
+    assert decoder.only(inner) is None
+    (frame,) = decoder.feed(inner)
+    assert (frame.request_id, bytes(frame.payload)) == (1, inner)
+    assert list(decoder.feed(whole[:10])) == []
+    assert decoder.only(whole) is None
 
 
 def test_a_socket_may_fill_the_payload_in_place() -> None:
