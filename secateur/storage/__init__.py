@@ -33,6 +33,7 @@ _FILES = {
     "read_versions": ["ReadVersions"],
     "snapshot": ["PartitionSnapshot"],
     "sorted_rows": ["SortedRows"],
+    "stored_columns": ["StoredColumns"],
     "table_summary": ["summarize"],
 }
 

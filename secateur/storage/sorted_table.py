@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from secateur.storage.key_order import Cells, KeyOrder
 from secateur.storage.key_view import Cell, CellView
+from secateur.storage.stored_columns import StoredColumns
 
 __all__ = ["SortedTable"]
 
@@ -31,14 +32,14 @@ class SortedTable:
         self.own_bytes: int = table.get_total_buffer_size()
         self._order = order
         self._views: tuple[CellView, ...] | None = None
-        self._columns: tuple[pa.ChunkedArray, ...] | None = None
+        self._columns: StoredColumns | None = None
 
     @property
-    def columns(self) -> tuple[pa.ChunkedArray, ...]:
+    def columns(self) -> StoredColumns:
         """The columns of the table; asking Arrow for them would cost as much as reading a row."""
         columns = self._columns
         if columns is None:
-            columns = self._columns = tuple(self.table.columns)
+            columns = self._columns = StoredColumns(self.table.columns)
         return columns
 
     def equal_range(self, prefix: Cells) -> tuple[int, int]:

@@ -14,10 +14,12 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.protocol.key_value import FoundRows, GetRows
 from secateur.storage.member_store import MemberStore
+from secateur.storage.stored_columns import StoredColumns
 from secateur.wire import SHORT_ROWS_MAX, Reply, Request, encode_table, is_short, travels_short
 
 __all__ = ["KeyReads"]
 
+_NONE_MISSING: Final[list[int]] = []
 _KEYS_PER_TURN: Final = 64
 """Keys that are looked up in one turn of the event loop: about half a millisecond."""
 
@@ -72,7 +74,8 @@ class KeyReads:
             return self._in_turns(asked)
         table = self._table(asked)
         found, waiting = self._found(table, asked.keys)
-        reply = self._reply(table, found)
+        values = _one_row(table, found)
+        reply = self._reply(table, found) if values is None else Reply(FoundRows(_NONE_MISSING, values))
         return reply if waiting is None else _after(waiting, reply)
 
     async def _in_turns(self, asked: GetRows) -> Reply[FoundRows]:
@@ -132,12 +135,28 @@ class KeyReads:
         return Reply(FoundRows(missing), encode_table(pa.concat_tables(pieces).combine_chunks()))
 
 
+def _one_row(known: _KnownTable, found: Sequence[_Found]) -> list[list[Any]] | None:
+    """The values of a single row that lies among the sorted ones, by column; None for every other answer."""
+    if len(found) != 1 or not known.travels_short or (row := found[0]) is None or type(row[0]) is not StoredColumns:
+        return None
+    try:
+        values = [[value] for value in row[0].row(row[1])]
+    except (ValueError, OverflowError):
+        return None
+    return _sendable(values, known.types)
+
+
 def _short(rows: Sequence[_Row], types: Sequence[SqlType]) -> list[list[Any]] | None:
     """Rows as plain values by column; None if texts are long, or Python has no object for a value."""
     try:
         values = [[columns[index][position].as_py() for columns, position in rows] for index in range(len(types))]
     except (ValueError, OverflowError):
         return None
+    return _sendable(values, types)
+
+
+def _sendable(values: list[list[Any]], types: Sequence[SqlType]) -> list[list[Any]] | None:
+    """Values of Arrow as they travel; None if texts are long."""
     for index, kind in enumerate(types):
         if kind.kind is TypeKind.HUGEINT:
             values[index] = [None if value is None else int(value) for value in values[index]]

@@ -338,7 +338,8 @@ class Topology(msgspec.Struct, frozen=True, array_like=True, dict=True):
         Raises:
             PartitionLostError: One of the owners is no member.
         """
-        lost = sorted({owner for owner in owners if owner not in self._by_id})
+        members = self._by_id
+        lost = sorted({owner for owner in owners if owner not in members})
         if lost:
             raise PartitionLostError(
                 f"the last copies of partitions that the statement needs were on {', '.join(lost)}, which"

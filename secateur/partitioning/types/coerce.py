@@ -59,8 +59,8 @@ def coerce(value: Any, type_: SqlType, *, column: str | None = None) -> Any:
     Raises:
         DataError: The value cannot be held exactly; ``details`` has ``column`` and ``type``.
     """
-    if value is None:
-        return None
+    if value is None or (type(value) is int and type_.has_integer(value)):
+        return value
     try:
         return _convert(value, type_)
     except _CannotError as error:

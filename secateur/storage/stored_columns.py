@@ -1,0 +1,157 @@
+"""The columns of stored rows, which also read few rows as Python values.
+
+Reading values through Arrow costs a microsecond for a scalar, and several for a slice that becomes a list; a look-up
+reads a handful of values. Most columns are numbers and texts, which are read here where they lie in the buffers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+
+from secateur.partitioning.types.decimals import from_unscaled
+
+__all__ = ["StoredColumns"]
+
+_WORDS: Final = {
+    pa.int8(): "b",
+    pa.int16(): "h",
+    pa.int32(): "i",
+    pa.int64(): "q",
+    pa.uint8(): "B",
+    pa.uint16(): "H",
+    pa.uint32(): "I",
+    pa.uint64(): "Q",
+    pa.float32(): "f",
+    pa.float64(): "d",
+}
+"""The ``struct`` characters of types whose values lie in the buffer as Python's struct has them."""
+
+
+_WORD_PRECISION_MAX: Final = 18
+"""Decimals of so many digits fit into a signed word."""
+
+
+class _Reader(NamedTuple):
+    """How a column is read.
+
+    Attributes:
+        one: The value at a position.
+        run: The values from a position to another one.
+    """
+
+    one: Callable[[int], Any]
+    run: Callable[[int, int], list[Any]]
+
+
+class StoredColumns(tuple[pa.ChunkedArray, ...]):
+    """The columns of a table that owns its memory. Safe to read from any thread.
+
+    All values are those that Arrow gives with ``as_py()``.
+
+    Cost: 0.1 microseconds for a number, 0.3 for a text, a microsecond or more for a value of another type. The first
+    call makes what the others read.
+    """
+
+    _made: tuple[_Reader, ...] | None = None
+
+    def row(self, position: int) -> list[Any]:
+        """The values of one row.
+
+        Args:
+            position: Its number, not negative.
+
+        Raises:
+            IndexError: There is no such row.
+            ValueError, OverflowError: Python has no object for a value.
+        """
+        return [reader.one(position) for reader in self._readers()]
+
+    def run(self, columns: Sequence[int], start: int, stop: int) -> list[list[Any]]:
+        """The values of neighbouring rows, by column.
+
+        Args:
+            columns: The positions of the columns.
+            start: The number of the first row.
+            stop: The number behind the last row.
+
+        Raises:
+            ValueError, OverflowError: Python has no object for a value.
+        """
+        readers = self._readers()
+        if stop - start == 1:
+            return [[readers[column].one(start)] for column in columns]
+        return [readers[column].run(start, stop) for column in columns]
+
+    def _readers(self) -> tuple[_Reader, ...]:
+        made = self._made
+        if made is None:
+            # Two threads may both get here; they make equal readers and either may stay.
+            made = self._made = tuple(map(_reader, self))
+        return made
+
+
+def _reader(column: pa.ChunkedArray) -> _Reader:
+    if column.num_chunks != 1:
+        return _by_arrow(column)
+    array = column.chunk(0)
+    found = _words_reader(array) or _texts_reader(array) or _decimals_reader(array)
+    if found is None:
+        return _by_arrow(array)
+    if not array.null_count:
+        return found
+    return _Reader(_or_null(found.one, memoryview(array.buffers()[0]), array.offset), _by_arrow(array).run)
+
+
+def _by_arrow(array: pa.Array | pa.ChunkedArray) -> _Reader:
+    return _Reader(
+        lambda position: array[position].as_py(), lambda start, stop: array.slice(start, stop - start).to_pylist()
+    )
+
+
+def _words_reader(array: pa.Array) -> _Reader | None:
+    word: Any = _WORDS.get(array.type)
+    if word is None:
+        return None
+    words = memoryview(array.buffers()[1]).cast("B").cast(word)[array.offset : array.offset + len(array)]
+    return _Reader(words.__getitem__, lambda start, stop: words[start:stop].tolist())
+
+
+def _texts_reader(array: pa.Array) -> _Reader | None:
+    if array.type != pa.string():
+        return None
+    _, offsets, buffer = array.buffers()
+    ends = memoryview(offsets).cast("B").cast("i")[array.offset : array.offset + len(array) + 1]
+    data = memoryview(b"" if buffer is None else buffer)
+
+    def one(position: int) -> str:
+        return str(data[ends[position] : ends[position + 1]], "utf-8")
+
+    def run(start: int, stop: int) -> list[str]:
+        bounds = ends[start : stop + 1].tolist()
+        return [str(data[begin:end], "utf-8") for begin, end in pairwise(bounds)]
+
+    return _Reader(one, run)
+
+
+def _decimals_reader(array: pa.Array) -> _Reader | None:
+    if not pa.types.is_decimal128(array.type) or array.type.precision > _WORD_PRECISION_MAX:
+        return None
+    scale = array.type.scale
+    # The low words alone are the numbers: the high ones repeat their signs.
+    words = memoryview(array.buffers()[1]).cast("B").cast("q")[2 * array.offset : 2 * (array.offset + len(array)) : 2]
+    return _Reader(
+        lambda position: from_unscaled(words[position], scale),
+        lambda start, stop: [from_unscaled(units, scale) for units in words[start:stop].tolist()],
+    )
+
+
+def _or_null(one: Callable[[int], Any], validity: memoryview, offset: int) -> Callable[[int], Any]:
+    def one_or_null(position: int) -> Any:
+        bit = offset + position
+        return one(position) if validity[bit >> 3] >> (bit & 7) & 1 else None
+
+    return one_or_null
