@@ -19,7 +19,7 @@ from secateur.partitioning.pruning.key_range import KeyRange, KeyRanges
 from secateur.storage.key_order import CellRange
 from secateur.storage.layout import TableLayout
 
-__all__ = ["KeyWindows"]
+__all__ = ["KeyWindows", "partition_of_prefix"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +61,26 @@ class KeyWindows:
 
 def _partition(layout: TableLayout, span: KeyRange) -> int | None:
     """The one partition that can hold the keys of a range; None when there may be several, or none that is known."""
-    scheme = layout.tdef.scheme
-    if not scheme.is_known_function:
-        return None
-    shared: dict[str, Any] = {}
-    for name, low, high in zip(layout.tdef.primary_key, span.lower.values, span.upper.values, strict=False):
+    shared = []
+    for low, high in zip(span.lower.values, span.upper.values, strict=False):
         if low != high:
             break
-        shared[name] = low
-    if not scheme.columns or not shared.keys() >= set(scheme.columns):
+        shared.append(low)
+    return partition_of_prefix(layout, shared)
+
+
+def partition_of_prefix(layout: TableLayout, prefix: Sequence[Any]) -> int | None:
+    """The one partition that can hold the keys that begin with some values.
+
+    None when there may be several, or none that is known.
+    """
+    scheme = layout.tdef.scheme
+    if not scheme.is_known_function or not scheme.columns:
         return None
+    shared = dict(zip(layout.tdef.primary_key, prefix, strict=False))
+    for name in scheme.columns:
+        if name not in shared:
+            return None
     try:
         return scheme.partition_of(shared)
     except Error:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
 
@@ -17,6 +18,7 @@ from secateur.partitioning.tables.table import TableDef, TableDefinition
 from secateur.protocol.codec import encode
 from secateur.storage.change import ChangeCount, ChangeOperation, load_mode
 from secateur.storage.change_feed import ChangeFeed
+from secateur.storage.few_found import find_few
 from secateur.storage.fold_queue import FoldQueue
 from secateur.storage.hosted_tables import HostedTable, HostedTables
 from secateur.storage.key_windows import KeyWindows
@@ -338,6 +340,24 @@ class MemberStore:
             return pa.concat_tables(pieces)
         empty = layout.no_rows
         return empty if positions is None else empty.select(positions)
+
+    def find_few(
+        self,
+        table_id: int,
+        partitions: Sequence[int],
+        columns: Sequence[str],
+        prefixes: Sequence[tuple[Any, ...]],
+        rows_max: int,
+    ) -> ShortTable | None:
+        """Few rows by leading values of their keys; see :func:`~secateur.storage.few_found.find_few`.
+
+        Raises:
+            UnknownTableError: The table is not here.
+            TopologyChangedError: A partition is not here, or the lease has ended.
+            DataError: A key value of another type than its column.
+        """
+        self.lease.check()
+        return find_few(self._tables.table(table_id), partitions, columns, prefixes, rows_max)
 
     def pin(
         self, table_id: int, partitions: Iterable[int], columns: Sequence[str], keys: KeySlice | None

@@ -147,6 +147,31 @@ class PartitionSnapshot:
         first, last = (0, 0) if overlay is None else overlay.equal_range(prefix)
         return _window(base, overlay, start, stop, first, last, columns)
 
+    def values(self, columns: Sequence[int], prefix: Cells, rows_max: int) -> tuple[list[list[Any]], int] | None:
+        """The rows whose key begins with a prefix of cells, as Python values by column, and their number.
+
+        Args:
+            columns: Positions of the columns wanted.
+            prefix: From ``KeyOrder.cells``.
+            rows_max: More rows than these are left to :meth:`read`.
+
+        Returns:
+            None if there are more rows.
+
+        Raises:
+            ValueError, OverflowError: Python has no object for a value.
+        """
+        base, overlay = self._state
+        start, stop = base.equal_range(prefix)
+        if overlay is not None:
+            first, last = overlay.equal_range(prefix)
+            if first < last:
+                merged = overlay.over(base.table, start, stop, first, last, columns)
+                if merged.num_rows > rows_max:
+                    return None
+                return [column.to_pylist() for column in merged.columns], merged.num_rows
+        return None if stop - start > rows_max else (base.columns.run(columns, start, stop), stop - start)
+
     def read_windows(self, columns: Sequence[int] | None, windows: Sequence[CellRange]) -> list[pa.Table]:
         """The rows between cuts of the key order, cut to some columns, for callers that ask many partitions the same.
 

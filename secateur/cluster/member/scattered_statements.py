@@ -15,9 +15,9 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 import pyarrow as pa
-from msgspec.structs import replace
 
 from secateur.client.execution.plan_backoff import PlanBackoff
+from secateur.cluster.member.few_row_reads import answer_few
 from secateur.cluster.peers import Peers
 from secateur.cluster.statement_profile import work_of
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
@@ -89,6 +89,10 @@ class SeenVersions(NamedTuple):
 
     topology: int
     statistics: int
+
+
+_UNSEEN: Final = SeenVersions(0, 0)
+"""Of an answer for another member, which knows them itself."""
 
 
 class ScatteredRows(msgspec.Struct, frozen=True):
@@ -206,27 +210,36 @@ class ScatteredStatements:
             DataChangedError: Another load was the last one published here.
             Error: The error of the statement.
         """
+        if asked.published is None:
+            return self._answer_client(plan, asked, seen)
         relations = self._read(plan, asked.params, asked.partitions, asked.published)
         if relations is None:
             return Reply(FirstStageRows(0, is_declined=True))
-        is_short, published = _is_short(plan.stages[0].fragment, relations), asked.published
-        if published is None:
-            if not is_short:
-                return Reply(FirstStageRows(0, is_declined=True))
-            read = [self._store.data_version(scan.table_id).published for scan in plan.scans]
-            reply = _reply(_at_once(plan.stages[0].fragment, relations, asked.params))
-            return Reply(
-                replace(
-                    reply.message,
-                    published=read,
-                    topology_version=seen.topology,
-                    statistics_version=seen.statistics,
-                ),
-                reply.payload,
-            )
-        if is_short:
+        if _is_short(plan.stages[0].fragment, relations):
             return _reply(_at_once(plan.stages[0].fragment, relations, asked.params))
         return self._reply_later(plan, asked, relations)
+
+    def _answer_client(self, plan: SelectPlan, asked: ExecuteFirstStage, seen: SeenVersions) -> Reply[FirstStageRows]:
+        """Answer a client with rows and the versions of which they are, if that takes not long."""
+        found = self._few_rows(plan, asked)
+        if found is None:
+            relations = self._read(plan, asked.params, asked.partitions, None)
+            if relations is None or not _is_short(plan.stages[0].fragment, relations):
+                return Reply(FirstStageRows(0, is_declined=True))
+            found = _at_once(plan.stages[0].fragment, relations, asked.params)
+        published = [self._store.data_version(scan.table_id).published for scan in plan.scans]
+        return _reply(found, published, seen)
+
+    def _few_rows(self, plan: SelectPlan, asked: ExecuteFirstStage) -> FirstStage | None:
+        """The rows of the first stage, if they come of few rows that are found by key."""
+        fragment = plan.searched_first_stage
+        if fragment is None:
+            return None
+        started_s = time.perf_counter()
+        few = answer_few(self._store, plan.scans[0], fragment, asked.partitions[0], asked.params)
+        if few is None:
+            return None
+        return FirstStage(few.rows, few.rows_read, busy_s=time.perf_counter() - started_s)
 
     async def _reply_later(
         self, plan: SelectPlan, asked: ExecuteFirstStage, relations: Mapping[str, pa.Table]
@@ -392,10 +405,22 @@ def _bounded(
         found.close()
 
 
-def _reply(found: FirstStage | None) -> Reply[FirstStageRows]:
+def _reply(
+    found: FirstStage | None, published: Sequence[int] = (), seen: SeenVersions = _UNSEEN
+) -> Reply[FirstStageRows]:
     if found is None:
         return Reply(FirstStageRows(0, is_declined=True))
-    rows, read, kernel_ms, busy_ms = found.rows, found.rows_read, 1000 * found.kernel_s, 1000 * found.busy_s
-    if isinstance(rows, ShortTable):
-        return Reply(FirstStageRows(rows.num_rows, rows.columns, False, read, kernel_ms, busy_ms))
-    return Reply(FirstStageRows(rows.num_rows, None, False, read, kernel_ms, busy_ms), encode_table(rows))
+    rows = found.rows
+    values, payload = (rows.columns, b"") if isinstance(rows, ShortTable) else (None, encode_table(rows))
+    said = FirstStageRows(
+        rows.num_rows,
+        values,
+        False,
+        found.rows_read,
+        1000 * found.kernel_s,
+        1000 * found.busy_s,
+        list(published),
+        seen.topology,
+        seen.statistics,
+    )
+    return Reply(said, payload)

@@ -20,6 +20,7 @@ from msgspec import structs
 
 from secateur.cluster.member.estimate_misses import EstimateMisses
 from secateur.cluster.member.external_reads import ExternalReads
+from secateur.cluster.member.few_row_reads import answer_few
 from secateur.cluster.member.local_execution import (
     LocalExecution,
     bound_partitions,
@@ -433,6 +434,10 @@ class StatementRunner:
     ) -> _Answering:
         asked = request.message
         params, ran = asked.params, self._ran_here(plan, asked, partitions, topology)
+        if asked.pruning and plan.searched is not None:
+            few = answer_few(self._store, plan.scans[0], plan.searched, partitions[0], params)
+            if few is not None:
+                return ran.reply(few.rows)
         call = local_execution(self._store, plan, params, partitions, pruning=asked.pruning)
         if call.is_quick:
             found = answer_by_arrow(call.fragment, call.relations, params)

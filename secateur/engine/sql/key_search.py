@@ -47,11 +47,15 @@ class KeyOperand(msgspec.Struct, frozen=True, array_like=True):
 
     def bind(self, params: Sequence[Any]) -> Any:
         """The value, if it is canonical for the column, for the types of most keys; None if it has to be converted."""
-        column_type, value = self.type, resolve_operand(self.operand, params, self.type)
-        if type(value) is int:
-            return value if column_type.has_integer(value) else None
-        is_own = type(value) is _OWN_TYPES.get(column_type.kind)
-        return value if is_own and (type(value) is not datetime or value.tzinfo is None) else None
+        return _if_canonical(resolve_operand(self.operand, params, self.type), self.type)
+
+
+def _if_canonical(value: Any, type_: SqlType) -> Any:
+    """A value, if it is canonical for a column, for the types of most keys; None if it has to be converted."""
+    if type(value) is int:
+        return value if type_.has_integer(value) else None
+    is_own = type(value) is _OWN_TYPES.get(type_.kind)
+    return value if is_own and (type(value) is not datetime or value.tzinfo is None) else None
 
 
 class KeyEnd(msgspec.Struct, frozen=True, array_like=True):
@@ -67,22 +71,45 @@ class KeyEnd(msgspec.Struct, frozen=True, array_like=True):
 
 
 class DirectSearch(msgspec.Struct, frozen=True, array_like=True):
-    """Equalities on leading primary-key columns, and perhaps a span of the next column.
+    """Equalities on leading primary-key columns, and perhaps a span or a list of values of the next column.
 
     Attributes:
         prefix: The values of the leading columns.
         lower: The lower end of the next column, or None.
         upper: The upper end of the next column, or None.
-        decides: Whether WHERE has no further condition, so that the rows found need no filter.
+        decides: Whether WHERE has no further condition, so that exactly the rows with these keys pass it.
+        choices: The values of an IN list of the next column; nothing where there is none.
     """
 
     prefix: tuple[KeyOperand, ...]
     lower: KeyEnd | None = None
     upper: KeyEnd | None = None
     decides: bool = False
+    choices: tuple[KeyOperand, ...] = ()
+
+    def prefixes(self, params: Sequence[Any]) -> Sequence[tuple[Any, ...]] | None:
+        """The values with which the keys of the rows begin, if they are few.
+
+        Returns:
+            Leading key values, none of them twice; None if a value is not a canonical key, or if the search is a span.
+        """
+        if self.lower is not None or self.upper is not None:
+            return None
+        prefix = tuple([key.bind(params) for key in self.prefix])
+        if None in prefix:
+            return None
+        if not self.choices:
+            return (prefix,)
+        chosen = dict.fromkeys([key.bind(params) for key in self.choices])
+        return None if None in chosen else [(*prefix, value) for value in chosen]
 
     def bind(self, params: Sequence[Any]) -> KeySlice | None:
-        """The part of each partition that holds the rows; None if a value is not a canonical key."""
+        """The part of each partition that holds the rows; None if a value is not a canonical key.
+
+        Also None for a list of values: the bounds of a :class:`KeySearch` put them in order.
+        """
+        if self.choices:
+            return None
         values = []
         for key in self.prefix:
             value = key.bind(params)
@@ -129,8 +156,8 @@ class KeySearch(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def decides(self) -> bool:
-        """Whether for some values the rows found need no filter."""
-        return self.direct is not None and self.direct.decides
+        """Whether for some values the rows that :meth:`search` finds need no filter."""
+        return self.direct is not None and self.direct.decides and not self.direct.choices
 
     def bind(self, params: Sequence[Any]) -> KeySlice | None:
         """The part of each partition that can hold rows of the answer; None for all of it.

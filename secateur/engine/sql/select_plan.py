@@ -327,10 +327,22 @@ class SelectPlan(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
 
         None if there is no such case.
         """
-        arrow = self.local.arrow
-        if arrow is None or len(self.scans) != 1 or not self.scans[0].keys.decides:
+        return self._searched(self.local)
+
+    @cached_property
+    def searched_first_stage(self) -> Fragment | None:
+        """The first stage in the same way."""
+        first = self.stages[0]
+        return self._searched(first.fragment) if first.scans == (0,) else None
+
+    def _searched(self, fragment: Fragment) -> Fragment | None:
+        arrow = fragment.arrow
+        if arrow is None or len(self.scans) != 1:
             return None
-        return replace(self.local, arrow=replace(arrow, where=None))
+        direct = self.scans[0].keys.direct
+        if direct is None or not direct.decides:
+            return None
+        return replace(fragment, arrow=replace(arrow, where=None))
 
     def encoded(self) -> bytes:
         """The plan as it travels: everything but its id, which is the digest of these bytes."""

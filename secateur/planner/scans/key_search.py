@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from msgspec.structs import replace
 from sqlglot import exp
@@ -27,6 +28,9 @@ from secateur.planner.predicates.predicate import PredicateReader
 from secateur.planner.scans.scan_predicates import ScanPredicates
 
 __all__ = ["KeyReader", "direct_search", "is_key_comparison", "key_search"]
+
+_CHOICES_MAX: Final = 64
+"""Values of an IN list that are searched for one by one, without being put in order first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +87,7 @@ def key_search(table: TableDef, scope: ScanPredicates, factors: Sequence[Boxes],
 
 
 def direct_search(types: Sequence[tuple[str, SqlType]], box: Box) -> DirectSearch | None:
-    """A box that is equalities on leading columns and at most one span behind them; None when it is anything else."""
+    """A box that is equalities on leading columns and at most one span or list behind them; None for anything else."""
     prefix: list[KeyOperand] = []
     leading = types[: len(box.constraints)]
     if {name for name, _ in leading} != {name for name, _ in box.constraints}:
@@ -91,10 +95,13 @@ def direct_search(types: Sequence[tuple[str, SqlType]], box: Box) -> DirectSearc
     for name, column_type in leading:
         operand = _only_operand(box[name])
         if operand is None:
+            if len(prefix) + 1 < len(box.constraints):
+                return None
+            choices = _choices(box[name], column_type)
+            if choices:
+                return DirectSearch(tuple(prefix), choices=choices)
             ends = _ends(box[name], column_type)
-            return (
-                None if ends is None or len(prefix) + 1 < len(box.constraints) else DirectSearch(tuple(prefix), *ends)
-            )
+            return None if ends is None else DirectSearch(tuple(prefix), *ends)
         prefix.append(KeyOperand(operand, column_type))
     return DirectSearch(tuple(prefix))
 
@@ -111,6 +118,23 @@ def _only_operand(constraint: Constraint) -> Operand | None:
             return operand
         case _:
             return None
+
+
+def _choices(constraint: Constraint, column_type: SqlType) -> tuple[KeyOperand, ...]:
+    """The values that a column may have, if the constraint is a short list of them alone; else nothing."""
+    match constraint:
+        case Constraint((Choice(domain, tests),)) if domain.is_finite and len(domain.points) <= _CHOICES_MAX:
+            operands: list[Operand] = [Constant(value) for value in domain.points]
+        case _:
+            return ()
+    for test in tests:
+        if test.comparison is not Comparison.IN or not isinstance(test.comparison_target, BareColumn):
+            return ()
+        for operand in test.operands:
+            if isinstance(operand, ParameterList):
+                return ()
+            operands.append(operand)
+    return tuple(KeyOperand(operand, column_type) for operand in operands) if len(operands) <= _CHOICES_MAX else ()
 
 
 def _ends(constraint: Constraint, column_type: SqlType) -> tuple[KeyEnd | None, KeyEnd | None] | None:
@@ -154,6 +178,8 @@ def is_key_comparison(conjunct: exp.Expr, scope: ScanPredicates, table: TableDef
         case exp.EQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE():
             sides = [conjunct.this, conjunct.expression]
         case exp.Between() if not conjunct.args.get("symmetric"):
+            sides = [conjunct.this]
+        case exp.In(expressions=[_, *_]) if not (conjunct.args.get("query") or conjunct.args.get("unnest")):
             sides = [conjunct.this]
         case _:
             return False

@@ -97,11 +97,13 @@ def bound_scan(
     if keys.bounds is None:
         keys = replace(keys, index=index_search(table, scope))
     written = set(map(id, scope.local))
+    # Of a list of keys, only few rows are found without the filter.
+    is_searched = keys.direct is not None and not keys.direct.choices
     residual = tuple(
         index
         for index, (conjunct, boxes) in enumerate(zip(scope.conjuncts, read_keys, strict=True))
         if id(conjunct) in written
-        and (keys.direct is None or boxes == UNBOUNDED or not is_key_comparison(conjunct, scope, table))
+        and not (is_searched and boxes != UNBOUNDED and is_key_comparison(conjunct, scope, table))
     )
     total, limit = scheme.live_partition_count, combination_limit(scheme, combinations_per_partition)
     if table.replicated:

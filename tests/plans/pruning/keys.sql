@@ -139,7 +139,6 @@ scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id, id, priority, amount, day
-  filter: customer_id IN ('C1', 'C2') AND customer_id IN ('C2', 'C3')
 */
 ----
 -- keys are named, 13
@@ -151,7 +150,7 @@ scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id, id, priority, amount, day
-  filter: customer_id IN ('C1', 'C2') AND (customer_id = 'C2' OR customer_id = 'C9')
+  filter: (customer_id = 'C2' OR customer_id = 'C9')
 */
 ----
 -- keys are named, 14
@@ -551,7 +550,6 @@ scan metrics: 1 of 8 partitions [p7]
   partitioning key (host, metric, time): ('h', 'm', '2020-01-01 00:00:00')
   primary key bounds: ('h', 'm', '2020-01-01 00:00:00')
   columns: host, metric, time, value
-  filter: host IN ('h')
 */
 ----
 -- components prune each by itself: another component in each branch

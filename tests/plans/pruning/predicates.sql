@@ -138,7 +138,7 @@ scan numbers: 1 of 1009 partitions [p129]
   partitioning key (a): (1)
   primary key bounds: (1)
   columns: a
-  filter: a IN (1, 2) AND NOT (a <> 1)
+  filter: NOT (a <> 1)
 */
 ----
 -- integers: IS NOT DISTINCT FROM

@@ -145,3 +145,41 @@ def test_the_search_decides_only_for_values_that_are_keys_as_they_stand() -> Non
 def test_what_is_a_key_as_it_stands(text: str, value: Any, expected: bool) -> None:
     bound = key(Parameter(0), parse_type(text)).bind([value])
     assert bound is value if expected else bound is None
+
+
+LISTED = KeySearch(
+    bounds(customer=C2, id=compared(Comparison.IN, Parameter(0), Parameter(1), Constant(9))),
+    DirectSearch(
+        (key(Constant("C2"), VARCHAR),), decides=True, choices=(key(Parameter(0)), key(Parameter(1)), key(Constant(9)))
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("search", "params", "expected"),
+    [
+        pytest.param(ONE, [7], [("C2", 7)], id="whole"),
+        pytest.param(ONE, [7.5], None, id="not of the type"),
+        pytest.param(ONE, [None], None, id="NULL"),
+        pytest.param(SPAN, [1], None, id="span"),
+        pytest.param(LISTED, [7, 8], [("C2", 7), ("C2", 8), ("C2", 9)], id="list"),
+        pytest.param(LISTED, [9, 9], [("C2", 9)], id="each once"),
+        pytest.param(LISTED, [7, None], None, id="NULL in a list"),
+        pytest.param(LISTED, [7, True], None, id="a boolean is no integer"),
+        pytest.param(LISTED, [7, 2**63], None, id="beyond the type"),
+    ],
+)
+def test_prefixes_are_the_values_with_which_keys_begin(
+    search: KeySearch, params: list[Any], expected: list[tuple[Any, ...]] | None
+) -> None:
+    assert search.direct is not None
+    found = search.direct.prefixes(params)
+    assert (None if found is None else list(found)) == expected
+
+
+def test_a_list_is_put_in_order_by_the_bounds() -> None:
+    part, decided = LISTED.search([8, 7])
+    assert isinstance(part, KeyRanges)
+    assert [keys.lower.values for keys in part.ranges] == [("C2", 7), ("C2", 8), ("C2", 9)]
+    assert not decided
+    assert decode(encode(LISTED), KeySearch) == LISTED

@@ -87,6 +87,8 @@ class ArrowFragment(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
     """The closure that the kernel compiled from a fragment. It is kept with it, not looked up by its value: that would
     hash the whole tree in each call.
     """
+    plain_program: ClassVar[Any] = None
+    """The same over plain values."""
     types: ClassVar[Any] = None
     """Name and Arrow type of each column that is read; made by the kernel, and kept in the same way."""
 

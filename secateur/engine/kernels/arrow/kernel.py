@@ -28,7 +28,9 @@ from secateur.engine.kernels.arrow.expression import (
 from secateur.engine.kernels.arrow.fragment import ArrowFragment, OrderTerm, slot_name
 from secateur.engine.kernels.arrow.input_columns import Rows, kept, loaded
 from secateur.engine.kernels.arrow.join import compile_join
-from secateur.engine.kernels.arrow.small_groups import SMALL_ROWS_MAX, compile_small_aggregation
+from secateur.engine.kernels.arrow.plain_rows import plain_columns
+from secateur.engine.kernels.arrow.small_groups import SMALL_ROWS_MAX, compile_small_aggregation, values_of_arrays
+from secateur.engine.kernels.arrow.window import compile_window
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.wire import ShortTable
 from secateur.wire.short_table import SHORT_ROWS_MAX, is_short, shorten, travels_short
@@ -111,7 +113,7 @@ def _compile(fragment: ArrowFragment) -> Program:
     finish = _compile_finish(
         types, pa.schema([pa.field(name, expression.type.arrow) for name, expression in fragment.outputs])
     )
-    plain = _plain_columns(fragment)
+    plain = plain_columns(fragment)
     if plain is not None:
         return lambda table, _params: finish([table.column(name) for name in plain], table.num_rows)
     outputs = [(expression, _compile_output(expression)) for _, expression in fragment.outputs]
@@ -126,14 +128,14 @@ def _compile(fragment: ArrowFragment) -> Program:
     small = compile_small_aggregation(fragment)
     having = _compile_having(fragment)
     order = _compile_order(fragment.order)
-    window = _compile_window(fragment.offset, fragment.limit)
+    window = compile_window(fragment.offset, fragment.limit)
     wraps = [kind.kind is TypeKind.UUID for kind in types]
     merge = _compile_distinct(types) if fragment.distinct else None
 
     def program(table: Any, params: Sequence[Any]) -> pa.Table | ShortTable:
         columns, count = rows_after_where(table, params)
         if small is not None and count <= SMALL_ROWS_MAX:
-            values = small(columns, count, lambda groups: window(params, groups))
+            values = small(values_of_arrays(columns), count, lambda groups: window(params, groups))
             groups = ShortTable(values, len(values[0]))
             return (
                 groups
@@ -186,18 +188,6 @@ def _compile_finish(
         return pa.Table.from_arrays(list(columns), schema=schema) if short is None else short
 
     return finish
-
-
-def _plain_columns(fragment: ArrowFragment) -> list[str] | None:
-    """The columns of a fragment that only picks some, as after a search that has applied WHERE; else None."""
-    if fragment.where is not None or fragment.keys is not None or fragment.distinct or fragment.order:
-        return None
-    if fragment.sources:
-        return None
-    if fragment.limit is not None or fragment.offset is not None:
-        return None
-    names = [expression.name for _, expression in fragment.outputs if isinstance(expression, ColumnExpression)]
-    return names if len(names) == len(fragment.outputs) else None
 
 
 def _compile_where(where: Expression | None, read: Mapping[str, SqlType]) -> Callable[[pa.Table, Sequence[Any]], Rows]:
@@ -284,26 +274,6 @@ def _compile_order(order: Sequence[OrderTerm]) -> Callable[[EvaluationContext, i
         return _SORT_INDICES.call([pa.Table.from_arrays(sorted_by, names=names)], options)
 
     return indices
-
-
-def _compile_window(
-    offset: Expression | None, limit: Expression | None
-) -> Callable[[Sequence[Any], int], tuple[int, int]]:
-    """First row and end of the rows that OFFSET and LIMIT leave of ``count``."""
-    if offset is None and limit is None:
-        return lambda _params, count: (0, count)
-    evaluators = [None if expression is None else compile_expression(expression) for expression in (offset, limit)]
-
-    def window(params: Sequence[Any], count: int) -> tuple[int, int]:
-        skipped, most = (
-            None if evaluate is None else evaluate(EvaluationContext({}, params)).as_py() for evaluate in evaluators
-        )
-        if (skipped or 0) < 0 or (most or 0) < 0:
-            raise InexactError("a negative LIMIT or OFFSET")
-        start = min(skipped or 0, count)
-        return start, count if most is None else min(start + most, count)
-
-    return window
 
 
 def _as_uuid(values: Any) -> Any:

@@ -9,6 +9,7 @@ accepted, so the answer is bit for bit Arrow's.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from typing import Any, Final, NamedTuple, assert_never
 
 from secateur.engine.kernels.arrow.exact_values import InexactError
@@ -21,18 +22,26 @@ from secateur.engine.kernels.arrow.fragment import (
     slot_name,
 )
 from secateur.partitioning.types.column_type import SqlType, TypeKind
-from secateur.partitioning.types.decimals import DOUBLE_INTEGER_MAX
+from secateur.partitioning.types.decimals import DOUBLE_INTEGER_MAX, added
 
-__all__ = ["SMALL_ROWS_MAX", "SmallAggregation", "compile_small_aggregation"]
+__all__ = ["SMALL_ROWS_MAX", "SmallAggregation", "compile_small_aggregation", "values_of_arrays"]
 
 SMALL_ROWS_MAX: Final = 128
 """Up to so many rows, Python is faster than the start of Arrow's aggregation."""
+_SMALL_ROWS_DIGITS: Final = len(str(SMALL_ROWS_MAX))
+"""The digits that the sum of so many numbers may have more than each of them."""
 
-SmallAggregation = Callable[[Mapping[str, Any], int, Callable[[int], tuple[int, int]]], list[list[Any]]]
+Values = Callable[[str, bool], list[Any]]
+"""A function from the name of a column to its plain values.
+
+Where its second argument is true, only whether they are NULL matters, and what else stands there does not.
+"""
+
+SmallAggregation = Callable[[Values, int, Callable[[int], tuple[int, int]]], list[list[Any]]]
 """A function that computes the plain values of each result column.
 
-Its arguments are the columns by name, their length, and a function from the number of groups to the first one that is
-wanted and the end of those.
+Its arguments are the columns, their length, and a function from the number of groups to the first one that is wanted
+and the end of those.
 """
 
 _Fold = Callable[[Sequence[Any]], Any]
@@ -81,22 +90,18 @@ def compile_small_aggregation(fragment: ArrowFragment) -> SmallAggregation | Non
     finished = [fold for fold in folds if fold is not None]
     wanted = [position for position in outputs if position is not None]
 
-    def grouped(columns: Mapping[str, Any], row_count: int) -> tuple[list[Sequence[int]], list[list[Any]]]:
+    def grouped(column: Values, row_count: int) -> tuple[list[Sequence[int]], list[list[Any]]]:
         """The rows of each group, and the keys; without keys there is one group, were it without rows."""
         if not key_names:
             return [range(row_count)], []
-        key_lists = [columns[name].to_pylist() for name in key_names]
+        key_lists = [column(name, False) for name in key_names]
         rows_of: dict[Any, list[int]] = {}
         for row, key in enumerate(zip(*key_lists, strict=True)):
             rows_of.setdefault(key, []).append(row)
-        return list(rows_of.values()), [list(column) for column in zip(*rows_of, strict=True)] or [
-            [] for _ in key_names
-        ]
+        return list(rows_of.values()), [list(keys) for keys in zip(*rows_of, strict=True)] or [[] for _ in key_names]
 
-    def aggregate(
-        columns: Mapping[str, Any], row_count: int, window: Callable[[int], tuple[int, int]]
-    ) -> list[list[Any]]:
-        groups, lists = grouped(columns, row_count)
+    def aggregate(column: Values, row_count: int, window: Callable[[int], tuple[int, int]]) -> list[list[Any]]:
+        groups, lists = grouped(column, row_count)
         arguments: dict[tuple[str, bool], list[Any]] = {}
         for name, counts, fold in finished:
             if name is None:
@@ -104,10 +109,10 @@ def compile_small_aggregation(fragment: ArrowFragment) -> SmallAggregation | Non
                 continue
             values = arguments.get((name, counts))
             if values is None:
-                column = columns[name]
-                # Python has no object for some values that are only counted, such as a date after the year 9999.
-                found = [valid or None for valid in column.is_valid().to_pylist()] if counts else column.to_pylist()
-                values = arguments[name, counts] = found
+                values = arguments[name, counts] = column(name, counts)
+            if not key_names and None not in values:
+                lists.append([fold(values)])
+                continue
             lists.append([fold([value for row in rows if (value := values[row]) is not None]) for rows in groups])
         numbers = list(range(len(groups))) if order is None or sorted_by is None else _sorted(lists[sorted_by], order)
         start, stop = window(len(numbers))
@@ -115,6 +120,17 @@ def compile_small_aggregation(fragment: ArrowFragment) -> SmallAggregation | Non
         return [[lists[position][number] for number in numbers] for position in wanted]
 
     return aggregate
+
+
+def values_of_arrays(columns: Mapping[str, Any]) -> Values:
+    """The values of Arrow's columns."""
+
+    def values(name: str, counts: bool) -> list[Any]:
+        column = columns[name]
+        # Python has no object for some values that are only counted, such as a date after the year 9999.
+        return [valid or None for valid in column.is_valid().to_pylist()] if counts else column.to_pylist()
+
+    return values
 
 
 def _is_double(aggregate: ArrowAggregate) -> bool:
@@ -165,6 +181,13 @@ def _fold(aggregate: ArrowAggregate) -> _Folded | None:
                 else None
             )
         case AggregateFunction.SUM:
+            if kind is TypeKind.DECIMAL:
+                is_held = argument.type.precision + _SMALL_ROWS_DIGITS <= aggregate.type.precision
+                return (
+                    _Folded(argument.name, False, lambda values: reduce(added, values) if values else None)
+                    if is_held and aggregate.type.kind is TypeKind.DECIMAL
+                    else None
+                )
             return (
                 _Folded(argument.name, False, lambda values: sum(values) if values else None)
                 if _adds_up(kind, aggregate.type)

@@ -1,0 +1,100 @@
+"""The arrow kernel over few rows that are plain values already: a choice of columns, or a small aggregation.
+
+No array is made. Of all other statements, and of rows that are too many, the kernel makes Arrow's arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+from msgspec.structs import force_setattr
+
+from secateur.engine.kernels.arrow.exact_values import InexactError
+from secateur.engine.kernels.arrow.expression import ColumnExpression
+from secateur.engine.kernels.arrow.fragment import ArrowFragment
+from secateur.engine.kernels.arrow.small_groups import SMALL_ROWS_MAX, compile_small_aggregation
+from secateur.engine.kernels.arrow.window import compile_window
+from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.wire import SHORT_ROWS_MAX, ShortTable, is_short, travels_short
+
+__all__ = ["PlainProgram", "plain_columns", "plain_program"]
+
+
+class PlainProgram(NamedTuple):
+    """How a fragment is answered over plain values.
+
+    Attributes:
+        rows_max: The most rows.
+        run: A function of the names of the columns, the rows, and the parameters. None as its result: only Arrow or
+            DuckDB can give the answer.
+    """
+
+    rows_max: int
+    run: Callable[[Sequence[str], ShortTable, Sequence[Any]], ShortTable | None]
+
+
+_NONE: Final = PlainProgram(0, lambda _names, _rows, _params: None)
+"""Stands for a fragment that has none."""
+
+
+def plain_program(fragment: ArrowFragment) -> PlainProgram | None:
+    """The program of a fragment over one relation without WHERE, compiled once; None if it has none."""
+    program: PlainProgram | None = fragment.plain_program
+    if program is None:
+        program = _compiled(fragment) or _NONE
+        force_setattr(fragment, "plain_program", program)
+    return None if program is _NONE else program
+
+
+def plain_columns(fragment: ArrowFragment) -> list[str] | None:
+    """The columns of a fragment that only picks some, as after a search that has applied WHERE; else None."""
+    if fragment.where is not None or fragment.keys is not None or fragment.distinct or fragment.order:
+        return None
+    if fragment.sources:
+        return None
+    if fragment.limit is not None or fragment.offset is not None:
+        return None
+    names = [expression.name for _, expression in fragment.outputs if isinstance(expression, ColumnExpression)]
+    return names if len(names) == len(fragment.outputs) else None
+
+
+def _compiled(fragment: ArrowFragment) -> PlainProgram | None:
+    if fragment.where is not None or fragment.sources:
+        return None
+    types = [expression.type for _, expression in fragment.outputs]
+    if not travels_short(types):
+        return None
+    chosen = plain_columns(fragment)
+    if chosen is not None:
+        return PlainProgram(SHORT_ROWS_MAX, _choice(chosen, types))
+    small = compile_small_aggregation(fragment)
+    if small is None:
+        return None
+    window = compile_window(fragment.offset, fragment.limit)
+
+    def aggregated(names: Sequence[str], rows: ShortTable, params: Sequence[Any]) -> ShortTable | None:
+        columns = dict(zip(names, rows.columns, strict=True))
+        try:
+            values = small(lambda name, _counts: columns[name], rows.num_rows, lambda groups: window(params, groups))
+        except (InexactError, pa.ArrowInvalid, pa.ArrowNotImplementedError):  # as the kernel declines
+            return None
+        return ShortTable(values, len(values[0])) if is_short(values, types) else None
+
+    return PlainProgram(SMALL_ROWS_MAX, aggregated)
+
+
+def _choice(
+    chosen: Sequence[str], types: Sequence[SqlType]
+) -> Callable[[Sequence[str], ShortTable, Sequence[Any]], ShortTable | None]:
+    wide = [index for index, kind in enumerate(types) if kind.kind is TypeKind.HUGEINT]
+
+    def choice(names: Sequence[str], rows: ShortTable, _params: Sequence[Any]) -> ShortTable | None:
+        columns = dict(zip(names, rows.columns, strict=True))
+        values = [columns[name] for name in chosen]
+        for index in wide:
+            values[index] = [None if value is None else int(value) for value in values[index]]
+        return ShortTable(values, rows.num_rows) if is_short(values, types) else None
+
+    return choice
