@@ -40,10 +40,12 @@ class StatementRoute(msgspec.Struct, frozen=True):
     Attributes:
         execution_mode: How much of the cluster it needs, as far as this client knows.
         members: Any of these may be asked; none for :attr:`ExecutionMode.NONE`.
+        partitions: Those of the only scan of a distributed statement; None for every other one.
     """
 
     execution_mode: ExecutionMode
     members: tuple[str, ...]
+    partitions: Sequence[int] | None = None
 
 
 _NOWHERE: Final = StatementRoute(ExecutionMode.NONE, ())
@@ -69,6 +71,7 @@ def choose_route(
         return StatementRoute(ExecutionMode.LOCAL, topology.member_ids) if statement.empty is None else _NOWHERE
     owners: set[str] = set()
     empty = True
+    ids: Sequence[int] = ()
     for scan in statement.scans:
         ids = partitions_of(scan, params) if pruning else scan.tree.live_ids()
         if len(ids):
@@ -86,7 +89,9 @@ def choose_route(
         return StatementRoute(ExecutionMode.LOCAL, topology.member_ids)
     if len(owners) == 1:
         return StatementRoute(ExecutionMode.LOCAL, tuple(owners))
-    return StatementRoute(ExecutionMode.DISTRIBUTED, tuple(sorted(owners)))
+    return StatementRoute(
+        ExecutionMode.DISTRIBUTED, tuple(sorted(owners)), ids if len(statement.scans) == 1 else None
+    )
 
 
 def partitions_of(scan: RoutedScan, params: Sequence[Any]) -> Sequence[int]:

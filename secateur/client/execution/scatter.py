@@ -46,9 +46,16 @@ class OwnersAnswer(msgspec.Struct, frozen=True):
 
 
 def ask_owners(
-    session: Session, statement: SelectStatement, params: Sequence[Any], topology: Topology
+    session: Session, statement: SelectStatement, params: Sequence[Any], ids: Sequence[int], topology: Topology
 ) -> OwnersAnswer | None:
     """Run a statement whose partitions are on several members, if the client can merge their rows.
+
+    Args:
+        session: The connection.
+        statement: The statement.
+        params: Its parameters in order, plain.
+        ids: The partitions of its only scan.
+        topology: Their owners.
 
     Returns:
         The answer; None if a member has to coordinate the statement.
@@ -60,7 +67,6 @@ def ask_owners(
     if merge is None:
         return None
     (scan,) = statement.scans
-    ids = scan.tree.bind(params).ids
     if not len(ids) < scan.tree.total or len(ids) > merge.partitions_max:
         return None
     by_owner: dict[str, list[int]] = {}

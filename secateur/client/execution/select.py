@@ -237,8 +237,8 @@ def _run(call: StatementCall[SelectStatement], *, pruning: bool, wanted: RunOpti
     if not route.members:
         topology.check_any()
     topology.check_live(route.members)
-    if len(route.members) > 1 and pruning and steps is None and wanted in _ROWS_ONLY:
-        found = ask_owners(session, statement, params, topology)
+    if route.partitions is not None and pruning and wanted in _ROWS_ONLY:
+        found = ask_owners(session, statement, params, route.partitions, topology)
         if found is not None:
             session.note_topology(found.topology_version)
             session.note_statistics(found.statistics_version)
