@@ -365,6 +365,7 @@ def start(
     staged_load_idle_s: float = DEFAULTS.staged_load_idle_s,
     rebalancing: bool = DEFAULTS.rebalancing,
     replace_members: bool = DEFAULTS.replace_members,
+    standby_controller: bool = DEFAULTS.standby_controller,
     memory_limit: int | None = DEFAULTS.memory_limit,
     kernel_memory_bytes_max: int | None = DEFAULTS.kernel_memory_bytes_max,
     kernel_threads: int = DEFAULTS.kernel_threads,
@@ -410,6 +411,7 @@ def start(
         staged_load_idle_s: As there.
         rebalancing: As there.
         replace_members: As there.
+        standby_controller: As there.
         memory_limit: As there.
         kernel_memory_bytes_max: As there.
         kernel_threads: As there.
@@ -457,6 +459,7 @@ def start(
         staged_load_idle_s=staged_load_idle_s,
         rebalancing=rebalancing,
         replace_members=replace_members,
+        standby_controller=standby_controller,
         memory_limit=memory_limit,
         kernel_memory_bytes_max=kernel_memory_bytes_max,
         kernel_threads=kernel_threads,

@@ -164,6 +164,11 @@ class ClusterSettings:
         "whether a member whose process has ended is replaced by a new one",
         default=True,
     )
+    standby_controller: bool = setting(
+        "whether a second process waits to be the controller when that has ended; without one, a new process is "
+        "started then, which takes seconds. On Ray only",
+        default=True,
+    )
     cluster_id: str = setting(
         "identifies the cluster; by default it is random",
         default_factory=lambda: secrets.token_hex(4),

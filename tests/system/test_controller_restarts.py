@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ import pytest
 
 import secateur
 from secateur.cluster import Cluster
+from secateur.cluster.controller import Controller, is_free, serve_when_free
 from secateur.errors import UnreachableError
 from secateur.protocol import MakeRanges
 
@@ -120,10 +122,46 @@ def test_ranges_that_were_added_are_there_again_and_others_can_follow(mortal: Cl
         assert conn.execute("SELECT sum(v) FROM r").fetchall() == [(6,)]
 
 
+def test_a_standby_serves_as_soon_as_the_controller_has_ended_and_not_before(mortal: Cluster) -> None:
+    runtime: Any = mortal._runtime
+    host, _, port = mortal.address.removeprefix("secateur://").rpartition(":")
+    standbys = [
+        runtime._loop.call(lambda: Controller(runtime._settings, port=int(port), is_recovering=True)) for _ in range(2)
+    ]
+    waiting = {standby: runtime._loop.submit(serve_when_free(standby, host, int(port))) for standby in standbys}
+    with mortal.connect() as conn:
+        conn.execute(DDL.format("t"))
+        conn.table("t").load(ROWS)
+        for turn in range(1, 3):
+            assert conn.execute(f"SELECT count(*) + {turn} FROM t").fetchall() == [(100 + turn,)]
+            assert not any(wait.done() for wait in waiting.values())
+            runtime._loop.run(runtime._controller.kill())
+            conn.execute(DDL.format(f"u{turn}"))
+            assert conn.execute(f"SELECT count(*) + {turn} FROM t JOIN u{turn} USING (id)").fetchall() == [(turn,)]
+            (runtime._controller,) = (standby for standby, wait in waiting.items() if wait.done())
+            del waiting[runtime._controller]
+        restarts = "SELECT count(*) FROM secateur.events WHERE kind = 'controller_restarted'"
+        assert conn.execute(restarts).fetchall() == [(1,)], "each knows of its own start alone"
+
+
+def test_an_address_is_free_when_its_process_has_ended_though_its_connections_linger() -> None:
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        host, port = listener.getsockname()
+        assert not is_free(host, port)
+        with socket.create_connection((host, port)):
+            accepted, _ = listener.accept()
+            accepted.close()  # this side ends first, so the connection lingers here
+        assert not is_free(host, port)
+    assert is_free(host, port)
+
+
 @pytest.mark.slow
 def test_on_ray_the_controller_is_started_anew_twice_while_clients_write_and_read() -> None:
     """Statements that need no controller go on meanwhile; all others wait, and nothing acknowledged is lost."""
-    with secateur.start(members=3, runtime="ray") as cluster, cluster.connect() as conn:
+    with secateur.start(members=3, runtime="ray", start_timeout_s=200) as cluster, cluster.connect() as conn:
         conn.execute(DDL.format("t"))
         conn.execute("INSERT INTO t VALUES (?, ?)", [0, 0])
         written, errors, longest_s = [0], [], [0.0]

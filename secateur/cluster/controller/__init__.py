@@ -44,6 +44,7 @@ _FILES = {
     "rebalancing": ["CopiesOfGroup", "CopyMove", "Move", "empty", "moves_of"],
     "planning": ["PlanningThreads"],
     "range_change": ["RangeChanger"],
+    "standby": ["is_free", "serve_when_free"],
     "statistics_cache": ["StatisticsCache"],
     "stream_batches": ["StreamBatches"],
     "table_commands": ["TableCommands"],

@@ -202,11 +202,7 @@ class Takeover:
                 continue
             if (record := newest_record(self._reports)) is not None:
                 self._peers.update(record.topology)
-            gone = {
-                member_id
-                for member_id in missing(self._reports)
-                if await self._peers.is_gone(member_id, times.interval_s)
-            }
+            gone = await self._asked(missing(self._reports), times.interval_s)
             is_late = patience.is_over(loop.time(), times.interval_s * (3 + len(missing(self._reports))))
             # The controller of a cold start may have ended before it had come to know the members of now.
             is_cold = is_from_disk(self._reports)
@@ -245,6 +241,24 @@ class Takeover:
             with suppress(TimeoutError):
                 async with asyncio.timeout(times.interval_s):
                     await self._reported.wait()
+
+    async def _asked(self, members: Collection[str], patience_s: float) -> set[str]:
+        """Ask members for reports that they need not be asked for, but would only send with their next request.
+
+        Returns:
+            Those whose processes have ended.
+        """
+
+        async def is_gone(member_id: str) -> bool:
+            if await self._peers.is_gone(member_id, patience_s):
+                return True
+            with suppress(Error, TimeoutError):
+                async with asyncio.timeout(patience_s):
+                    self.take_report(await self._peers.call(member_id, GetReport()))
+            return False
+
+        asked = await asyncio.gather(*(is_gone(member_id) for member_id in members))
+        return {member_id for member_id, gone in zip(members, asked, strict=True) if gone}
 
     async def _reports_again(self) -> dict[str, MemberReport]:
         """What the members have now; those that are lost on the way are left out."""

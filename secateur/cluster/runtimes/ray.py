@@ -13,6 +13,7 @@ import shutil
 import tempfile
 import threading
 import time
+from concurrent.futures import Future
 from typing import Any
 
 import ray
@@ -21,6 +22,7 @@ from ray.exceptions import RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from secateur.cluster.controller.controller import Controller
+from secateur.cluster.controller.standby import serve_when_free
 from secateur.cluster.loop_thread import LoopThread
 from secateur.cluster.member.host import MemberHost
 from secateur.cluster.process_address import EVERY_INTERFACE, LOOPBACK, ProcessAddress, address_at
@@ -32,6 +34,7 @@ __all__ = ["RayRuntime"]
 
 _NAMESPACE = "secateur"
 _CONTROLLER = "controller"
+_STANDBY = "standby"
 _GC_THRESHOLD = 20_000
 _NICENESS = "RAY_worker_niceness"
 """Ray's variable. Its own default of 15 lets every other process of the machine go before the members, and clients
@@ -42,35 +45,50 @@ _DIRECTORY_CHARS_MAX = 20
 
 
 class _ControllerActor:
-    """Hosts the controller in a Ray worker process; one that Ray has started anew goes on from what members keep."""
+    """Hosts a controller in a Ray worker process: the first one of a cluster, or one that waits for that to end.
 
-    def __init__(self, settings: ClusterSettings, is_on_one_machine: bool, is_cold_start: bool) -> None:
-        is_restarted = ray.get_runtime_context().was_current_actor_reconstructed
-        port = _port_known_by_members(settings) if is_restarted else None
+    One that Ray has started anew waits too, unless nobody listens at the address: it goes on from what members keep.
+
+    Args:
+        settings: The settings of the cluster.
+        is_on_one_machine: Whether all processes of the cluster are on one.
+        is_cold_start: Whether the cluster goes on from what is on disk.
+        address: ``host:port`` of the controller that runs, for one that waits; "" for the first one.
+    """
+
+    def __init__(self, settings: ClusterSettings, is_on_one_machine: bool, is_cold_start: bool, address: str) -> None:
+        if ray.get_runtime_context().was_current_actor_reconstructed:
+            address, is_cold_start = address or _controller_address_at_members(settings), False
         self._loop = LoopThread("secateur-controller")
-        own_address = _address_here(settings, is_on_one_machine)
+        self._own_address = own_address = _address_here(settings, is_on_one_machine)
+        port = _port(address) if address else None
         self._controller = self._loop.call(
             lambda: Controller(
-                settings,
-                own_address,
-                port=port,
-                is_recovering=is_restarted,
-                is_cold_start=is_cold_start and not is_restarted,
+                settings, own_address, port=port, is_recovering=bool(address), is_cold_start=is_cold_start
             )
         )
         self._settings = settings
-        self._address = ""
-        self._start_timeout_s = settings.start_timeout_s
-        if is_restarted:
-            self.start()
+        self._address = address
+        self._waiting: Future[None] | None = None
+        if port is not None:
+            self._waiting = self._loop.submit(serve_when_free(self._controller, own_address.bind_host, port))
 
     def start(self) -> str:
-        self._address = self._loop.run(self._controller.start(), self._start_timeout_s)
+        self._address = self._loop.run(self._controller.start(), self._settings.start_timeout_s)
         return self._address
+
+    def serves(self) -> bool:
+        """Whether this process is the controller, and not one that waits."""
+        return self._waiting is None or self._waiting.done()
 
     def description(self) -> tuple[ClusterSettings, str]:
         """The settings of the cluster, its secrets included, and its address, for a process that may ask Ray."""
         return self._settings, self._address
+
+    def stand_down(self) -> None:
+        """Do not wait any more."""
+        if self._waiting is not None:
+            self._waiting.cancel()
 
     def stop(self) -> None:
         self._loop.run(self._controller.stop())
@@ -140,16 +158,21 @@ def _actor_name(settings: ClusterSettings, part: str) -> str:
 def _member_actors(settings: ClusterSettings) -> dict[str, ActorHandle[Any]]:
     """The actors of the members of a cluster, by the ids under which they were started."""
     prefix, found = _actor_name(settings, ""), {}
+    controllers = {_actor_name(settings, part) for part in (_CONTROLLER, _STANDBY)}
     for entry in ray.util.list_named_actors(all_namespaces=True):
         name = entry["name"]
-        if entry["namespace"] == _NAMESPACE and name.startswith(prefix) and name != _actor_name(settings, _CONTROLLER):
+        if entry["namespace"] == _NAMESPACE and name.startswith(prefix) and name not in controllers:
             with contextlib.suppress(ValueError):  # it has ended meanwhile
                 found[name.removeprefix(prefix)] = ray.get_actor(name, namespace=_NAMESPACE)
     return found
 
 
-def _port_known_by_members(settings: ClusterSettings) -> int:
-    """The port at which members dial the controller of their cluster.
+def _port(address: str) -> int:
+    return int(address.rpartition(":")[2])
+
+
+def _controller_address_at_members(settings: ClusterSettings) -> str:
+    """The address at which members dial the controller of their cluster.
 
     Raises:
         OperationalError: No member is left.
@@ -158,7 +181,7 @@ def _port_known_by_members(settings: ClusterSettings) -> int:
     while asking:
         (answered, *_), asking = ray.wait(asking)
         with contextlib.suppress(RayError):  # its actor is dead
-            return int(ray.get(answered).rpartition(":")[2])
+            return str(ray.get(answered))
     raise OperationalError(f"no member of cluster {settings.cluster_id} is left from which its controller could go on")
 
 
@@ -323,9 +346,9 @@ class _Connecting:
         return self._failure
 
 
-def _controller_actor(settings: ClusterSettings) -> ActorHandle[Any] | None:
+def _controller_actor(settings: ClusterSettings, part: str = _CONTROLLER) -> ActorHandle[Any] | None:
     try:
-        return ray.get_actor(_actor_name(settings, _CONTROLLER), namespace=_NAMESPACE)
+        return ray.get_actor(_actor_name(settings, part), namespace=_NAMESPACE)
     except ValueError:
         return None
 
@@ -349,6 +372,7 @@ class RayRuntime:
     def __init__(self, settings: ClusterSettings, *, is_running: bool = False) -> None:
         self._settings = settings
         self._controller: ActorHandle[Any] | None = None
+        self._standby: ActorHandle[Any] | None = None
         self._members: dict[str, ActorHandle[Any]] = {}
         self._address = ""
         self._end_s = time.monotonic() + settings.start_timeout_s
@@ -389,24 +413,28 @@ class RayRuntime:
             _session.leave()
             raise
         runtime._controller, runtime._address = controller, address
+        runtime._standby = _controller_actor(settings, _STANDBY)
         runtime._members = _member_actors(settings)
         return runtime, settings, address
 
     def start_controller(self, *, is_cold_start: bool = False) -> str:
-        # The controller belongs beside the driver: clients dial it first, and it lives and ends with the driver. A soft
+        self._controller = self._new_controller(_CONTROLLER, "", is_cold_start=is_cold_start)
+        self._address = self._get("the controller", [self._controller.start.remote()])[0]
+        return self._address
+
+    def _new_controller(self, part: str, address: str, *, is_cold_start: bool = False) -> ActorHandle[Any]:
+        # A controller belongs beside the driver: clients dial it first, and it lives and ends with the driver. A soft
         # affinity would not do: Ray places actors that ask for no CPU on any node then.
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
         actor = ray.remote(_ControllerActor).options(
-            name=_actor_name(self._settings, _CONTROLLER),
+            name=_actor_name(self._settings, part),
             namespace=_NAMESPACE,
             lifetime=self._lifetime,
             num_cpus=0,
             max_restarts=-1,
             scheduling_strategy=here,
         )
-        self._controller = actor.remote(self._settings, self._is_on_one_machine, is_cold_start)
-        self._address = self._get("the controller", [self._controller.start.remote()])[0]
-        return self._address
+        return actor.remote(self._settings, self._is_on_one_machine, is_cold_start, address)
 
     def start_members(self, member_ids: list[str]) -> None:
         starting = []
@@ -426,10 +454,21 @@ class RayRuntime:
             )
             starting.append(handle.start.remote())
         self._get(f"members {', '.join(member_ids)}", starting)
+        if self._settings.standby_controller and self._standby is None:  # nobody waits for it
+            self._standby = self._new_controller(_STANDBY, self._address)
 
     def kill_controller(self) -> None:
-        if self._controller is not None:
-            ray.kill(self._controller, no_restart=False)
+        for controller in self._controllers:
+            asked = controller.serves.remote()
+            answered, _ = ray.wait([asked], timeout=self._settings.member_silence_s)
+            with contextlib.suppress(RayError):  # its process has ended
+                if answered and ray.get(asked):
+                    ray.kill(controller, no_restart=False)
+                    return
+
+    @property
+    def _controllers(self) -> list[ActorHandle[Any]]:
+        return [actor for actor in (self._controller, self._standby) if actor is not None]
 
     def kill_member(self, member_id: str) -> None:
         if member_id not in self._members:
@@ -460,10 +499,13 @@ class RayRuntime:
         if not self._entered:
             return
         self._entered = False
-        actors = [actor for actor in (self._controller, *self._members.values()) if actor is not None]
-        self._controller = None
+        controllers, actors = self._controllers, [*self._controllers, *self._members.values()]
+        self._controller = self._standby = None
         self._members.clear()
         if ray.is_initialized() and not _session.is_last:  # else they end with Ray
+            standing_down = [actor.stand_down.remote() for actor in controllers]
+            if standing_down:
+                ray.wait(standing_down, num_returns=len(standing_down), timeout=_STOP_S)
             stopping = [actor.stop.remote() for actor in actors]
             if stopping:
                 ray.wait(stopping, num_returns=len(stopping), timeout=_STOP_S)
