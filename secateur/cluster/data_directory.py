@@ -20,7 +20,7 @@ from secateur.protocol.codec import decode, encode
 from secateur.protocol.recovery import ClusterRecord, ControllerState
 from secateur.storage.log.disk import Disk
 
-__all__ = ["RECORD", "claimed", "members_to_start", "read_record", "written_record"]
+__all__ = ["RECORD", "claimed", "members_on_disk", "members_to_start", "read_record", "written_record"]
 
 _log = logging.getLogger(__name__)
 
@@ -134,6 +134,17 @@ def members_to_start(settings: ClusterSettings) -> tuple[list[str], bool]:
         )
     added = range(state.last_member + 1, state.last_member + 1 + settings.members - len(staying))
     return [*members, *(f"m{number}" for number in added)], True
+
+
+def members_on_disk(data_directory: str) -> list[str]:
+    """The members of the newest record on this machine that have a record here; their processes may live.
+
+    Raises:
+        DiskError: A directory cannot be read.
+    """
+    newest = _newest_record(data_directory)
+    members = () if newest is None else newest.topology.member_ids
+    return [member_id for member_id in members if (Path(data_directory) / member_id / RECORD).exists()]
 
 
 def _newest_record(data_directory: str | None) -> ClusterRecord | None:

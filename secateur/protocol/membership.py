@@ -47,19 +47,28 @@ class MemberName(msgspec.Struct, frozen=True):
     """An id that no member has had.
 
     Attributes:
-        member: The id.
+        member: The id; "" if a report is wanted.
         absent: The members that have left and have the last copies of partitions. If one has left its data on disk, it
             can come back with these (:class:`secateur.protocol.recovery.AskToReturn`).
+        wants_report: Whether the controller has started anew and does not know the cluster yet: a process that has the
+            data of a member has to report them (:class:`secateur.protocol.recovery.ReportToController`).
     """
 
     member: str
     absent: tuple[str, ...] = ()
+    wants_report: bool = False
 
 
 class NameMember(Message[MemberName], frozen=True):
-    """An id for a member of this cluster that comes back."""
+    """An id for a member of this cluster that comes back.
+
+    Attributes:
+        cluster: The cluster.
+        may_report: Whether the process has the data of a member on disk.
+    """
 
     cluster: str
+    may_report: bool = False
 
 
 class LeaseAnswer(msgspec.Struct, frozen=True):
@@ -83,6 +92,7 @@ class RenewLease(Message[LeaseAnswer], frozen=True):
     Attributes:
         cluster: The cluster that it belongs to.
         member: Its id.
+        address: ``host:port`` of its process: another one may have been that member before.
         stalled_s: Seconds since its event loop turned last.
         written: Rows written to it one by one since it is there, by table id.
         misses: How many estimates have turned out to be badly wrong since it is there, by the id of the table whose
@@ -91,6 +101,7 @@ class RenewLease(Message[LeaseAnswer], frozen=True):
 
     cluster: str
     member: str
+    address: str
     stalled_s: float
     written: dict[int, int]
     misses: dict[int, int]

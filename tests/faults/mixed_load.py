@@ -220,7 +220,9 @@ def run(seconds: float, seed: int, plan: Plan) -> Outcome:
     folder = Path(tempfile.mkdtemp(prefix="secateur-faults-"))
     try:
         on_disk = {} if plan.fsync is None else {"data_directory": str(folder / "data"), "fsync": plan.fsync}
-        with secateur.start(members=MEMBERS, runtime="ray", member_silence_s=1.5, **on_disk) as cluster:
+        with secateur.start(
+            members=MEMBERS, runtime="ray", member_silence_s=1.5, start_timeout_s=300.0, **on_disk
+        ) as cluster:
             _create_tables(cluster)
             for name, keys in (("register", KEYS), ("counter", COUNTERS)):
                 Ledger(folder / name, keys, create=True)

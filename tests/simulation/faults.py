@@ -327,15 +327,20 @@ class Faults:
             disk.crash()
 
     def _lose_power(self) -> None:
-        """Everything ends at once and is started cold."""
+        """Everything ends at once, and is started cold, or each process by itself as it was."""
         if self._world.is_off or self._world.real_controller is None or self._world.controller.is_dead:
             return
         self._note("power failure everywhere")
         self._world.lose_power()
 
+        is_cold = self._world.random.random() < 0.5
+
         def restart() -> None:
-            self._note("a cold start")
-            self._world.start_cold()
+            self._note("a cold start" if is_cold else "each process is started anew")
+            if is_cold:
+                self._world.start_cold()
+            else:
+                self._world.start_anew()
 
         self._later(self._world.random.uniform(0.2, 1.0), restart)
 

@@ -79,6 +79,13 @@ class HostDisks:
     def has(self, member_id: str) -> bool:
         return member_id in self._here
 
+    def recorded(self) -> list[str]:
+        records = {member_id: read_record(self._world.disks[member_id]) for member_id in sorted(self._here)}
+        known = [record for record in records.values() if record is not None]
+        newest = max(known, key=lambda record: (record.epoch, record.version), default=None)
+        members = () if newest is None else newest.topology.member_ids
+        return [member_id for member_id in members if records.get(member_id) is not None]
+
     def open(self, member_id: str) -> SimulatedDisk:
         for host in self._world.hosts:  # a cold start may have put it into another machine
             if host.disks is not None:
@@ -191,6 +198,13 @@ class World:
             host = self.hosts[number] if number < len(self.hosts) else self.add_host()
             self.start_member(host, member_id)
         for host in self.hosts[len(members) :]:
+            self.start_member(host)
+
+    def start_anew(self) -> None:
+        """Start every process by itself on the machine where it was, as Ray does when all of them have ended."""
+        self.is_off = False
+        self.start_controller(is_recovering=True)
+        for host in self.hosts:
             self.start_member(host)
 
     def _run_controller(self, *, is_recovering: bool, is_cold_start: bool) -> None:

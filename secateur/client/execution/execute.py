@@ -110,16 +110,20 @@ def _decide(session: Session, policy: RetryPolicy, error: Error) -> TryAgain | G
             case ProbeMember(member):
                 action = policy.probed(has_ended=session.is_gone(member), now_s=time.monotonic())
             case RefreshOwners(silent):
-                known = session.topology.version
-                session.refresh_topology()
-                while (
-                    silent is not None
-                    and time.monotonic() < policy.deadline_s
-                    and session.sign_of(silent) is Sign.SILENT
-                ):
+                try:
+                    known = session.topology.version
                     session.refresh_topology()
+                    while (
+                        silent is not None
+                        and time.monotonic() < policy.deadline_s
+                        and session.sign_of(silent) is Sign.SILENT
+                    ):
+                        session.refresh_topology()
+                        session.check_control()
+                    action = policy.refreshed(known=known, topology_version=session.topology.version)
+                except (UnreachableError, MemberLostError, DeadlineError):
                     session.check_control()
-                action = policy.refreshed(known=known, topology_version=session.topology.version)
+                    action = policy.nobody_answered(time.monotonic(), session.controller_wait_s)
             case _:
                 assert_never(action)
 

@@ -104,6 +104,7 @@ class RetryPolicy:
         self._error: Error | None = None
         self._member: str | None = None
         self._has_time = True
+        self._nobody_since_s: float | None = None
 
     def failed(self, error: Error, member: str | None, now_s: float) -> Action:
         """A try has failed.
@@ -152,6 +153,21 @@ class RetryPolicy:
         # A member whose lease has ended gets another one, or others replace it. The plan is still valid.
         is_stale = not self._error.details.get("lease_ended")
         return TryAgain(prepare=is_stale, pause_s=0.0 if topology_version != known else self._next_pause_s())
+
+    def nobody_answered(self, now_s: float, wait_s: float) -> Action:
+        """Neither the controller nor a member could be asked for the owners: all may be on their way.
+
+        Args:
+            now_s: The time.
+            wait_s: How long to wait for a controller from now on, if this is the first time.
+        """
+        assert self._error is not None
+        if self._nobody_since_s is None:
+            self._nobody_since_s = now_s
+            self.deadline_s = max(self.deadline_s, now_s + wait_s)
+        if now_s >= self._nobody_since_s + wait_s:
+            return GiveUp(self._error)
+        return TryAgain(prepare=False, pause_s=self._next_pause_s())
 
     def _go_on(self, error: Error, now_s: float) -> Action:
         if now_s >= self.deadline_s and not isinstance(error, PartitionLostError):

@@ -90,7 +90,7 @@ __all__ = ["Controller"]
 
 _log = logging.getLogger(__name__)
 
-_EARLY: Final = frozenset({Operation.RENEW_LEASE, Operation.REPORT_TO_CONTROLLER})
+_EARLY: Final = frozenset({Operation.RENEW_LEASE, Operation.REPORT_TO_CONTROLLER, Operation.NAME_MEMBER})
 
 
 class Controller:
@@ -394,8 +394,15 @@ class Controller:
         return Reply(Joined(views=state.catalog.adopted_ids, tokens=state.tokens, **self._versions()))
 
     async def _name_member(self, request: Request[NameMember]) -> Reply[MemberName]:
-        """An id for a member that comes, or the ids of those in whose place it can come."""
+        """An id for a member that comes, or the ids of those in whose place it can come.
+
+        While this controller does not know the cluster, those that have data are asked to report them.
+        """
         self._check_cluster(request.message.cluster)
+        if not self._takeover.is_over:
+            if request.message.may_report and not self._state.topology.members:
+                return Reply(MemberName("", wants_report=True))
+            await self._takeover.wait()
         # A process that is started anew asks before the end of the one before was noticed.
         await asyncio.gather(*(self._state.check_member(member_id) for member_id in self._state.topology.member_ids))
         return Reply(MemberName(self._joining.new_id(), tuple(sorted(absent_owners(self._state.topology)))))
@@ -423,10 +430,22 @@ class Controller:
         self._check_cluster(asked.cluster)
         if not self._takeover.is_over and not self._state.topology.members:
             return Reply(LeaseAnswer(LeaseVerdict.REFUSED.value, wants_report=True))
+        if not self._is_at(asked.member, asked.address):
+            # A process with the data of a member that has ended: it may come back, but has not been let in yet.
+            self._state.doubt(asked.member)
+            return Reply(LeaseAnswer(LeaseVerdict.REFUSED.value))
         answer = self._state.heard(asked.member, stalled_s=asked.stalled_s)
         if answer is LeaseVerdict.GRANTED:
             self._statistics.counted(asked.member, asked.written, asked.misses)
         return Reply(LeaseAnswer(answer.value, self._statistics.statistics_snapshot.version))
+
+    def _is_at(self, member_id: str, address: str) -> bool:
+        """Whether the topology has a member, if it has it, at this address."""
+        topology = self._state.topology
+        if not topology.has_member(member_id):
+            return True
+        at = topology.member(member_id)
+        return f"{at.host}:{at.port}" == address
 
     # -- recovery
 

@@ -9,6 +9,10 @@ goes on without them only if no newer record can exist than those reported:
   it.
 - Or those that reported are a majority of the members. The topology that follows next has at least one of them.
 
+A process that was started anew with what a member has on disk reports that. Where every process was, all of them are
+waited for, and the cluster goes on from their disks. Where a process has lived on, it is no member: what the one before
+had in memory has ended with it, and the address of the record is not its own.
+
 **Invariant**: a record that any command or write was acknowledged by is never replaced by an older one.
 `tests/unit/cluster/test_recovery.py` tries all reports of small clusters.
 """
@@ -32,6 +36,7 @@ __all__ = [
     "outdated",
     "recovered",
     "recovered_from_disk",
+    "unheard",
 ]
 
 _EPOCH_SHIFT: Final = 40
@@ -96,18 +101,34 @@ def missing(reports: Mapping[str, MemberReport]) -> tuple[str, ...]:
     return () if record is None else tuple(member for member in record.topology.member_ids if member not in reports)
 
 
+def unheard(reports: Mapping[str, MemberReport]) -> tuple[str, ...]:
+    """The members of the newest topology whose processes of then have not reported.
+
+    An address is of one process. So a member that has its record from its disk, and another address than that in the
+    newest topology, is of a process that came after the one that the topology knows.
+    """
+    record = newest_record(reports)
+    if record is None:
+        return ()
+    return tuple(
+        member.id
+        for member in record.topology.members
+        if (report := reports.get(member.id)) is None or (report.is_restored and report.address != member)
+    )
+
+
 def is_from_disk(reports: Mapping[str, MemberReport]) -> bool:
-    """Whether every member with the newest record has it from its disk: the cluster was started cold, as it seems.
+    """Whether every member of the newest record has its own from its disk: all processes have ended, as it seems.
 
     The members that are missing may then be on their way, at addresses that the record does not have: nobody can find
     out whether their processes have ended. So it is for :func:`recovered_from_disk` to decide. It may seem so for a
-    moment, until a member reports that was not started anew.
+    moment, until a member reports that was not started anew. One that was removed before may live on, and is none.
     """
     newest = newest_record(reports)
     return newest is not None and all(
         report.is_restored
-        for report in reports.values()
-        if (report.record.epoch, report.record.version) == (newest.epoch, newest.version)
+        for member_id, report in reports.items()
+        if newest.topology.has_member(member_id) and report.record.version
     )
 
 
@@ -120,12 +141,11 @@ def recovered_from_disk(reports: Mapping[str, MemberReport]) -> Recovered | None
     record = newest_record(reports)
     if record is None or missing(reports):
         return None
-    found = recovered(reports, (), is_late=False)
     behind = outdated(reports)
     unusable = tuple(
         member for member in record.topology.member_ids if not reports[member].record.version or member in behind
     )
-    return None if found is None else Recovered(found.record, unusable)
+    return _going_on(record, reports, unusable)
 
 
 def outdated(reports: Mapping[str, MemberReport]) -> dict[str, int]:
@@ -158,16 +178,21 @@ def recovered(reports: Mapping[str, MemberReport], gone: Collection[str], *, is_
     if record is None:
         return None
     members = record.topology.member_ids
-    present = [member for member in members if member in reports]
-    lost = missing(reports)
+    lost = unheard(reports)
+    present = [member for member in members if member not in lost]
     if lost:
         may_live = not is_late and not all(member in gone for member in lost)
         all_held_leases = bool(present) and all(reports[member].holds_lease for member in present)
         if may_live or not (all_held_leases or 2 * len(present) > len(members)):
             return None
+    return _going_on(record, reports, lost)
+
+
+def _going_on(record: ClusterRecord, reports: Mapping[str, MemberReport], lost: tuple[str, ...]) -> Recovered:
     epoch = 1 + max(report.record.epoch for report in reports.values())
     addresses = tuple(
-        reports[member.id].address if member.id in reports else member for member in record.topology.members
+        member if member.id in lost or member.id not in reports else reports[member.id].address
+        for member in record.topology.members
     )
     topology = Topology(record.topology.version + _UNSEEN_VERSIONS, addresses, record.topology.owners)
     return Recovered(ClusterRecord(epoch, 0, topology, record.state), lost)

@@ -29,6 +29,7 @@ from secateur.cluster.controller.recovery import (
     outdated,
     recovered,
     recovered_from_disk,
+    unheard,
 )
 from secateur.cluster.controller.statistics_cache import StatisticsCache
 from secateur.cluster.controller.table_commands import TableCommands
@@ -202,8 +203,8 @@ class Takeover:
                 continue
             if (record := newest_record(self._reports)) is not None:
                 self._peers.update(record.topology)
-            gone = await self._asked(missing(self._reports), times.interval_s)
-            is_late = patience.is_over(loop.time(), times.interval_s * (3 + len(missing(self._reports))))
+            gone = await self._asked(unheard(self._reports), times.interval_s)
+            is_late = patience.is_over(loop.time(), times.interval_s * 5)
             # The controller of a cold start may have ended before it had come to know the members of now.
             is_cold = is_from_disk(self._reports)
             reports = self._reports
@@ -226,10 +227,11 @@ class Takeover:
                     UnreachableError(
                         f"the controller was started anew, and no member has reported to it for {times.silence_s:g} s:"
                         " either none reaches it, or all have ended, and with them what they had in memory. If they"
-                        " have ended, start another cluster, with its data directory if it has one"
+                        " have ended, what is in a data directory is there again as soon as all of them are started"
+                        " anew; if there is none, start another cluster"
                     )
                 )
-            elif is_late and gone and gone == set(missing(self._reports)):
+            elif is_late and gone and gone == set(unheard(self._reports)):
                 self._fail(
                     PartitionLostError(
                         "the controller cannot go on: every member that could say which copies are up to date has"

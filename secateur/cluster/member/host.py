@@ -12,11 +12,12 @@ import logging
 from pathlib import Path
 from typing import Protocol
 
+from secateur.cluster.data_directory import members_on_disk
 from secateur.cluster.member.member import Member
 from secateur.cluster.process_address import LOOPBACK, ProcessAddress
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.sockets import peer_at
-from secateur.errors import DeadlineError, Error, MemberLostError, UnreachableError
+from secateur.errors import DeadlineError, DiskError, Error, MemberLostError, UnreachableError
 from secateur.protocol.membership import MemberName, NameMember
 from secateur.protocol.message import Role
 from secateur.storage.log.disk import Disk, LocalDisk
@@ -31,6 +32,14 @@ class MemberDisks(Protocol):
 
     def has(self, member_id: str) -> bool:
         """Whether there are data of a member."""
+        ...
+
+    def recorded(self) -> list[str]:
+        """The members of the newest record here that have their data here; processes of them may live.
+
+        Raises:
+            DiskError: It cannot be read.
+        """
         ...
 
     def open(self, member_id: str) -> Disk:
@@ -85,12 +94,20 @@ class MemberHost:
     ) -> MemberHost:
         """Start a member in the place of one whose process has ended, as soon as the controller accepts it.
 
-        If one that has left was the last owner of partitions, and its data directory is here, that one comes back.
+        If one that has left was the last owner of partitions, and its data directory is here, that one comes back. If
+        the controller has been started anew as well, it may be that everything has ended: a member whose data are here
+        is then started with them, and reports to it.
         """
         disks = disks or _disks_of(settings)
         while True:
             try:
-                name = await _new_name(settings, controller_address)
+                has_data = disks is not None and bool(disks.recorded())
+                name = await _new_name(settings, controller_address, may_report=has_data)
+                if name.wants_report and disks is not None:
+                    host = await cls._reporting(settings, controller_address, own_address, disks)
+                    if host is not None:
+                        return host
+                    name = await _new_name(settings, controller_address)
                 on_disk = [] if disks is None else [member for member in name.absent if disks.has(member)]
                 for member_id in (*on_disk, name.member):
                     host = cls(member_id, settings, controller_address, own_address, disks)
@@ -104,6 +121,29 @@ class MemberHost:
             except Error as error:
                 _log.warning("a member cannot be replaced yet: %s", error)
                 await asyncio.sleep(settings.lease_times.interval_s)
+
+    @classmethod
+    async def _reporting(
+        cls, settings: ClusterSettings, controller_address: str, own_address: ProcessAddress, disks: MemberDisks
+    ) -> MemberHost | None:
+        """Start a member whose data are here; None if processes have them all.
+
+        It goes on as that member if the controller finds that all members have ended. Otherwise others have gone on
+        without it, and it comes back as any member does that was given up.
+        """
+        for member_id in disks.recorded():
+            try:
+                host = cls(member_id, settings, controller_address, own_address, disks)
+            except DiskError as error:
+                _log.info("%s", error)
+                continue
+            try:
+                await host.start()
+            except BaseException:
+                await host.stop()
+                raise
+            return host
+        return None
 
     async def _started(self, *, is_new: bool) -> bool:
         """Whether the member is in the cluster; one that is not new may find that others have what it had."""
@@ -211,6 +251,9 @@ class _Directories:
     def has(self, member_id: str) -> bool:
         return (self._path / member_id).is_dir()
 
+    def recorded(self) -> list[str]:
+        return members_on_disk(str(self._path))
+
     def open(self, member_id: str) -> Disk:
         return LocalDisk(self._path / member_id)
 
@@ -219,11 +262,11 @@ def _disks_of(settings: ClusterSettings) -> MemberDisks | None:
     return None if settings.data_directory is None else _Directories(Path(settings.data_directory))
 
 
-async def _new_name(settings: ClusterSettings, controller_address: str) -> MemberName:
+async def _new_name(settings: ClusterSettings, controller_address: str, *, may_report: bool = False) -> MemberName:
     """An id that no member of the cluster has had, and those that somebody can come back as."""
     host, _, port = controller_address.rpartition(":")
     controller = peer_at(host, int(port), settings, name="a member that comes back", role=Role.MEMBER)
     try:
-        return (await controller.request(NameMember(settings.cluster_id))).message
+        return (await controller.request(NameMember(settings.cluster_id, may_report))).message
     finally:
         await controller.close()

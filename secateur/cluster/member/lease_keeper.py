@@ -16,7 +16,7 @@ from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.sockets import peer_at
 from secateur.cluster.threads_end import ends
 from secateur.errors import DeadlineError, Error, InterfaceError, MemberLostError, ProtocolError, UnreachableError
-from secateur.partitioning.topology.topology import Topology
+from secateur.partitioning.topology.topology import MemberAddress, Topology
 from secateur.protocol.membership import AskForPromise, LeaseAnswer, RenewLease
 from secateur.protocol.message import Role
 from secateur.storage.read_lease import ReadLease, lease_clock_s
@@ -37,6 +37,7 @@ class LeaseKeeper:
         member_id: The member.
         settings: The settings of the cluster.
         controller_address: ``host:port`` of the controller.
+        own_address: Where the member is reached, once it listens.
         lease: Is set as the lease is renewed.
         on_given_up: Called on the member's event loop when the cluster has gone on without this member.
         on_report_wanted: Called there when a controller that has started anew wants to know what this member keeps.
@@ -50,6 +51,7 @@ class LeaseKeeper:
         member_id: str,
         settings: ClusterSettings,
         controller_address: str,
+        own_address: Callable[[], MemberAddress],
         lease: ReadLease,
         on_given_up: Callable[[], None],
         on_report_wanted: Callable[[], None],
@@ -57,6 +59,7 @@ class LeaseKeeper:
         self._member_id = member_id
         self._settings = settings
         self._times = settings.lease_times
+        self._own_address = own_address
         self._lease = lease
         self._lease.until_s = -1.0  # nothing is answered before the first lease
         self._on_given_up = on_given_up
@@ -175,8 +178,14 @@ class LeaseKeeper:
 
     async def _controller_round(self, asked_s: float, topology: Topology) -> None:
         stalled_s = max(0.0, lease_clock_s() - self._turned_s)
+        at = self._own_address()
         asked = RenewLease(
-            self._settings.cluster_id, self._member_id, stalled_s, dict(self._written), dict(self._misses)
+            self._settings.cluster_id,
+            self._member_id,
+            f"{at.host}:{at.port}",
+            stalled_s,
+            dict(self._written),
+            dict(self._misses),
         )
 
         async def ask() -> WireAnswer[LeaseAnswer]:

@@ -203,7 +203,7 @@ class Member:
         self._places = TableDirectory(member_id, self._store.lease, limits)
         self._copies = MemberCopies(self._store, self._peers)
         self._lease = LeaseKeeper(
-            member_id, settings, controller_address, self._store.lease, on_given_up, self._wants_report
+            member_id, settings, controller_address, self._address, self._store.lease, on_given_up, self._wants_report
         )
 
         change_registry = self._change_registry = ChangeRegistry()

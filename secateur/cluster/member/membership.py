@@ -221,7 +221,8 @@ class Membership:
         return MemberReport(
             address=self._address(),
             record=self.record,
-            holds_lease=self._store.lease.is_valid,
+            # Before it knows the others, a member that was started anew has nobody to ask for a lease.
+            holds_lease=self._store.lease.is_valid and not self._is_restored,
             tables=tuple(
                 HeldTable(
                     table.table_id,

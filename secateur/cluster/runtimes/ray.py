@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import logging
 import os
 import shutil
 import tempfile
@@ -31,6 +32,8 @@ from secateur.cluster.settings import ClusterSettings
 from secateur.errors import OperationalError, ProgrammingError
 
 __all__ = ["RayRuntime"]
+
+_log = logging.getLogger(__name__)
 
 _NAMESPACE = "secateur"
 _CONTROLLER = "controller"
@@ -96,7 +99,7 @@ class _ControllerActor:
 
 
 class _MemberActor:
-    """Hosts a member in a Ray worker process."""
+    """Hosts a member in a Ray worker process; one that Ray has started anew has another member come, or come back."""
 
     def __init__(
         self, member_id: str, settings: ClusterSettings, controller_address: str, is_on_one_machine: bool
@@ -106,31 +109,45 @@ class _MemberActor:
         self._loop = LoopThread(f"secateur-{member_id}")
         self._controller_address = controller_address
         self._start_timeout_s = settings.start_timeout_s
+        self._host: MemberHost | None = None
+        self._coming: Future[None] | None = None
         if ray.get_runtime_context().was_current_actor_reconstructed:
-            # The member that lived here has ended. Ray does not restart it until this has returned.
-            self._host = self._loop.run(MemberHost.replacement(settings, controller_address, own_address))
-            _started()
+            # It answers meanwhile: the controller may be started anew as well, and ask for its address.
+            self._coming = self._loop.submit(self._come(settings, own_address))
         else:
             self._host = self._loop.call(lambda: MemberHost(member_id, settings, controller_address, own_address))
 
+    async def _come(self, settings: ClusterSettings, own_address: ProcessAddress) -> None:
+        try:
+            self._host = await MemberHost.replacement(settings, self._controller_address, own_address)
+            _started()
+        except Exception:
+            _log.exception("no member can come in the place of one that has ended")
+            raise
+
     def start(self) -> None:
+        assert self._host is not None, "called once, by the process that has made it"
         self._loop.run(self._host.start(), self._start_timeout_s)
         _started()
 
     def member_id(self) -> str:
-        return self._host.member_id
+        """The member that lives here; "" if it is still to come."""
+        return "" if self._host is None else self._host.member_id
 
     def controller_address(self) -> str:
         return self._controller_address
 
     def stop_as(self, member_id: str) -> bool:
-        if not self._loop.run(self._host.stop_as(member_id)):
+        if self._host is None or not self._loop.run(self._host.stop_as(member_id)):
             return False
         self._loop.stop()
         return True
 
     def stop(self) -> None:
-        self._loop.run(self._host.stop())
+        if self._coming is not None:
+            self._coming.cancel()
+        if self._host is not None:
+            self._loop.run(self._host.stop())
         self._loop.stop()
 
 
@@ -471,15 +488,13 @@ class RayRuntime:
         return [actor for actor in (self._controller, self._standby) if actor is not None]
 
     def kill_member(self, member_id: str) -> None:
-        if member_id not in self._members:
-            self._name_members_again()
+        self._name_members_again()
         ray.kill(self._members[member_id], no_restart=not self._settings.replace_members)
         if not self._settings.replace_members:
             del self._members[member_id]
 
     def stop_member(self, member_id: str) -> None:
-        if member_id not in self._members:
-            self._name_members_again()
+        self._name_members_again()
         actor = self._members.get(member_id)
         if actor is None:
             return
@@ -550,15 +565,25 @@ class RayRuntime:
             _session.leave()
 
     def _name_members_again(self) -> None:
-        """Find out under which ids members have come back. An actor that does not answer keeps the one that it had."""
+        """Find out under which ids members have come back; two may have taken each other's places.
+
+        An actor that does not answer keeps the id that it had.
+        """
         asked = [(handle.member_id.remote(), member_id) for member_id, handle in self._members.items()]
         answered, _ = ray.wait(
             [call for call, _ in asked], num_returns=len(asked), timeout=self._settings.member_silence_s
         )
+        named: dict[str, ActorHandle[Any]] = {}
+        unnamed: dict[str, ActorHandle[Any]] = {}
         for call, before in asked:
+            name = ""
             if call in answered:
                 with contextlib.suppress(RayError):  # its actor is dead
-                    self._members[ray.get(call)] = self._members.pop(before)
+                    name = ray.get(call)
+            (named if name else unnamed)[name or before] = self._members[before]
+        for before, handle in unnamed.items():
+            named[before if before not in named else f"{before}, before another process was it"] = handle
+        self._members = named
 
     def _get(self, who: str, calls: list[Any]) -> list[Any]:
         try:

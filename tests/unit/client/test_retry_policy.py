@@ -140,3 +140,24 @@ def test_a_statement_may_cost_one_member_and_not_two() -> None:
 )
 def test_only_members_that_ended_count_and_each_once(members: list[str], ended: set[str]) -> None:
     assert losing(*members, ended=ended.__contains__) == RefreshOwners(members[-1])
+
+
+def test_a_cluster_of_which_nobody_answers_is_waited_for_as_long_as_its_controller() -> None:
+    error = UnreachableError("refused", address="h:1")
+    tries = policy()
+    began_s, pauses_s = 1.0, [0.0]
+    while (action := tries.failed(error, None, began_s + sum(pauses_s))) == RefreshOwners(None):
+        again = tries.nobody_answered(began_s + sum(pauses_s), 20.0)
+        assert isinstance(again, TryAgain)
+        assert not again.prepare
+        pauses_s.append(again.pause_s)
+    assert action == GiveUp(error)
+    assert 20.0 <= sum(pauses_s) < 21.0
+    assert max(pauses_s) == 0.5
+
+
+def test_a_cluster_is_not_waited_for_where_its_controller_is_not() -> None:
+    error = UnreachableError("refused", address="h:1")
+    tries = policy()
+    assert tries.failed(error, None, 1.0) == RefreshOwners(None)
+    assert tries.nobody_answered(1.0, 0.0) == GiveUp(error)

@@ -8,7 +8,14 @@ from itertools import combinations, product
 import pytest
 from msgspec import structs
 
-from secateur.cluster.controller.recovery import Patience, is_from_disk, outdated, recovered, recovered_from_disk
+from secateur.cluster.controller.recovery import (
+    Patience,
+    is_from_disk,
+    outdated,
+    recovered,
+    recovered_from_disk,
+    unheard,
+)
 from secateur.partitioning.topology import MemberAddress, Topology
 from secateur.protocol import ClusterRecord, HeldTable, MemberReport
 
@@ -76,8 +83,46 @@ def test_one_member_that_was_not_started_anew_knows_where_the_others_are() -> No
     anew = {member: from_disk(member, record(3, ALL)) for member in ("m1", "m2")}
     assert not is_from_disk(anew | {"m3": report("m3", record(3, ALL))})
     assert not is_from_disk(anew | {"m3": report("m3", record(4, ALL))})
-    assert is_from_disk(anew | {"m3": report("m3", record(2, ALL))}), "it was given up before they ended"
+    assert not is_from_disk(anew | {"m3": report("m3", record(2, ALL))}), "the newest record has not reached it yet"
     assert not is_from_disk({})
+    anew = {member: from_disk(member, record(3, ("m1", "m2"))) for member in ("m1", "m2")}
+    assert is_from_disk(anew | {"m3": report("m3", record(2, ALL))}), "it was given up before they ended"
+
+
+def elsewhere(member: str, kept: ClusterRecord) -> MemberReport:
+    return structs.replace(from_disk(member, kept), address=MemberAddress(member, "127.0.0.1", 2))
+
+
+def test_a_process_that_came_with_the_data_of_a_member_is_not_the_one_that_the_others_know() -> None:
+    """What a member had acknowledged may be in the memory of its last process alone: its copies elsewhere have it."""
+    lived = {member: report(member, record(3, ALL)) for member in ("m1", "m2")}
+    for kept in (record(2, ALL), record(3, ALL), record(4, ALL)):  # the controller may have told it before the others
+        reports = lived | {"m3": elsewhere("m3", kept)}
+        assert not is_from_disk(reports)
+        assert unheard(reports) == ("m3",)
+        assert recovered(reports, (), is_late=False) is None, "its last process may live"
+        found = recovered(reports, ("m3",), is_late=False)
+        assert found is not None
+        assert (found.lost, found.record.state) == (("m3",), str(max(3, kept.version)).encode())
+        assert found.record.topology.member("m3") == MemberAddress("m3", "127.0.0.1", 1)
+
+
+def test_a_process_of_a_cold_start_that_the_newest_record_has_not_reached_is_a_member() -> None:
+    reports = {"m1": report("m1", record(4, ALL)), "m2": from_disk("m2", record(3, ALL))}
+    reports |= {"m3": from_disk("m3", record(3, ALL))}
+    assert unheard(reports) == ()
+    found = recovered(reports, (), is_late=False)
+    assert found is not None
+    assert (found.lost, found.record.state) == ((), b"4")
+
+
+def test_processes_that_have_all_come_anew_go_on_where_they_are_now() -> None:
+    reports = {member: elsewhere(member, record(3, ALL)) for member in ALL}
+    assert is_from_disk(reports)
+    found = recovered_from_disk(reports)
+    assert found is not None
+    assert found.lost == ()
+    assert {member.port for member in found.record.topology.members} == {2}
 
 
 @pytest.mark.parametrize("holds_lease", [True, False])
