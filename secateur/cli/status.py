@@ -16,7 +16,7 @@ __all__ = ["status"]
 
 _MEMBERS = (
     "SELECT id, address, node, state, partitions_primary, partitions_backup, rows, bytes, memory_used, memory_limit,"
-    " running_statements, waiting_statements FROM secateur.members ORDER BY id"
+    " running_statements, waiting_statements, draining FROM secateur.members ORDER BY id"
 )
 _TABLES = (
     "SELECT t.table_name, t.partitioning, t.partitions, t.backups, t.rows, t.bytes,"

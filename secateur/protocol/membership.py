@@ -148,6 +148,7 @@ class MemberInfo(msgspec.Struct, frozen=True):
         running_statements: Statements of clients that it runs or coordinates now, except those that it answers at once.
         waiting_statements: Statements of clients that wait until one of those has ended.
         refused_statements: Statements of clients that it has refused because too many waited.
+        draining: Whether it is to leave: it gives away what it has, or has nothing any more and is about to be ended.
     """
 
     id: str
@@ -165,6 +166,7 @@ class MemberInfo(msgspec.Struct, frozen=True):
     running_statements: int = 0
     waiting_statements: int = 0
     refused_statements: int = 0
+    draining: bool = False
 
     @property
     def is_alive(self) -> bool:

@@ -384,6 +384,29 @@ def test_a_member_that_is_drained_gets_nothing_whoever_wishes_what(
         ]
 
 
+def test_members_that_are_to_leave_are_shown(mortal: Cluster) -> None:
+    everybody = ["m1", "m2", "m3"]
+
+    def shown(conn: secateur.Connection) -> list[str]:
+        listed = [member.id for member in mortal.members() if member.draining]
+        found = conn.execute("SELECT id FROM secateur.members WHERE draining ORDER BY id").fetchall()
+        assert [member_id for (member_id,) in found] == listed
+        return listed
+
+    with mortal.connect() as conn:
+        create(conn, "t", partitions=40, backups=0)
+        assert shown(conn) == []
+        mortal._ask(DrainMembers(everybody))  # there is nobody to take what they have
+        assert shown(conn) == everybody
+        assert {member.state for member in mortal.members()} == {"active"}
+        mortal._ask(DrainMembers([]))
+        assert shown(conn) == []
+        mortal._ask(DrainMembers(["m3"]))
+        assert shown(conn) == ["m3"]
+        eventually(lambda: mortal._ask(GetRebalancing()).drained == ("m3",), "m3 keeps what it has")
+        assert shown(conn) == ["m3"]
+
+
 def test_a_controller_that_is_started_anew_knows_who_is_drained(mortal: Cluster) -> None:
     with mortal.connect() as conn:
         create(conn, "t", partitions=40, backups=0)

@@ -73,6 +73,7 @@ class MemberList:
             table.table_id: set(primaries_of(self._state.topology, table, member.id))
             for table in self._state.catalog.tables()
         }
+        leaving = self._state.leaving
         known = [table for table in stats.tables if table.table_id in primaries]
         served = sum(len(partitions) for partitions in primaries.values())
         return MemberInfo(
@@ -96,6 +97,7 @@ class MemberList:
             running_statements=stats.running_statements,
             waiting_statements=stats.waiting_statements,
             refused_statements=stats.refused_statements,
+            draining=member.id in leaving.draining or member.id in leaving.drained,
         )
 
 

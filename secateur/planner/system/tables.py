@@ -46,6 +46,7 @@ _TABLES: Final = (
         running_statements=_NUMBER,
         waiting_statements=_NUMBER,
         refused_statements=_NUMBER,
+        draining=_FLAG,
     ),
     _table(
         "tables",
