@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -13,7 +14,14 @@ import secateur
 from secateur.cluster import Cluster
 from secateur.connectors import collect
 from secateur.dag import Processor
-from secateur.errors import JobCancelledError, JobExistsError, JobFailedError
+from secateur.errors import (
+    JobCancelledError,
+    JobExistsError,
+    JobFailedError,
+    LimitExceededError,
+    MemberLostError,
+    UnknownJobError,
+)
 
 
 class WhenAsked(Processor):
@@ -119,3 +127,57 @@ def test_a_member_that_came_later_keeps_the_jobs_as_well(mortal: Cluster, conn: 
         mortal.kill_member(member_id)
     mortal.kill_controller()
     assert conn.job("early").status is secateur.JobStatus.COMPLETED
+
+
+def durable(directory: Path) -> Cluster:
+    return secateur.start(members=3, runtime="embedded", data_directory=directory, token="secret")
+
+
+def test_jobs_are_known_after_everything_was_started_anew(tmp_path: Path) -> None:
+    """Those that ran begin again if they may; of the others it is said why they have failed, and what to do."""
+    WhenAsked.may_end.clear()
+    with durable(tmp_path) as cluster, cluster.connect() as conn:
+        failed = conn.submit(dag_of(Broken), secateur.JobConfig(name="failed"))
+        with pytest.raises(JobFailedError, match="no such model"):
+            failed.result(timeout_s=30)
+        for name, lost in (("once", "fail"), ("again", "restart"), ("stopped", "fail")):
+            job = conn.submit(dag_of(WhenAsked), secateur.JobConfig(name=name, on_member_lost=lost))
+            running(job, threading.Event())
+        conn.job("stopped").cancel()
+        with pytest.raises(JobCancelledError):
+            conn.job("stopped").result(timeout_s=30)
+        before = {row.name: row for row in conn.jobs()}
+    WhenAsked.may_end.set()
+    with durable(tmp_path) as cluster, cluster.connect() as conn:
+        after = {row.name: row for row in conn.jobs()}
+        assert after.keys() == before.keys()
+        assert [after[name] for name in ("failed", "stopped")] == [before[name] for name in ("failed", "stopped")]
+        with pytest.raises(JobFailedError, match="no such model"):
+            conn.job("failed").result(timeout_s=30)
+        with pytest.raises(MemberLostError, match=r"all processes of the cluster ended while job .* submit it again"):
+            conn.job("once").result(timeout_s=30)
+        assert conn.job("again").result(timeout_s=30).column("n").to_pylist() == [1, 1, 1]
+        assert conn.job("again").info.attempt == 2
+        new = conn.submit(dag_of(WhenAsked), secateur.JobConfig(name="once"))
+        assert new.result(timeout_s=30).num_rows == 3
+    with durable(tmp_path) as cluster, cluster.connect() as conn:
+        assert conn.job("once").job_id == new.job_id
+        assert conn.job("once").status is secateur.JobStatus.COMPLETED
+        with pytest.raises(LimitExceededError, match="for as long as its process lives"):
+            conn.job("once").result(timeout_s=30)
+
+
+def test_a_job_file_that_is_damaged_costs_nothing_that_other_members_have(tmp_path: Path) -> None:
+    WhenAsked.may_end.set()
+    with durable(tmp_path) as cluster, cluster.connect() as conn:
+        assert conn.submit(dag_of(WhenAsked), secateur.JobConfig(name="done")).result(timeout_s=30).num_rows == 3
+    files = sorted(tmp_path.glob("m*/job-*"))
+    assert len(files) == 3
+    for file in files[:2]:
+        file.write_bytes(file.read_bytes()[:-1])
+    with durable(tmp_path) as cluster, cluster.connect() as conn:
+        assert conn.job("done").status is secateur.JobStatus.COMPLETED
+    for file in sorted(tmp_path.glob("m*/job-*")):
+        file.write_bytes(b"")
+    with durable(tmp_path) as cluster, cluster.connect() as conn, pytest.raises(UnknownJobError):
+        conn.job("done")

@@ -3,9 +3,10 @@
 No rows and no user code reach the controller: a DAG is bytes that a member unpacks, and a result stays at the member
 that coordinated the job.
 
-Members keep the jobs for a controller that starts anew: each holds all of them in memory, in the state that was last
-acknowledged to anybody. That controller asks the coordinators of the running ones to go on; an attempt that has ended
-meanwhile is reported to it again.
+Members keep the jobs for a controller that starts anew: each holds all of them, in memory and in its data directory, in
+the state that was last acknowledged to anybody. That controller asks the coordinators of the running ones to go on; an
+attempt that has ended meanwhile is reported to it again. If the members were started anew as well, attempts have ended
+with them.
 """
 
 from __future__ import annotations
@@ -111,10 +112,15 @@ class ControllerJobs:
         self._turns = itertools.count()
         self._background = BackgroundTasks()
 
-    async def restore(self, epoch: int) -> None:
+    async def restore(self, epoch: int, *, is_cold_start: bool) -> None:
         """Go on with the jobs that members have kept for an earlier controller, in a new epoch.
 
         Of members that are lost meanwhile, others keep the same.
+
+        Args:
+            epoch: The epoch.
+            is_cold_start: Whether all processes have ended meanwhile: then no attempt runs any more. A job that had
+                been started begins again, or has failed, as its ``on_member_lost`` says.
         """
         self._version = first_of(epoch)
         holders: dict[str, tuple[int, str]] = {}
@@ -137,7 +143,10 @@ class ControllerJobs:
         self._registry.restore(jobs)
         for job in self._registry.running:
             self._limit_time(job)
-            self._apply(job, job.record.resumed(self._topology().member_ids))
+            if is_cold_start and job.record.coordinator is not None:
+                self._apply(job, job.record.ended(job.record.attempt, _all_ended(job)))
+            else:
+                self._apply(job, job.record.resumed(self._topology().member_ids))
 
     def member_joined(self, member: str) -> None:
         """A member is new: it keeps the jobs as well."""
@@ -375,6 +384,14 @@ def _remaining_s(job: RegisteredJob) -> float | None:
     if remaining_s <= 0:
         raise _late(job)
     return remaining_s
+
+
+def _all_ended(job: RegisteredJob) -> MemberLostError:
+    return MemberLostError(
+        f"all processes of the cluster ended while job {job.job_id} ran; what it had written may be there in part:"
+        ' submit it again, or have jobs that may run twice begin anew by themselves (on_member_lost="restart")',
+        job=job.job_id,
+    )
 
 
 def _late(job: RegisteredJob) -> DeadlineError:

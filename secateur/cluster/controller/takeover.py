@@ -168,7 +168,7 @@ class Takeover:
         )
         await self._state.all_reached()
         self._statistics.start_anew(self._state.epoch, [table.table_id for table in self._state.catalog.tables()])
-        await self._jobs.restore(self._state.epoch)
+        await self._jobs.restore(self._state.epoch, is_cold_start=self._is_cold_start)
         await self._settle_streams()
         self.is_over = True
         self._ended.set()

@@ -46,7 +46,7 @@ class KeptResults:
         if found is None:
             raise LimitExceededError(
                 f"the result of job {job_id} was dropped: a member keeps the newest {self._count_max} results, up to"
-                f" {self._bytes_max:,} bytes; fetch it sooner, or write it to a sink"
+                f" {self._bytes_max:,} bytes, for as long as its process lives; fetch it sooner, or write it to a sink"
             )
         return found
 

@@ -24,6 +24,7 @@ from secateur.cluster.member.coordinated_changes import MemberCoordinatedChanges
 from secateur.cluster.member.copies import MemberCopies
 from secateur.cluster.member.estimate_misses import EstimateMisses
 from secateur.cluster.member.external_reads import ExternalReads
+from secateur.cluster.member.job_files import JobFiles
 from secateur.cluster.member.job_writes import JobWrites
 from secateur.cluster.member.jobs import MemberJobs
 from secateur.cluster.member.kept_jobs import KeptJobsOfMember
@@ -266,7 +267,7 @@ class Member:
         self._jobs = JobRuntime(member_id, services, self._peers)
         self._client_jobs = MemberJobs(self._jobs, self._owners, allow_code=accepts_code)
         self._attempts = MemberAttempts(self._jobs, self._patient, self._owners, allow_code=accepts_code)
-        self._kept_jobs = KeptJobsOfMember()
+        self._kept_jobs = KeptJobsOfMember(None if disk is None else JobFiles(disk))
         self._live_metrics = LiveMetrics(self._jobs, self._peers)
 
         self._external_reads = ExternalReads(member_id, self._jobs, self._quick, self._fetch_external_table)
@@ -487,6 +488,7 @@ class Member:
         Raises:
             Error: The controller could not be asked, or the member could not catch up.
         """
+        await self._kept_jobs.forget()  # others may have forgotten since what is here
         asked = AskToReturn(self._settings.cluster_id, self._address())
         if not (await self._controller.request(asked)).message.is_member:
             return False
@@ -503,6 +505,7 @@ class Member:
             return
         for table in self._store.tables():
             self._places.add_table(table)
+        await self._kept_jobs.recover()
         if persistence.record is not None:
             self._membership.recovered(persistence.record)
 
