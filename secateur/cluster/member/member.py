@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pyarrow as pa
 
@@ -29,9 +28,11 @@ from secateur.cluster.member.job_writes import JobWrites
 from secateur.cluster.member.jobs import MemberJobs
 from secateur.cluster.member.kept_jobs import KeptJobsOfMember
 from secateur.cluster.member.key_reads import KeyReads
+from secateur.cluster.member.known_metadata import KnownMetadata
 from secateur.cluster.member.lease_keeper import LeaseKeeper
 from secateur.cluster.member.live_metrics import LiveMetrics
 from secateur.cluster.member.loads import MemberLoads
+from secateur.cluster.member.member_threads import QUICK_THREADS_MAX, MemberThreads
 from secateur.cluster.member.membership import Membership
 from secateur.cluster.member.memory_admission import (
     STAGED_FACTOR,
@@ -49,72 +50,47 @@ from secateur.cluster.member.slow_statements import SlowStatements
 from secateur.cluster.member.snapshots import MemberSnapshots
 from secateur.cluster.member.source_queries import SourceQueries
 from secateur.cluster.member.statement_admission import StatementAdmission, full_member
+from secateur.cluster.member.statement_handlers import StatementHandlers
 from secateur.cluster.member.statement_log import StatementLog
 from secateur.cluster.member.statements import Admissions, StatementRunner, StatementThreads
 from secateur.cluster.member.statistics import MemberStatistics
+from secateur.cluster.member.stored_stats import StoredStats
 from secateur.cluster.member.stored_tables import StoredTables
 from secateur.cluster.member.table_checks import MemberTableChecks
 from secateur.cluster.member.table_directory import TableDirectory
+from secateur.cluster.member.work_counts import WorkCounts
 from secateur.cluster.member.writes import MemberWrites
-from secateur.cluster.owner_pages import owner_pages
 from secateur.cluster.peers import Peers
 from secateur.cluster.plan_source import PlanSource
 from secateur.cluster.process_address import LOOPBACK, ProcessAddress
-from secateur.cluster.range_pages import range_pages
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.sockets import listening, peer_at
 from secateur.cluster.termination_protocol import TerminationProtocol
-from secateur.cluster.threads_end import threads_end
 from secateur.dag.source_query import SourceQuery
 from secateur.engine.kernels.fragment import run
-from secateur.engine.runtime.elastic_threads import ElasticThreads
 from secateur.engine.runtime.runtime import JobRuntime
 from secateur.engine.runtime.services import MemberServices
 from secateur.engine.sql.planned_query import PlannedQuery
-from secateur.engine.thread_priority import lower_priority
 from secateur.engine_limits import EngineLimits
 from secateur.errors import DamagedDirectoryError, Error
 from secateur.partitioning.tables.external_table import ExternalTable
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import MemberAddress, Topology
-from secateur.protocol.catalog import (
-    GetOwnerPages,
-    GetOwners,
-    GetRanges,
-    OwnerPages,
-    RangePages,
-    TopologyKnown,
-)
 from secateur.protocol.changes import (
-    ChangeOnePartition,
-    StageChange,
     TwoPhaseKind,
-    WorkOutChange,
 )
 from secateur.protocol.external_tables import GetExternalTable
 from secateur.protocol.hello import Greeting, Hello
 from secateur.protocol.jobs import GetJobMetrics, JobMetrics, RunAttempt, SubmitJob
-from secateur.protocol.key_value import GetRows
 from secateur.protocol.membership import (
-    GetMemberStats,
     JoinRequest,
-    MemberStats,
     ReportCopyLost,
-    StoredTable,
 )
-from secateur.protocol.message import Acknowledged, Role
+from secateur.protocol.message import Role
 from secateur.protocol.operation import OperationBase
 from secateur.protocol.operations import MEMBER_OPERATIONS, Operation
 from secateur.protocol.query import (
-    CloseResult,
     DescribeStatement,
-    Execute,
-    ExecuteFirstStage,
-    ExecutePart,
-    GetPlan,
-    KillRunningStatement,
-    PlanAnswer,
-    Profile,
     ReadSystemTable,
     StatementDescription,
     StatementEntry,
@@ -122,7 +98,6 @@ from secateur.protocol.query import (
 from secateur.protocol.recovery import (
     AskToReturn,
 )
-from secateur.protocol.snapshots import OpenSnapshot
 from secateur.storage.log.disk import Disk
 from secateur.storage.member_store import MemberStore
 from secateur.wire import Handled, PeerInfo, Reply, Request, decode_table
@@ -130,10 +105,6 @@ from secateur.wire import Handled, PeerInfo, Reply, Request, decode_table
 __all__ = ["Member"]
 
 _log = logging.getLogger(__name__)
-
-_QUICK_THREADS_MAX: Final = 16
-_CHANGING_THREADS_MAX: Final = 8
-"""Calls that turn out to be long count as well."""
 
 
 class Member:
@@ -166,25 +137,13 @@ class Member:
         self.member_id = member_id
         self._settings = settings
         self._own_address = own_address
-        self._frames_received = 0
-        self._executions = 0
+        self._counts = WorkCounts()
         self._controller = peer_at(host, int(port), settings, name=member_id, role=Role.MEMBER)
         self._patient = ControllerRequests(self._controller)
         self._peers = Peers(member_id, Role.MEMBER, settings, self._connection_lost)
         self._server = listening(self, MEMBER_OPERATIONS, settings, own_address, on_gone=self._gone)
         self._background = BackgroundTasks()
-        # Long kernel calls wait for each other. Short ones, and what loads and changes do while writes wait for them,
-        # have threads of their own.
-        kernel = f"secateur-{member_id}-kernel"
-        # Long ones, and the stages of jobs, leave the cores to the event loop and to short statements.
-        self._executor = ThreadPoolExecutor(
-            settings.kernel_threads, thread_name_prefix=kernel, initializer=lower_priority
-        )
-        self._staged = ElasticThreads(
-            f"{kernel}-stage", settings.kernel_threads, _QUICK_THREADS_MAX, initializer=lower_priority
-        )
-        self._quick = ElasticThreads(f"{kernel}-quick", settings.kernel_threads, _QUICK_THREADS_MAX)
-        self._changing = ElasticThreads(f"{kernel}-change", settings.kernel_threads, _CHANGING_THREADS_MAX)
+        threads = self._threads = MemberThreads(member_id, settings)
         self._store = MemberStore(limits=limits)
         self._persistence = None if disk is None else Persistence(member_id, settings, disk, self._store)
         self._log = None if self._persistence is None else self._persistence.log
@@ -192,7 +151,7 @@ class Member:
         waiting_max = settings.max_waiting_statements
         self._admissions = Admissions(
             long=_admission(member_id, settings.max_running_statements, waiting_max),
-            quick=_admission(member_id, _QUICK_THREADS_MAX, waiting_max),
+            quick=_admission(member_id, QUICK_THREADS_MAX, waiting_max),
         )
         self._statement_log = StatementLog(
             member_id,
@@ -219,7 +178,7 @@ class Member:
             self._log,
         )
         self._built_copies = BuiltCopies(
-            member_id, self._store, self._peers, self._replication, change_registry, self._changing, self._log
+            member_id, self._store, self._peers, self._replication, change_registry, threads.changing, self._log
         )
         self._memory_limit = memory_limit_of(settings)
         self._admission = MemoryAdmission(
@@ -238,7 +197,7 @@ class Member:
             self._peers,
             self._replication,
             self._leases,
-            self._changing,
+            threads.changing,
             self._admission,
             self._log,
             abandoned_after_s=settings.staged_load_idle_s,
@@ -247,18 +206,20 @@ class Member:
         self._range_leases = LoadLeases(
             TerminationProtocol(member_id, range_changes, member_ids, TwoPhaseKind.RANGES), self._peers
         )
-        self._ranges = MemberRanges(self._store, self._places.latch, self._changing, range_changes, self._range_leases)
+        self._ranges = MemberRanges(
+            self._store, self._places.latch, threads.changing, range_changes, self._range_leases
+        )
 
         services = MemberServices(
             self._store,
             run,
-            self._executor,
+            threads.long,
             table=self._places.named,
             write_rows=JobWrites(member_id, self._writes, self._peers, self._patient, self._places.named, self._owners),
             acknowledged=self._replication.acknowledged,
             plan_query=self._plan_query,
             allow_code=accepts_code,
-            quick_executor=self._staged,
+            quick_executor=threads.staged,
             spill_directory=_spill_directory(settings),
             external_directories=tuple(map(Path, settings.external_directories)),
             limits=limits,
@@ -270,22 +231,22 @@ class Member:
         self._kept_jobs = KeptJobsOfMember(None if disk is None else JobFiles(disk))
         self._live_metrics = LiveMetrics(self._jobs, self._peers)
 
-        self._external_reads = ExternalReads(member_id, self._jobs, self._quick, self._fetch_external_table)
+        self._external_reads = ExternalReads(member_id, self._jobs, threads.quick, self._fetch_external_table)
         plans = PlanSource(member_id, self._controller, self._peers, member_ids, settings.member_silence_s)
         misses = EstimateMisses(limits.estimate_miss_factor)
-        threads = StatementThreads(self._executor, self._quick, self._changing)
+        statement_threads = StatementThreads(threads.long, threads.quick, threads.changing)
         self._statements = StatementRunner(
             member_id,
             self._store,
             self._jobs,
             misses,
-            threads,
+            statement_threads,
             plans.fetch,
             self._fetch_system_table,
             self._external_reads,
             self._results,
             self._admissions,
-            ScatteredStatements(member_id, self._store, self._peers, self._quick, self._replication.acknowledged),
+            ScatteredStatements(member_id, self._store, self._peers, threads.quick, self._replication.acknowledged),
             settings.plan_cache_max,
             lambda: self._lease.statistics_version,
             self._replication.acknowledged,
@@ -298,7 +259,7 @@ class Member:
             self._statements,
             self._results,
             self._admissions,
-            threads,
+            statement_threads,
             self._replication.acknowledged,
             self._replication.last,
         )
@@ -312,11 +273,11 @@ class Member:
             self._writes,
             self._loads,
             self._results,
-            self._changing,
+            threads.changing,
             waiting_max,
         )
         self._coordinated_changes = MemberCoordinatedChanges(
-            member_id, self._store, self._statements, self._places, self._loads, self._peers, self._changing
+            member_id, self._store, self._statements, self._places, self._loads, self._peers, threads.changing
         )
         self._stored_tables = StoredTables(
             self._store,
@@ -325,7 +286,7 @@ class Member:
             self._copies,
             self._built_copies,
             self._ranges,
-            self._changing,
+            threads.changing,
             self._log,
             self._owners,
         )
@@ -357,20 +318,33 @@ class Member:
         self._table_checks = MemberTableChecks(
             self._statements, self._snapshots, self._places.table, lambda: tuple(self._places.tables())
         )
-        self.handlers = self._handlers()
+        self._metadata = KnownMetadata(self._owners, self._places, self._statements)
+        statement_handlers = StatementHandlers(
+            self._counts,
+            self._statement_log,
+            self._results,
+            self._statements,
+            self._stepped,
+            self._snapshots,
+            self._key_reads,
+            self._changes,
+            self._coordinated_changes,
+        )
+        self.handlers = statement_handlers.handlers() | self._handlers()
 
     def _handlers(self) -> dict[OperationBase, Callable[[Request[Any]], Handled]]:
         leases_of = self._membership.leases_of
+        stats = StoredStats(
+            self._store,
+            self._counts,
+            self._jobs,
+            self._results,
+            self._memory_limit,
+            self._admission,
+            self._admissions,
+        )
         return {
             Operation.HELLO: self._hello,
-            Operation.EXECUTE: self._execute,
-            Operation.EXECUTE_PART: self._execute_part,
-            Operation.EXECUTE_FIRST_STAGE: self._execute_first_stage,
-            Operation.PROFILE: self._profile,
-            Operation.NEXT_ROWS: lambda request: self._statement_log.next(request, self._results.next),
-            Operation.CLOSE_RESULT: self._close_result,
-            Operation.GET_ROWS: self._get_rows,
-            Operation.OPEN_SNAPSHOT: self._open_snapshot,
             Operation.READ_SNAPSHOT: self._snapshots.read,
             Operation.READ_CHANGES: self._change_feeds.read,
             Operation.BOUND_CHANGES: self._change_feeds.bound,
@@ -386,10 +360,7 @@ class Member:
             Operation.GET_JOB_METRICS: self._send_job_metrics,
             Operation.GET_JOB_COUNTERS: self._live_metrics.counters,
             Operation.GET_JOB_RESULT: self._attempts.result,
-            Operation.CHANGE_ONE_PARTITION: self._change,
-            Operation.STAGE_CHANGE: self._stage_change,
             Operation.CLOSE_FOR_CHANGE: self._coordinated_changes.close,
-            Operation.WORK_OUT_CHANGE: self._work_out_change,
             Operation.GET_RETURNED_ROWS: self._coordinated_changes.returned,
             Operation.WRITE_ROWS: self._writes.write,
             Operation.WRITE_COPY: self._replication.write_copy,
@@ -416,16 +387,15 @@ class Member:
             Operation.TAKE_TOPOLOGY: self._membership.take_topology,
             Operation.BEGIN_RETURN: self._membership.begin_return,
             Operation.GET_REPORT: lambda _: Reply(self._membership.report()),
-            Operation.GET_OWNERS: self._send_topology,
-            Operation.GET_OWNER_PAGES: self._send_owner_pages,
-            Operation.GET_RANGES: self._send_ranges,
+            Operation.GET_OWNERS: self._metadata.topology,
+            Operation.GET_OWNER_PAGES: self._metadata.owner_pages,
+            Operation.GET_RANGES: self._metadata.ranges,
             Operation.CATCH_UP: self._stored_tables.catch_up,
             Operation.COPY_TABLE: self._copies.copy_table,
             Operation.ASK_FOR_PROMISE: self._membership.promise,
-            Operation.GET_PLAN: self._send_plan,
+            Operation.GET_PLAN: self._metadata.plan,
             Operation.GET_STATEMENTS: self._statement_log.send,
-            Operation.KILL_STATEMENT: self._kill_statement,
-            Operation.GET_MEMBER_STATS: self._stats,
+            Operation.GET_MEMBER_STATS: stats.tell,
             Operation.BUILD_COPIES: self._built_copies.build,
             Operation.OPEN_COPIES: self._built_copies.open,
             Operation.FETCH_COPY: self._built_copies.fetch,
@@ -464,7 +434,7 @@ class Member:
             await self._recover(self._persistence)
         await self._server.start()
         self._background.start(self._turn(), f"member {self.member_id} turns")
-        folds = BackgroundFolds(self._store.folds, self._places, self._changing)
+        folds = BackgroundFolds(self._store.folds, self._places, self._threads.changing)
         self._background.start(folds.run(), f"member {self.member_id} merges recent changes")
 
     async def start_in_place(self) -> bool:
@@ -525,63 +495,25 @@ class Member:
         await self._controller.close()
         if self._log is not None:
             await self._log.close()
-        kernels = (self._executor, self._staged, self._quick, self._changing)
-        await asyncio.gather(*(threads_end(threads) for threads in kernels))
+        await self._threads.end()
 
     def handle(self, request: Request[Any]) -> Handled:
         """Answer a request; see :class:`secateur.wire.Handler`."""
         if not request.operation.is_housekeeping:
-            self._frames_received += 1
+            self._counts.frames_received += 1
         handler, rights = self.handlers[request.operation], request.peer.rights
         return handler(request) if rights is None else self._table_checks.handle(request, rights, handler)
 
     def notify(self, request: Request[Any]) -> None:
         """Take a one-way message: those of jobs."""
-        self._frames_received += 1
+        self._counts.frames_received += 1
         if request.operation is Operation.START_RUN:
-            self._executions += 1
+            self._counts.executions += 1
         self._jobs.on_message(request.message, request.payload)
 
     def _hello(self, request: Request[Hello]) -> Reply[Greeting]:
         self._results.connected(request.peer)
         return Reply(Greeting(member=self.member_id))
-
-    def _execute(self, request: Request[Execute]) -> Handled:
-        self._executions += 1
-        is_stepped = request.message.steps is not None
-        return self._statement_log.execute(request, self._stepped.execute if is_stepped else self._statements.execute)
-
-    def _execute_part(self, request: Request[ExecutePart]) -> Handled:
-        self._executions += 1
-        return self._statements.execute(request)
-
-    def _execute_first_stage(self, request: Request[ExecuteFirstStage]) -> Handled:
-        self._executions += 1
-        return self._statement_log.scattered(request, self._statements.run_first_stage)
-
-    def _profile(self, request: Request[Profile]) -> Handled:
-        self._executions += 1
-        is_stepped = request.message.run.steps is not None
-        return self._stepped.profile(request) if is_stepped else self._statements.profile(request)
-
-    def _open_snapshot(self, request: Request[OpenSnapshot]) -> Handled:
-        self._executions += 1
-        return self._snapshots.open(request)
-
-    def _get_rows(self, request: Request[GetRows]) -> Handled:
-        self._executions += 1
-        return self._key_reads.get(request)
-
-    def _close_result(self, request: Request[CloseResult]) -> Reply[Acknowledged]:
-        self._results.close(request.peer)
-        self._statement_log.close(request.peer)
-        return Reply(Acknowledged())
-
-    def _kill_statement(self, request: Request[KillRunningStatement]) -> Reply[Acknowledged]:
-        reader = self._statement_log.kill(request.message.number)
-        if reader is not None:
-            self._results.close(reader)
-        return Reply(Acknowledged())
 
     def _connection_lost(self, member_id: str, error: Error) -> None:
         self._jobs.connection_lost(member_id, error)
@@ -592,24 +524,12 @@ class Member:
         self._leases.connection_gone(peer.connection_id)
         self._range_leases.connection_gone(peer.connection_id)
 
-    def _change(self, request: Request[ChangeOnePartition]) -> Handled:
-        self._executions += 1
-        return self._statement_log.execute(request, self._changes.change)
-
-    def _stage_change(self, request: Request[StageChange]) -> Handled:
-        self._executions += 1
-        return self._statement_log.execute(request, self._changes.stage)
-
-    def _work_out_change(self, request: Request[WorkOutChange]) -> Handled:
-        self._executions += 1
-        return self._statement_log.execute(request, self._coordinated_changes.work_out)
-
     def _submit_job(self, request: Request[SubmitJob]) -> Handled:
-        self._executions += 1
+        self._counts.executions += 1
         return self._client_jobs.submit(request)
 
     def _run_job(self, request: Request[RunAttempt]) -> Handled:
-        self._executions += 1
+        self._counts.executions += 1
         return self._attempts.run(request)
 
     async def _send_job_metrics(self, request: Request[GetJobMetrics]) -> Reply[JobMetrics]:
@@ -637,22 +557,6 @@ class Member:
         at = self._own_address
         return MemberAddress(self.member_id, at.advertised_host, self._server.port, at.node)
 
-    def _send_topology(self, _: Request[GetOwners]) -> Reply[TopologyKnown]:
-        """Send the owners of this member's newest topology, for clients that cannot reach the controller."""
-        return Reply(TopologyKnown(self._owners().outline))
-
-    def _send_owner_pages(self, request: Request[GetOwnerPages]) -> Reply[OwnerPages]:
-        """Send owners of a large group, for clients that cannot reach the controller."""
-        return Reply(owner_pages(self._owners(), request.message))
-
-    def _send_ranges(self, request: Request[GetRanges]) -> Reply[RangePages]:
-        """Send ranges of a table, for clients that cannot reach the controller."""
-        return Reply(range_pages(self._places.tables(), request.message))
-
-    def _send_plan(self, request: Request[GetPlan]) -> Reply[PlanAnswer]:
-        """A plan that this member has run, for another one that has not and cannot reach the controller."""
-        return Reply(PlanAnswer(self._statements.kept_plan(request.message.plan_id).encoded()))
-
     def _adopt_ranges(self, table: TableDef) -> None:
         """The ranges of a table have changed."""
         self._places.add_table(table)
@@ -669,33 +573,6 @@ class Member:
             except Exception:  # the loop must go on: without it the cluster takes this member for lost
                 _log.exception("member %s could not look after its loads", self.member_id)
             await asyncio.sleep(self._settings.lease_times.interval_s)
-
-    def _stats(self, _: Request[GetMemberStats]) -> Reply[MemberStats]:
-        tables = [
-            StoredTable(
-                stats.table_id,
-                dict(stats.partition_rows),
-                dict(stats.partition_bytes),
-                stats.nbytes,
-                stats.partitions,
-            )
-            for stats in self._store.stats()
-        ]
-        return Reply(
-            MemberStats(
-                tables=tables,
-                executions=self._executions,
-                frames_received=self._frames_received,
-                running_jobs=self._jobs.running_executions,
-                open_results=self._results.count,
-                open_result_bytes=self._results.held_bytes,
-                memory_limit=self._memory_limit,
-                memory_used=self._admission.used_bytes,
-                running_statements=self._admissions.long.running + self._admissions.quick.running,
-                waiting_statements=self._admissions.long.waiting + self._admissions.quick.waiting,
-                refused_statements=self._admissions.long.refused + self._admissions.quick.refused,
-            )
-        )
 
     def _wants_report(self) -> None:
         self._membership.report_soon()

@@ -1,0 +1,45 @@
+"""The threads of a member beside its event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+from secateur.cluster.settings import ClusterSettings
+from secateur.cluster.threads_end import threads_end
+from secateur.engine.runtime.elastic_threads import ElasticThreads
+from secateur.engine.thread_priority import lower_priority
+
+__all__ = ["QUICK_THREADS_MAX", "MemberThreads"]
+
+QUICK_THREADS_MAX: Final = 16
+_CHANGING_THREADS_MAX: Final = 8
+"""Calls that turn out to be long count as well."""
+
+
+class MemberThreads:
+    """Kernel calls by kind, so that long ones wait for each other, and the others do not wait for these.
+
+    Args:
+        member_id: The member, for the names of the threads.
+        settings: The settings of the cluster.
+
+    Attributes:
+        long: For kernel calls over many rows. They, and the stages of jobs, leave the cores to the event loop and to
+            short statements.
+        staged: For the stages of jobs.
+        quick: For kernel calls over few rows.
+        changing: For what writes wait for.
+    """
+
+    def __init__(self, member_id: str, settings: ClusterSettings) -> None:
+        kernel, count = f"secateur-{member_id}-kernel", settings.kernel_threads
+        self.long = ThreadPoolExecutor(count, thread_name_prefix=kernel, initializer=lower_priority)
+        self.staged = ElasticThreads(f"{kernel}-stage", count, QUICK_THREADS_MAX, initializer=lower_priority)
+        self.quick = ElasticThreads(f"{kernel}-quick", count, QUICK_THREADS_MAX)
+        self.changing = ElasticThreads(f"{kernel}-change", count, _CHANGING_THREADS_MAX)
+
+    async def end(self) -> None:
+        """Accept no more work, and wait a while for what runs."""
+        await asyncio.gather(*(threads_end(threads) for threads in (self.long, self.staged, self.quick, self.changing)))
