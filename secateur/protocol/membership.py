@@ -92,19 +92,19 @@ class RenewLease(Message[LeaseAnswer], frozen=True):
     Attributes:
         cluster: The cluster that it belongs to.
         member: Its id.
-        address: ``host:port`` of its process: another one may have been that member before.
         stalled_s: Seconds since its event loop turned last.
         written: Rows written to it one by one since it is there, by table id.
         misses: How many estimates have turned out to be badly wrong since it is there, by the id of the table whose
             statistics they were made of.
+        address: ``host:port`` of its process: another one may have been that member before. "" from an older release.
     """
 
     cluster: str
     member: str
-    address: str
     stalled_s: float
     written: dict[int, int]
     misses: dict[int, int]
+    address: str = ""
 
 
 class AskForPromise(Message[LeaseAnswer], frozen=True):

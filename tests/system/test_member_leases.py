@@ -16,7 +16,7 @@ from eventually import eventually
 import secateur
 from secateur.cluster import Cluster
 from secateur.errors import TopologyChangedError, UnreachableError
-from secateur.protocol import Role
+from secateur.protocol import RenewLease, Role
 
 SILENCE_S = 1.0
 DDL = "CREATE TABLE t (id BIGINT, v BIGINT, PRIMARY KEY (id)) PARTITION BY HASH (id) PARTITIONS 8 BACKUPS 1"
@@ -252,3 +252,17 @@ def test_nothing_is_left_when_a_cluster_stops() -> None:
     with secateur.start(members=3, runtime="embedded", member_silence_s=SILENCE_S) as cluster:
         give_up(cluster, "m2")
     eventually(lambda: threading.active_count() <= before, "threads are left")
+
+
+def test_another_process_gets_no_lease_under_the_name_of_a_member(mortal: Cluster) -> None:
+    """One that has the data of a member that has ended may have asked before the controller knew of the end."""
+
+    def asked_at(address: str) -> str:
+        request = RenewLease(mortal._settings.cluster_id, "m1", 0.0, {}, {}, address)
+        runtime: Any = mortal._runtime
+        return str(runtime._loop.run(member(mortal, "m1")._controller.request(request)).message.answer)
+
+    at = {info.id: info.address for info in mortal.members()}
+    assert asked_at(at["m1"]) == "granted"
+    assert asked_at(at["m2"]) == asked_at("127.0.0.1:1") == "refused"
+    assert [info.state for info in mortal.members()] == ["active"] * 3, "m1 has not ended"

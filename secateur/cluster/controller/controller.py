@@ -442,7 +442,7 @@ class Controller:
     def _is_at(self, member_id: str, address: str) -> bool:
         """Whether the topology has a member, if it has it, at this address."""
         topology = self._state.topology
-        if not topology.has_member(member_id):
+        if not address or not topology.has_member(member_id):
             return True
         at = topology.member(member_id)
         return f"{at.host}:{at.port}" == address

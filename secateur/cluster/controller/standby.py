@@ -14,6 +14,7 @@ import socket
 from types import MappingProxyType
 from typing import Final
 
+from secateur.cluster.background_tasks import BackgroundTasks
 from secateur.cluster.controller.catalog import Catalog
 from secateur.cluster.controller.controller import Controller
 from secateur.cluster.controller.statement_replies import PlanningView, StatementReplies
@@ -40,8 +41,9 @@ async def serve_when_free(controller: Controller, host: str, port: int) -> None:
         host: The address of the interface.
         port: The port.
     """
+    preparing = BackgroundTasks()
     if not is_free(host, port):
-        await asyncio.to_thread(warm_up)
+        preparing.start(asyncio.to_thread(warm_up), "the first plan of a controller that waits")
     while True:
         if is_free(host, port):
             try:

@@ -182,10 +182,10 @@ class LeaseKeeper:
         asked = RenewLease(
             self._settings.cluster_id,
             self._member_id,
-            f"{at.host}:{at.port}",
             stalled_s,
             dict(self._written),
             dict(self._misses),
+            f"{at.host}:{at.port}",
         )
 
         async def ask() -> WireAnswer[LeaseAnswer]:
