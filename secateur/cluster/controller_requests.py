@@ -9,7 +9,8 @@ from secateur.client.execution.retry_policy import CONTROLLER_WAIT_S
 from secateur.errors import MemberLostError, UnreachableError
 from secateur.protocol.message import Message
 from secateur.protocol.operation import operation_of
-from secateur.wire import Answer, Payload, Peer
+from secateur.wire import Answer, Payload
+from secateur.wire.peer import Peer
 
 __all__ = ["ControllerRequests"]
 

@@ -13,7 +13,8 @@ from secateur.errors import Error, InterfaceError, MemberLostError
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.message import Message, Notice, Role
 from secateur.protocol.operation import operation_of
-from secateur.wire import Answer, Payload, Peer
+from secateur.wire import Answer, Payload
+from secateur.wire.peer import Peer
 
 __all__ = ["MemberCaller", "Peers"]
 

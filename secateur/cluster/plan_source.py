@@ -16,7 +16,7 @@ from secateur.cluster.peers import Peers
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import DeadlineError, Error, MemberLostError, UnreachableError
 from secateur.protocol.query import GetPlan
-from secateur.wire import Peer
+from secateur.wire.peer import Peer
 
 __all__ = ["PlanSource"]
 

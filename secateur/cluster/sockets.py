@@ -9,7 +9,9 @@ from secateur.cluster.settings import ClusterSettings
 from secateur.errors import Error
 from secateur.protocol.message import Role
 from secateur.protocol.operation import OperationBase
-from secateur.wire import ALIVE_S, FrameServer, Handler, Peer, PeerInfo, TokenBook
+from secateur.wire import Handler, PeerInfo, TokenBook
+from secateur.wire.peer import Peer
+from secateur.wire.server import ALIVE_S, FrameServer
 
 __all__ = ["listening", "peer_at"]
 

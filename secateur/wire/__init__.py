@@ -1,21 +1,30 @@
-"""Frames between clients, members and the controller: tables as bytes, the server, and its callers."""
+"""Frames between clients, members and the controller: tables as bytes, the server, and its callers.
+
+What runs in an event loop is loaded at its first use: clients and the tasks of Spark, which only call, do without
+asyncio.
+"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from secateur.exports import exports
 from secateur.protocol.arrow_ipc import decode_schema, decode_table, decode_tables, encode_table
 from secateur.wire.call_control import CallControl
 from secateur.wire.channel import SILENCE_S, Channel
 from secateur.wire.few_rows import decode_rows, encode_rows, has_few_rows
-from secateur.wire.frame_receiver import FrameReceiver
 from secateur.wire.frames import Frame, FrameDecoder, FrameKind, Payload, encode_frame
 from secateur.wire.handshake import ClusterIdentity, hello
 from secateur.wire.limits import Limits
 from secateur.wire.messages import Answer, Handled, Handler, PeerInfo, Reply, Request
-from secateur.wire.peer import Peer
-from secateur.wire.server import ALIVE_S, FrameServer
 from secateur.wire.short_table import SHORT_ROWS_MAX, ShortTable, is_short, shorten, travels_short
 from secateur.wire.tls import Tls
 from secateur.wire.token_book import TokenBook
+
+if TYPE_CHECKING:
+    from secateur.wire.frame_receiver import FrameReceiver
+    from secateur.wire.peer import Peer
+    from secateur.wire.server import ALIVE_S, FrameServer
 
 __all__ = [
     "ALIVE_S",
@@ -54,3 +63,11 @@ __all__ = [
     "shorten",
     "travels_short",
 ]
+
+_FILES = {
+    "frame_receiver": ["FrameReceiver"],
+    "peer": ["Peer"],
+    "server": ["ALIVE_S", "FrameServer"],
+}
+
+_, __getattr__ = exports(__name__, _FILES)

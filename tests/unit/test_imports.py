@@ -289,6 +289,7 @@ def is_reexport(node: ast.stmt) -> bool:
     """Whether a statement of an ``__init__`` only exports."""
     is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     is_all = isinstance(node, ast.Assign | ast.AnnAssign) and "__all__" in ast.unparse(node)
+    is_exports = isinstance(node, ast.Assign) and ast.unparse(node.value) == "exports(__name__, _FILES)"
     # PEP 562: a lazy re-export, so that importing the package does not import Spark; PEP 249's globals and the
     # version are constants.
     is_lazy = isinstance(node, ast.FunctionDef) and node.name in ("__getattr__", "__dir__")
@@ -299,7 +300,7 @@ def is_reexport(node: ast.stmt) -> bool:
     )
     is_typing = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
     is_import = isinstance(node, ast.Import | ast.ImportFrom)
-    return is_import or is_docstring or is_all or is_lazy or is_constant or is_typing
+    return is_import or is_docstring or is_all or is_exports or is_lazy or is_constant or is_typing
 
 
 def test_package_inits_only_reexport() -> None:

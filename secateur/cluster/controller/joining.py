@@ -25,7 +25,7 @@ from secateur.partitioning.topology.topology import MemberAddress
 from secateur.protocol.catalog import AdoptViews, CatchUp, DropStoredTable, TakeTopology
 from secateur.protocol.message import Role
 from secateur.protocol.recovery import BeginReturn
-from secateur.wire import Peer
+from secateur.wire.peer import Peer
 
 __all__ = ["Joining"]
 

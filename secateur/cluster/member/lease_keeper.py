@@ -21,7 +21,7 @@ from secateur.protocol.membership import AskForPromise, LeaseAnswer, RenewLease
 from secateur.protocol.message import Role
 from secateur.storage.read_lease import ReadLease, lease_clock_s
 from secateur.wire import Answer as WireAnswer
-from secateur.wire import Peer
+from secateur.wire.peer import Peer
 
 __all__ = ["LeaseKeeper"]
 

@@ -44,7 +44,8 @@ from secateur.protocol.recovery import (
 from secateur.protocol.tokens import GrantedToken, KnownTokens
 from secateur.storage.member_store import MemberStore
 from secateur.storage.read_lease import lease_clock_s
-from secateur.wire import Handled, Peer, Reply, Request
+from secateur.wire import Handled, Reply, Request
+from secateur.wire.peer import Peer
 
 __all__ = ["Membership"]
 

@@ -1,4 +1,8 @@
-"""The address and token of the cluster, from arguments, the Spark session or the environment."""
+"""The address and token of the cluster, from arguments, the Spark session or the environment.
+
+A task knows its endpoint, and most ask members alone or nobody: so this file loads the client and the wire when an
+endpoint is looked for or connects.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +10,15 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import SparkSession
 
-from secateur.client.address import parse_address
-from secateur.client.connect import ADDRESS_VARIABLE, TOKEN_VARIABLE, tls_for, token_for
-from secateur.client.session import Session
 from secateur.errors import InterfaceError
-from secateur.wire import Tls
+
+if TYPE_CHECKING:
+    from secateur.client.session import Session
+    from secateur.wire.tls import Tls
 
 __all__ = ["Endpoint"]
 
@@ -45,6 +49,9 @@ class Endpoint:
         Raises:
             InterfaceError: No address is given anywhere, or the given one is invalid.
         """
+        from secateur.client.address import parse_address
+        from secateur.client.connect import ADDRESS_VARIABLE, tls_for, token_for
+
         found = address or spark.conf.get(_ADDRESS_CONF, None) or os.environ.get(ADDRESS_VARIABLE)
         if not found:
             raise InterfaceError(
@@ -67,6 +74,10 @@ class Endpoint:
         Raises:
             InterfaceError: No address is given, or it is invalid.
         """
+        from secateur.client.address import parse_address
+        from secateur.client.connect import ADDRESS_VARIABLE, TOKEN_VARIABLE, tls_for
+        from secateur.wire.tls import Tls
+
         found = options.get("address") or os.environ.get(ADDRESS_VARIABLE)
         if not found:
             raise InterfaceError(
@@ -97,6 +108,9 @@ class Endpoint:
             UnreachableError: The cluster cannot be reached at the address.
             AuthenticationError: The token is missing or wrong.
         """
+        from secateur.client.address import parse_address
+        from secateur.client.session import Session
+
         host, port = parse_address(self.address)
         session = Session(host, port, token=self.token, timeout_s=timeout_s, tls=self.tls)
         try:
@@ -106,5 +120,7 @@ class Endpoint:
 
 
 def _tls(spark: SparkSession) -> Tls | None:
+    from secateur.wire.tls import Tls
+
     authorities = spark.conf.get(_TLS_CA_CONF, None)
     return Tls(ca=authorities) if authorities else None

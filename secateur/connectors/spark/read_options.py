@@ -11,7 +11,7 @@ from pyspark.sql.types import StructField, StructType
 from secateur.client.connect import TOKEN_VARIABLE
 from secateur.connectors.spark.endpoint import Endpoint
 from secateur.connectors.spark.read_tasks import TASK_BYTES
-from secateur.connectors.spark.reader import ReadOptions
+from secateur.connectors.spark.read_values import ReadOptions
 from secateur.errors import ProgrammingError
 from secateur.protocol.values import pack, unpack
 
@@ -76,7 +76,8 @@ def with_options(schema: StructType, options: Mapping[str, str]) -> StructType:
     """The columns of a table that is created in Spark's catalog, with its options; any other columns as they are.
 
     Spark 4.3 keeps the options of such a table, but hands none on to who reads it, only the columns. Who writes to it
-    gets the columns of the query, perhaps with the options of another table, so there is no way to write to it.
+    gets, where names and types are equal, the columns of the query, perhaps with the options of another table: so an
+    INSERT has to give the options itself.
     """
     if not _is_of_catalog(options):
         return schema

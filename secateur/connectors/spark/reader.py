@@ -4,104 +4,29 @@ Spark makes the reader and calls :meth:`QueryReader.partitions` in a Python proc
 the tasks call :meth:`QueryReader.read` in others. So everything is pruned, and the moment whose rows all tasks read is
 settled, before Spark starts a task.
 
+A task loads this file and no client, unless it needs one: that costs a fresh worker more than many a task takes.
+
 **Invariant**: all tasks of a DataFrame, first runs, retries and later actions on it alike, read rows of one moment.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from secateur.client.dbapi.connection import Connection
-from secateur.client.execution.snapshot import (
-    Snapshot,
-    SnapshotPart,
-    SnapshotReader,
-    close_snapshot,
-    open_snapshot,
-    prepared_query,
-)
-from secateur.client.session import Session
 from secateur.connectors.spark.endpoint import Endpoint
 from secateur.connectors.spark.failures import noted_errors
-from secateur.connectors.spark.read_tasks import pieces_of, tasks_of
-from secateur.connectors.spark.result_schema import spark_batches, spark_schema
-from secateur.protocol.snapshots import SnapshotPiece
-from secateur.protocol.statements import ResultColumn
-from secateur.wire import decode_table, encode_table
+from secateur.connectors.spark.read_values import QueryTask, ReadOptions, RowsTask, SnapshotTask
+from secateur.connectors.spark.result_rows import spark_batches
+from secateur.protocol.arrow_ipc import decode_table
 
-__all__ = ["QueryReader", "QueryTask", "ReadOptions", "RowsTask", "SnapshotTask", "query_schema"]
+__all__ = ["QueryReader"]
 
 _RESULT_ROWS: Final = 65_536
-_INLINE_BYTES_MAX: Final = 1 << 20
-"""Rows that take no more than this are read while Spark plans, and travel with the one task: it then needs no
-connection, and a look-up of one key costs what a task costs.
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class ReadOptions:
-    """What is read, and how.
-
-    Attributes:
-        sql: The query.
-        params: Its parameters.
-        task_bytes: About as many bytes does a task read.
-        lease_s: Seconds without a read for which members keep the rows.
-    """
-
-    sql: str
-    params: Sequence[Any]
-    task_bytes: int
-    lease_s: float
-
-
-@dataclass(frozen=True)
-class RowsTask(InputPartition):
-    """A task whose rows are known.
-
-    Attributes:
-        rows: An Arrow IPC stream.
-        columns: The columns of the query.
-    """
-
-    rows: bytes
-    columns: tuple[ResultColumn, ...]
-
-
-@dataclass(frozen=True)
-class SnapshotTask(InputPartition):
-    """A task that reads pieces of a snapshot, all of one member.
-
-    Attributes:
-        snapshot: The snapshot, with the parts of this task only.
-        pieces: The pieces.
-    """
-
-    snapshot: Snapshot
-    pieces: tuple[SnapshotPiece, ...]
-
-
-@dataclass(frozen=True)
-class QueryTask(InputPartition):
-    """The one task of a query that cannot be answered piece by piece: it runs the query."""
-
-
-def query_schema(endpoint: Endpoint, options: ReadOptions) -> StructType:
-    """The columns of a query.
-
-    Raises:
-        NotSupportedError: Spark has no type for a column.
-        Error: The planner refuses the query, or the cluster cannot be reached.
-    """
-    with endpoint.session() as session:
-        return spark_schema(prepared_query(session, options.sql, options.params).statement.columns)
 
 
 class QueryReader(DataSourceReader):
@@ -124,16 +49,10 @@ class QueryReader(DataSourceReader):
         Returns:
             Tasks for partitions that are required and have rows, and no others; possibly none.
         """
-        options = self._options
-        with noted_errors(), self._endpoint.session(timeout_s=None) as session:
-            call = prepared_query(session, options.sql, options.params)
-            snapshot = open_snapshot(call, lease_s=options.lease_s)
-            if snapshot is None:
-                return [QueryTask()]
-            if sum(part.nbytes for part in snapshot.parts) <= min(_INLINE_BYTES_MAX, options.task_bytes):
-                return _inline(session, snapshot)
-        tasks = tasks_of(snapshot.parts, options.task_bytes)
-        return [SnapshotTask(snapshot.only(parts), pieces) for parts, pieces in tasks]
+        from secateur.connectors.spark.read_plan import plan_tasks
+
+        with noted_errors():
+            return plan_tasks(self._endpoint, self._options)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task."""
@@ -141,49 +60,24 @@ class QueryReader(DataSourceReader):
             match partition:
                 case RowsTask(rows=rows, columns=columns):
                     yield from spark_batches(decode_table(rows, ranges=False), columns, self._schema)
-                case SnapshotTask(snapshot=snapshot, pieces=pieces):
-                    with self._endpoint.session(timeout_s=None) as session:
-                        reader = SnapshotReader(session, snapshot)
-                        for table in _one_ahead(reader.read, pieces_of(snapshot.parts, pieces)):
-                            yield from spark_batches(table, snapshot.columns, self._schema)
+                case SnapshotTask(rows=rows, columns=columns):
+                    from secateur.connectors.spark.member_reader import MemberReader  # with the wire
+
+                    with MemberReader(self._endpoint, rows) as reader:
+                        for table in reader.tables():
+                            yield from spark_batches(table, columns, self._schema)
                 case QueryTask():
                     yield from self._rows_of_query()
                 case _:
                     return  # Spark starts one task for no partitions
 
     def _rows_of_query(self) -> Iterator[pa.RecordBatch]:
+        from secateur.client.dbapi.connection import Connection
+
         options = self._options
         with self._endpoint.session(timeout_s=None) as session, Connection(session) as connection:
             cursor = connection.execute(options.sql, options.params)
             assert cursor.description is not None
-            columns = [ResultColumn(column[0], column[1]) for column in cursor.description]
+            columns = [(column[0], column[1]) for column in cursor.description]
             for batch in cursor.fetch_record_batch(_RESULT_ROWS):
                 yield from spark_batches(pa.Table.from_batches([batch]), columns, self._schema)
-
-
-def _inline(session: Session, snapshot: Snapshot) -> list[InputPartition]:
-    """Read a small snapshot now, in one task."""
-    if not snapshot.parts:
-        return []
-    reader = SnapshotReader(session, snapshot)
-    table = reader.read([_whole(part) for part in snapshot.parts])
-    close_snapshot(session, snapshot)
-    return [RowsTask(bytes(encode_table(table)), snapshot.columns)]
-
-
-def _one_ahead(
-    read: Callable[[list[SnapshotPiece]], pa.Table], requests: Iterable[list[SnapshotPiece]]
-) -> Iterator[pa.Table]:
-    """The answers to requests, each made by the member while Spark takes the one before."""
-    with ThreadPoolExecutor(1) as thread:
-        coming: Future[pa.Table] | None = None
-        for request in requests:
-            before, coming = coming, thread.submit(read, request)
-            if before is not None:
-                yield before.result()
-        if coming is not None:
-            yield coming.result()
-
-
-def _whole(part: SnapshotPart) -> SnapshotPiece:
-    return SnapshotPiece(part.partition, 0, part.rows)

@@ -11,27 +11,24 @@ Filters of Spark are not pushed into the source (``pushFilters``): PySpark 4.1 t
 DataFrame is filtered in two ways (``tests/system/test_spark.py``). The options say what is to be pruned.
 
 Spark accepts the modes ``append`` and ``overwrite`` for such a source; it refuses the others, including its default.
+
+Spark calls each method in another process. So a method loads what it needs, and not what the others do.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
 from secateur.connectors.spark.failures import noted_errors
-from secateur.connectors.spark.read_options import (
-    TUNING_OPTIONS,
-    check_secrets,
-    given_options,
-    read_options,
-    with_options,
-)
-from secateur.connectors.spark.reader import QueryReader, query_schema
-from secateur.connectors.spark.stream_options import is_change_feed, stream_options
-from secateur.connectors.spark.stream_reader import ChangesStreamReader, stream_schema
-from secateur.connectors.spark.stream_writer import StreamWriter
-from secateur.connectors.spark.write_options import load_writer, stream_writer
-from secateur.connectors.spark.writer import LoadWriter
+
+if TYPE_CHECKING:
+    from secateur.connectors.spark.reader import QueryReader
+    from secateur.connectors.spark.stream_reader import ChangesStreamReader
+    from secateur.connectors.spark.stream_writer import StreamWriter
+    from secateur.connectors.spark.writer import LoadWriter
 
 __all__ = ["SecateurDataSource"]
 
@@ -66,9 +63,15 @@ class SecateurDataSource(DataSource):
             NotSupportedError: Spark has no type for a column.
             Error: As :meth:`reader`.
         """
+        from secateur.connectors.spark.read_options import check_secrets, read_options, with_options
+        from secateur.connectors.spark.read_plan import query_schema
+        from secateur.connectors.spark.stream_options import is_change_feed, stream_options
+
         with noted_errors():
             check_secrets(self.options)
             if is_change_feed(self.options):
+                from secateur.connectors.spark.stream_reader import stream_schema
+
                 endpoint, table, *_ = stream_options(self.options)
                 return stream_schema(endpoint, table)
             return with_options(query_schema(*read_options(self.options)), self.options)
@@ -80,6 +83,9 @@ class SecateurDataSource(DataSource):
             ProgrammingError: An option is missing, unknown, or contradicts another.
             Error: The planner refuses the query, or the cluster cannot be reached.
         """
+        from secateur.connectors.spark.read_options import read_options
+        from secateur.connectors.spark.reader import QueryReader
+
         with noted_errors():
             return QueryReader(*read_options(self.options, schema), schema)
 
@@ -89,6 +95,9 @@ class SecateurDataSource(DataSource):
         Raises:
             Error: As ``load_writer``.
         """
+        from secateur.connectors.spark.read_options import TUNING_OPTIONS, given_options
+        from secateur.connectors.spark.write_options import load_writer
+
         with noted_errors():
             # Not the options in the columns of a table of Spark's catalog: it may be the table that is read.
             return load_writer(given_options(self.options), schema, overwrite=overwrite, ignored=TUNING_OPTIONS)
@@ -99,6 +108,9 @@ class SecateurDataSource(DataSource):
         Raises:
             Error: As ``stream_options``.
         """
+        from secateur.connectors.spark.stream_options import stream_options
+        from secateur.connectors.spark.stream_reader import ChangesStreamReader
+
         with noted_errors():
             endpoint, table, since, limit = stream_options(self.options)
             return ChangesStreamReader(endpoint, table, since, schema, limit)
@@ -109,5 +121,8 @@ class SecateurDataSource(DataSource):
         Raises:
             Error: As ``stream_writer``.
         """
+        from secateur.connectors.spark.read_options import given_options
+        from secateur.connectors.spark.write_options import stream_writer
+
         with noted_errors():
             return stream_writer(given_options(self.options), schema, complete=overwrite)

@@ -17,8 +17,10 @@ from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.owner_routing import OwnerRouting
 from secateur.partitioning.topology.topology import Topology
+from secateur.protocol.arrow_ipc import encode_table
 from secateur.protocol.changes import StageRows
-from secateur.wire import Channel, Tls, encode_table
+from secateur.wire.channel import Channel
+from secateur.wire.tls import Tls
 
 __all__ = ["CHUNK_BYTES", "Stager"]
 

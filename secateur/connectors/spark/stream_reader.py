@@ -23,7 +23,8 @@ from secateur.client.session import Session
 from secateur.connectors.spark.admission import BatchLimit, SupportsTriggerAvailableNow
 from secateur.connectors.spark.endpoint import Endpoint
 from secateur.connectors.spark.failures import noted_errors
-from secateur.connectors.spark.result_schema import spark_batches, spark_schema
+from secateur.connectors.spark.result_rows import spark_batches
+from secateur.connectors.spark.result_schema import spark_schema
 from secateur.errors import ProgrammingError
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.statements import ResultColumn

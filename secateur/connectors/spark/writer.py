@@ -22,8 +22,6 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
-from secateur.client.loads.ranges_on_demand import with_ranges_for
-from secateur.client.loads.unused_table import drop_unused
 from secateur.connectors.spark.endpoint import Endpoint
 from secateur.connectors.spark.failures import noted_errors
 from secateur.connectors.spark.staging import Stager
@@ -100,6 +98,8 @@ class LoadWriter(DataSourceArrowWriter):
             return StagedTask(attempt, stager.finish())
 
     def _make_ranges(self, table: TableDef, rows: pa.Table) -> tuple[TableDef, Topology]:
+        from secateur.client.loads.ranges_on_demand import with_ranges_for  # with the client, which tasks load for it
+
         with self.endpoint.session() as session:
             covered = with_ranges_for(session, table, rows)
             return covered, session.topology_of(covered)
@@ -127,6 +127,8 @@ class LoadWriter(DataSourceArrowWriter):
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Drop the rows that the tasks have staged, and a table that was created for them and that nobody else uses."""
+        from secateur.client.loads.unused_table import drop_unused
+
         with noted_errors(), self.endpoint.session() as session:
             session.ask(AbortLoad(self.load_id))
             if self.is_new:

@@ -25,6 +25,7 @@ from secateur.partitioning.types.coerce import coerce
 from secateur.partitioning.types.column_type import SqlType
 from secateur.partitioning.types.encoding import EncodedColumn, encode_array, scalar_encoder
 from secateur.partitioning.types.ordering import minimum
+from secateur.partitioning.types.row_numbers import row_numbers
 
 __all__ = ["NO_PARTITION", "ROWS_LOOKED_UP_MAX", "Router"]
 
@@ -124,7 +125,7 @@ class Router:
         present = values.drop_null()
         position = self._index.locate_rows([present])
         self._check_known(position, [present])
-        outside = present.filter(pa.array(position == NO_RANGE))
+        outside = present.take(row_numbers(np.flatnonzero(position == NO_RANGE)))
         return self._every.cells_of(outside, self._types[self._range_columns[0]]) if len(outside) else frozenset()
 
     def partitions_of(self, batch: pa.RecordBatch, *, unmatched_allowed: bool = False) -> npt.NDArray[np.int32]:
@@ -140,7 +141,7 @@ class Router:
         if not unmatched_allowed:
             return self._partitions_at(batch, self._locate_rows(batch, self._index))
         at = self._rows_without_null(batch)
-        located = batch if at is None else batch.take(pa.array(at))
+        located = batch if at is None else batch.take(row_numbers(at))
         position = self._index.locate_rows([located.column(name) for name in self._range_columns])
         self._check_known(position, [located.column(name) for name in self._range_columns])
         inside = np.flatnonzero(position != NO_RANGE)
@@ -148,7 +149,7 @@ class Router:
             return self._partitions_at(batch, position)
         ids = np.full(batch.num_rows, NO_PARTITION, dtype=np.int32)
         ids[inside if at is None else at[inside]] = self._partitions_at(
-            located.take(pa.array(inside)), position[inside]
+            located.take(row_numbers(inside)), position[inside]
         )
         return ids
 
@@ -256,7 +257,7 @@ class Router:
             return
         if len(at) > ROWS_LOOKED_UP_MAX:
             raise self._unknown([EVERY_KEY])
-        keys = list(zip(*(column.take(pa.array(at)).to_pylist() for column in columns), strict=True))
+        keys = list(zip(*(column.take(row_numbers(at)).to_pylist() for column in columns), strict=True))
         raise self._unknown([KeyInterval(key, key) for key in dict.fromkeys(keys)])
 
     def _unknown(self, wanted: list[KeyInterval]) -> UnknownRangesError:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.types.row_numbers import row_numbers
 
 __all__ = ["split"]
 
@@ -46,5 +45,4 @@ def split(table: pa.Table | pa.RecordBatch, tdef: TableDef) -> dict[int, pa.Tabl
 
 
 def _take(rows: pa.Table, order: npt.NDArray[np.int64]) -> pa.Table:
-    indexes: Any = pa.array(order)
-    return rows.combine_chunks().take(indexes)
+    return rows.combine_chunks().take(row_numbers(order))

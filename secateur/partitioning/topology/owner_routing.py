@@ -13,6 +13,7 @@ import pyarrow as pa
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
+from secateur.partitioning.types.row_numbers import row_numbers
 
 __all__ = ["OwnerRouting", "RoutedBatch"]
 
@@ -89,7 +90,7 @@ class OwnerRouting:
             return
         positions = self.positions[self.scheme.partitions_of(rows)]
         order = np.argsort(positions, kind="stable")
-        grouped = rows.combine_chunks().take(pa.array(order))
+        grouped = rows.combine_chunks().take(row_numbers(order))
         counts = np.bincount(positions, minlength=len(self.partitions))
         ends = np.cumsum(counts)
         for member, owned in self.ranges:

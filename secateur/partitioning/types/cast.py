@@ -25,6 +25,7 @@ import pyarrow.compute as pc
 from secateur.errors import DataError
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.nested_parts import list_elements, map_entries
+from secateur.partitioning.types.row_numbers import row_numbers
 
 __all__ = ["cast_column", "scalar_text"]
 
@@ -287,7 +288,7 @@ def _lists(source: pa.DataType, type_: SqlType) -> Callable[[pa.Array], pa.Array
 
     def convert_lists(array: pa.Array) -> pa.Array:
         lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy()
-        offsets = pa.array(np.concatenate(([0], np.cumsum(lengths))), pa.int32())
+        offsets = row_numbers(np.concatenate(([0], np.cumsum(lengths))).astype(np.int32))
         return pa.ListArray.from_arrays(
             offsets, convert(list_elements(array)), type=type_.arrow, mask=array.is_null() if array.null_count else None
         )

@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from secateur.partitioning.types.row_numbers import row_numbers
+
 __all__ = ["list_elements", "map_entries"]
 
 
@@ -34,13 +36,13 @@ def map_entries(array: pa.Array) -> tuple[pa.Array, pa.Array, pa.Array]:
     if array.null_count:
         is_null = _null_rows(array)
         if lengths[is_null].any():
-            kept = pa.array(np.repeat(~is_null, lengths))
-            keys, items = (part.slice(first, len(kept)).filter(kept) for part in (keys, items))
+            kept = row_numbers(first + np.flatnonzero(np.repeat(~is_null, lengths)))
+            keys, items = keys.take(kept), items.take(kept)
             first = 0
         lengths = np.where(is_null, 0, lengths)
     offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
     count = int(offsets[-1])
-    return pa.array(offsets), keys.slice(first, count), items.slice(first, count)
+    return row_numbers(offsets), keys.slice(first, count), items.slice(first, count)
 
 
 def _lengths(array: pa.Array) -> npt.NDArray[np.int64]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from secateur.partitioning.types.row_numbers import row_numbers
+
 __all__ = ["without_struct_offsets"]
 
 
@@ -42,7 +44,7 @@ def _at_start(array: pa.Array) -> pa.Array:
     if not _has_struct(kind) or not _is_moved(array):
         return array
     if not pa.types.is_struct(kind):
-        return array.take(pa.array(np.arange(len(array))))
+        return array.take(row_numbers(np.arange(len(array))))
     return pa.StructArray.from_arrays(
         [_at_start(child) for child in array.flatten()],
         fields=[kind.field(index) for index in range(kind.num_fields)],

@@ -19,7 +19,8 @@ from secateur.connectors.spark.endpoint import Endpoint
 from secateur.connectors.spark.environment import this_environment
 from secateur.connectors.spark.failures import noted_errors
 from secateur.connectors.spark.read_options import query_of, quoted
-from secateur.connectors.spark.result_schema import spark_schema, spark_table
+from secateur.connectors.spark.result_rows import spark_table
+from secateur.connectors.spark.result_schema import spark_schema
 from secateur.errors import DataError, ProgrammingError, UnknownColumnError
 from secateur.protocol.statements import ResultColumn
 

@@ -1,0 +1,93 @@
+"""What is read: the columns of a query, the moment whose rows are read, and the tasks that read them.
+
+Runs in processes beside the driver; the tasks themselves load none of this.
+"""
+
+from __future__ import annotations
+
+import pickle
+from typing import Final
+
+from pyspark.sql.datasource import InputPartition
+from pyspark.sql.types import StructType
+
+from secateur.client.execution.snapshot import (
+    Snapshot,
+    SnapshotPart,
+    SnapshotReader,
+    close_snapshot,
+    open_snapshot,
+    prepared_query,
+)
+from secateur.client.session import Session
+from secateur.connectors.spark.endpoint import Endpoint
+from secateur.connectors.spark.read_tasks import pieces_of, tasks_of
+from secateur.connectors.spark.read_values import QueryTask, ReadOptions, RowsAtMember, RowsTask, SnapshotTask
+from secateur.connectors.spark.result_schema import spark_schema
+from secateur.protocol.arrow_ipc import encode_table
+from secateur.protocol.snapshots import SnapshotPiece
+
+__all__ = ["plan_tasks", "query_schema"]
+
+_INLINE_BYTES_MAX: Final = 1 << 20
+"""Rows that take no more than this are read while Spark plans, and travel with the one task: it then needs no
+connection, and a look-up of one key costs what a task costs.
+"""
+
+
+def query_schema(endpoint: Endpoint, options: ReadOptions) -> StructType:
+    """The columns of a query.
+
+    Raises:
+        NotSupportedError: Spark has no type for a column.
+        Error: The planner refuses the query, or the cluster cannot be reached.
+    """
+    with endpoint.session() as session:
+        return spark_schema(prepared_query(session, options.sql, options.params).statement.columns)
+
+
+def plan_tasks(endpoint: Endpoint, options: ReadOptions) -> list[InputPartition]:
+    """Prune, open a snapshot, and divide it into tasks.
+
+    Returns:
+        Tasks for partitions that are required and have rows, and no others; possibly none.
+
+    Raises:
+        Error: The planner refuses the query, or the cluster cannot be reached.
+    """
+    with endpoint.session(timeout_s=None) as session:
+        call = prepared_query(session, options.sql, options.params)
+        snapshot = open_snapshot(call, lease_s=options.lease_s)
+        if snapshot is None:
+            return [QueryTask()]
+        if sum(part.nbytes for part in snapshot.parts) <= min(_INLINE_BYTES_MAX, options.task_bytes):
+            return _inline(session, snapshot)
+        places = {member.id: (member.host, member.port) for member in session.topology.members}
+    columns = _plain(snapshot)
+    tasks: list[InputPartition] = []
+    for parts, pieces in tasks_of(snapshot.parts, options.task_bytes):
+        requests = tuple(
+            tuple((piece.partition, piece.offset, piece.rows) for piece in request)
+            for request in pieces_of(parts, pieces)
+        )
+        rows = RowsAtMember(snapshot.name, *places[parts[0].member], requests, pickle.dumps(snapshot.only(parts)))
+        tasks.append(SnapshotTask(rows, columns))
+    return tasks
+
+
+def _inline(session: Session, snapshot: Snapshot) -> list[InputPartition]:
+    """Read a small snapshot now, in one task."""
+    if not snapshot.parts:
+        return []
+    reader = SnapshotReader(session, snapshot)
+    table = reader.read([_whole(part) for part in snapshot.parts])
+    close_snapshot(session, snapshot)
+    return [RowsTask(bytes(encode_table(table)), _plain(snapshot))]
+
+
+def _plain(snapshot: Snapshot) -> tuple[tuple[str, str], ...]:
+    return tuple((column.name, column.type) for column in snapshot.columns)
+
+
+def _whole(part: SnapshotPart) -> SnapshotPiece:
+    return SnapshotPiece(part.partition, 0, part.rows)
