@@ -23,6 +23,7 @@ from secateur.connectors.spark.endpoint import Endpoint
 from secateur.connectors.spark.environment import activate, is_known_format, runs_beside_us, this_environment
 from secateur.connectors.spark.failures import error_behind
 from secateur.connectors.spark.new_table import NewTable, found_or_created
+from secateur.connectors.spark.progress import ShowProgress, progress_shown
 from secateur.connectors.spark.schema import check_columns
 from secateur.connectors.spark.source import SecateurDataSource
 from secateur.connectors.spark.write_mode import WriteMode
@@ -80,6 +81,7 @@ def write(
     partition_by: str | None = None,
     backups: int | None = None,
     change_feed: bool = False,
+    progress: ShowProgress = None,
 ) -> LoadReport:
     """Write a DataFrame into a table: published at once when all of it has arrived, or not at all.
 
@@ -106,6 +108,10 @@ def write(
         partition_by: For a table that is created, the text behind PARTITION BY, such as ``HASH (a) PARTITIONS 16``.
         backups: For a table that is created, the copies beside the primary.
         change_feed: For a table that is created, whether it keeps its last changes for those who follow them.
+        progress: Whether to show, once a second, the rows and partitions that have arrived and their rate, in a line on
+            ``sys.stderr``; by default in a terminal and in a notebook, and nowhere else. Or a function, which is called
+            with a :class:`ProgressReport` in a thread of its own. The driver reads ``secateur.loads`` for it; a cluster
+            that does not answer that is no failure of the load.
 
     Returns:
         Counts of the published rows; for ``delete``, of the rows that were there and are removed.
@@ -170,7 +176,7 @@ def write(
             .options(**options)
         )
         try:
-            with batches_bounded_in_rows(df):
+            with batches_bounded_in_rows(df), progress_shown(endpoint, table, load_id, progress):
                 writer.save()
         except Exception as failure:
             error = error_behind(failure, table=table)
