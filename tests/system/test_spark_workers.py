@@ -1,11 +1,16 @@
-"""A fresh Python worker of Spark loads what its task needs, and neither the client nor more of secateur."""
+"""What a task does in a Python worker of Spark, without Spark: it loads what it needs, and no client unless the rows
+are not where they were.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import pickle
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -21,8 +26,12 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import LongType, StructField, StructType
 
 from secateur.connectors.spark.read_options import read_options
+from secateur.connectors.spark.read_values import SnapshotTask
 from secateur.connectors.spark.reader import QueryReader
 from secateur.connectors.spark.write_options import load_writer
+from secateur.errors import DataChangedError
+from secateur.protocol import CloseSnapshot
+from secateur.wire import Channel
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = StructType([StructField("k", LongType()), StructField("v", LongType())])
@@ -120,3 +129,45 @@ def test_neither_do_casts_nested_values_and_ranges_load_more(options: dict[str, 
     rows, modules = run(WRITE, (writer, TYPED.to_batches()))
     assert rows == TYPED.num_rows
     assert of(modules, NEVER) == []
+
+
+def tasks_over_members(options: dict[str, str]) -> tuple[QueryReader, list[SnapshotTask]]:
+    reader = QueryReader(*read_options(options), SCHEMA)
+    tasks = [task for task in reader.partitions() if isinstance(task, SnapshotTask)]
+    assert len(tasks) == 2
+    return reader, tasks
+
+
+def ids(reader: QueryReader, tasks: list[SnapshotTask]) -> list[int]:
+    return sorted(key for task in tasks for batch in reader.read(task) for key in batch.column("k").to_pylist())
+
+
+def drop_rows(options: dict[str, str], tasks: list[SnapshotTask]) -> None:
+    """Have the members drop the rows of tasks, as they do when nobody has read them for long."""
+    for task in tasks:
+        with closing(Channel(task.rows.host, task.rows.port, token=options["token"])) as channel:
+            channel.request(CloseSnapshot(task.rows.snapshot))
+
+
+def test_rows_that_a_member_has_dropped_are_found_again(options: dict[str, str]) -> None:
+    reader, tasks = tasks_over_members(options)
+    drop_rows(options, tasks)
+    assert ids(reader, tasks) == list(range(ROWS))
+
+
+def test_a_member_that_is_out_of_reach_is_looked_for(options: dict[str, str]) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    reader, tasks = tasks_over_members(options)
+    moved = [dataclasses.replace(task, rows=dataclasses.replace(task.rows, port=port)) for task in tasks]
+    assert ids(reader, moved) == list(range(ROWS))
+
+
+def test_rows_of_another_moment_are_refused(options: dict[str, str]) -> None:
+    reader, tasks = tasks_over_members(options)
+    drop_rows(options, tasks)
+    with secateur.connect(options["address"], options["token"]) as connection:
+        connection.execute(f"UPDATE t SET v = 0 WHERE k < {ROWS}")
+    with pytest.raises(DataChangedError, match="read the table again"):
+        ids(reader, tasks)
