@@ -334,6 +334,12 @@ def test_tables_of_spark_sql(spark: SparkSession, tmp_path: Path) -> None:
         try:
             with pytest.raises(PySparkException, match="INSERT INTO a table of Spark's catalog has no options"):
                 spark.sql("INSERT INTO here SELECT 'C' || (id % 50), id FROM range(500)")
+            # ... so the statement says them.
+            said = f"WITH ('address' = '{cluster.address}', 'table' = 'here')"
+            spark.sql(f"INSERT INTO here {said} VALUES ('D', 1), ('D', 2)")
+            spark.sql(f"INSERT OVERWRITE here {said} SELECT customer, id + 1 FROM here WHERE id > 1")
+            assert conn.execute("SELECT * FROM here").fetchall() == [("D", 3)]
+            conn.execute("DELETE FROM here")
             for name in ("here", "there"):
                 options = f"OPTIONS (address '{cluster.address}', `table` '{name}')"
                 spark.sql(f"CREATE TEMPORARY VIEW into_{name} USING secateur {options}")

@@ -124,8 +124,8 @@ def _load(options: Mapping[str, str], schema: StructType, mode: WriteMode) -> Lo
     if not name:
         raise ProgrammingError(
             "format secateur needs the option 'table': .option(\"table\", ...). INSERT INTO a table of Spark's catalog"
-            " has no options, since Spark does not pass on those of the table: use df.write, or INSERT INTO a temporary"
-            " view that was created USING secateur"
+            " has no options, since Spark does not pass on those of the table: INSERT INTO ... WITH ('address' = '...',"
+            " 'table' = '...') gives them, or INSERT INTO a temporary view that was created USING secateur, or df.write"
         )
     endpoint = Endpoint.of_options(options)
     new = _new_table(options)
