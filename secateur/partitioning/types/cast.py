@@ -288,7 +288,7 @@ def _lists(source: pa.DataType, type_: SqlType) -> Callable[[pa.Array], pa.Array
 
     def convert_lists(array: pa.Array) -> pa.Array:
         lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy()
-        offsets = row_numbers(np.concatenate(([0], np.cumsum(lengths))).astype(np.int32))
+        offsets = row_numbers(np.concatenate(([0], np.cumsum(lengths)))).cast(pa.int32())  # refuses what is too long
         return pa.ListArray.from_arrays(
             offsets, convert(list_elements(array)), type=type_.arrow, mask=array.is_null() if array.null_count else None
         )

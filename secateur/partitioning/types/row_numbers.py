@@ -16,7 +16,10 @@ __all__ = ["row_numbers"]
 
 
 def row_numbers(values: npt.NDArray[Any]) -> pa.Array:
-    """Integers of numpy as an Arrow array of the same width, none of them NULL. Copies nothing that is contiguous."""
+    """Integers of numpy as an Arrow array of the same width, none of them NULL.
+
+    The array shares the memory of contiguous integers, which must not change any more.
+    """
     return pa.Array.from_buffers(
         pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(np.ascontiguousarray(values))]
     )
