@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Bar", "print_bars", "write_record"]
+__all__ = ["Bar", "print_bars", "with_byte_code", "write_record"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,3 +65,11 @@ def print_bars(bars: Sequence[Bar]) -> None:
     """One line for each bar."""
     for bar in bars:
         print(f"{'met' if bar.met else 'MISSED'}: {bar.what} is {bar.ratio:.2f}, {bar.bound}")
+
+
+def with_byte_code() -> None:
+    """Let the processes that this one starts keep byte code, as an installed package has it.
+
+    Otherwise, where ``PYTHONDONTWRITEBYTECODE`` is set, each worker of Spark compiles every file that it loads.
+    """
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -6,6 +6,8 @@ Data: orders of a hundred per customer, hashed by customer over 64 partitions of
 Control: in the same run, in alternating rounds: a Python data source with one row; the same rows as Parquet on this
 machine's disk, read into Spark's ``noop`` sink as secateur's are; the DataFrame of keys joined with a DataFrame of the
 whole table. The answers are compared first. Metric: the median over rounds of the ratio within a round.
+The most that a full read could reach is printed beside it: a Python data source whose tasks have the same rows as
+Arrow in memory-mapped files, without a cluster.
 
 Run: ``python -m benchmarks.spark_read [--rows N] [--keys N] [--rounds N] [--check]``.
 """
@@ -25,10 +27,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.datasource import DataSource, DataSourceReader
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 import secateur
-from benchmarks.record import Bar, print_bars
+from benchmarks.record import Bar, print_bars, with_byte_code
 
 _DDL: Final = (
     "CREATE TABLE orders (customer VARCHAR, id BIGINT, day DATE, price DOUBLE, quantity INTEGER, note VARCHAR,"
@@ -36,6 +38,7 @@ _DDL: Final = (
 )
 _ORDERS_PER_CUSTOMER: Final = 100
 _ROWS_PER_LOAD: Final = 1_000_000
+_BATCH_ROWS: Final = 65_536
 _ONE_KEY_BOUND: Final = 1.3
 _FULL_READ_BOUND: Final = 0.7
 _LOOKUP_BOUND: Final = 5.0
@@ -60,6 +63,35 @@ class _OneRowReader(DataSourceReader):
         yield pa.record_batch({"n": pa.array([1], pa.int64())})
 
 
+class ArrowFiles(DataSource):
+    """A Python data source over Arrow files of a folder, two tasks for each: what one can reach at most."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "arrow_files"
+
+    def schema(self) -> str:
+        return "customer STRING, id BIGINT, day DATE, price DOUBLE, quantity INT, note STRING"
+
+    def reader(self, schema: Any) -> DataSourceReader:
+        return _ArrowFilesReader(self.options["path"])
+
+
+class _ArrowFilesReader(DataSourceReader):
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+
+    def partitions(self) -> list[InputPartition]:
+        files = sorted(str(path) for path in Path(self._folder).glob("*.arrow"))
+        return [InputPartition((file, half)) for file in files for half in (0, 1)]
+
+    def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
+        file, half = partition.value
+        batches = pa.ipc.open_file(pa.memory_map(file))
+        for number in range(half, batches.num_record_batches, 2):
+            yield batches.get_batch(number)
+
+
 def main() -> int:
     """Start the cluster and Spark, measure, print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -68,6 +100,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=7, help="alternating rounds")
     parser.add_argument("--check", action="store_true", help="fail when a bar is missed")
     options = parser.parse_args()
+    with_byte_code()
     with (
         tempfile.TemporaryDirectory(prefix="secateur-bench-") as scratch,
         secateur.start(members=3, runtime="ray", start_timeout_s=600.0) as cluster,
@@ -81,6 +114,8 @@ def main() -> int:
             rows = _orders(start, stop, options.rows // _ORDERS_PER_CUSTOMER)
             connection.table("orders").load(rows)
             pq.write_table(rows, folder / f"{start:012d}.parquet")
+            with pa.ipc.new_file(folder / f"{start:012d}.arrow", rows.schema) as file:
+                file.write_table(rows, max_chunksize=_BATCH_ROWS)
         spark = (
             SparkSession.builder.master("local[*]")
             .appName("secateur read benchmark")
@@ -94,6 +129,7 @@ def main() -> int:
         try:
             spark.sparkContext.setLogLevel("ERROR")
             spark.dataSource.register(OneRow)
+            spark.dataSource.register(ArrowFiles)
             bars = list(_measured(spark, cluster.address, folder, options))
         finally:
             spark.stop()
@@ -125,17 +161,24 @@ def _measured(spark: SparkSession, address: str, folder: Path, options: argparse
     def totals(df: DataFrame) -> tuple[Any, ...]:
         return tuple(df.selectExpr("count(*)", "sum(id)", "sum(quantity)", "max(note)").collect()[0])
 
-    parquet = spark.read.parquet(str(folder))
-    assert totals(orders()) == totals(parquet)
+    parquet = spark.read.parquet(str(folder / "*.parquet"))
+    bare = spark.read.format("arrow_files").load(str(folder))
+    assert totals(orders()) == totals(parquet) == totals(bare)
 
     def drained(df: DataFrame) -> None:
         df.write.format("noop").mode("overwrite").save()
 
     taken_s = _alternating(
-        {"full read": lambda _: drained(orders()), "Parquet": lambda _: drained(spark.read.parquet(str(folder)))},
+        {
+            "full read": lambda _: drained(orders()),
+            "Parquet": lambda _: drained(spark.read.parquet(str(folder / "*.parquet"))),
+            "bare source": lambda _: drained(spark.read.format("arrow_files").load(str(folder))),
+        },
         options.rounds,
     )
     inverse = {name: [1 / second_s for second_s in seconds] for name, seconds in taken_s.items()}
+    most = _ratio("bare source", "Parquet", taken_s, Bar.at_least, _FULL_READ_BOUND, of=inverse)
+    print(f"a Python data source without a cluster reaches {most.ratio:.2f} of the rate of Parquet")
     yield _ratio("full read", "Parquet", taken_s, Bar.at_least, _FULL_READ_BOUND, of=inverse)
 
     ids = np.random.default_rng(1).choice(options.rows, min(options.keys, options.rows), replace=False)

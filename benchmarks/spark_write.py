@@ -30,7 +30,7 @@ import psutil
 from pyspark.sql import DataFrame, SparkSession
 
 import secateur
-from benchmarks.record import Bar, print_bars
+from benchmarks.record import Bar, print_bars, with_byte_code
 
 _DDL: Final = (
     "CREATE TABLE orders (customer VARCHAR, id BIGINT, day DATE, price DOUBLE, quantity INTEGER, note VARCHAR,"
@@ -53,6 +53,7 @@ def main() -> int:
     parser.add_argument("--driver", type=Path, default=_POSTGRES_DRIVER, help="the JDBC driver of PostgreSQL")
     parser.add_argument("--check", action="store_true", help="fail when a bar is missed")
     options = parser.parse_args()
+    with_byte_code()
     with (
         tempfile.TemporaryDirectory(prefix="secateur-bench-") as scratch,
         secateur.start(members=3, runtime="ray", start_timeout_s=600.0, member_silence_s=60.0) as cluster,
