@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import random
+import time
 from collections.abc import Callable, Iterator
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -88,6 +90,31 @@ def test_a_table_is_created_with_the_columns_of_the_dataframe(
     with pytest.raises(errors.ProgrammingError, match=r"with the primary key \(customer, id\) and not \(id\)"):
         write(df, table_name, cluster, primary_key=["id"])
     assert rows_of(conn, f"SELECT count(*) FROM {table_name}") == [(100,)]
+
+
+def test_progress_is_told_while_rows_arrive(
+    spark: SparkSession, cluster: Cluster, conn: secateur.Connection, table_name: str, tmp_path: Path
+) -> None:
+    conn.execute(f"CREATE TABLE {table_name} (id BIGINT PRIMARY KEY) PARTITION BY HASH (id) PARTITIONS 4")
+    reports: list[secateur.spark.ProgressReport] = []
+    told = tmp_path / "told"
+
+    def second_task_waits(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            end_s = time.monotonic() + 120
+            while batch.column(0)[0].as_py() >= 500 and not told.exists() and time.monotonic() < end_s:
+                time.sleep(0.02)
+            yield batch
+
+    def report(progress: secateur.spark.ProgressReport) -> None:
+        reports.append(progress)
+        if progress.rows == 500:  # before, those of a part of the members
+            told.touch()
+
+    df = spark.range(0, 1000, 1, 2).mapInArrow(second_task_waits, "id BIGINT")
+    assert write(df, table_name, cluster, progress=report).rows == 1000
+    assert (table_name, 500, 4, False) in {(one.table, one.rows, one.partitions, one.is_publishing) for one in reports}
+    assert reports[0].rows_per_s > 0
 
 
 def test_the_options_of_the_format_create_a_table(
