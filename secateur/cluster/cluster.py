@@ -378,6 +378,7 @@ def start(
     max_running_statements: int = DEFAULTS.max_running_statements,
     max_waiting_statements: int = DEFAULTS.max_waiting_statements,
     slow_statement_s: float | None = DEFAULTS.slow_statement_s,
+    tracing: str | None = DEFAULTS.tracing,
     plan_cache_max: int = DEFAULTS.plan_cache_max,
     cluster_id: str | None = None,
     limits: Limits = DEFAULTS.limits,
@@ -424,6 +425,7 @@ def start(
         max_running_statements: As there.
         max_waiting_statements: As there.
         slow_statement_s: As there.
+        tracing: As there.
         plan_cache_max: As there.
         cluster_id: As there; None makes one.
         limits: As there.
@@ -472,6 +474,7 @@ def start(
         max_running_statements=max_running_statements,
         max_waiting_statements=max_waiting_statements,
         slow_statement_s=slow_statement_s,
+        tracing=tracing,
         plan_cache_max=plan_cache_max,
         cluster_id=secrets.token_hex(4) if cluster_id is None else cluster_id,
         limits=limits,

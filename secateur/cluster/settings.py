@@ -24,6 +24,7 @@ __all__ = ["DEFAULTS", "ClusterSettings"]
 
 _MEMBERS_MAX = 1024
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+_FUNCTION: Final = re.compile(r"\w+(\.\w+)*:\w+")
 _RAY_OPTIONS: Final = frozenset(
     {"num_cpus", "num_gpus", "memory", "resources", "scheduling_strategy", "label_selector", "runtime_env"}
 )
@@ -122,6 +123,11 @@ class ClusterSettings:
     slow_statement_s: float | None = setting(
         "seconds from which on a statement is slow: the member that ran it logs it in one line, with the reason, see "
         "docs/operations.md; 0 logs all. By default none is logged",
+        default=None,
+    )
+    tracing: str | None = setting(
+        'a function, as `"module:function"`, that each process of a cluster on Ray calls before it serves, to '
+        "configure OpenTelemetry there, see docs/tracing.md; by default there are no spans of these processes",
         default=None,
     )
     plan_cache_max: int = setting("plans kept by the controller and by each member", default=1024)
@@ -244,6 +250,8 @@ class ClusterSettings:
             raise ProgrammingError(
                 f"slow_statement_s={self.slow_statement_s!r}: a number of seconds, at least 0, or None to log none"
             )
+        if self.tracing is not None and not _FUNCTION.fullmatch(self.tracing):
+            raise ProgrammingError(f'tracing={self.tracing!r}: a function without arguments, as "module:function"')
         if not self.member_stall_s >= self.member_silence_s:
             raise ProgrammingError(
                 f"member_stall_s={self.member_stall_s!r}: at least member_silence_s, which is {self.member_silence_s!r}"

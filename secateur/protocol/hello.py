@@ -56,6 +56,7 @@ class Greeting(Versions, frozen=True, kw_only=True):
         topology: The members and owners, of a controller.
         silence_s: Seconds of silence after which the cluster replaces a member, of a controller.
         is_limited: Whether the token of the caller is good for some tables only.
+        takes_traces: Whether the span of a request may come in a frame before it.
     """
 
     limits: FrameLimits | None = None
@@ -64,6 +65,7 @@ class Greeting(Versions, frozen=True, kw_only=True):
     topology: Topology | None = None
     silence_s: float | None = None
     is_limited: bool = False
+    takes_traces: bool = False
 
 
 class Hello(Message[Greeting], frozen=True, kw_only=True):

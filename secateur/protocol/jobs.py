@@ -13,6 +13,7 @@ from secateur.protocol.job_config import JobConfig
 from secateur.protocol.job_placement import JobPlacement
 from secateur.protocol.message import Acknowledged, Message, Notice
 from secateur.protocol.metrics import VertexMetrics
+from secateur.tracing import TraceContext
 
 __all__ = [
     "ENDED_JOBS_MAX",
@@ -317,10 +318,17 @@ class GetJobResult(Message[JobSinks], frozen=True):
 
 
 class StartRun(Notice, frozen=True, array_like=True):
-    """Run your part of a job: the payload is the plan. ``sender`` coordinates it."""
+    """Run your part of a job: the payload is the plan.
+
+    Attributes:
+        job: The job.
+        sender: The member that coordinates it.
+        trace: The span in which that member runs it; None outside of traces.
+    """
 
     job: str
     sender: str
+    trace: TraceContext | None = None
 
 
 class RowsPiece(msgspec.Struct, frozen=True, array_like=True):

@@ -53,6 +53,8 @@ class FrameKind(IntEnum):
     """
     CANCEL = 7
     """The answer to request ``id`` is no longer needed: the server may stop working on it."""
+    TRACE = 8
+    """The span in which the next request of this connection is made; only to servers that take it."""
 
 
 _KINDS: Final = {int(kind): kind for kind in FrameKind}

@@ -28,6 +28,7 @@ from secateur.cluster.loop_thread import LoopThread
 from secateur.cluster.member.host import MemberHost
 from secateur.cluster.process_address import EVERY_INTERFACE, LOOPBACK, ProcessAddress, address_at
 from secateur.cluster.runtimes.process_memory import keep_freed_memory
+from secateur.cluster.runtimes.process_tracing import configure_tracing
 from secateur.cluster.settings import ClusterSettings
 from secateur.errors import OperationalError, ProgrammingError
 
@@ -60,6 +61,7 @@ class _ControllerActor:
     """
 
     def __init__(self, settings: ClusterSettings, is_on_one_machine: bool, is_cold_start: bool, address: str) -> None:
+        configure_tracing(settings.tracing)
         if ray.get_runtime_context().was_current_actor_reconstructed:
             address, is_cold_start = address or _controller_address_at_members(settings), False
         self._loop = LoopThread("secateur-controller")
@@ -105,6 +107,7 @@ class _MemberActor:
         self, member_id: str, settings: ClusterSettings, controller_address: str, is_on_one_machine: bool
     ) -> None:
         keep_freed_memory()
+        configure_tracing(settings.tracing)
         own_address = _address_here(settings, is_on_one_machine)
         self._loop = LoopThread(f"secateur-{member_id}")
         self._controller_address = controller_address
