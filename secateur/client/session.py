@@ -63,6 +63,7 @@ from secateur.protocol.operation import operation_of
 from secateur.protocol.pruning import Pruning
 from secateur.protocol.query import Execute, Executed, Prepare
 from secateur.protocol.statements import EvaluatedInsert, InsertRows
+from secateur.tracing import is_configured
 from secateur.wire import SILENCE_S, Answer, CallControl, Channel, Payload, Tls, decode_tables
 
 __all__ = ["MEMBERS_AT_ONCE", "Session", "Sign"]
@@ -130,6 +131,7 @@ class Session:
         self.scatter_backoff = PlanBackoff()
         self.local_effects = True
         self.closed = False
+        self.is_traced = is_configured()  # looked at once: a look-up of one key pays for every call
         self.retry_s = RETRY_S
         self.controller_wait_s = CONTROLLER_WAIT_S
         self._id = uuid.uuid4().hex

@@ -29,6 +29,7 @@ from secateur.wire.handshake import ClusterIdentity, hello, peer_limits
 from secateur.wire.limits import Limits
 from secateur.wire.messages import Answer
 from secateur.wire.tls import Tls, client_context, handshake_error
+from secateur.wire.traces import trace_frame
 
 __all__ = ["SILENCE_S", "Channel"]
 
@@ -98,6 +99,7 @@ class Channel:
         self._tls = tls
         self._limits = limits or Limits()
         self._send_limits = self._limits
+        self._takes_traces = False
         self._lock = threading.Lock()
         self._decoder = FrameDecoder(self._limits)
         self._frames: Iterator[Frame] = iter(())
@@ -213,6 +215,8 @@ class Channel:
         buffers = encode_frame(
             FrameKind.REQUEST, header, payload, self._send_limits, operation=operation.code, request_id=request_id
         )
+        if self._takes_traces and (trace := trace_frame()):
+            buffers[0] = trace + buffers[0]
         frames: list[Frame] = []
         whole = False  # unless an answer is read to its end, the next one on this connection would be mistaken for it
         wanted_s = self._timeout_s if timeout_s is None else timeout_s
@@ -308,7 +312,7 @@ class Channel:
             self._encrypt(self._tls, deadline)
         self._decoder = FrameDecoder(self._limits)
         self._frames = iter(())
-        self._send_limits = self._limits
+        self._send_limits, self._takes_traces = self._limits, False
         remaining = max(deadline - time.monotonic(), 0.001)
         try:
             operation = operation_of(self._hello)
@@ -324,7 +328,7 @@ class Channel:
             self._disconnect()
             raise
         self.hello = operation.replies.decode(frame.header)
-        self._send_limits = peer_limits(self.hello, self._limits)
+        self._send_limits, self._takes_traces = peer_limits(self.hello, self._limits), self.hello.takes_traces
 
     def _encrypt(self, tls: Tls, deadline_s: float) -> None:
         plain = self._connected

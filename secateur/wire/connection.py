@@ -25,6 +25,7 @@ from secateur.protocol.failure import Failure
 from secateur.protocol.hello import FrameLimits, Greeting
 from secateur.protocol.operation import OperationBase
 from secateur.protocol.token_role import TokenRole
+from secateur.tracing import is_installed, record_error
 from secateur.wire.frame_receiver import FrameReceiver
 from secateur.wire.frames import Frame, FrameKind, Payload, encode_frame
 from secateur.wire.handshake import check_hello
@@ -33,6 +34,7 @@ from secateur.wire.messages import Handler, PeerInfo, Reply, Request
 from secateur.wire.payload_budget import PayloadBudget
 from secateur.wire.send_buffer import SendBuffer
 from secateur.wire.token_book import TokenBook
+from secateur.wire.traces import CONTROLLER, TracedRequest
 
 __all__ = ["ServerConnection"]
 
@@ -83,6 +85,8 @@ class ServerConnection(FrameReceiver):
         self._secret = secret
         self._limits = limits
         self._waiting: deque[Frame] = deque()
+        self._trace: bytes | None = None  # the header of the frame before a request that is traced
+        self._name = ""  # of this server, once it has said hello
         self._gone = asyncio.Event()
         self._peer: PeerInfo | None = None  # None until a good hello
         self._refused = False
@@ -218,6 +222,8 @@ class ServerConnection(FrameReceiver):
             task = self._abandonable.get(frame.request_id)
             if task is not None:
                 task.cancel()
+        elif frame.kind is FrameKind.TRACE and self._peer is not None:
+            self._trace = frame.header
         elif frame.kind is FrameKind.NOTIFY and self._peer is not None:
             self._notify(frame, self._peer)
         else:
@@ -290,6 +296,7 @@ class ServerConnection(FrameReceiver):
     def _answer(self, frame: Frame, peer: PeerInfo) -> bool:
         """Answer a request, now or in a task of its own; whether the latter, which then holds the payload."""
         request_id = frame.request_id
+        trace, self._trace, traced = self._trace, None, None
         if self._in_flight >= self._limits.requests_in_flight_max:
             message = (
                 f"{self._in_flight} requests of this connection are in flight: wait for answers, open another"
@@ -300,14 +307,24 @@ class ServerConnection(FrameReceiver):
         try:
             request = self._asked(frame, peer)
             operation = request.operation
-            reply = self._handler.handle(request)
+            if trace is None:
+                reply = self._handler.handle(request)
+            else:
+                traced = TracedRequest(trace, self._name, operation)
+                reply = traced.handle(self._handler, request)
         except Exception as error:
             self._send_error(request_id, error)
             return False
         if isinstance(reply, Reply):
             self._send_reply(FrameKind.RESPONSE, request_id, operation, reply)
             return False
-        task = self._loop.create_task(self._finish(request_id, operation, reply), name=f"answer {operation.title}")
+        task = self._loop.create_task(
+            self._finish(request_id, operation, reply),
+            name=f"answer {operation.title}",
+            context=None if traced is None else traced.context,
+        )
+        if traced is not None:
+            task.add_done_callback(traced.ended)
         self._in_flight += 1
         self._tasks.add(task)
         task.add_done_callback(self._finished)
@@ -375,10 +392,12 @@ class ServerConnection(FrameReceiver):
     def _send_reply(self, kind: FrameKind, request_id: int, operation: OperationBase, reply: Reply[Any]) -> None:
         message = reply.message
         if type(message) is Greeting:
+            self._name = message.member or CONTROLLER
             message = msgspec.structs.replace(
                 message,
                 limits=FrameLimits(self._limits.frame_bytes_max, self._limits.header_bytes_max),
                 is_limited=self._peer is not None and self._peer.rights is not None,
+                takes_traces=is_installed(),
             )
         try:
             self._write(kind, operation.replies.encode(message), reply.payload, request_id)
@@ -386,6 +405,7 @@ class ServerConnection(FrameReceiver):
             self._send_error(request_id, error)
 
     def _send_error(self, request_id: int, error: Exception) -> None:
+        record_error(error)
         if not isinstance(error, Error):
             _log.error("request %d failed with an error that is not ours", request_id, exc_info=error)
         try:

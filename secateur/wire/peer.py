@@ -29,6 +29,7 @@ from secateur.wire.limits import Limits
 from secateur.wire.messages import Answer
 from secateur.wire.send_buffer import SendBuffer
 from secateur.wire.tls import Tls, client_context, handshake_error
+from secateur.wire.traces import trace_frame
 
 __all__ = ["Peer"]
 
@@ -329,6 +330,7 @@ class _Link(FrameReceiver):
         self.address = address
         self._limits = limits
         self._send_limits = limits
+        self._takes_traces = False
         self._answers: dict[int, _Answers] = {}
         self._gone = asyncio.Event()
         self._last_id = 0
@@ -361,7 +363,7 @@ class _Link(FrameReceiver):
         )
 
     def greeted(self, greeting: Greeting) -> None:
-        self._send_limits = peer_limits(greeting, self._limits)
+        self._send_limits, self._takes_traces = peer_limits(greeting, self._limits), greeting.takes_traces
 
     def ask(self, operation: OperationBase, header: bytes, payload: Payload, answers: _Answers | None = None) -> int:
         """Send a request; its answers go to ``answers``, or are awaited with :meth:`answer`, until :meth:`forget`."""
@@ -402,6 +404,8 @@ class _Link(FrameReceiver):
         buffers = encode_frame(kind, header, payload, self._send_limits, operation=operation, request_id=request_id)
         if self.failure is not None:
             raise self.failure
+        if kind is FrameKind.REQUEST and self._takes_traces and (trace := trace_frame()):
+            buffers[0] = trace + buffers[0]
         self._outbox.write(buffers)
 
     async def writable(self) -> None:

@@ -54,6 +54,7 @@ from secateur.protocol.statements import (
     SetTimeout,
     ShowSettings,
 )
+from secateur.tracing import statement_span
 from secateur.wire import CallControl, ShortTable
 
 __all__ = ["Cursor"]
@@ -123,6 +124,15 @@ class Cursor:
         Raises:
             Error: The statement, its parameters or the data are invalid; the connection and the cursor stay usable.
         """
+        if self._session.is_traced:
+            with statement_span(operation) as describe:
+                self._execute(operation, parameters, timeout)
+                describe(_described(self.stats))
+        else:
+            self._execute(operation, parameters, timeout)
+        return self
+
+    def _execute(self, operation: str, parameters: Parameters, timeout: float | None) -> None:
         started_s = time.perf_counter()
         self._begin(operation)
         params = plain_values(parameters)
@@ -132,7 +142,6 @@ class Cursor:
             self._carry_out(StatementCall(self._session, operation, params, prepared, cached, started_s, time.time()))
         finally:
             self._session.end_statement(control)
-        return self
 
     def executemany(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> Self:
         """Execute a statement that changes rows once for each set of parameters.
@@ -144,14 +153,22 @@ class Cursor:
         Raises:
             NotSupportedError: The statement is a query, or sets an option.
         """
+        if self._session.is_traced:
+            with statement_span(operation):
+                self._execute_many(operation, seq_of_parameters)
+        else:
+            self._execute_many(operation, seq_of_parameters)
+        return self
+
+    def _execute_many(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> None:
         self._begin(operation)
         control = self._control = self._session.begin_statement()
         try:
-            return self._execute_many(operation, seq_of_parameters)
+            self._rowcount = self._changed_rows(operation, seq_of_parameters)
         finally:
             self._session.end_statement(control)
 
-    def _execute_many(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> Self:
+    def _changed_rows(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> int:
         total = -1
         pending: list[Insertion] = []
         changes: list[tuple[CoordinatedChange[SelectStatement], Params]] = []
@@ -196,8 +213,7 @@ class Cursor:
                     assert_never(prepared)
         if changes:
             total = max(total, 0) + run_coordinated_changes(self._session, operation, changes)
-        self._rowcount = insert_many(self._session, operation, pending) if pending else total
-        return self
+        return insert_many(self._session, operation, pending) if pending else total
 
     def cancel(self) -> None:
         """Cancel the statement that this cursor executes or reads; to be called from another thread.
@@ -429,6 +445,21 @@ class Cursor:
         if self._closed:
             raise InterfaceError("the cursor is closed; make another with connection.cursor()")
         self._session.check_open()
+
+
+def _described(stats: QueryStats | None) -> dict[str, Any]:
+    """The cost of a statement as attributes of its span."""
+    if stats is None:
+        return {}
+    return {
+        "secateur.execution": stats.execution.value,
+        "secateur.partitions_read": stats.partitions_read,
+        "secateur.partitions_total": stats.partitions_total,
+        "secateur.members_touched": stats.members_touched,
+        "secateur.members_total": stats.members_total,
+        "secateur.plan_cached": stats.plan_cached,
+        "secateur.topology_version": stats.topology_version,
+    }
 
 
 def _refuse_local_effects(prepared: Prepared) -> None:

@@ -15,7 +15,9 @@ import pyarrow as pa
 from secateur.engine.kernels.arrow.fragment import ArrowFragment
 from secateur.engine.kernels.chunked_result import ChunkedResult, CompleteResult, StreamedResult
 from secateur.engine.kernels.duckdb.result_types import arrow_type, relation_casts
+from secateur.engine.kernels.traced_result import TracedResult
 from secateur.partitioning.types.column_type import SqlType
+from secateur.tracing import KernelSpan, is_traced
 from secateur.wire import ShortTable
 
 if TYPE_CHECKING:
@@ -142,7 +144,13 @@ def answer_by_arrow(
     import secateur.engine.kernels.arrow.kernel as arrow_kernel
 
     read = relations if fragment.arrow.sources else relations[fragment.relations[0]]
-    return arrow_kernel.answer(fragment.arrow, read, params)
+    if not is_traced():
+        return arrow_kernel.answer(fragment.arrow, read, params)
+    span = KernelSpan(fragment.sql)
+    found = arrow_kernel.answer(fragment.arrow, read, params)
+    if found is not None:  # of a call that DuckDB takes over, that one is the span
+        span.end(KernelName.ARROW.value, found.num_rows)
+    return found
 
 
 def run_with(
@@ -165,6 +173,19 @@ def run_with(
         cancellation: As :func:`run`.
         duckdb: Gives the DuckDB kernel, if one is needed; None: that of the process.
     """
+    if is_traced():
+        return _run_traced(fragment, relations, params, kernel, cancellation, duckdb)
+    return _run_with(fragment, relations, params, kernel, cancellation, duckdb)
+
+
+def _run_with(
+    fragment: Fragment,
+    relations: Mapping[str, pa.Table],
+    params: Sequence[Any],
+    kernel: KernelName | None,
+    cancellation: Cancellation | None,
+    duckdb: Callable[[], DuckDBKernel] | None,
+) -> tuple[pa.Table, KernelName]:
     found = None if kernel is KernelName.DUCKDB else _of_arrow(fragment, relations, params)
     if found is not None:
         return found, KernelName.ARROW
@@ -172,6 +193,24 @@ def run_with(
         fragment.sql, relations, params, names=fragment.column_names, casts=fragment.casts, cancellation=cancellation
     )
     return found, KernelName.DUCKDB
+
+
+def _run_traced(
+    fragment: Fragment,
+    relations: Mapping[str, pa.Table],
+    params: Sequence[Any],
+    kernel: KernelName | None,
+    cancellation: Cancellation | None,
+    duckdb: Callable[[], DuckDBKernel] | None,
+) -> tuple[pa.Table, KernelName]:
+    span = KernelSpan(fragment.sql)
+    try:
+        found, answered = _run_with(fragment, relations, params, kernel, cancellation, duckdb)
+    except BaseException as error:
+        span.fail(error)
+        raise
+    span.end(answered.value, found.num_rows)
+    return found, answered
 
 
 def open_answer(
@@ -197,11 +236,14 @@ def open_with(
     duckdb: Callable[[], DuckDBKernel] | None = None,
 ) -> ChunkedResult:
     """As :func:`open_answer`, by a DuckDB kernel of the caller's."""
+    span = KernelSpan(fragment.sql) if is_traced() else None
     found = _of_arrow(fragment, relations, params)
     if found is not None:
+        if span is not None:
+            span.end(KernelName.ARROW.value, found.num_rows)
         return CompleteResult(found)
     database = _duckdb(duckdb)
-    return StreamedResult(
+    streamed = StreamedResult(
         database.parts(
             fragment.sql,
             relations,
@@ -211,6 +253,7 @@ def open_with(
             cancellation=cancellation,
         )
     )
+    return streamed if span is None else TracedResult(streamed, span, KernelName.DUCKDB.value)
 
 
 def _of_arrow(fragment: Fragment, relations: Mapping[str, pa.Table], params: Sequence[Any]) -> pa.Table | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -46,6 +46,7 @@ from secateur.protocol.job_config import JobConfig
 from secateur.protocol.jobs import CancelRun, CreditRows, EndRun, ExchangeRows, MessagesLost, StartRun
 from secateur.protocol.message import Notice
 from secateur.protocol.metrics import VertexMetrics
+from secateur.tracing import ServedSpan, TraceContext, carried, in_this_trace, is_traced
 
 __all__ = ["JobRuntime", "RunningJob"]
 
@@ -151,8 +152,9 @@ class JobRuntime:
             on_end=lambda job_id: self._jobs.pop(job_id, None),
         )
         self._jobs[job.job_id] = job
+        trace = carried() if packed else None
         for member, data in packed.items():
-            self._outgoing.post(member, StartRun(job.job_id, self.member_id), data)
+            self._outgoing.post(member, StartRun(job.job_id, self.member_id, trace), data)
         job.begin()
         if local is not None and not job.done:
             self._start_execution(local)
@@ -200,8 +202,8 @@ class JobRuntime:
                     )
                     cancelled = CancelRun(notice.job, self.member_id, Failure.of(LimitExceededError(full)))
                     self._outgoing.post(notice.sender, cancelled)
-            case StartRun(job, sender):
-                self._start_from_message(job, sender, payload)
+            case StartRun(job, sender, trace):
+                self._start_from_message(job, sender, payload, trace)
             case EndRun(job_id, sender, failure, metrics):
                 job_here = self._jobs.get(job_id)
                 if job_here is not None:
@@ -330,7 +332,7 @@ class JobRuntime:
             for member, member_plan in others.items()
         }
 
-    def _start_from_message(self, job_id: str, sender: str, data: Payload) -> None:
+    def _start_from_message(self, job_id: str, sender: str, data: Payload, trace: TraceContext | None) -> None:
         if job_id in self._executions or self._early.has_ended(job_id):
             return
         try:
@@ -341,7 +343,7 @@ class JobRuntime:
                     f"member {self.member_id} was sent the plan of member {plan.member}; the coordinator's topology"
                     " is old"
                 )
-            execution = self._make_execution(plan, None)
+            execution = self._make_execution(plan, None) if trace is None else self._make_traced(plan, trace)
         except Exception as error:  # whatever it is, a coordinator that hears nothing would wait for ever
             failure = (
                 error
@@ -362,7 +364,18 @@ class JobRuntime:
                 " when some have ended"
             )
 
-    def _make_execution(self, plan: MemberPlan, collector: ResultCollector | None) -> Execution:
+    def _make_traced(self, plan: MemberPlan, trace: TraceContext) -> Execution:
+        """The part of a job that another member coordinates, in a span of its own."""
+        described = {"secateur.member": self.member_id, "secateur.operation": "start_run"}
+        span = ServedSpan(trace, "secateur.member", described)
+        return span.context.run(self._make_execution, plan, None, span.end)
+
+    def _make_execution(
+        self,
+        plan: MemberPlan,
+        collector: ResultCollector | None,
+        ended: Callable[[Error | None], None] = lambda _: None,
+    ) -> Execution:
         job_id = plan.job.job_id
         cancellation = Cancellation()
         extra: dict[type, Any] = {
@@ -375,13 +388,24 @@ class JobRuntime:
         if plan.job.kernel_bytes_max is not None:
             kernel = JobKernel(plan.job.kernel_bytes_max, services.spill_directory)
             services = replace(services, run_fragment=kernel.run)
+        if is_traced():
+            services = replace(
+                services,
+                run_fragment=in_this_trace(services.run_fragment),
+                open_answer=in_this_trace(services.open_answer),
+            )
+
+        def on_ended(error: Error | None) -> None:
+            ended(error)
+            self._execution_ended(job_id, error, cancellation)
+
         return Execution(
             plan,
             services,
             extra,
             self._scheduler,
             self._outgoing.post,
-            on_ended=lambda error: self._execution_ended(job_id, error, cancellation),
+            on_ended=on_ended,
             on_closed=lambda: self._execution_closed(job_id, kernel),
         )
 

@@ -10,6 +10,7 @@ from time import perf_counter
 from typing import Any, Final, TypeVar
 
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
+from secateur.tracing import in_this_trace
 
 __all__ = ["KERNEL_TIMES", "in_thread", "is_long_over"]
 
@@ -43,7 +44,7 @@ async def in_thread(
     """
     cancellation = cancellation or Cancellation()
     times = KERNEL_TIMES.get()
-    running = executor.submit(call if times is None else _timed(call, times), cancellation)
+    running = executor.submit(in_this_trace(call if times is None else _timed(call, times)), cancellation)
     try:
         return await asyncio.wrap_future(running)
     except asyncio.CancelledError:

@@ -44,6 +44,7 @@ from secateur.protocol import (
     operation_of,
     pack,
 )
+from secateur.tracing import is_installed
 from secateur.wire import Channel, Frame, FrameDecoder, FrameKind, FrameServer, Limits, encode_frame
 
 Serve = Callable[..., FrameServer]
@@ -264,7 +265,8 @@ def test_who_says_nothing_is_disconnected(serve: Serve, echo: Any) -> None:
 
 def test_the_hello_says_what_the_handler_adds_and_the_limits(serve: Serve, echo: Any) -> None:
     with Raw(serve(echo, limits=Limits(frame_bytes_max=5, header_bytes_max=500))) as raw:
-        assert decode(raw.greet().header, Greeting) == Greeting(cluster_id="c1", limits=FrameLimits(5, 500))
+        expected = Greeting(cluster_id="c1", limits=FrameLimits(5, 500), takes_traces=is_installed())
+        assert decode(raw.greet().header, Greeting) == expected
 
 
 def test_one_connection_too_many_is_told_so(serve: Serve, echo: Any) -> None:
