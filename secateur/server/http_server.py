@@ -17,6 +17,7 @@ from secateur.client.connect import connect, token_for
 from secateur.errors import InterfaceError, NotSupportedError, OperationalError
 from secateur.server.application import app
 from secateur.server.http_protocol import bounded_protocol
+from secateur.server.https_server import HttpsServer
 from secateur.server.limits import ServerLimits
 from secateur.wire.tls import Tls, server_context
 
@@ -94,18 +95,15 @@ class HttpServer:
             limit_concurrency=_CONNECTIONS_MAX,
             timeout_keep_alive=_KEEP_ALIVE_S,
             timeout_graceful_shutdown=_STOP_S,
-            ssl_certfile=None if tls is None else tls.certificate,
-            ssl_keyfile=None if tls is None else tls.key,
         )
-        if context is not None:
-            config.load()
-            config.ssl = context  # in the place of the one that it has made, which would show this certificate for ever
-        self._server = uvicorn.Server(config)
         self._thread: threading.Thread | None = None
         bound_host, bound_port = self._socket.getsockname()[:2]
         scheme = "http" if tls is None else "https"
         self.url = f"{scheme}://{f'[{bound_host}]' if ':' in bound_host else bound_host}:{bound_port}"
         """Where it listens, without a slash at the end."""
+        self._server = (
+            uvicorn.Server(config) if context is None else HttpsServer(config, context, bounds.request_s_max, self.url)
+        )
 
     def run(self) -> None:
         """Serve until the process is interrupted. Blocks; signals end it in the main thread."""

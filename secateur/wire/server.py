@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Final
@@ -131,11 +132,11 @@ class FrameServer:
             await server.wait_closed()
 
     def _listening_for_tls(self, tls: Tls) -> TlsListener:
+        context = server_context(tls)  # a file that cannot be used leaves no socket open
+        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
         return TlsListener(
-            self.host,
-            self.port,
-            backlog=_BACKLOG,
-            context=server_context(tls),
+            socket.create_server((self.host, self.port), family=family, backlog=_BACKLOG),
+            context=context,
             limits=self._limits,
             secured=self._connection,
             plain=partial(

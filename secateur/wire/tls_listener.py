@@ -28,35 +28,27 @@ _PAUSE_S: Final = 0.5
 
 
 class TlsListener:
-    """A listening socket. Lives on the running event loop.
+    """Accepts the connections of a listening socket. Lives on the running event loop.
 
     Args:
-        host: Address to listen on.
-        port: Port; 0 takes any free one, see :attr:`port`.
-        backlog: Connections that the operating system keeps until they are accepted.
+        listener: The socket, which it closes at the end.
         context: What TLS needs.
         limits: Bounds of connections that have not said hello: a TLS handshake has ``hello_timeout_s``, and of
             connections that are in one there are ``unproven_max``.
         secured: Makes the protocol of a connection over TLS.
         plain: Makes the protocol of a connection without, which refuses it.
-
-    Raises:
-        OSError: The address cannot be listened on.
     """
 
     def __init__(
         self,
-        host: str,
-        port: int,
+        listener: socket.socket,
         *,
-        backlog: int,
         context: ssl.SSLContext,
         limits: Limits,
         secured: Callable[[], asyncio.BaseProtocol],
         plain: Callable[[], asyncio.BaseProtocol],
     ) -> None:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        self._listener = socket.create_server((host, port), family=family, backlog=backlog)
+        self._listener = listener
         self._listener.setblocking(False)
         self.port: int = self._listener.getsockname()[1]
         self._context = context

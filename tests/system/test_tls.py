@@ -87,6 +87,21 @@ def test_http_is_served_with_a_certificate(secured: Cluster, tls: secateur.Tls) 
             httpx.get(f"{server.url}/healthz", timeout=20)
 
 
+def test_plain_http_at_the_port_of_https_is_refused_in_a_sentence(secured: Cluster, tls: secateur.Tls) -> None:
+    trusted = ssl.create_default_context(cafile=tls.ca)
+    with HttpServer(secured.address, "secret", tls=tls, cluster_tls=secateur.Tls(ca=tls.ca)) as server:
+        plain = server.url.replace("https", "http")
+        for asked in (
+            lambda: httpx.get(f"{plain}/metrics", headers={"Authorization": "Bearer secret"}, timeout=20),
+            lambda: httpx.post(f"{plain}/api/v1/statements", content=b"x" * 1_000_000, timeout=20),
+        ):
+            answer = asked()
+            assert (answer.status_code, answer.headers["connection"]) == (400, "close")
+            assert f"speaks HTTPS alone, and the request came over HTTP: ask {server.url} instead" in answer.text
+        with httpx.Client(base_url=server.url, verify=trusted, timeout=60) as http:
+            assert http.get("/healthz").status_code == 200
+
+
 def test_commands_trust_the_authority_of_the_environment(
     secured: Cluster, tls: secateur.Tls, monkeypatch: pytest.MonkeyPatch
 ) -> None:
