@@ -64,7 +64,7 @@ def main() -> int:
     parser.add_argument("--calls", type=int, default=300)
     parser.add_argument("--check", action="store_true", help=f"fail if the ratio is above {_RATIO_MAX:g}")
     options = parser.parse_args()
-    with secateur.start(members=3) as cluster, cluster.connect() as connection:
+    with secateur.start(members=3, start_timeout_s=300) as cluster, cluster.connect() as connection:
         connection.execute("CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT) PARTITION BY HASH (k) PARTITIONS 271")
         connection.table("t").load(pa.table({"k": range(_ROWS), "v": range(_ROWS)}))
         environment = {**os.environ, "ADDRESS": cluster.address, "SECATEUR_TOKEN": cluster.token or ""}

@@ -6,10 +6,11 @@ import asyncio
 import json
 from typing import Any, Final, Literal
 
+import pyarrow as pa
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict
 
-from secateur.errors import DeadlineError, Error, InternalError
+from secateur.errors import DeadlineError, Error, InternalError, PruningMismatchError
 from secateur.server.dashboard.cluster_line import MEMBERS
 from secateur.server.dashboard.pages import html_answer
 from secateur.server.dashboard.plan_picture import plan_picture
@@ -26,6 +27,10 @@ router = APIRouter(include_in_schema=False)
 
 _WARM_MS_MAX: Final = 1000.0
 """A query that takes longer is not executed twice to leave out what only its first execution costs."""
+
+
+_VERIFIED_MS_MAX: Final = 5000.0
+"""A query that takes longer without pruning is not executed on both sides once more to compare its rows."""
 
 
 class PlanForm(BaseModel):
@@ -45,7 +50,9 @@ async def post_plan(server: Server, body: PlanForm) -> Response:
         params = parameters_of(body.params)
         if body.mode == "compare":
             on, off = await _compared(server, body.sql, params)
-            return html_answer(rendered("compare.html", {"on": on["analyze"], "off": off["analyze"]}))
+            equal = await _are_rows_equal(server, body.sql, params, off["analyze"]["elapsed_ms"])
+            compared = {"on": on["analyze"], "off": off["analyze"], "equal": equal}
+            return html_answer(rendered("compare.html", compared))
         if body.mode == "explain":
             plan = await server.in_thread(_explained, server, body.sql, params)
         else:
@@ -76,6 +83,27 @@ async def _analyzed(
     It runs where the statements of the server run, and is ended when it takes longer than a request may.
     """
     text = f"EXPLAIN (ANALYZE, FORMAT JSON) {check_query(sql)}"
+    table = await _result(server, text, params, pruning)
+    document: dict[str, Any] = json.loads("".join(table.column(0).to_pylist()))
+    if "analyze" not in document:
+        raise InternalError("EXPLAIN (ANALYZE, FORMAT JSON) has no figures")
+    return document
+
+
+async def _are_rows_equal(
+    server: ServerOfCaller, sql: str, params: list[Any] | dict[str, Any], elapsed_ms: float
+) -> bool | None:
+    """Whether both sides have the same rows, as ``SET pruning = verify`` compares them; None if that takes too long."""
+    if elapsed_ms > _VERIFIED_MS_MAX:
+        return None
+    try:
+        await _result(server, check_query(sql), params, "verify")
+    except PruningMismatchError:
+        return False
+    return True
+
+
+async def _result(server: ServerOfCaller, text: str, params: list[Any] | dict[str, Any], pruning: str) -> pa.Table:
     statement = server.statements.submit(text, params, {"pruning": pruning})
     try:
         await server.statements.wait(statement, server.limits.wait_s_max)
@@ -86,11 +114,7 @@ async def _analyzed(
         raise statement.error
     if statement.result is None:
         raise DeadlineError(f"the query did not end within {server.limits.wait_s_max:g} s, and was ended")
-    rows = statement.result.table.column(0).to_pylist()
-    document: dict[str, Any] = json.loads("".join(rows))
-    if "analyze" not in document:
-        raise InternalError("EXPLAIN (ANALYZE, FORMAT JSON) has no figures")
-    return document
+    return statement.result.table
 
 
 def _explained(server: ServerOfCaller, sql: str, params: list[Any] | dict[str, Any]) -> dict[str, Any]:

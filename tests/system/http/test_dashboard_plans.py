@@ -40,6 +40,7 @@ def test_a_plan_is_explained_without_its_parameters_and_measured_with_them(http:
     compared = plan(http, sql, "compare", "C1").text
     assert 'id="on-partitions">1 of 8<' in compared
     assert 'id="off-partitions">8 of 8<' in compared
+    assert 'id="rows-equal">yes<' in compared
     assert "alert" not in compared
 
 
