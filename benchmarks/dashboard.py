@@ -92,10 +92,11 @@ def main() -> int:
         members = _members()
         watched = [*members, *(psutil.Process(one.pid) for one in (*clients, server))]
         bars = []
-        print("page                              statements/s without and with    ratio   processor time, ratio")
+        print(f"{'page':<34} {'statements/s':>12} {'open':>6} {'ratio':>6} {'processor time':>14} {'server':>7}")
         for page in options.pages:
             rates: list[tuple[float, float]] = []
             costs: list[tuple[float, float]] = []
+            shares: list[float] = []
             for number in range(options.rounds + 1):
                 without = _round(clients, watched, options.seconds)
                 with _open(environment, url + page):
@@ -103,11 +104,13 @@ def main() -> int:
                 if number:  # the first one warms up
                     rates.append((without[0], open_rate[0]))
                     costs.append((without[1], open_rate[1]))
+                    shares.append(open_rate[2])
             rate = statistics.median(after / before for before, after in rates)
             cost = statistics.median(after / before for before, after in costs)
+            share = statistics.median(shares)
             before = statistics.median(rate[0] for rate in rates)
             after = statistics.median(rate[1] for rate in rates)
-            print(f"{page:<34} {before:>10,.0f} {after:>10,.0f} {rate:>15.3f} {cost:>14.3f}", flush=True)
+            print(f"{page:<34} {before:>12,.0f} {after:>6,.0f} {rate:>6.3f} {cost:>14.3f} {share:>7.3f}", flush=True)
             bars.append(Bar.at_most(f"the share of statements that {page} costs", 1 - rate, _SHARE_MAX))
             bars.append(Bar.at_most(f"the processor time of a statement more by {page}", cost - 1, _SHARE_MAX))
         for process in (*clients, server):
@@ -137,14 +140,15 @@ def _members() -> list[psutil.Process]:
 
 def _round(
     clients: Sequence[subprocess.Popen[str]], watched: Sequence[psutil.Process], seconds: float
-) -> tuple[float, float]:
-    """Statements a second of all clients, and seconds of processor time of all watched processes for one."""
-    busy_s, begun_s = _busy_s(watched), time.perf_counter()
+) -> tuple[float, float, float]:
+    """Statements a second of all clients, processor seconds of all watched processes for one, the last one's share."""
+    busy_s, server_s, begun_s = _busy_s(watched), _busy_s(watched[-1:]), time.perf_counter()
     for client in clients:
         _pipe(client.stdin).write(f"{seconds}\n")
         _pipe(client.stdin).flush()
     done = sum(int(_pipe(client.stdout).readline()) for client in clients)
-    return done / (time.perf_counter() - begun_s), (_busy_s(watched) - busy_s) / done
+    spent_s, server_s = _busy_s(watched) - busy_s, _busy_s(watched[-1:]) - server_s
+    return done / (time.perf_counter() - begun_s), spent_s / done, server_s / spent_s
 
 
 def _busy_s(watched: Sequence[psutil.Process]) -> float:

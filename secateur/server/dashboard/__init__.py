@@ -6,6 +6,7 @@ from secateur.exports import exports
 
 _FILES = {
     "cluster_line": ["ClusterLine", "Interval", "interval_between"],
+    "page_texts": ["PageTexts"],
     "partition_map": ["draw_partition_map"],
     "plan_picture": ["PlanPicture"],
     "pruning_report": ["report_pruning"],

@@ -237,8 +237,10 @@ def _text_of(server: ServerOfCaller, page: _Page, query: Query) -> tuple[int, st
         values = {"error": error.message, "at": now, "line": None}
         return int(status_of(error)), rendered("error.html", frame | values)
     except HTTPException as error:
-        return error.status_code, rendered("error.html", frame | {"error": error.detail, "at": None, "line": line})
-    return 200, rendered(page.template, frame | {"line": line} | values)
+        return error.status_code, server.pages.text(
+            "error.html", query, frame | {"error": error.detail, "at": None}, line
+        )
+    return 200, server.pages.text(page.template, query, frame | values, line)
 
 
 @router.get("/static/{name}")

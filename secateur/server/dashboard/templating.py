@@ -10,11 +10,12 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 from secateur import __version__
 from secateur.drawing.quantity import byte_text, duration_text
 
-__all__ = ["PAGE_HEADERS", "STATIC_FILES", "rendered"]
+__all__ = ["PAGE_HEADERS", "STATIC_FILES", "as_written", "rendered"]
 
 _HERE: Final = Path(__file__).parent
 _NOTHING: Final = "-"
@@ -47,6 +48,11 @@ def rendered(name: str, values: Mapping[str, Any]) -> str:
         values: The names that it uses; each has to be there.
     """
     return _environment.get_template(name).render(values)
+
+
+def as_written(text: str) -> Markup:
+    """A text for a template that is HTML already: it is not escaped. Never one of a user."""
+    return Markup(text)
 
 
 def _count(value: float | None) -> str:
