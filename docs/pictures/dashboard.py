@@ -7,9 +7,11 @@ import threading
 from pathlib import Path
 
 import duckdb
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Page, sync_playwright
 
 import secateur
+from secateur.connectors import collect
+from secateur.processors import count_rows
 from secateur.server import HttpServer
 
 HERE = Path(__file__).parent
@@ -20,7 +22,7 @@ JOIN = (
 
 
 def main() -> None:
-    """Start a cluster, put it under load, and take a picture of some pages."""
+    """Start a cluster, put it under load, and take a picture of each page."""
     is_over = threading.Event()
     with secateur.start(members=5, runtime="embedded") as cluster, cluster.connect() as conn:
         for table, columns in (
@@ -56,6 +58,9 @@ def main() -> None:
                     if number % 60 == 0:
                         other.execute(JOIN).fetchall()
 
+        job = secateur.Pipeline().read_table("orders", where={"customer": "C7"}).key_by("customer")
+        totals = job.aggregate(orders=count_rows()).write_to(collect())
+        totals.submit(conn, secateur.JobConfig(name="orders of C7")).result()
         thread = threading.Thread(target=load)
         thread.start()
         try:
@@ -68,7 +73,7 @@ def main() -> None:
 def _take(address: str, token: str) -> None:
     with HttpServer(address, token) as server, sync_playwright() as started:
         browser = started.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        for scheme, names in (("light", ("partitions", "plan", "pruning")), ("dark", ("statements",))):
+        for scheme, names in (("light", tuple(path for path in _PATHS if path not in _DARK)), ("dark", _DARK)):
             context = browser.new_context(
                 base_url=server.url,
                 http_credentials={"username": "any", "password": token},
@@ -77,19 +82,54 @@ def _take(address: str, token: str) -> None:
             )
             page = context.new_page()
             for name in names:
-                page.goto("/sql" if name == "plan" else f"/{name}?table=orders")
+                page.goto(_PATHS[name])
                 page.locator("#line-rate:not(:text-is('-'))").wait_for()
-                if name == "plan":
-                    page.set_viewport_size({"width": 1120, "height": 900})
-                    page.fill("#sql", JOIN.replace("'C1', 'C2', 'C9'", "'C1', 'C2'"))
-                    page.click("text=EXPLAIN ANALYZE")
-                    page.locator("svg.dag").wait_for()
-                    page.evaluate("scrollTo(0, 0)")
+                if name in _PREPARED:
+                    _PREPARED[name](page)
                 page.wait_for_timeout(3000)  # the line covers some seconds of load
                 page.screenshot(path=HERE / f"dashboard-{name}.png")
                 page.set_viewport_size({"width": 1120, "height": 560})
             context.close()
         browser.close()
+
+
+def _planned(page: Page) -> None:
+    page.set_viewport_size({"width": 1120, "height": 900})
+    page.fill("#sql", JOIN.replace("'C1', 'C2', 'C9'", "'C1', 'C2'"))
+    page.click("text=EXPLAIN ANALYZE")
+    page.locator("svg.dag").wait_for()
+    page.evaluate("scrollTo(0, 0)")
+
+
+def _compared(page: Page) -> None:
+    page.fill("#sql", "SELECT sum(amount) AS amount FROM orders WHERE customer = ?")
+    page.fill("#params", '["C7"]')
+    page.click("text=Compare pruning on and off")
+    page.locator("#rows-equal").wait_for()
+
+
+def _opened(page: Page) -> None:
+    """The first one of the list: a statement, or a job."""
+    page.locator("tbody tr a").first.click()
+    page.locator("dl.facts, #job-status").first.wait_for()
+
+
+_PATHS = {
+    "members": "/",
+    "partitions": "/partitions?table=orders",
+    "statements": "/statements",
+    "statement": "/statements",
+    "pruning": "/pruning",
+    "plan": "/sql",
+    "sql": "/sql",
+    "tables": "/tables",
+    "loads": "/loads",
+    "jobs": "/jobs",
+    "job": "/jobs",
+    "events": "/events",
+}
+_PREPARED = {"plan": _planned, "sql": _compared, "statement": _opened, "job": _opened}
+_DARK = ("statements", "events")
 
 
 if __name__ == "__main__":
