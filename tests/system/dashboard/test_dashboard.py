@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 
-import duckdb
 import pytest
 from eventually import eventually
+from pages_under_load import ALL, ONE, WAIT_MS, create_orders, expect_a_member_replaced, load, visit_every_page, visited
 from playwright.sync_api import Browser, Page, expect
 
 import secateur
@@ -18,68 +17,15 @@ from secateur.errors import Error, JobCancelledError
 from secateur.processors import count_rows
 from secateur.server import HttpServer
 
-PAGES = ["/", "/partitions", "/statements", "/pruning", "/sql", "/tables", "/loads", "/jobs", "/events"]
-ONE = "SELECT count(*) AS orders FROM orders WHERE customer = ?"
-ALL = "SELECT count(*) AS orders FROM orders WHERE lower(customer) = 'c1'"
 ENDLESS = "SELECT count(*) FROM orders a, orders b, orders c WHERE a.id + b.id + c.id = -7"
-WAIT_MS = 60_000
 
 
 @pytest.fixture
 def cluster() -> Iterator[Cluster]:
     with secateur.start(members=3, runtime="embedded") as running:
         with running.connect() as conn:
-            conn.execute(
-                "CREATE TABLE orders (customer VARCHAR, id BIGINT, PRIMARY KEY (customer, id))"
-                " PARTITION BY HASH (customer) PARTITIONS 32"
-            )
-            rows = duckdb.sql("SELECT 'C' || range % 100 AS customer, range AS id FROM range(20000)")
-            conn.table("orders").load(rows.to_arrow_table())
+            create_orders(conn)
         yield running
-
-
-@contextmanager
-def load(cluster: Cluster) -> Iterator[None]:
-    """Statements from another connection until the end; a member that is lost is none of its business."""
-    is_over = threading.Event()
-
-    def run() -> None:
-        with cluster.connect() as conn:
-            number = 0
-            while not is_over.wait(0.005):
-                number += 1
-                try:
-                    conn.execute(ONE, [f"C{number % 100}"]).fetchall()
-                    if number % 20 == 0:
-                        conn.execute(ALL).fetchall()
-                except Error:
-                    continue
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        thread.join()
-
-
-@contextmanager
-def visited(browser: Browser, cluster: Cluster, server: HttpServer) -> Iterator[Page]:
-    """A page whose console stays without errors."""
-    said: list[str] = []
-    context = browser.new_context(
-        base_url=server.url, http_credentials={"username": "any", "password": cluster.token or ""}
-    )
-    context.set_default_timeout(WAIT_MS)
-    page = context.new_page()
-    page.on("console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None)
-    page.on("pageerror", lambda error: said.append(str(error)))
-    try:
-        yield page
-    finally:
-        context.close()
-    assert said == []
 
 
 def text(page: Page, selector: str) -> str:
@@ -88,35 +34,13 @@ def text(page: Page, selector: str) -> str:
 
 def test_every_page_while_a_member_is_killed(browser: Browser, cluster: Cluster) -> None:
     with HttpServer(cluster.address) as server, load(cluster), visited(browser, cluster, server) as page:
-        for path in PAGES:
-            answer = page.goto(path)
-            assert answer is not None
-            assert (answer.status, len(answer.body()) < 200_000) == (200, True), path
-            assert page.locator("h1").count() == page.locator("main").count() == 1, path
-            assert page.locator("nav[aria-label=Pages] [aria-current=page]").get_attribute("href") == path
-            for table in page.locator("table").all():
-                assert table.locator("caption").count() == 1, path
-                assert table.locator("thead th:not([scope=col])").count() == 0, path
-            for field in page.locator("textarea, input").all():
-                assert page.locator(f"label[for={field.get_attribute('id')}]").count() == 1, path
+        visit_every_page(page)
         page.goto("/partitions?table=orders")
         expect(page.locator(".map rect")).to_have_count(32)
         expect(page.locator(".legend a")).to_have_count(3)
         expect(page.locator("#line-rate")).not_to_have_text("-", timeout=WAIT_MS)  # two readings were made
         cluster.kill_member("m2")
-        expect(page.locator("#line-members")).to_contain_text("3 of 4", timeout=WAIT_MS)
-        expect(page.locator("#map-incomplete")).to_have_text("0 lack a backup", timeout=WAIT_MS)
-        expect(page.locator(".legend a", has_text="m4").locator(".dim")).not_to_have_text("0", timeout=WAIT_MS)
-        with cluster.connect() as conn:
-            owned = conn.execute("SELECT primary_member, count(*) FROM secateur.partitions GROUP BY ALL").fetchall()
-        for member, count in owned:
-            expect(page.locator(".legend a", has_text=str(member)).locator(".dim")).to_have_text(str(count))
-        page.click("nav >> text=Events")
-        expect(page.locator("tr", has_text="member_lost").first).to_contain_text("m2", timeout=WAIT_MS)
-        expect(page.locator("tr", has_text="member_joined").first).to_contain_text("m4")
-        page.click("nav >> text=Members")
-        expect(page.locator("#member-m2 .state")).to_have_text("lost", timeout=WAIT_MS)
-        expect(page.locator("#member-m4 .state")).to_have_text("active", timeout=WAIT_MS)
+        expect_a_member_replaced(page, cluster, "m2", "m4")
 
 
 def test_numbers_are_those_of_the_client_and_of_sql(browser: Browser, cluster: Cluster) -> None:
@@ -148,16 +72,17 @@ def test_numbers_are_those_of_the_client_and_of_sql(browser: Browser, cluster: C
         page.fill("#sql", ONE)
         page.fill("#params", '["C7"]')
         page.press("#sql", "Control+Enter")
-        expect(page.locator("#result td")).to_have_text(["200"])
+        expect(page.locator("#result td")).to_have_text(["200"], timeout=WAIT_MS)
         assert f"{one.stats.partitions_read} of 32 partitions, 1 of 3 members, local" in text(page, "#result-facts")
         page.click("text=Compare pruning")
-        expect(page.locator("#on-partitions")).to_have_text("1 of 32")
+        expect(page.locator("#on-partitions")).to_have_text("1 of 32", timeout=WAIT_MS)
         expect(page.locator("#off-partitions")).to_have_text("32 of 32")
         expect(page.locator("#on-members")).to_have_text("1 of 3")
         expect(page.locator("#off-members")).to_have_text("3 of 3")
         assert text(page, "#on-rows") == text(page, "#off-rows") == "1"
+        assert text(page, "#rows-equal") == "yes"
         page.click("button[value=analyze]")
-        expect(page.locator(".chips li")).to_have_count(3)
+        expect(page.locator(".chips li")).to_have_count(3, timeout=WAIT_MS)
         expect(page.locator(".chips .skipped")).to_have_count(2)
         expect(page.locator("svg.dag rect")).to_have_count(1)
 
