@@ -89,8 +89,12 @@ def statement_span(text: str) -> Iterator[Callable[[Mapping[str, Any]], None]]:
 
 
 def is_traced() -> bool:
-    """Whether this thread or task works in a span."""
-    return _span.get() is not None
+    """Whether this thread or task works in a span that has not ended.
+
+    Tasks that live on were perhaps begun inside of one.
+    """
+    span = _span.get()
+    return span is not None and bool(span.is_recording())
 
 
 class KernelSpan:
@@ -126,20 +130,19 @@ class KernelSpan:
 
 def carried() -> TraceContext | None:
     """The span of this thread or task for a request that it makes; None if it has none, or it has ended."""
-    span = _span.get()
-    if span is None or not span.is_recording():  # tasks that live on were perhaps begun inside of it
+    if not is_traced():
         return None
     from opentelemetry import trace
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
     headers: dict[str, str] = {}
-    TraceContextTextMapPropagator().inject(headers, trace.set_span_in_context(span))
+    TraceContextTextMapPropagator().inject(headers, trace.set_span_in_context(_span.get()))
     return TraceContext(headers["traceparent"], headers.get("tracestate", ""))
 
 
 def in_this_trace(call: Callable[P, T]) -> Callable[P, T]:
     """The call for another thread, in the span of this one; the call itself outside of traces."""
-    if _span.get() is None:
+    if not is_traced():
         return call
     here = copy_context()
     return lambda *args, **kwargs: here.copy().run(call, *args, **kwargs)  # a context is entered by one thread only
@@ -147,9 +150,8 @@ def in_this_trace(call: Callable[P, T]) -> Callable[P, T]:
 
 def record_error(error: BaseException) -> None:
     """Note an error that ends what the span of this task is about."""
-    span = _span.get()
-    if span is not None:
-        _note(span, error)
+    if is_traced():
+        _note(_span.get(), error)
 
 
 class ServedSpan:

@@ -28,6 +28,7 @@ from secateur.protocol import (
     operation_of,
     pack,
 )
+from secateur.tracing import TraceContext
 
 METRICS = VertexMetrics(
     "v",
@@ -51,6 +52,7 @@ METRICS = VertexMetrics(
     "notice",
     [
         pytest.param(StartRun("j", "m1"), id="start"),
+        pytest.param(StartRun("j", "m1", TraceContext("00-1f-2e-01", "vendor=1")), id="start in a trace"),
         pytest.param(
             ExchangeRows("j", "m1", 2, 7, (RowsPiece((0, 3), 10, 80), RowsPiece((1,), 0, 1)), True), id="exchange"
         ),

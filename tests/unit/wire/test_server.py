@@ -44,7 +44,7 @@ from secateur.protocol import (
     operation_of,
     pack,
 )
-from secateur.tracing import is_installed
+from secateur.tracing import TraceContext, is_installed
 from secateur.wire import Channel, Frame, FrameDecoder, FrameKind, FrameServer, Limits, encode_frame
 
 Serve = Callable[..., FrameServer]
@@ -267,6 +267,28 @@ def test_the_hello_says_what_the_handler_adds_and_the_limits(serve: Serve, echo:
     with Raw(serve(echo, limits=Limits(frame_bytes_max=5, header_bytes_max=500))) as raw:
         expected = Greeting(cluster_id="c1", limits=FrameLimits(5, 500), takes_traces=is_installed())
         assert decode(raw.greet().header, Greeting) == expected
+
+
+def trace_frame(header: bytes) -> bytes:
+    return b"".join(encode_frame(FrameKind.TRACE, header))
+
+
+def test_a_trace_before_the_hello_is_refused(serve: Serve, echo: Any) -> None:
+    with Raw(serve(echo)) as raw:
+        raw.socket.sendall(trace_frame(encode(TraceContext("00-1f-2e-01"))))
+        assert refusal(raw.read())[2:] == ("ProtocolError", "a client may not send TRACE before its hello")
+        assert raw.ended()
+
+
+def test_a_trace_is_of_the_next_request_alone(serve: Serve, echo: Any) -> None:
+    """One that cannot be read is an error of that request; one that nobody can use, or that ends, is none."""
+    with Raw(serve(echo)) as raw:
+        raw.greet()
+        raw.socket.sendall(trace_frame(b"\xc1") + sent(Echo(), 2) + sent(Echo({"x": 1}), 3))
+        assert refusal(raw.read())[:3] == (FrameKind.ERROR, 2, "ProtocolError")
+        assert said(raw.read()) == (3, {"x": 1})
+        raw.socket.sendall(trace_frame(encode(TraceContext("no trace", "x" * 10_000))) + sent(Later({"y": 2}), 4))
+        assert said(raw.read()) == (4, {"late": True, "y": 2})
 
 
 def test_one_connection_too_many_is_told_so(serve: Serve, echo: Any) -> None:
