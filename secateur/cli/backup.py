@@ -9,7 +9,8 @@ import typer
 
 from secateur.cli.connecting import connected
 from secateur.cli.failures import failing_with_a_message
-from secateur.cli.options import AddressOption, Token
+from secateur.cli.options import AddressOption, AsJson, Token
+from secateur.cli.rendering import print_done
 from secateur.partitioning.tables.identifier import quoted, text_literal
 
 __all__ = ["backup", "restore"]
@@ -21,11 +22,13 @@ def backup(
     tables: Annotated[list[str] | None, typer.Option("--table", help="Only this table; may be given again.")] = None,
     address: AddressOption = None,
     token: Token = None,
+    as_json: AsJson = False,
 ) -> None:
     """Write tables, by default all, as Parquet files, with a manifest and checksums; Spark and DuckDB read them."""
     with connected(address, token) as connection:
         cursor = connection.execute(f"BACKUP {_named(tables)}TO {text_literal(str(folder.absolute()))}")
-        typer.echo(f"{cursor.rowcount:,} rows written to {folder}", err=True)
+    done = {"folder": str(folder), "rows": cursor.rowcount}
+    print_done(f"{cursor.rowcount:,} rows written to {folder}", done, as_json=as_json)
 
 
 @failing_with_a_message
@@ -35,13 +38,15 @@ def restore(
     replace: Annotated[bool, typer.Option("--replace", help="Take the place of tables that are there.")] = False,
     address: AddressOption = None,
     token: Token = None,
+    as_json: AsJson = False,
 ) -> None:
     """Create the tables of a backup again, with their rows."""
     with connected(address, token) as connection:
         cursor = connection.execute(
             f"RESTORE {'OR REPLACE ' if replace else ''}{_named(tables)}FROM {text_literal(str(folder.absolute()))}"
         )
-        typer.echo(f"{cursor.rowcount:,} rows restored from {folder}", err=True)
+    done = {"folder": str(folder), "rows": cursor.rowcount}
+    print_done(f"{cursor.rowcount:,} rows restored from {folder}", done, as_json=as_json)
 
 
 def _named(tables: list[str] | None) -> str:

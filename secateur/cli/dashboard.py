@@ -10,7 +10,8 @@ import typer
 from secateur import Tls
 from secateur.cli.connecting import located, tls_at
 from secateur.cli.failures import CommandError, failing_with_a_message
-from secateur.cli.options import Address, Token
+from secateur.cli.options import Address, AsJson, Token
+from secateur.cli.rendering import print_done
 
 __all__ = ["dashboard"]
 
@@ -31,6 +32,7 @@ def dashboard(
         typer.Option(exists=True, dir_okay=False, help="Its private key; by default it is in the same file."),
     ] = None,
     token: Token = None,
+    as_json: AsJson = False,
 ) -> None:
     """Serve the job API over HTTP until Ctrl-C; its operations are listed at /docs.
 
@@ -49,5 +51,7 @@ def dashboard(
     server = HttpServer(
         cluster, secret, host=host, port=port, hosts=names or (), tls=https, cluster_tls=tls_at(cluster)
     )
-    typer.echo(f"{cluster} is served at {server.url}; Ctrl-C ends it", err=True)
+    print_done(
+        f"{cluster} is served at {server.url}; Ctrl-C ends it", {"address": cluster, "url": server.url}, as_json=as_json
+    )
     server.run()

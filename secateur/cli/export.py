@@ -9,7 +9,8 @@ import typer
 
 from secateur.cli.connecting import connected
 from secateur.cli.failures import failing_with_a_message
-from secateur.cli.options import AddressOption, Token
+from secateur.cli.options import AddressOption, AsJson, Token
+from secateur.cli.rendering import print_done
 from secateur.partitioning.tables.identifier import quoted, text_literal
 
 __all__ = ["export"]
@@ -22,6 +23,7 @@ def export(
     query: Annotated[str | None, typer.Option(help="A query, instead of a table.")] = None,
     address: AddressOption = None,
     token: Token = None,
+    as_json: AsJson = False,
 ) -> None:
     """Write rows into a file of this machine, as they come.
 
@@ -36,4 +38,5 @@ def export(
     rows = quoted(table) if table is not None else f"({(query or '').strip().rstrip(';')})"
     with connected(address, token) as connection:
         cursor = connection.execute(f"COPY {rows} TO {text_literal(str(file.absolute()))}")
-        typer.echo(f"{cursor.rowcount:,} rows written to {file}", err=True)
+    done = {"file": str(file), "rows": cursor.rowcount}
+    print_done(f"{cursor.rowcount:,} rows written to {file}", done, as_json=as_json)

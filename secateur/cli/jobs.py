@@ -9,7 +9,7 @@ import typer
 from secateur.cli.connecting import connected
 from secateur.cli.failures import failing_with_a_message
 from secateur.cli.options import AddressOption, AsJson, Token
-from secateur.cli.rendering import print_records
+from secateur.cli.rendering import print_done, print_records
 from secateur.partitioning.tables.identifier import text_literal
 
 __all__ = ["jobs", "kill"]
@@ -32,6 +32,7 @@ def kill(
     work: Annotated[str, typer.Argument(help="The id of a statement, such as m2:17, or the id or name of a job.")],
     address: AddressOption = None,
     token: Token = None,
+    as_json: AsJson = False,
 ) -> None:
     """End a statement of any connection, or a job.
 
@@ -40,4 +41,4 @@ def kill(
     what = "" if ":" in work else "JOB "
     with connected(address, token) as connection:
         connection.execute(f"KILL {what}{text_literal(work)}")
-    typer.echo(f"{work} was ended", err=True)
+    print_done(f"{work} was ended", {"ended": work}, as_json=as_json)

@@ -14,7 +14,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from secateur.cli.connecting import connected
 from secateur.cli.failures import failing_with_a_message
-from secateur.cli.options import AddressOption, Token
+from secateur.cli.options import AddressOption, AsJson, Token
+from secateur.cli.rendering import print_done
 from secateur.client.copy.table_file import FORMATS, open_table_file
 from secateur.client.loads.load import LoadMode
 from secateur.client.loads.load import Progress as OnProgress
@@ -43,6 +44,7 @@ def load(
     ] = None,
     address: AddressOption = None,
     token: Token = None,
+    as_json: AsJson = False,
 ) -> None:
     """Load files into a table; the rows of each file become visible at once, or none of them do.
 
@@ -74,7 +76,7 @@ def load(
                     nullcontext() if created is None else created.dropped_on_failure(),
                 ):
                     total += connection.table(table).load(opened.reader, mode.value, progress=progress)
-    typer.echo(f"{total:,} rows loaded into {table}", err=True)
+    print_done(f"{total:,} rows loaded into {table}", {"table": table, "rows": total}, as_json=as_json)
 
 
 @contextmanager

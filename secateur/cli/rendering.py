@@ -11,6 +11,7 @@ from typing import Any, Final, TextIO
 
 import msgspec
 import pyarrow as pa
+import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -20,7 +21,7 @@ from secateur.cli.failures import CommandError
 from secateur.client.dbapi.cursor import Cursor
 from secateur.server.json_values import json_value_of
 
-__all__ = ["OutputFormat", "print_records", "write_rows"]
+__all__ = ["OutputFormat", "print_done", "print_records", "write_rows"]
 
 _FETCHED: Final = 10_000
 _TABLE_ROWS_MAX: Final = 10_000
@@ -61,6 +62,14 @@ def write_rows(cursor: Cursor, output_format: OutputFormat, *, into: TextIO | No
             return _write_json(cursor, stream)
         case OutputFormat.ARROW:
             return _write_arrow(cursor, stream)
+
+
+def print_done(text: str, record: Mapping[str, Any], *, as_json: bool) -> None:
+    """Tell what a command has done: in words on standard error, or as JSON on standard output."""
+    if as_json:
+        typer.echo(msgspec.json.encode(record).decode())
+    else:
+        typer.echo(text, err=True)
 
 
 def print_records(records: Sequence[Mapping[str, Any]], *, as_json: bool, empty: str) -> None:

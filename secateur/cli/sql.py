@@ -10,7 +10,7 @@ import typer
 import secateur
 from secateur.cli.connecting import connected
 from secateur.cli.failures import failing_with_a_message
-from secateur.cli.options import Address, Token
+from secateur.cli.options import Address, AsJson, Token
 from secateur.cli.rendering import OutputFormat, write_rows
 
 __all__ = ["sql"]
@@ -27,6 +27,7 @@ def sql(
     ] = None,
     output_format: Annotated[OutputFormat, typer.Option("--format", help="How rows are written.")] = OutputFormat.TABLE,
     token: Token = None,
+    as_json: AsJson = False,
 ) -> None:
     """Execute SQL; without -c or -f a shell, or what standard input has.
 
@@ -41,6 +42,8 @@ def sql(
 
         secateur sql -f schema.sql
     """
+    if as_json:
+        output_format = OutputFormat.JSON
     if command is None and file is None and sys.stdin.isatty():
         from secateur.cli.shell import Shell  # prompt_toolkit takes a tenth of a second to load
 

@@ -24,11 +24,13 @@ from secateur.cli import local_clusters
 from secateur.cli.failures import CommandError, failing_with_a_message
 from secateur.cli.local_clusters import DEFAULT_NAME, KnownCluster
 from secateur.cli.options import AsJson, ClusterName
+from secateur.cli.rendering import print_done
 from secateur.client.connect import ADDRESS_VARIABLE, TLS_CA_VARIABLE, TOKEN_VARIABLE
 
 __all__ = ["start", "stop"]
 
-_UP_WITHIN_S: Final = 120.0
+_BEFORE_AND_BEHIND_S: Final = 60.0
+"""What the process of a cluster may take for itself, before and after the time that the cluster has to come up."""
 _DOWN_WITHIN_S: Final = 60.0
 _LOG_LINES: Final = 20
 _UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -79,6 +81,9 @@ def start(
     memory_limit: Annotated[
         str | None, typer.Option(help="What one member may take, such as 4GB; a share of the machine by default.")
     ] = None,
+    start_timeout: Annotated[
+        float, typer.Option(min=1, help="Seconds that the cluster may take to come up; more on a busy machine.")
+    ] = 60.0,
     foreground: Annotated[bool, typer.Option("--foreground", help="Stay until Ctrl-C or SIGTERM.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -108,6 +113,7 @@ def start(
         "data_directory": None if data_directory is None else str(data_directory.absolute()),
         "fsync": fsync,
         "memory_limit": None if memory_limit is None else _bytes(memory_limit),
+        "start_timeout_s": start_timeout,
     }
     if runtime not in ("ray", "embedded") or fsync not in ("always", "interval", "off"):
         raise typer.BadParameter("--runtime is ray or embedded, --fsync is always, interval or off")
@@ -122,7 +128,7 @@ def start(
 
 
 @failing_with_a_message
-def stop(name: ClusterName = DEFAULT_NAME) -> None:
+def stop(name: ClusterName = DEFAULT_NAME, as_json: AsJson = False) -> None:
     """End a cluster that `secateur start` has started here. Tables without a data directory are gone then."""
     cluster = local_clusters.find(name)
     if cluster is None:
@@ -141,7 +147,7 @@ def stop(name: ClusterName = DEFAULT_NAME) -> None:
                     f" its log {local_clusters.log_of(name)}"
                 )
             time.sleep(0.05)
-    typer.echo(f"cluster {name} has ended", err=True)
+    print_done(f"cluster {name} has ended", {"ended": name}, as_json=as_json)
 
 
 def _detached(name: str, ray_address: str, settings: dict[str, Any]) -> KnownCluster:
@@ -209,7 +215,7 @@ def _left_behind(name: str, settings: dict[str, Any]) -> KnownCluster:
         pass  # refused here, where somebody reads it
     log = local_clusters.log_of(name)
     options = [
-        f"--{key.replace('_', '-')}={value}"
+        f"--{key.removesuffix('_s').replace('_', '-')}={value}"
         for key, value in settings.items()
         if value is not None and key != "token"  # which every user of the machine could read there
     ]
@@ -228,7 +234,8 @@ def _left_behind(name: str, settings: dict[str, Any]) -> KnownCluster:
             ],
             setsid=True,
         )
-    deadline_s = time.monotonic() + _UP_WITHIN_S
+    up_within_s = settings["start_timeout_s"] + _BEFORE_AND_BEHIND_S
+    deadline_s = time.monotonic() + up_within_s
     while os.waitpid(pid, os.WNOHANG) == (0, 0):
         found = local_clusters.find(name)
         if found is not None and found.pid == pid:
@@ -236,7 +243,7 @@ def _left_behind(name: str, settings: dict[str, Any]) -> KnownCluster:
         if time.monotonic() > deadline_s:
             os.kill(pid, signal.SIGTERM)
             raise CommandError(
-                f"the cluster did not come up within {_UP_WITHIN_S:.0f} s; {log} ends with\n{_end_of(log)}"
+                f"the cluster did not come up within {up_within_s:.0f} s; {log} ends with\n{_end_of(log)}"
             )
         time.sleep(0.05)
     raise CommandError(_end_of(log) or "the process of the cluster has ended without a word")

@@ -11,7 +11,7 @@ import typer
 from secateur.cli.connecting import connected
 from secateur.cli.failures import failing_with_a_message
 from secateur.cli.options import AddressOption, AsJson, Token
-from secateur.cli.rendering import print_records
+from secateur.cli.rendering import print_done, print_records
 
 __all__ = ["token"]
 
@@ -65,8 +65,9 @@ def revoke(
     token_id: Annotated[str, typer.Argument(metavar="ID", help="The id of the token.")],
     address: AddressOption = None,
     token: Token = None,
+    as_json: AsJson = False,
 ) -> None:
     """Make a token invalid and close its connections."""
     with connected(address, token) as connection:
         connection.tokens.revoke(token_id)
-    typer.echo(f"token {token_id} is not valid any more", err=True)
+    print_done(f"token {token_id} is not valid any more", {"revoked": token_id}, as_json=as_json)

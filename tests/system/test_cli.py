@@ -64,6 +64,34 @@ def test_rows_as_a_table(run: Run) -> None:
     assert [line.replace(" ", "") for line in lines if "C2" in line] == ["│C2│2│4.25│", "│C2│3│NULL│"]
 
 
+def test_every_command_tells_what_it_did_as_json(run: Run, tmp_path: Path, served: Cluster) -> None:
+    (tmp_path / "more.csv").write_text("customer_id,order_id,amount\nC9,9,1.5\n")
+
+    def told(*words: str) -> object:
+        return json.loads(run(*words, "--json").stdout)
+
+    assert told("load", str(tmp_path / "more.csv"), "--table", "orders") == {"table": "orders", "rows": 1}
+    assert told("sql", "-c", "SELECT order_id FROM orders WHERE customer_id = 'C9'") == [{"order_id": 9}]
+    file = str(tmp_path / "c9.csv")
+    query = "SELECT * FROM orders WHERE customer_id = 'C9'"
+    assert told("export", file, "--query", query) == {"file": file, "rows": 1}
+    run("sql", "-c", "DELETE FROM orders WHERE customer_id = 'C9'")
+    folder = str(tmp_path / "backup")
+    assert told("backup", folder, "--table", "orders") == {"folder": folder, "rows": 3}
+    assert told("restore", folder, "--replace") == {"folder": folder, "rows": 3}
+    token_id = json.loads(run("token", "create", "--role", "read", "--json").stdout)["id"]
+    assert told("token", "revoke", token_id) == {"revoked": token_id}
+    with served.connect() as conn:
+        job = (
+            secateur.Pipeline()
+            .read_table("orders")
+            .write_to(secateur.connectors.collect())
+            .submit(conn, secateur.JobConfig(name="told"))
+        )
+        job.result()
+    assert told("kill", "told") == {"ended": "told"}
+
+
 def test_rows_as_csv_and_json(run: Run) -> None:
     query = "FROM orders ORDER BY order_id"
     assert run("sql", "-c", query, "--format", "csv").stdout == (
@@ -259,8 +287,9 @@ def test_a_cluster_outlives_the_command_that_starts_it(here: Callable[..., Resul
         assert file.stat().st_mode & 0o077 == 0, "it has the token"
         assert cluster["token"] not in Path(f"/proc/{cluster['pid']}/cmdline").read_text()
     finally:
-        ended = here("stop")
+        ended = here("stop", "--json")
     assert ended.exit_code == 0, ended.stderr
+    assert json.loads(ended.stdout) == {"ended": "default"}
     assert here("stop").exit_code == 1
     assert "none was started here" in here("sql", "-c", "SELECT 1").stderr
 
@@ -293,11 +322,33 @@ def test_a_process_that_was_killed_leaves_no_cluster(here: Callable[..., Result]
     assert "no cluster 'default' runs here" in here("stop").stderr
 
 
+def test_the_commands_of_the_first_page_work_in_their_order(
+    here: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "orders.csv").write_text(CSV)
+    page = (Path(secateur.__file__).parents[1] / "docs" / "index.md").read_text(encoding="utf-8")
+    install, *lines = page.partition("```console\n")[2].partition("```")[0].splitlines()
+    assert install == '$ pip install "secateur[ray,cli]"'
+    assert len(lines) <= 5, "at most six commands with the installation"
+    printed = {}
+    for line in lines:
+        words = shlex.split(line.removeprefix("$ secateur "))
+        done = here(*words, "--runtime", "embedded") if words[0] == "start" else here(*words)
+        assert done.exit_code == 0, (line, done.output)
+        printed[words[-1]] = done.stdout
+    rows, plan = (text for text in printed.values() if "C2" in text)
+    assert "4.25" in rows
+    said = page.partition("```text\n")[2].partition("```")[0].splitlines()
+    assert all(part in plan for part in said if part != "..."), plan
+
+
 def test_what_is_wrong_with_a_start_is_said_by_it(here: Callable[..., Result]) -> None:
     failed = here("start", "--runtime", "embedded", "--members", "5000")
     assert failed.exit_code == 1
     assert "a cluster has 1 to 1024 members" in failed.stderr
     assert here("start", "--runtime", "other").exit_code == 2
+    assert here("start", "--start-timeout", "0").exit_code == 2
     assert here("start", "--memory-limit", "much").exit_code == 2
     assert here("start", "--name", "../x").exit_code == 1
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import ray
 from ray.actor import ActorHandle
-from ray.exceptions import RayError
+from ray.exceptions import GetTimeoutError, RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from secateur.cluster.controller.controller import Controller
@@ -284,7 +284,11 @@ class _Session:
             return
         self._forget_directory()
         where = "a private Ray did not start" if address is None else f"the Ray at {address} did not answer"
-        advice = "raise start_timeout_s" if address is None else "check ray_address, or leave it out for a private Ray"
+        advice = (
+            "raise start_timeout_s (secateur start --start-timeout), or look for what keeps the machine busy"
+            if address is None
+            else "check ray_address, or leave it out for a private Ray"
+        )
         cause = "" if isinstance(failure, TimeoutError) else f": {failure}"
         raise OperationalError(f"{where} within start_timeout_s = {timeout_s:g} s{cause}; {advice}") from failure
 
@@ -593,6 +597,12 @@ class RayRuntime:
             return list(ray.get(calls, timeout=max(self._end_s - time.monotonic(), 0.001)))
         except RayError as error:
             cause = error.__cause__ or error
+            advice = (
+                "; raise start_timeout_s (secateur start --start-timeout), or look for what keeps the machine busy"
+                if isinstance(error, GetTimeoutError)
+                else ""
+            )
             raise OperationalError(
-                f"Ray could not start {who} within start_timeout_s = {self._settings.start_timeout_s:g} s: {cause}"
+                f"Ray could not start {who} within start_timeout_s = {self._settings.start_timeout_s:g} s:"
+                f" {cause}{advice}"
             ) from error
