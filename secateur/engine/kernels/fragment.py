@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 import pyarrow as pa
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from secateur.engine.kernels.duckdb.kernel import DuckDBKernel
 
 __all__ = ["Fragment", "KernelName", "answer", "answer_by_arrow", "open_answer", "open_with", "run", "run_with"]
+
+_Found = TypeVar("_Found", bound="pa.Table | ShortTable | None")
 
 
 class KernelName(Enum):
@@ -146,11 +148,8 @@ def answer_by_arrow(
     read = relations if fragment.arrow.sources else relations[fragment.relations[0]]
     if not is_traced():
         return arrow_kernel.answer(fragment.arrow, read, params)
-    span = KernelSpan(fragment.sql)
-    found = arrow_kernel.answer(fragment.arrow, read, params)
-    if found is not None:  # of a call that DuckDB takes over, that one is the span
-        span.end(KernelName.ARROW.value, found.num_rows)
-    return found
+    arrow = fragment.arrow
+    return _in_span(fragment, lambda: (arrow_kernel.answer(arrow, read, params), KernelName.ARROW))[0]
 
 
 def run_with(
@@ -173,9 +172,9 @@ def run_with(
         cancellation: As :func:`run`.
         duckdb: Gives the DuckDB kernel, if one is needed; None: that of the process.
     """
-    if is_traced():
-        return _run_traced(fragment, relations, params, kernel, cancellation, duckdb)
-    return _run_with(fragment, relations, params, kernel, cancellation, duckdb)
+    if not is_traced():
+        return _run_with(fragment, relations, params, kernel, cancellation, duckdb)
+    return _in_span(fragment, lambda: _run_with(fragment, relations, params, kernel, cancellation, duckdb))
 
 
 def _run_with(
@@ -195,22 +194,17 @@ def _run_with(
     return found, KernelName.DUCKDB
 
 
-def _run_traced(
-    fragment: Fragment,
-    relations: Mapping[str, pa.Table],
-    params: Sequence[Any],
-    kernel: KernelName | None,
-    cancellation: Cancellation | None,
-    duckdb: Callable[[], DuckDBKernel] | None,
-) -> tuple[pa.Table, KernelName]:
+def _in_span(fragment: Fragment, call: Callable[[], tuple[_Found, KernelName]]) -> tuple[_Found, KernelName]:
+    """A kernel call as a span; of one that leaves the fragment to DuckDB, DuckDB's call is the span."""
     span = KernelSpan(fragment.sql)
     try:
-        found, answered = _run_with(fragment, relations, params, kernel, cancellation, duckdb)
+        found, kernel = call()
     except BaseException as error:
         span.fail(error)
         raise
-    span.end(answered.value, found.num_rows)
-    return found, answered
+    if found is not None:
+        span.end(kernel.value, found.num_rows)
+    return found, kernel
 
 
 def open_answer(
@@ -236,11 +230,11 @@ def open_with(
     duckdb: Callable[[], DuckDBKernel] | None = None,
 ) -> ChunkedResult:
     """As :func:`open_answer`, by a DuckDB kernel of the caller's."""
-    span = KernelSpan(fragment.sql) if is_traced() else None
-    found = _of_arrow(fragment, relations, params)
+    if is_traced():
+        found, _ = _in_span(fragment, lambda: (_of_arrow(fragment, relations, params), KernelName.ARROW))
+    else:
+        found = _of_arrow(fragment, relations, params)
     if found is not None:
-        if span is not None:
-            span.end(KernelName.ARROW.value, found.num_rows)
         return CompleteResult(found)
     database = _duckdb(duckdb)
     streamed = StreamedResult(
@@ -253,7 +247,7 @@ def open_with(
             cancellation=cancellation,
         )
     )
-    return streamed if span is None else TracedResult(streamed, span, KernelName.DUCKDB.value)
+    return TracedResult(streamed, fragment.sql, KernelName.DUCKDB.value) if is_traced() else streamed
 
 
 def _of_arrow(fragment: Fragment, relations: Mapping[str, pa.Table], params: Sequence[Any]) -> pa.Table | None:

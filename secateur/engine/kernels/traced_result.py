@@ -15,13 +15,13 @@ class TracedResult:
 
     Args:
         answer: The answer.
-        span: Its span, which began when it was asked for.
+        text: What the kernel answers.
         kernel: The kernel that makes it.
     """
 
-    def __init__(self, answer: ChunkedResult, span: KernelSpan, kernel: str) -> None:
+    def __init__(self, answer: ChunkedResult, text: str, kernel: str) -> None:
         self._answer = answer
-        self._span: KernelSpan | None = span
+        self._span: KernelSpan | None = KernelSpan(text)
         self._kernel = kernel
         self._rows = 0
 
