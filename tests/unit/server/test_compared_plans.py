@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from secateur.server.dashboard.templating import rendered
+from secateur.server.dashboard import rendered
 
 SIDE = {
     "rows": 3,
