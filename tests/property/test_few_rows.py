@@ -118,7 +118,7 @@ def test_few_rows_are_those_of_duckdb(cluster: secateur.Connection, partitions: 
 
 
 def shown(rows: list[tuple[Any, ...]]) -> list[str]:
-    """Rows in an order of their own. A HUGEINT of the oracle comes from Arrow, which has no type for it, as a decimal."""
+    """Rows in an order of their own. A HUGEINT of the oracle comes from Arrow, which has only decimals for it."""
 
     def value(found: Any) -> str:
         match found:
