@@ -89,9 +89,7 @@ def choose_route(
         return StatementRoute(ExecutionMode.LOCAL, topology.member_ids)
     if len(owners) == 1:
         return StatementRoute(ExecutionMode.LOCAL, tuple(owners))
-    return StatementRoute(
-        ExecutionMode.DISTRIBUTED, tuple(sorted(owners)), ids if len(statement.scans) == 1 else None
-    )
+    return StatementRoute(ExecutionMode.DISTRIBUTED, tuple(sorted(owners)), ids if len(statement.scans) == 1 else None)
 
 
 def partitions_of(scan: RoutedScan, params: Sequence[Any]) -> Sequence[int]:
