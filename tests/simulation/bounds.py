@@ -22,8 +22,8 @@ def kept_by_member(member: Member, topology: Topology, table_ids: set[int]) -> I
     replication, built = member._replication, member._built_copies
     for what, tables in (
         ("copies", {table for table, _ in replication._replicas}),
-        ("unacknowledged changes", {table for table, _ in replication._unacknowledged}),
-        ("held loads", {table for table, _ in replication._held}),
+        ("unacknowledged changes", {table for table, _ in replication.acknowledgements._unacknowledged}),
+        ("held loads", {table for table, _ in replication._sent._held}),
         ("attempts to send copies", {table for _, table in built._opened}),
         ("attempts to build copies", {table for table, _ in built._building}),
         ("latches", set(member._places._latches)),

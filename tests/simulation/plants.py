@@ -13,7 +13,7 @@ from msgspec import structs
 from secateur.cluster.controller import ClusterState
 from secateur.cluster.controller.rebalancer import Rebalancer
 from secateur.cluster.fsync import Fsync
-from secateur.cluster.member import ChangeKey, ChangeRegistry, MemberLoads, RecordedChange, Replication
+from secateur.cluster.member import Acknowledgements, ChangeKey, ChangeRegistry, MemberLoads, RecordedChange
 from secateur.cluster.member.member_log import MemberLog
 from secateur.storage import MemberStore
 from secateur.storage.log.disk import Disk
@@ -30,7 +30,7 @@ def acknowledge_early() -> None:
     async def settled(*_: Any, **__: Any) -> None:
         return None
 
-    Replication.settled = settled  # type: ignore[method-assign]
+    Acknowledgements.settled = settled  # type: ignore[method-assign]
 
 
 def skip_fencing() -> None:

@@ -70,7 +70,7 @@ def test_a_read_waits_for_the_acknowledgement_of_a_write_that_it_has_seen(cluste
         assert writing.result(20).rowcount == 1
         assert reading.result(20) == [(7,)]
         assert reader.execute(READS[read].format(key=key)).fetchall() == [(7,)]
-        assert [len(member._replication._unacknowledged) for member in members.values()] == [0, 0, 0]
+        assert [len(member._replication.acknowledgements._unacknowledged) for member in members.values()] == [0, 0, 0]
 
 
 def test_a_change_that_finds_nothing_to_change_waits_as_a_read_does(cluster: Cluster) -> None:

@@ -116,7 +116,7 @@ def test_a_repeated_write_is_known_to_an_owner_that_came_later(mortal: Cluster) 
             async def count() -> int:
                 member = runtime._members[member_id]
                 table_id = runtime._controller._state.catalog.table("t").table_id
-                return len(member._replication._change_registry.of_partitions(table_id, {0}).get(0, ()))
+                return len(member._change_registry.of_partitions(table_id, {0}).get(0, ()))
 
             return int(runtime._loop.run(count()))
 
@@ -184,10 +184,12 @@ def test_what_was_built_for_a_controller_that_has_died_is_dropped(mortal: Cluste
         runtime._loop.run(member._built_copies._build(table_id, built))
         assert member._store.hosted(table_id) == sorted([*owned, strange])
         source = runtime._members[built.source]
-        assert source._replication.learners(table_id, [strange]) == {"m3": [strange]}
+        assert source._replication.learners.of(table_id, [strange]) == {"m3": [strange]}
         runtime.kill_controller()
         eventually(lambda: member._store.hosted(table_id) == owned, "rows that nobody knows of are kept")
-        eventually(lambda: not source._replication.learners(table_id, [strange]), "changes are sent to nobody's copy")
+        eventually(
+            lambda: not source._replication.learners.of(table_id, [strange]), "changes are sent to nobody's copy"
+        )
         assert not source._built_copies._fixed
         assert conn.execute("SELECT count(*) FROM t").fetchall() == [(KEYS,)]
 
@@ -244,7 +246,7 @@ def test_a_primary_that_leaves_the_cluster_keeps_no_rows_for_others(mortal: Clus
 
         async def build_and_leave() -> tuple[int, int]:
             await target._built_copies._build(built.tables[0], built)
-            topology = source._replication._topology
+            topology = source._replication._replicas.topology
             source.update(topology)
             kept = len(source._fixed)
             others = tuple(member for member in topology.members if member.id != built.source)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from secateur.exports import exports
 
 _FILES = {
+    "acknowledgements": ["Acknowledgements"],
     "attempts": ["MemberAttempts"],
     "change_registry": ["ChangeKey", "ChangeRegistry", "RecordedChange"],
     "change_turns": ["ChangeTurns", "full_partition", "full_table"],

@@ -194,7 +194,7 @@ class BuiltCopies:
                 raise self._outdated(asked.attempt)
             self._fixed.pop((asked.member, table_id), None)
             hosted = set(asked.partitions).intersection(self._store.hosted(table_id))
-            await self._replication.count(table_id, sorted(hosted), asked.member)
+            await self._replication.learners.count(table_id, sorted(hosted), asked.member)
         return Reply(Acknowledged())
 
     def forget(self, request: Request[ForgetCopies]) -> Reply[Acknowledged]:
@@ -204,7 +204,7 @@ class BuiltCopies:
             if self._opened.get((asked.member, table_id), 0) > asked.attempt:
                 continue  # a later attempt goes on
             self._fixed.pop((asked.member, table_id), None)
-            self._replication.uncount(table_id, asked.partitions, asked.member)
+            self._replication.learners.uncount(table_id, asked.partitions, asked.member)
         return Reply(Acknowledged())
 
     def update(self, topology: Topology) -> None:
@@ -236,7 +236,7 @@ class BuiltCopies:
                 raise self._outdated(attempt)
             layouts[partition] = self._store.begin_copy(table_id, partition)
             self._building[table_id, partition] = attempt
-            self._replication.expect(table_id, partition)
+            self._replication.received.expect(table_id, partition)
         opened = await self._peers.call(source, OpenCopies(table_id, list(partitions), self._member_id, attempt))
         self._check_attempt(table_id, partitions, attempt)
         published = self._store.data_version(table_id).published
@@ -249,7 +249,7 @@ class BuiltCopies:
         for partition in set(partitions).difference(copy.partition for copy in opened.copies):
             self._drop(table_id, partition, attempt)
         for copy in opened.copies:
-            self._replication.begin_at(table_id, copy)
+            self._replication.received.begin_at(table_id, copy)
         for copy in opened.copies:
             pieces = await self._fetched(FetchCopy(table_id, copy.partition, self._member_id, 0), source)
             layout = layouts[copy.partition]
@@ -267,7 +267,7 @@ class BuiltCopies:
             feed = self._store.feed(table_id, copy.partition)
             if feed is not None:
                 feed.receive(opened.published + copy.last if copy.feed_start is None else copy.feed_start, changes)
-            self._replication.arrived(table_id, copy.partition)
+            self._replication.received.arrived(table_id, copy.partition)
         for piece in opened.staged:
             ended = self._store.loads.outcome(piece.load_id)
             if ended is not None and not ended.published:
@@ -310,7 +310,7 @@ class BuiltCopies:
     def forget_outdated(self) -> None:
         """Send nothing more to members that build copies: the controller that had asked them to is gone."""
         self._fixed.clear()
-        self._replication.forget_learners()
+        self._replication.learners.forget_all()
 
     def _drop(self, table_id: int, partition: int, attempt: int) -> None:
         is_later = self._building.get((table_id, partition), 0) > attempt

@@ -129,7 +129,7 @@ class MemberLoads:
     def _copies_of(self, table_id: int, partitions: Iterable[int]) -> dict[str, list[int]]:
         """The partitions by the other members that have copies of them, or are building them."""
         copies = self._places.backups(table_id, partitions)
-        for member, building in self._replication.learners(table_id, partitions).items():
+        for member, building in self._replication.learners.of(table_id, partitions).items():
             copies[member] = sorted({*copies.get(member, ()), *building})
         return copies
 
@@ -185,7 +185,7 @@ class MemberLoads:
         self._places.place(table_id)
         try:
             await self._leases.close(load_id, table_id, self._places.latch(table_id), peer.connection_id)
-            await self._replication.all_taken_over(table_id)
+            await self._replication.takeovers.wait_all(table_id)
             yield
         except BaseException:
             self._leases.release(load_id)

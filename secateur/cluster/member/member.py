@@ -216,7 +216,7 @@ class Member:
             threads.long,
             table=self._places.named,
             write_rows=JobWrites(member_id, self._writes, self._peers, self._patient, self._places.named, self._owners),
-            acknowledged=self._replication.acknowledged,
+            acknowledged=self._replication.acknowledgements.acknowledged,
             plan_query=self._plan_query,
             allow_code=accepts_code,
             quick_executor=threads.staged,
@@ -246,13 +246,15 @@ class Member:
             self._external_reads,
             self._results,
             self._admissions,
-            ScatteredStatements(member_id, self._store, self._peers, threads.quick, self._replication.acknowledged),
+            ScatteredStatements(
+                member_id, self._store, self._peers, threads.quick, self._replication.acknowledgements.acknowledged
+            ),
             settings.plan_cache_max,
             lambda: self._lease.statistics_version,
-            self._replication.acknowledged,
+            self._replication.acknowledgements.acknowledged,
         )
         self._change_feeds = MemberChangeFeeds(
-            self._store, self._places, self._replication.last, self._replication.acknowledged
+            self._store, self._places, self._replication.last, self._replication.acknowledgements.acknowledged
         )
         self._snapshots = MemberSnapshots(
             self._store,
@@ -260,10 +262,10 @@ class Member:
             self._results,
             self._admissions,
             statement_threads,
-            self._replication.acknowledged,
+            self._replication.acknowledgements.acknowledged,
             self._replication.last,
         )
-        self._key_reads = KeyReads(self._store, self._places, self._replication.acknowledged)
+        self._key_reads = KeyReads(self._store, self._places, self._replication.acknowledgements.acknowledged)
         self._source_queries = SourceQueries(self._store, self._statements, self._patient)
         self._stepped = SteppedQueries(member_id, self._statements, self._peers, misses, self._admissions.long)
         self._changes = MemberChanges(
@@ -363,9 +365,9 @@ class Member:
             Operation.CLOSE_FOR_CHANGE: self._coordinated_changes.close,
             Operation.GET_RETURNED_ROWS: self._coordinated_changes.returned,
             Operation.WRITE_ROWS: self._writes.write,
-            Operation.WRITE_COPY: self._replication.write_copy,
-            Operation.GET_COPY_TAILS: self._replication.tails,
-            Operation.TELL_SETTLED: self._replication.copies_settled,
+            Operation.WRITE_COPY: self._replication.received.write_copy,
+            Operation.GET_COPY_TAILS: self._replication.received.tails,
+            Operation.TELL_SETTLED: self._replication.received.copies_settled,
             Operation.STAGE_ROWS: self._loads.stage,
             Operation.STAGE_COPY: self._loads.stage_copy,
             Operation.PREPARE_LOAD: self._loads.prepare,

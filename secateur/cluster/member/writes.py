@@ -121,10 +121,10 @@ class MemberWrites:
                 is_known = True
             # What has changed nothing has still read the changes before it.
             sequence = made.sequence or self._replication.last(table_id, partition)
-            await self._replication.settled(table_id, partition, sequence, is_known=is_known)
+            await self._replication.acknowledgements.settled(table_id, partition, sequence, is_known=is_known)
             if self._log is not None:
                 await self._log.durable()
-                self._replication.is_acknowledged((table_id, partition))
+                self._replication.acknowledgements.is_acknowledged((table_id, partition))
         finally:
             latch.end()
         return made.rows

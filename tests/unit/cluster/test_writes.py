@@ -57,9 +57,9 @@ class Member:
         self.store.create_table(TABLE, [0])
         self.places.add_table(TABLE)
         self.answers: Answers = {
-            WriteCopy: self.replication.write_copy,
-            GetCopyTails: self.replication.tails,
-            TellSettled: self.replication.copies_settled,
+            WriteCopy: self.replication.received.write_copy,
+            GetCopyTails: self.replication.received.tails,
+            TellSettled: self.replication.received.copies_settled,
         }
 
     def take(self, topology: Topology) -> None:
