@@ -74,6 +74,10 @@ class WriteLatch:
         if not self._writes:
             self._drained.set()
 
+    def ended(self, _: object) -> None:
+        """As :meth:`end`, for a future that is done."""
+        self.end()
+
     async def close(self, holder: str) -> None:
         """Let the running writes end, and no new ones begin, until :meth:`open` is called for the same holder."""
         self._holders.add(holder)

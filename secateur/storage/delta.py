@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right, insort
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -42,7 +42,19 @@ class Delta:
         base: The rows beneath; fixed as long as this delta lives.
     """
 
-    __slots__ = ("_batches", "_entries", "_few", "_keys", "_layout", "_starts", "_written", "base", "nbytes", "rows")
+    __slots__ = (
+        "_batches",
+        "_entries",
+        "_few",
+        "_few_starts",
+        "_keys",
+        "_layout",
+        "_starts",
+        "_written",
+        "base",
+        "nbytes",
+        "rows",
+    )
 
     def __init__(self, layout: TableLayout, base: SortedRows) -> None:
         self._layout = layout
@@ -51,6 +63,7 @@ class Delta:
         self._batches: list[pa.Table] = []
         self._starts: list[int] = []  # the number of the first row of each batch
         self._few: list[FewRows] = []  # the rows behind those of the batches
+        self._few_starts: list[int] = []
         self._written = 0
         self.base = base
         self.rows = base.rows
@@ -88,6 +101,16 @@ class Delta:
         batch = bisect_right(self._starts, entry.source) - 1
         return self._batches[batch].columns, entry.source - self._starts[batch]
 
+    def recent_values(self, key: Cells) -> list[Any] | None:
+        """The values of the row with a key, if it is still kept as the plain values in which it was written."""
+        entry = self._entries.get(key)
+        few = self._few_starts
+        if entry is None or entry.source is None or not few or entry.source < few[0]:
+            return None
+        number = bisect_right(few, entry.source) - 1
+        row = entry.source - few[number]
+        return [column[row] for column in self._few[number].columns]
+
     def take(self, keys: Iterable[Cells]) -> pa.Table:
         """The rows that a reader would find with some keys, each of which is given once; in any order.
 
@@ -113,6 +136,7 @@ class Delta:
         """Add rows, or replace those with the same key; ``keys`` are theirs, in the same order."""
         if isinstance(rows, FewRows):
             self._few.append(rows)
+            self._few_starts.append(self._written)
             self.nbytes += rows.nbytes
         else:
             self._make_batch()
@@ -166,7 +190,7 @@ class Delta:
         """Make Arrow of the rows that are still plain values: all at once, which costs hardly more than one row."""
         if not self._few:
             return
-        few, self._few = self._few, []
+        few, self._few, self._few_starts = self._few, [], []
         columns = [[value for rows in few for value in rows.columns[at]] for at in range(len(few[0].columns))]
         count = sum(rows.num_rows for rows in few)
         self.nbytes -= sum(rows.nbytes for rows in few)

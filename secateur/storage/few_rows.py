@@ -28,13 +28,15 @@ class FewRows:
         num_rows: The length of each.
     """
 
-    __slots__ = ("_layout", "are_keys", "columns", "num_rows")
+    __slots__ = ("_layout", "are_keys", "columns", "nbytes", "num_rows")
 
     def __init__(self, layout: TableLayout, columns: Sequence[list[Any]], num_rows: int, *, are_keys: bool) -> None:
         self._layout = layout
         self.columns = columns
         self.num_rows = num_rows
         self.are_keys = are_keys
+        self.nbytes = ShortTable(columns, num_rows).nbytes
+        """The bytes that the rows take, about."""
 
     @classmethod
     def admit(cls, layout: TableLayout, given: ShortTable, *, are_keys: bool = False) -> FewRows:
@@ -61,11 +63,6 @@ class FewRows:
                 raise layout.null_in(name, values.count(None), given.num_rows)
             admitted.append([coerce(value, kind, column=name) for value in values])
         return cls(layout, admitted, given.num_rows, are_keys=are_keys)
-
-    @property
-    def nbytes(self) -> int:
-        """The bytes that the rows take, about."""
-        return ShortTable(self.columns, self.num_rows).nbytes
 
     def keys(self) -> list[Cells]:
         """The key of every row."""

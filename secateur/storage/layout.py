@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +12,7 @@ import pyarrow as pa
 from secateur.engine_limits import EngineLimits
 from secateur.errors import DataError, DuplicateKeyError, NullKeyError, TopologyChangedError
 from secateur.partitioning.tables.table import Column, TableDef
-from secateur.partitioning.types.column_type import SqlType
+from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.empty_rows import empty_table
 from secateur.storage.key_order import KeyOrder
 from secateur.wire import travels_short
@@ -27,6 +28,7 @@ class TableLayout:
         tdef: The description.
         schema: ``tdef.arrow_schema``: the schema of every table at rest.
         types: The types of its columns.
+        hugeints: The positions of those that are HUGEINT, which Arrow gives as Decimals.
         takes_values: Whether rows may come as plain values, which represent these types completely.
         no_rows: A table of that schema without rows; made once, because a table may have 100,000 partitions.
         positions: The positions of the columns in it, by name.
@@ -40,6 +42,7 @@ class TableLayout:
     tdef: TableDef
     schema: pa.Schema
     types: tuple[SqlType, ...]
+    hugeints: tuple[int, ...]
     takes_values: bool
     no_rows: pa.Table
     positions: Mapping[str, int]
@@ -66,6 +69,7 @@ class TableLayout:
             tdef,
             schema,
             types,
+            tuple(at for at, kind in enumerate(types) if kind.kind is TypeKind.HUGEINT),
             travels_short(types),
             empty_table(schema),
             positions,
@@ -139,6 +143,13 @@ class TableLayout:
             table=self.tdef.name,
             column=column,
         )
+
+    def plain(self, values: list[Any]) -> list[Any]:
+        """The values of a row as Arrow gives them, in canonical form."""
+        for position in self.hugeints:
+            if values[position] is not None:
+                values[position] = int(values[position])
+        return values
 
     def check_partition(self, rows: pa.Table, partition: int) -> None:
         """Check on three rows, or on all for a catch-all, that the sender computes the same partitions as this member.

@@ -200,6 +200,29 @@ class Partition:
         self._settle()
         return self._delta.find(cells)
 
+    def values_of(self, key: Sequence[Any]) -> list[Any] | None:
+        """The row with a key as plain values of all columns, canonical as they were written; None without one.
+
+        Args:
+            key: Canonical Python values of all key columns, none of them NULL.
+
+        Raises:
+            DataError: A value of another type than its column.
+            ValueError, OverflowError: Python has no object for a value of the row.
+
+        Cost: as :meth:`find`, and a microsecond for each column of a row that is not among the recent ones.
+        """
+        self._settle()
+        cells = self._layout.order.cells_of_key(key)
+        recent = self._delta.recent_values(cells)
+        if recent is not None:
+            return recent
+        found = self._delta.find(cells)
+        if found is None:
+            return None
+        columns, position = found
+        return self._layout.plain([column[position].as_py() for column in columns])
+
     def find_same_key(self, row: pa.Table) -> tuple[Sequence[pa.ChunkedArray], int] | None:
         """As :meth:`find`, by the key of the one row of a table of the table's schema, of which no value is NULL."""
         self._settle()

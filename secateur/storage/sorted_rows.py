@@ -28,6 +28,8 @@ class SortedRows(SortedTable):
     @property
     def nbytes(self) -> int:
         """Bytes of the rows and of everything derived from them."""
+        if self.scan_run is None and not self._indexes:
+            return self.own_bytes
         scanned = 0 if self.scan_run is None else self.scan_run.nbytes
         return self.own_bytes + scanned + sum(index.nbytes for index in self._indexes.values())
 

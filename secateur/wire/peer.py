@@ -266,7 +266,7 @@ class _Answers(Protocol):
 class _Hearing:
     """A request whose answer is passed to a function; made when it is sent."""
 
-    __slots__ = ("_heard", "_link", "_operation", "_request_id", "_since_s", "_timeout_s", "_timer")
+    __slots__ = ("_heard", "_link", "_operation", "_request_id", "_timeout_s", "since_s")
 
     def __init__(
         self,
@@ -282,9 +282,10 @@ class _Hearing:
         self._heard = heard
         self._timeout_s = timeout_s
         self._request_id = link.ask(operation, header, payload, self)
-        loop = asyncio.get_running_loop()
-        self._since_s = loop.time()
-        self._timer = None if timeout_s is None else loop.call_later(timeout_s, self._waited)
+        self.since_s = 0.0
+        """Since when the peer owes the answer, on the clock of the loop."""
+        if timeout_s is not None:
+            link.hear_in_time(self._request_id, self, timeout_s)
 
     def put_nowait(self, answer: Frame | Error, /) -> None:
         if isinstance(answer, Error):
@@ -297,21 +298,14 @@ class _Hearing:
             else:
                 self._end(message)
 
-    def _waited(self) -> None:
-        """The answer has not come; other signs of life of the peer count, as for those that wait for an answer."""
+    def waited(self) -> None:
+        """The answer has not come in time."""
         assert self._timeout_s is not None
-        if self._link.heard_s > self._since_s:
-            self._since_s = self._link.heard_s
-            loop = asyncio.get_running_loop()
-            self._timer = loop.call_at(self._since_s + self._timeout_s, self._waited)
-            return
         self._link.give_up(self._request_id)
         self._end(_too_late(self._link.address, self._operation, self._timeout_s))
 
     def _end(self, outcome: Any) -> None:
         self._link.forget(self._request_id)
-        if self._timer is not None:
-            self._timer.cancel()
         try:
             self._heard(outcome)
         except Exception:  # it would break the connection, on which others wait for their answers
@@ -333,6 +327,8 @@ class _Link(FrameReceiver):
         self._takes_traces = False
         self._answers: dict[int, _Answers] = {}
         self._gone = asyncio.Event()
+        self._hearings: dict[int, _Hearing] = {}  # those that have a time-out, which all have the same one
+        self._hearing_timer: asyncio.TimerHandle | None = None
         self._last_id = 0
         self._transport: asyncio.Transport
         self._outbox: SendBuffer
@@ -390,8 +386,32 @@ class _Link(FrameReceiver):
             raise got
         return got
 
+    def hear_in_time(self, request_id: int, hearing: _Hearing, timeout_s: float) -> None:
+        """Give a request up when its answer has not come in time.
+
+        One timer looks after all: to set one takes longer than to send a small request, and hardly any ever goes off.
+        """
+        loop = asyncio.get_running_loop()
+        hearing.since_s = loop.time()
+        self._hearings[request_id] = hearing
+        if self._hearing_timer is None:
+            self._hearing_timer = loop.call_later(timeout_s, self._hear_late, timeout_s)
+
+    def _hear_late(self, timeout_s: float) -> None:
+        """Some answer may be late; other signs of life of the peer count, as for those that wait for an answer."""
+        loop = asyncio.get_running_loop()
+        self._hearing_timer, now_s = None, loop.time()
+        for hearing in list(self._hearings.values()):
+            hearing.since_s = max(hearing.since_s, self.heard_s)
+            if hearing.since_s + timeout_s <= now_s:
+                hearing.waited()
+        if self._hearings and self.failure is None:
+            first_s = min(hearing.since_s for hearing in self._hearings.values())
+            self._hearing_timer = loop.call_at(first_s + timeout_s, self._hear_late, timeout_s)
+
     def forget(self, request_id: int) -> None:
         self._answers.pop(request_id, None)
+        self._hearings.pop(request_id, None)
 
     def give_up(self, request_id: int) -> None:
         """Cancel a request whose answer is no longer needed."""
@@ -442,6 +462,9 @@ class _Link(FrameReceiver):
         if self.failure is not None:
             return
         self.failure = error
+        if self._hearing_timer is not None:
+            self._hearing_timer.cancel()
+            self._hearing_timer = None
         for answers in tuple(self._answers.values()):
             answers.put_nowait(error)
         self._outbox.abandon()

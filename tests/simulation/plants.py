@@ -27,10 +27,7 @@ __all__ = ["FOUND_BY", "PLANTS"]
 def acknowledge_early() -> None:
     """A write is acknowledged before its copies have it."""
 
-    async def settled(*_: Any, **__: Any) -> None:
-        return None
-
-    Acknowledgements.settled = settled  # type: ignore[method-assign]
+    Acknowledgements.settling = lambda *_: None  # type: ignore[method-assign]
 
 
 def skip_fencing() -> None:
@@ -80,6 +77,7 @@ def apply_a_retry_twice() -> None:
     async def once(_: ChangeRegistry, key: ChangeKey, make: Callable[[], Awaitable[RecordedChange]]) -> RecordedChange:
         return await make()
 
+    ChangeRegistry.is_new = lambda *_: True  # type: ignore[method-assign]
     ChangeRegistry.made = lambda *_: None  # type: ignore[method-assign]
     ChangeRegistry.once = once  # type: ignore[method-assign]
 

@@ -29,7 +29,7 @@ class Acknowledgements:
         self._replicas = replicas
         self._confirm_wait_s = confirm_wait_s
         self._log = log
-        self._waiting: dict[CopyKey, list[tuple[int, asyncio.Future[None]]]] = {}
+        self._waiting: dict[CopyKey, list[tuple[int, asyncio.Future[Any], Any]]] = {}
         # Partitions with changes that writers wait for, and the place of these in the log.
         self._unacknowledged: dict[CopyKey, int] = {}
 
@@ -61,14 +61,25 @@ class Acknowledgements:
             TopologyChangedError: The table was dropped.
         """
         key = (table_id, partition)
-        replica = self._replicas.get(key)
-        if replica is None or sequence <= replica.settled:
+        waiting = self.settling(key, sequence)
+        if waiting is None:
             return
-        future = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(key, []).append((sequence, future))
         if is_known:
             self.give_up_later(key, sequence)
-        await future
+        await waiting
+
+    def settling(self, key: CopyKey, sequence: int, outcome: Any = None) -> asyncio.Future[Any] | None:
+        """What is done, with this outcome, once all copies that the cluster counts on have a change; None if they have.
+
+        Raises:
+            Error: From the future, as :meth:`settled`.
+        """
+        replica = self._replicas.get(key)
+        if replica is None or sequence <= replica.settled:
+            return None
+        future = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(key, []).append((sequence, future, outcome))
+        return future
 
     def is_acknowledged(self, key: CopyKey) -> bool:
         """Whether every change of a partition that readers see here is acknowledged, or may be."""
@@ -119,11 +130,12 @@ class Acknowledgements:
         waiting = self._waiting.get(key)
         if waiting is not None:
             left = []
-            for sequence, future in waiting:
+            for entry in waiting:
+                sequence, future, outcome = entry
                 if sequence > replica.settled:
-                    left.append((sequence, future))
+                    left.append(entry)
                 elif not future.done():
-                    future.set_result(None)
+                    future.set_result(outcome)
             if left:
                 self._waiting[key] = left
             else:
@@ -132,7 +144,7 @@ class Acknowledgements:
 
     def fail(self, key: CopyKey, error: Error) -> None:
         """Those who wait for changes of a partition wait in vain."""
-        for _, future in self._waiting.pop(key, ()):
+        for _, future, _ in self._waiting.pop(key, ()):
             if not future.done():
                 future.set_exception(error)
 
@@ -153,6 +165,6 @@ class Acknowledgements:
         )
         waiting = self._waiting.get(key, [])
         self._waiting[key] = [entry for entry in waiting if entry[0] > sequence]
-        for number, future in waiting:
+        for number, future, _ in waiting:
             if number <= sequence and not future.done():
                 future.set_exception(error)

@@ -70,6 +70,10 @@ class ChangeRegistry:
         making.set_result(made)
         return made
 
+    def is_new(self, key: ChangeKey) -> bool:
+        """Whether a change was not made, nor is being made, as far as that is remembered."""
+        return key not in self._known
+
     def made(self, key: ChangeKey) -> RecordedChange | None:
         """A change that was made, as far as that is remembered."""
         known = self._known.get(key)

@@ -57,6 +57,10 @@ class ChangeTurns(Generic[K]):
             self._forget_unused(key, turns)  # its turn may have come at the same moment
             raise
 
+    def is_free(self, key: K) -> bool:
+        """Whether no change has or awaits its turn: one that is made without a pause needs none."""
+        return key not in self._turns
+
     def end(self, key: K) -> None:
         """The change is made, or will not be."""
         turns = self._turns[key]

@@ -14,7 +14,7 @@ other write comes in between.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor
 from enum import Enum
 from functools import partial
@@ -24,6 +24,7 @@ import pyarrow as pa
 
 from secateur.cluster.member.change_registry import RecordedChange
 from secateur.cluster.member.change_turns import ChangeTurns, full_partition
+from secateur.cluster.member.keyed_changes import KeyedChanges
 from secateur.cluster.member.loads import MemberLoads
 from secateur.cluster.member.local_execution import LocalExecution, bound_partitions, check_versions, local_execution
 from secateur.cluster.member.open_results import OpenResults
@@ -113,9 +114,12 @@ class MemberChanges:
         self._turns: ChangeTurns[tuple[int, int]] = ChangeTurns(
             waiting_max, lambda key: full_partition(places.table(key[0]).name, key[1], places.member_id)
         )
+        self._keyed = KeyedChanges(store, statements, places, writes, self._turns)
 
-    async def change(self, request: Request[ChangeOnePartition]) -> Reply[ChangedRows]:
+    def change(self, request: Request[ChangeOnePartition]) -> Reply[ChangedRows] | Awaitable[Reply[ChangedRows]]:
         """Change rows of a single partition, visible at once.
+
+        A row that the statement names by its key is changed in this turn of the loop, if nothing has to be waited for.
 
         Args:
             request: The change.
@@ -129,6 +133,13 @@ class MemberChanges:
             Error: The statement fails on these rows, for example because of a value that its column cannot hold;
                 nothing was changed.
         """
+        if request.message.pruning and not request.message.is_profiled:
+            made = self._keyed.made(request.message)
+            if made is not None:
+                return made
+        return self._change_later(request)
+
+    async def _change_later(self, request: Request[ChangeOnePartition]) -> Reply[ChangedRows]:
         asked = request.message
         plan = await self._statements.plan(asked.plan)
         params = await self._statements.with_values(plan, asked.params)

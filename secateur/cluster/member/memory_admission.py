@@ -30,6 +30,10 @@ _COUNT_EVERY_S: Final = 0.1
 """Tables also grow by loads and by copies of other members' writes, so they are counted again after this time."""
 _COUNT_SHARE: Final = 20
 """Counting may take one part in so many of the time."""
+_FAR_SHARE: Final = 4
+"""A member that has less than one part in so many of its limit is far from it."""
+_COUNT_FAR_S: Final = 1.0
+"""How old the count may be for writes to a member that is far from its limit."""
 _CGROUP_LIMIT: Final = Path("/sys/fs/cgroup/memory.max")
 
 
@@ -78,6 +82,7 @@ class MemoryAdmission:
         self._counted_bytes = 0
         self._written_bytes = 0
         self._count_after_s = -math.inf
+        self._counted_s = -math.inf
 
     @property
     def used_bytes(self) -> int:
@@ -85,6 +90,7 @@ class MemoryAdmission:
         started_s = self._clock()
         self._counted_bytes, self._written_bytes = self._table_bytes(), 0
         ended_s = self._clock()
+        self._counted_s = ended_s
         self._count_after_s = ended_s + max(_COUNT_EVERY_S, _COUNT_SHARE * (ended_s - started_s))
         return self._counted_bytes + self._other_bytes()
 
@@ -117,7 +123,10 @@ class MemoryAdmission:
         Raises:
             LimitExceededError: They do not fit.
         """
-        self.check(written_bytes, what)
+        known = self._counted_bytes + self._written_bytes + self._other_bytes() + written_bytes
+        is_far = known <= self.limit_bytes // _FAR_SHARE and self._clock() < self._counted_s + _COUNT_FAR_S
+        if not is_far:
+            self.check(written_bytes, what)
         self._written_bytes += written_bytes
 
 

@@ -102,6 +102,16 @@ class Replication:
 
     # -- writes at the primary
 
+    def is_ready(self, table_id: int, partition: int) -> bool:
+        """Whether this member, which owns a partition, can write to it in this turn of the loop."""
+        replica = self._replicas.get((table_id, partition))
+        return (
+            replica is not None
+            and replica.takes_writes
+            and replica.unsettled < _UNSETTLED_MAX
+            and not self._places.latch(table_id).is_closed
+        )
+
     async def primary(self, table_id: int, partition: int) -> None:
         """Return once this member can write to a partition as its primary. Costs a microsecond when it can.
 
@@ -113,10 +123,9 @@ class Replication:
             LoadFailedError: A load or change has kept writes waiting for too long, or copies do not confirm theirs;
                 nothing was written.
         """
-        key, latch = (table_id, partition), self._places.latch(table_id)
-        replica = self._replicas.get(key)
-        if replica is not None and replica.takes_writes and replica.unsettled < _UNSETTLED_MAX and not latch.is_closed:
+        if self.is_ready(table_id, partition):
             return
+        key, latch = (table_id, partition), self._places.latch(table_id)
         while True:
             others = self._places.backups(table_id, (partition,))
             replica = self._replicas.get(key)

@@ -137,7 +137,10 @@ class TableDirectory:
         topology, table = self.place(table_id)
         if table.replicated:
             return
-        primary = topology.ownership(table.scheme.affinity_group()).primary(partition)
+        ownership = topology.ownership(table.scheme.affinity_group())
+        if not 0 <= partition < ownership.partitions:
+            raise _no_partition(table, partition, ownership.partitions)
+        primary = ownership.primary(partition)
         if primary != self.member_id:
             raise self._elsewhere(topology, table, partition, primary)
 
@@ -156,9 +159,7 @@ class TableDirectory:
         backups: defaultdict[str, list[int]] = defaultdict(list)
         for partition in partitions:
             if not 0 <= partition < count:
-                raise ProtocolError(
-                    f"{table.name} has the partitions 0 to {count - 1}, not {partition}", table=table.name
-                )
+                raise _no_partition(table, partition, count)
             primary, *others = ownership.holders(partition)
             if primary != self.member_id:
                 raise self._elsewhere(topology, table, partition, primary)
@@ -173,3 +174,7 @@ class TableDirectory:
             f" {self.member_id}; nothing was written",
             topology_version=topology.version,
         )
+
+
+def _no_partition(table: TableDef, partition: int, count: int) -> ProtocolError:
+    return ProtocolError(f"{table.name} has the partitions 0 to {count - 1}, not {partition}", table=table.name)

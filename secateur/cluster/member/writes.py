@@ -6,8 +6,10 @@ is acknowledged when all have it (:mod:`secateur.cluster.member.replication`).
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pyarrow as pa
 
@@ -23,6 +25,7 @@ from secateur.storage.change import ChangeOperation, load_mode
 from secateur.storage.member_store import MemberStore
 from secateur.wire import (
     SHORT_ROWS_MAX,
+    Handled,
     Reply,
     Request,
     ShortTable,
@@ -64,32 +67,76 @@ class MemberWrites:
         self._change_registry = change_registry
         self._admission = admission
 
-    async def write(self, request: Request[WriteRows]) -> Reply[RowCount]:
+    def write(self, request: Request[WriteRows]) -> Handled:
         """Write rows of one partition, visible at once.
 
-        Under a ``change_id`` that was used before nothing is written again.
+        Under a ``change_id`` that was used before nothing is written again. A few rows are written in this turn of the
+        loop, if nothing has to be waited for.
 
         Raises:
             TopologyChangedError: This member is not the primary; nothing was written.
             DuplicateKeyError: An appended key is already there; nothing was written.
             MemberLostError: The rows are visible here, but a backup that the cluster counts on has not confirmed them.
         """
-        asked = request.message
+        asked, payload = request.message, request.payload
         table_id, partition, change_id = asked.table_id, asked.partition, asked.change_id or uuid.uuid4().hex
-        self._places.backups(table_id, [partition])  # nobody else's rows are worth unpacking
-        few = has_few_rows(request.payload)
-        rows = decode_rows(request.payload) if few else await received_rows(request.payload)
+        self._places.check_primary(table_id, partition)  # nobody else's rows are worth unpacking
         operation = ChangeOperation.DELETE if asked.mode == ChangeOperation.DELETE else load_mode(asked.mode)
-        if self._places.table(table_id).replicated:
-            raise ProtocolError(
-                f"{self._places.table(table_id).name} is replicated: its rows are staged and published on all members"
-                " at once"
-            )
+        table = self._places.table(table_id)
+        if table.replicated:
+            raise ProtocolError(f"{table.name} is replicated: its rows are staged and published on all members at once")
+        if has_few_rows(payload) and self.is_made_now(table_id, partition, change_id):
+            made, _ = self.apply(table_id, partition, operation, decode_rows(payload), change_id, payload)
+            return self.made_now(table_id, partition, change_id, made, Reply(RowCount(made.rows)))
+        return self._write_later(request, operation, change_id)
+
+    async def _write_later(
+        self, request: Request[WriteRows], operation: ChangeOperation, change_id: str
+    ) -> Reply[RowCount]:
+        table_id, partition, payload = request.message.table_id, request.message.partition, request.payload
+        rows = decode_rows(payload) if has_few_rows(payload) else await received_rows(payload)
 
         async def make() -> RecordedChange:
-            return self.apply(table_id, partition, operation, rows, change_id, request.payload)[0]
+            return self.apply(table_id, partition, operation, rows, change_id, payload)[0]
 
         return Reply(RowCount(await self.write_once(table_id, partition, change_id, make)))
+
+    def is_made_now(self, table_id: int, partition: int, change_id: str) -> bool:
+        """Whether a change of a partition can be made in this turn of the loop, as :meth:`write_once` would make it.
+
+        The caller has just found that this member owns the partition. Costs a microsecond.
+        """
+        return (
+            self._log is None
+            and self._replication.is_ready(table_id, partition)
+            and self._change_registry.is_new((table_id, partition, change_id))
+        )
+
+    def made_now(
+        self, table_id: int, partition: int, change_id: str, made: RecordedChange, reply: Reply[Any]
+    ) -> Reply[Any] | asyncio.Future[Reply[Any]]:
+        """A change was made in this turn of the loop; returns what answers it when all copies have it.
+
+        Args:
+            table_id: The table.
+            partition: The partition.
+            change_id: The id of the change.
+            made: The change.
+            reply: The answer.
+
+        Raises:
+            MemberLostError: From what is returned, as :meth:`write_once`.
+        """
+        self._change_registry.note((table_id, partition, change_id), made)
+        # What has changed nothing has still read the changes before it.
+        sequence = made.sequence or self._replication.last(table_id, partition)
+        waiting = self._replication.acknowledgements.settling((table_id, partition), sequence, reply)
+        if waiting is None:
+            return reply
+        latch = self._places.latch(table_id)
+        latch.begin()
+        waiting.add_done_callback(latch.ended)
+        return waiting
 
     async def write_once(
         self, table_id: int, partition: int, change_id: str, make: Callable[[], Awaitable[RecordedChange]]
@@ -158,7 +205,7 @@ class MemberWrites:
             LimitExceededError: There is no memory for the rows; nothing was written. Deletions are never refused.
             Error: As ``Partition.apply``; nothing was written.
         """
-        self._places.backups(table_id, (partition,))
+        self._places.check_primary(table_id, partition)
         if payload is None and operation is not ChangeOperation.DELETE:
             rows = self._as_values(table_id, rows)
         if not rows.num_rows:

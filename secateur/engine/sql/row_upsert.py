@@ -9,16 +9,18 @@ all: a value that is not one of its column's type as it stands leaves the statem
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import msgspec
 import pyarrow as pa
+from msgspec.structs import force_setattr
 
 from secateur.engine.kernels.arrow.expression import ConstantExpression, ParameterExpression
 from secateur.engine.kernels.arrow.fragment import ArrowFragment
+from secateur.engine.sql.row_values import DeclinedError, RowEvaluator, compile_over_row
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.column_type import SqlType
-from secateur.partitioning.types.plain_values import as_they_stand
+from secateur.partitioning.types.plain_values import as_they_stand, canonical_as_they_stand
 
 __all__ = ["GivenValue", "RowUpsert"]
 
@@ -26,7 +28,7 @@ GivenValue: TypeAlias = ConstantExpression | ParameterExpression | None
 """A literal or parameter of its column's type; None is NULL."""
 
 
-class RowUpsert(msgspec.Struct, frozen=True, omit_defaults=True):
+class RowUpsert(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
     """The change, as data.
 
     Attributes:
@@ -39,6 +41,52 @@ class RowUpsert(msgspec.Struct, frozen=True, omit_defaults=True):
     given: tuple[GivenValue, ...]
     assigned: dict[str, GivenValue]
     computed: ArrowFragment | None = None
+    program: ClassVar[Any] = None
+    """What :attr:`computed` was compiled to for plain values, or why it was not; kept with it."""
+
+    def inserted_values(self, table: TableDef, params: Sequence[Any]) -> list[Any] | None:
+        """The new row as plain values of all columns; None where a value is not one of its type as it stands."""
+        return _plain([(value, column.type) for value, column in zip(self.given, table.columns, strict=True)], params)
+
+    def updated_values(self, table: TableDef, old: Sequence[Any], params: Sequence[Any]) -> list[Any] | None:
+        """The row that replaces another one, as plain values of all columns; None where nothing changes.
+
+        Args:
+            table: The table.
+            old: The values of the row that is there.
+            params: The values of the parameters.
+
+        Raises:
+            DeclinedError: Only :meth:`updated` can compute it, or DuckDB.
+        """
+        computed = self._computed_over(table)
+        if computed is not None:
+            condition, outputs = computed
+            if condition is not None and condition(old, params) is not True:
+                return None
+            changed = {at: value(old, params) for at, value in outputs}
+        else:
+            changed = {}
+        values = list(old)
+        for at, column in enumerate(table.columns):
+            if column.name in self.assigned:
+                plain = _plain([(self.assigned[column.name], column.type)], params)
+                if plain is None:
+                    raise DeclinedError(f"{column.name} is assigned a value of another type")
+                values[at] = plain[0]
+            elif at in changed:
+                values[at] = changed[at]
+        return values
+
+    def _computed_over(self, table: TableDef) -> tuple[RowEvaluator | None, list[tuple[int, RowEvaluator]]] | None:
+        """The condition, and the columns that are computed, over the plain values of a row."""
+        if self.computed is None:
+            return None
+        if self.program is None:
+            force_setattr(self, "program", _compiled(self.computed, table))
+        if isinstance(self.program, DeclinedError):
+            raise self.program
+        return self.program
 
     def inserted(self, table: TableDef, params: Sequence[Any]) -> pa.Table | None:
         """The new row in the schema of the table; None where only DuckDB can make it. NOT NULL is not checked."""
@@ -74,12 +122,42 @@ class RowUpsert(msgspec.Struct, frozen=True, omit_defaults=True):
         return None if any(column is None for column in columns) else pa.Table.from_arrays(columns, schema=schema)
 
 
-def _array(given: GivenValue, type_: SqlType, params: Sequence[Any]) -> pa.Array | None:
+def _compiled(
+    computed: ArrowFragment, table: TableDef
+) -> tuple[RowEvaluator | None, list[tuple[int, RowEvaluator]]] | DeclinedError:
+    positions = {column.name: position for position, column in enumerate(table.columns)}
+    try:
+        condition = None if computed.where is None else compile_over_row(computed.where, positions)
+        outputs = []
+        for name, expression in computed.outputs:
+            at = positions[name]
+            if expression.type != table.columns[at].type:
+                raise DeclinedError(f"{name} is computed as another type")
+            outputs.append((at, compile_over_row(expression, positions)))
+        return condition, outputs
+    except DeclinedError as error:
+        return error
+
+
+def _plain(cells: Sequence[tuple[GivenValue, SqlType]], params: Sequence[Any]) -> list[Any] | None:
+    values = []
+    for given, type_ in cells:
+        plain = canonical_as_they_stand([_value(given, params)], type_)
+        if plain is None:
+            return None
+        values += plain
+    return values
+
+
+def _value(given: GivenValue, params: Sequence[Any]) -> Any:
     match given:
         case None:
-            value = None
+            return None
         case ConstantExpression():
-            value = given.value
+            return given.value
         case ParameterExpression():
-            value = params[given.number - 1]
-    return as_they_stand([value], type_)
+            return params[given.number - 1]
+
+
+def _array(given: GivenValue, type_: SqlType, params: Sequence[Any]) -> pa.Array | None:
+    return as_they_stand([_value(given, params)], type_)

@@ -39,6 +39,11 @@ _BOOLEAN_TEXT: Final = {"true": True, "t": True, "false": False, "f": False}
 _TEXT_SHOWN_MAX: Final = 80
 # HUGEINT lives as decimal128(38, 0), which is a little narrower than 128 bits.
 _HUGEINT_MAX: Final = 10**38 - 1
+_BIGINT: Final = TypeKind.BIGINT
+_VARCHAR: Final = TypeKind.VARCHAR
+_DOUBLE: Final = TypeKind.DOUBLE
+_BIGINT_MIN: Final = -(1 << 63)
+_BIGINT_MAX: Final = (1 << 63) - 1
 
 
 class _CannotError(Exception):
@@ -59,7 +64,14 @@ def coerce(value: Any, type_: SqlType, *, column: str | None = None) -> Any:
     Raises:
         DataError: The value cannot be held exactly; ``details`` has ``column`` and ``type``.
     """
-    if value is None or (type(value) is int and type_.has_integer(value)):
+    if value is None:
+        return None
+    given, kind = type(value), type_.kind  # the usual values are told by identity: hashing an enum takes longer
+    if (
+        (given is int and kind is _BIGINT and _BIGINT_MIN <= value <= _BIGINT_MAX)
+        or (given is str and kind is _VARCHAR and value.isascii())
+        or (given is float and kind is _DOUBLE)
+    ):
         return value
     try:
         return _convert(value, type_)

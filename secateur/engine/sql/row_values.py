@@ -1,0 +1,233 @@
+"""Expressions of the arrow kernel over one row of plain values, compiled once to closures.
+
+An Arrow function costs some microseconds whatever the number of rows, and a change of one row by its key has a handful
+of them. Over Python values the same expression costs a tenth. Only types and functions are compiled for which Python's
+operators are those of the dialect; values that are not exactly of their type are declined, as the arrow kernel does.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from secateur.engine.kernels.arrow.expression import (
+    CallExpression,
+    ColumnExpression,
+    ConstantExpression,
+    Expression,
+    ParameterExpression,
+    ParameterListExpression,
+    ScalarFunction,
+)
+from secateur.partitioning.types.column_type import SqlType, TypeKind
+
+__all__ = ["DeclinedError", "RowEvaluator", "compile_over_row", "exact_value"]
+
+RowEvaluator = Callable[[Sequence[Any], Sequence[Any]], Any]
+"""The value of an expression, None for NULL, for the values of a row and of the parameters."""
+
+_INTEGERS: Final = frozenset(
+    {
+        *(TypeKind.TINYINT, TypeKind.SMALLINT, TypeKind.INTEGER, TypeKind.BIGINT),
+        *(TypeKind.UTINYINT, TypeKind.USMALLINT, TypeKind.UINTEGER, TypeKind.UBIGINT),
+    }
+)
+_CLASSES: Final[dict[TypeKind, type]] = {
+    **dict.fromkeys(_INTEGERS, int),
+    TypeKind.BOOLEAN: bool,
+    TypeKind.VARCHAR: str,
+    TypeKind.DATE: dt.date,
+    TypeKind.TIMESTAMP: dt.datetime,
+}
+"""Kinds that are computed with, and the class of their values. Texts are ordered by code points, which is the order of
+their UTF-8 bytes; floats are left out for their NaN.
+"""
+_GIVEN: Final[dict[TypeKind, type]] = {**_CLASSES, TypeKind.DOUBLE: float, TypeKind.BLOB: bytes}
+"""The kinds of parameters that are assigned as they are."""
+_COMPARISONS: Final[dict[ScalarFunction, Callable[[Any, Any], bool]]] = {
+    ScalarFunction.EQUAL: operator.eq,
+    ScalarFunction.NOT_EQUAL: operator.ne,
+    ScalarFunction.LESS: operator.lt,
+    ScalarFunction.LESS_EQUAL: operator.le,
+    ScalarFunction.GREATER: operator.gt,
+    ScalarFunction.GREATER_EQUAL: operator.ge,
+}
+_ARITHMETIC: Final[dict[ScalarFunction, Callable[[Any, Any], int]]] = {
+    ScalarFunction.ADD: operator.add,
+    ScalarFunction.SUBTRACT: operator.sub,
+    ScalarFunction.MULTIPLY: operator.mul,
+}
+
+
+class DeclinedError(Exception):
+    """An expression or a value that only a kernel can compute; never reaches users."""
+
+
+def compile_over_row(expression: Expression, positions: Mapping[str, int]) -> RowEvaluator:
+    """Turn an expression into a closure.
+
+    Args:
+        expression: The expression.
+        positions: The place of each column in a row.
+
+    Returns:
+        The closure. It raises DeclinedError where a kernel has to answer: for a parameter that is not exactly of its
+        type, or NULL, and for an integer out of range.
+
+    Raises:
+        DeclinedError: The expression has a type or function that is not computed here.
+    """
+    match expression:
+        case ColumnExpression(name):
+            at = positions[name]
+            return lambda row, _: row[at]
+        case ConstantExpression(value):
+            return lambda _row, _params: value
+        case ParameterExpression(number, type_):
+            return _compile_parameter(number, type_)
+        case CallExpression():
+            return _compile_call(expression, positions)
+        case _:
+            raise DeclinedError(f"{expression} is not computed over one row")
+
+
+def exact_value(value: Any, type_: SqlType) -> Any:
+    """A value that is exactly of a type, as it is.
+
+    Raises:
+        DeclinedError: It is NULL, or of another type.
+    """
+    if type(value) is not _GIVEN.get(type_.kind) or not _is_canonical(value):
+        raise DeclinedError(f"{value!r} is not a {type_} as it is")
+    if type(value) is int and not type_.has_integer(value):
+        raise DeclinedError(f"{value} is no {type_}")
+    return value
+
+
+def _is_canonical(value: Any) -> bool:
+    if isinstance(value, str):
+        return value.isascii() or _is_utf8(value)
+    if isinstance(value, dt.datetime):
+        return value.tzinfo is None
+    return bool(value == value)  # not so for NaN
+
+
+def _is_utf8(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _compile_parameter(number: int, type_: SqlType) -> RowEvaluator:
+    if type_.kind not in _GIVEN:
+        raise DeclinedError(f"no parameter of type {type_} is read here")
+
+    def parameter(_row: Sequence[Any], params: Sequence[Any]) -> Any:
+        return exact_value(params[number - 1], type_)
+
+    return parameter
+
+
+def _compile_call(call: CallExpression, positions: Mapping[str, int]) -> RowEvaluator:
+    for operand in (call, *call.arguments):
+        if operand.type.kind not in _CLASSES:
+            raise DeclinedError(f"{call.function.value} of {operand.type} is not computed over one row")
+    if call.function is ScalarFunction.IN:
+        return _compile_in(call, positions)
+    arguments = [compile_over_row(argument, positions) for argument in call.arguments]
+    function = call.function
+    if function in _COMPARISONS and len(arguments) == 2:
+        return _null_or(_COMPARISONS[function], *arguments)
+    if function in _ARITHMETIC and call.type.kind in _INTEGERS:
+        return _folded_arithmetic(_ARITHMETIC[function], arguments, call.type)
+    match function, arguments:
+        case ScalarFunction.AND, _:
+            return lambda row, params: _all(argument(row, params) for argument in arguments)
+        case ScalarFunction.OR, _:
+            return lambda row, params: _not(_all(_not(argument(row, params)) for argument in arguments))
+        case ScalarFunction.NOT, [inner]:
+            return lambda row, params: _not(inner(row, params))
+        case ScalarFunction.IS_NULL, [inner]:
+            return lambda row, params: inner(row, params) is None
+        case ScalarFunction.CAST, [inner] if {call.type.kind, call.arguments[0].type.kind} <= _INTEGERS:
+            return _checked(inner, call.type)
+        case ScalarFunction.NEGATE, [inner] if call.type.kind in _INTEGERS:
+            return _checked(_null_or(lambda value, _: -value, inner, lambda _row, _params: 0), call.type)
+        case ScalarFunction.COALESCE, [first, second]:
+            return lambda row, params: second(row, params) if (value := first(row, params)) is None else value
+        case ScalarFunction.CASE, _:
+            return _compile_case(arguments)
+        case _:
+            raise DeclinedError(f"{function.value} is not computed over one row")
+
+
+def _null_or(function: Callable[[Any, Any], Any], left: RowEvaluator, right: RowEvaluator) -> RowEvaluator:
+    def evaluate(row: Sequence[Any], params: Sequence[Any]) -> Any:
+        first, second = left(row, params), right(row, params)
+        return None if first is None or second is None else function(first, second)
+
+    return evaluate
+
+
+def _folded_arithmetic(
+    function: Callable[[Any, Any], int], arguments: Sequence[RowEvaluator], type_: SqlType
+) -> RowEvaluator:
+    first, *others = arguments
+    for other in others:
+        first = _checked(_null_or(function, first, other), type_)
+    return first
+
+
+def _checked(inner: RowEvaluator, type_: SqlType) -> RowEvaluator:
+    low, high = type_.integer_range
+
+    def evaluate(row: Sequence[Any], params: Sequence[Any]) -> Any:
+        value = inner(row, params)
+        if value is not None and not low <= value <= high:
+            raise DeclinedError(f"{value} is no {type_}")  # DuckDB says so in the user's words
+        return value
+
+    return evaluate
+
+
+def _compile_case(arguments: list[RowEvaluator]) -> RowEvaluator:
+    default = arguments[-1] if len(arguments) % 2 else None
+    branches = list(zip(arguments[:-1:2] if default else arguments[::2], arguments[1::2], strict=True))
+
+    def evaluate(row: Sequence[Any], params: Sequence[Any]) -> Any:
+        for condition, value in branches:
+            if condition(row, params) is True:
+                return value(row, params)
+        return None if default is None else default(row, params)
+
+    return evaluate
+
+
+def _compile_in(call: CallExpression, positions: Mapping[str, int]) -> RowEvaluator:
+    needle, *items = call.arguments
+    if any(isinstance(item, ParameterListExpression) for item in items):
+        raise DeclinedError("a list of parameters is not searched here")
+    wanted, listed = compile_over_row(needle, positions), [compile_over_row(item, positions) for item in items]
+
+    def evaluate(row: Sequence[Any], params: Sequence[Any]) -> Any:
+        values, value = [item(row, params) for item in listed], wanted(row, params)
+        return None if value is None else value in values
+
+    return evaluate
+
+
+def _all(values: Any) -> bool | None:
+    """AND with three truth values. All are evaluated: one that is declined may be an error."""
+    is_unknown, is_false = False, False
+    for value in values:
+        is_unknown |= value is None
+        is_false |= value is False
+    return False if is_false else None if is_unknown else True
+
+
+def _not(value: bool | None) -> bool | None:
+    return None if value is None else not value
