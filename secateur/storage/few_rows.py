@@ -90,13 +90,11 @@ class FewRows:
             TopologyChangedError: One belongs elsewhere.
             NoRangeError: No range holds one of them.
         """
-        layout = self._layout
-        names = layout.key_schema.names if self.are_keys else layout.schema.names
+        layout, columns = self._layout, self.columns
         scheme = layout.tdef.scheme
         if not scheme.columns or not scheme.is_known_function:
             return
-        places = [names.index(name) for name in scheme.columns]
+        places = layout.placed_by_key if self.are_keys else layout.placed_by
         for row in range(self.num_rows):
-            values = {name: self.columns[place][row] for name, place in zip(scheme.columns, places, strict=True)}
-            if scheme.partition_of(values) != partition:
+            if scheme.partition_of({name: columns[place][row] for name, place in places}) != partition:
                 layout.check_partition(self.only([row]).to_table(), partition)  # says what is wrong

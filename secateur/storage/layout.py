@@ -35,6 +35,8 @@ class TableLayout:
         key_schema: The key columns in key order: the schema of a table of keys to delete.
         key_columns: The same columns as the description has them.
         key_positions: Their positions in the schema, in key order.
+        placed_by: The columns by which rows are partitioned, and their positions in the schema.
+        placed_by_key: The same columns, and their positions in the key.
         order: The order of the rows.
         limits: Those of the member.
     """
@@ -49,6 +51,8 @@ class TableLayout:
     key_schema: pa.Schema
     key_columns: tuple[Column, ...]
     key_positions: tuple[int, ...]
+    placed_by: tuple[tuple[str, int], ...]
+    placed_by_key: tuple[tuple[str, int], ...]
     order: KeyOrder
     limits: EngineLimits
 
@@ -76,6 +80,8 @@ class TableLayout:
             key_schema,
             tuple(tdef.column(name) for name in order.names),
             tuple(positions[name] for name in order.names),
+            tuple((name, positions[name]) for name in tdef.scheme.columns),
+            tuple((name, order.names.index(name)) for name in tdef.scheme.columns if name in order.names),
             order,
             limits or EngineLimits(),
         )

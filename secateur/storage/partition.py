@@ -101,7 +101,7 @@ class Partition:
                 later.
             LimitExceededError: The rows do not fit into one partition.
         """
-        admitted = self._admitted(operation, rows)
+        admitted = self._admitted(operation, rows, is_copy=is_copy)
         if admitted.num_rows == 0 and not operation.replaces_all:
             return 0
         self._settle()
@@ -234,12 +234,15 @@ class Partition:
         changed, rows = self._delta.size, self._delta.base.rows
         return bool(changed) and (rows <= _FOLDED_ROWS_MAX or rows <= _FOLDED_ROWS_PER_CHANGE * changed)
 
-    def _admitted(self, operation: ChangeOperation, rows: pa.Table | ShortTable) -> pa.Table | FewRows:
-        """The rows, checked."""
+    def _admitted(
+        self, operation: ChangeOperation, rows: pa.Table | ShortTable, *, is_copy: bool
+    ) -> pa.Table | FewRows:
+        """The rows, checked; plain values of a copy belong to the partition, which the primary has checked of each."""
         are_keys = operation is ChangeOperation.DELETE
         if isinstance(rows, ShortTable):
             few = FewRows.admit(self._layout, rows, are_keys=are_keys)
-            few.check_partition(self.number)
+            if not is_copy:
+                few.check_partition(self.number)
             return few
         admitted = self._layout.admit_keys(rows) if are_keys else self._layout.admit(rows)
         self._layout.check_partition(admitted, self.number)

@@ -26,7 +26,7 @@ from secateur.errors import (
 from secateur.partitioning.tables.identifier import quoted
 from secateur.protocol.changes import WriteRows
 from secateur.protocol.statements import ChangeStatement
-from secateur.wire import SHORT_ROWS_MAX, ShortTable, encode_rows, is_short, travels_short
+from secateur.wire import SHORT_ROWS_MAX, ShortTable, encode_rows, is_short
 
 __all__ = ["delete_rows"]
 
@@ -102,8 +102,7 @@ def _key_rows(rows: RowKeys, keys: Sequence[list[Any]]) -> pa.Table | ShortTable
     definition = rows.definition
     given = ShortTable([list(column) for column in zip(*keys, strict=True)], len(keys))
     types = [definition.column(name).type for name in definition.primary_key]
-    may_be_plain = len(keys) <= SHORT_ROWS_MAX and travels_short([column.type for column in definition.columns])
-    if may_be_plain and is_short(given.columns, types):
+    if len(keys) <= SHORT_ROWS_MAX and rows.takes_values and is_short(given.columns, types):
         return given
     return given.to_table(list(zip(definition.primary_key, types, strict=True)))
 

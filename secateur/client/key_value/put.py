@@ -13,7 +13,7 @@ from secateur.client.loads.load import LoadMode, load_rows
 from secateur.errors import ParameterError, TopologyChangedError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.coerce import coerce
-from secateur.wire import SHORT_ROWS_MAX, ShortTable, is_short, travels_short
+from secateur.wire import SHORT_ROWS_MAX, ShortTable, is_short
 
 __all__ = ["put_rows"]
 
@@ -26,7 +26,7 @@ def put_rows(table: KeyTable, rows: Sequence[Any]) -> None:
     """
 
     def read(keys: RowKeys) -> tuple[TableDef, pa.Table | ShortTable]:
-        return keys.definition, _given(keys.definition, rows)
+        return keys.definition, _given(keys, rows)
 
     session = table.session
     control = session.begin_statement()
@@ -42,17 +42,17 @@ def put_rows(table: KeyTable, rows: Sequence[Any]) -> None:
         session.end_statement(control)
 
 
-def _given(table: TableDef, rows: Sequence[Any]) -> pa.Table | ShortTable:
+def _given(keys: RowKeys, rows: Sequence[Any]) -> pa.Table | ShortTable:
     """The rows as they are sent: a few as plain values, if those represent them completely."""
+    table, types = keys.definition, keys.types
     ordered = [_in_order(table, row) for row in rows]
     columns = [
         [coerce(row[position], column.type, column=column.name) for row in ordered]
         for position, column in enumerate(table.columns)
     ]
     given = ShortTable(columns, len(rows))
-    types = [column.type for column in table.columns]
     has_all = all(column.nullable or None not in values for column, values in zip(table.columns, columns, strict=True))
-    if has_all and 0 < len(rows) <= SHORT_ROWS_MAX and travels_short(types) and is_short(columns, types):
+    if has_all and 0 < len(rows) <= SHORT_ROWS_MAX and keys.takes_values and is_short(columns, types):
         return given
     return given.to_table([(column.name, column.type) for column in table.columns])
 

@@ -10,6 +10,7 @@ from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.types.coerce import coerce
 from secateur.protocol.statements import ResultColumn
+from secateur.wire import travels_short
 
 __all__ = ["RowKeys"]
 
@@ -24,14 +25,18 @@ class RowKeys:
         definition: The table.
         group: The affinity group of its partitions; empty for a replicated table.
         result_columns: Its columns, as those of a result.
+        types: The types of its columns.
+        takes_values: Whether plain values represent these completely.
     """
 
-    __slots__ = ("_columns", "_names", "_scheme", "definition", "group", "result_columns")
+    __slots__ = ("_columns", "_names", "_scheme", "definition", "group", "result_columns", "takes_values", "types")
 
     def __init__(self, table: TableDef) -> None:
         self.definition = table
         self.group = "" if table.replicated else table.scheme.affinity_group()
         self.result_columns = tuple(ResultColumn(column.name, str(column.type)) for column in table.columns)
+        self.types = [column.type for column in table.columns]
+        self.takes_values = travels_short(self.types)
         self._columns: tuple[Column, ...] = tuple(table.column(name) for name in table.primary_key)
         self._names = table.primary_key
         self._scheme: PartitionScheme = table.scheme

@@ -133,15 +133,21 @@ class MemberChanges:
             Error: The statement fails on these rows, for example because of a value that its column cannot hold;
                 nothing was changed.
         """
-        if request.message.pruning and not request.message.is_profiled:
-            made = self._keyed.made(request.message)
+        asked = request.message
+        is_keyed = asked.pruning and not asked.is_profiled
+        if is_keyed and self._keyed.has_plan(asked):
+            made = self._keyed.made(asked)
             if made is not None:
                 return made
-        return self._change_later(request)
+            is_keyed = False
+        return self._change_later(request, is_keyed=is_keyed)
 
-    async def _change_later(self, request: Request[ChangeOnePartition]) -> Reply[ChangedRows]:
+    async def _change_later(self, request: Request[ChangeOnePartition], *, is_keyed: bool) -> Reply[ChangedRows]:
+        """As :meth:`change`, with what has to be waited for; ``is_keyed`` where the short way was not tried yet."""
         asked = request.message
         plan = await self._statements.plan(asked.plan)
+        if is_keyed and (made := self._keyed.made(asked)) is not None:
+            return made if isinstance(made, Reply) else await made
         params = await self._statements.with_values(plan, asked.params)
         pruning, finding = asked.pruning, _finding(asked.operation)
         check_versions(self._store, plan)

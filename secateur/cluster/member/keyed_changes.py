@@ -25,7 +25,7 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.changes import ChangedRows, ChangeOnePartition
 from secateur.storage.change import ChangeOperation
 from secateur.storage.member_store import MemberStore
-from secateur.wire import Reply, ShortTable, is_short
+from secateur.wire import Reply, ShortTable, is_short, travels_short
 
 __all__ = ["KeyedChanges"]
 
@@ -62,17 +62,22 @@ class KeyedChanges:
         self._turns = turns
         self._compiled: OrderedDict[tuple[str, str], tuple[TableDef, KeyedChange | RowUpsert | None]] = OrderedDict()
 
+    def has_plan(self, asked: ChangeOnePartition) -> bool:
+        """Whether the plan of a change is kept here."""
+        try:
+            self._statements.kept_plan(asked.plan)
+        except TopologyChangedError:
+            return False
+        return True
+
     def made(self, asked: ChangeOnePartition) -> _Answered | None:
-        """Make a change that prunes; returns its answer, or None, and nothing was done, for any other way.
+        """Make a change that prunes and whose plan is kept; returns its answer, or None, and nothing was done.
 
         Raises:
             TopologyChangedError: This member is not the primary; nothing was changed.
             Error: The statement fails on this row; nothing was changed.
         """
-        try:
-            plan = self._statements.kept_plan(asked.plan)
-        except TopologyChangedError:
-            return None
+        plan = self._statements.kept_plan(asked.plan)
         if len(plan.scans) != 1:
             return None
         check_versions(self._store, plan)
@@ -99,7 +104,7 @@ class KeyedChanges:
         if found is not None and found[0] is table:
             return found
         change: KeyedChange | RowUpsert | None = None
-        if not table.replicated and _are_placed_by_key(table):
+        if not table.replicated and _has_plain_rows(table):
             match asked.operation:
                 case "effects":
                     change = plan.upsert
@@ -170,9 +175,10 @@ class KeyedChanges:
         return self._writes.made_now(table_id, partition, asked.change_id, made, reply)
 
 
-def _are_placed_by_key(table: TableDef) -> bool:
-    """Whether the key of a row says its partition, and the row can be plain values."""
-    return set(table.scheme.columns) <= set(table.primary_key)
+def _has_plain_rows(table: TableDef) -> bool:
+    """Whether the key of a row says its partition, and plain values represent the row completely."""
+    is_placed_by_key = set(table.scheme.columns) <= set(table.primary_key)
+    return is_placed_by_key and travels_short([column.type for column in table.columns])
 
 
 def _is_plain(table: TableDef, row: Sequence[Any]) -> bool:

@@ -32,6 +32,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NamedTuple, TypeAlias
 
+import msgspec
+
 __all__ = ["CountOut", "Effect", "Replica", "ReplicaPhase", "ReplicatedChange", "SendChange"]
 
 _PAUSE_MIN_S: Final = 0.02
@@ -40,8 +42,7 @@ _LEARNER_BEHIND_MAX: Final = 50_000
 """Changes that are kept for a learner; one that falls further behind has to begin again."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReplicatedChange:
+class ReplicatedChange(msgspec.Struct, frozen=True):
     """A change as it is sent to the other copies.
 
     Attributes:

@@ -180,7 +180,8 @@ class Replication:
         key = (table_id, partition)
         replica = self._replicas[key]
         sends = replica.append(change_id, operation.value, rows, self._replicas.published(table_id))
-        self._recorded.record(key, replica, ReplicatedChange(replica.last, change_id, operation.value, rows), written)
+        change = sends[0].change if sends else ReplicatedChange(replica.last, change_id, operation.value, rows)
+        self._recorded.record(key, replica, change, written)
         for send in sends:
             self._sent.send(key, replica, send)
         self.acknowledgements.made(key, replica)

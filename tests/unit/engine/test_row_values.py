@@ -1,0 +1,124 @@
+"""Expressions over one row of plain values give what the arrow kernel gives for that row, or are declined."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from secateur.engine.kernels.arrow import (
+    ArrowFragment,
+    CallExpression,
+    ColumnExpression,
+    ConstantExpression,
+    Expression,
+    ParameterExpression,
+    ScalarFunction,
+)
+from secateur.engine.kernels.arrow import kernel as arrow_kernel
+from secateur.engine.sql import DeclinedError, compile_over_row
+from secateur.partitioning.types import SqlType, parse_type
+
+BIGINT, TINYINT, VARCHAR = parse_type("BIGINT"), parse_type("TINYINT"), parse_type("VARCHAR")
+BOOLEAN, DATE, DOUBLE = parse_type("BOOLEAN"), parse_type("DATE"), parse_type("DOUBLE")
+COLUMNS = {"k": BIGINT, "n": BIGINT, "t": TINYINT, "s": VARCHAR, "d": DATE, "f": DOUBLE}
+ROWS: list[list[Any]] = [
+    [1, None, 100, "b", date(2024, 2, 29), 0.5],
+    [2**63 - 1, 7, -128, "é", None, float("nan")],
+    [-5, -5, None, None, date(1, 1, 1), None],
+]
+
+
+def column(name: str) -> ColumnExpression:
+    return ColumnExpression(name, COLUMNS[name])
+
+
+def call(function: ScalarFunction, type_: SqlType, *arguments: Expression) -> CallExpression:
+    return CallExpression(function, arguments, type_)
+
+
+K, N, T, S, D, F = map(column, COLUMNS)
+ONE, SEVEN = ConstantExpression(1, BIGINT), ConstantExpression(7, BIGINT)
+B = ConstantExpression("b", VARCHAR)
+LESS = call(ScalarFunction.LESS, BOOLEAN, N, K)
+EQUAL = call(ScalarFunction.EQUAL, BOOLEAN, S, B)
+
+EXPRESSIONS: dict[str, Expression] = {
+    "column": F,
+    "constant": ONE,
+    "parameter": ParameterExpression(1, BIGINT),
+    "text parameter": ParameterExpression(2, VARCHAR),
+    "add": call(ScalarFunction.ADD, BIGINT, K, ONE),
+    "subtract": call(ScalarFunction.SUBTRACT, BIGINT, N, ParameterExpression(1, BIGINT)),
+    "multiply": call(ScalarFunction.MULTIPLY, BIGINT, K, SEVEN),
+    "negate": call(ScalarFunction.NEGATE, TINYINT, T),
+    "cast up": call(ScalarFunction.CAST, BIGINT, T),
+    "cast down": call(ScalarFunction.CAST, TINYINT, K),
+    "less": LESS,
+    "text equal": EQUAL,
+    "text greater": call(ScalarFunction.GREATER, BOOLEAN, S, B),
+    "date": call(ScalarFunction.GREATER_EQUAL, BOOLEAN, D, ConstantExpression(date(2024, 2, 29), DATE)),
+    "and": call(ScalarFunction.AND, BOOLEAN, LESS, EQUAL),
+    "or": call(ScalarFunction.OR, BOOLEAN, LESS, EQUAL),
+    "not": call(ScalarFunction.NOT, BOOLEAN, LESS),
+    "is null": call(ScalarFunction.IS_NULL, BOOLEAN, N),
+    "coalesce": call(ScalarFunction.COALESCE, BIGINT, N, SEVEN),
+    "case": call(ScalarFunction.CASE, BIGINT, LESS, K, EQUAL, ONE, SEVEN),
+    "case without else": call(ScalarFunction.CASE, BIGINT, LESS, K),
+    "in": call(ScalarFunction.IN, BOOLEAN, N, ONE, SEVEN),
+}
+PARAMS = [5, "x"]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=["first", "second", "third"])
+@pytest.mark.parametrize("name", EXPRESSIONS)
+def test_a_row_gives_what_the_arrow_kernel_gives(name: str, row: list[Any]) -> None:
+    expression = EXPRESSIONS[name]
+    evaluate = compile_over_row(expression, {column: at for at, column in enumerate(COLUMNS)})
+    table = pa.table({name: pa.array([value], COLUMNS[name].arrow) for name, value in zip(COLUMNS, row, strict=True)})
+    expected = arrow_kernel.run(ArrowFragment((("x", expression),)), table, PARAMS)
+    if expected is None:
+        with pytest.raises(DeclinedError):
+            evaluate(row, PARAMS)
+    else:
+        (answer,) = expected.column("x").to_pylist()
+        assert repr(evaluate(row, PARAMS)) == repr(answer)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        call(ScalarFunction.ADD, DOUBLE, F, F),
+        call(ScalarFunction.EQUAL, BOOLEAN, F, F),
+        call(ScalarFunction.CAST, DOUBLE, K),
+        ParameterExpression(1, parse_type("DECIMAL(8, 2)")),
+    ],
+    ids=["sum of floats", "equal floats", "cast to a float", "decimal"],
+)
+def test_what_python_computes_in_another_way_is_declined(expression: Expression) -> None:
+    with pytest.raises(DeclinedError):
+        compile_over_row(expression, {name: at for at, name in enumerate(COLUMNS)})
+
+
+@pytest.mark.parametrize(
+    ("value", "type_"),
+    [
+        (None, BIGINT),
+        (True, BIGINT),
+        (1.0, BIGINT),
+        (2**63, BIGINT),
+        (128, TINYINT),
+        ("\ud800", VARCHAR),
+        (1, DOUBLE),
+        (float("nan"), DOUBLE),
+        (Decimal(1), DOUBLE),
+    ],
+    ids=str,
+)
+def test_a_parameter_of_another_type_is_declined(value: Any, type_: SqlType) -> None:
+    evaluate = compile_over_row(ParameterExpression(1, type_), {})
+    with pytest.raises(DeclinedError):
+        evaluate((), [value])
