@@ -478,8 +478,13 @@ class RayRuntime:
             )
             starting.append(handle.start.remote())
         self._get(f"members {', '.join(member_ids)}", starting)
-        if self._settings.standby_controller and self._standby is None:  # nobody waits for it
-            self._standby = self._new_controller(_STANDBY, self._address)
+        if self._settings.standby_controller and self._standby is None and self._is_beside_controller():
+            self._standby = self._new_controller(_STANDBY, self._address)  # nobody waits for it
+
+    def _is_beside_controller(self) -> bool:
+        """Whether this process runs on the machine of the controller; on another one, its address would seem free."""
+        here = _address_here(self._settings, self._is_on_one_machine)
+        return here.advertised_host == self._address.rpartition(":")[0]
 
     def kill_controller(self) -> None:
         for controller in self._controllers:
