@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from secateur.engine.kernels.arrow.plain_rows import plain_program
 from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.sql.select_plan import ScanPlan
 from secateur.storage.member_store import MemberStore
@@ -46,6 +45,9 @@ def answer_few(
     """
     if fragment is None or fragment.arrow is None or scan.keys.direct is None:
         return None
+    # Imported here, as the arrow kernel is everywhere: with its first scalar, Arrow loads pandas.
+    from secateur.engine.kernels.arrow.plain_rows import plain_program
+
     program = plain_program(fragment.arrow)
     if program is None:
         return None
