@@ -6,8 +6,7 @@ it is sent to peers only that have said in their hello that they take it.
 
 from __future__ import annotations
 
-import asyncio
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from secateur.protocol.codec import Codec
 from secateur.protocol.operation import OperationBase
@@ -15,6 +14,9 @@ from secateur.protocol.operations import Operation
 from secateur.tracing import ServedSpan, TraceContext, carried
 from secateur.wire.frames import FrameKind, encode_frame
 from secateur.wire.messages import Handled, Handler, Reply, Request
+
+if TYPE_CHECKING:
+    import asyncio  # a blocking client, such as a task of Spark, has no event loop
 
 __all__ = ["CONTROLLER", "TracedRequest", "trace_frame"]
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from secateur.engine.kernels.fragment import Fragment
+from secateur.engine.kernels.fragment import Fragment, KernelName
 from secateur.engine.sql.select_plan import ScanPlan
 from secateur.storage.member_store import MemberStore
+from secateur.tracing import KernelSpan, is_traced
 from secateur.wire import ShortTable
 
 __all__ = ["FewRowsAnswer", "answer_few"]
@@ -57,5 +58,11 @@ def answer_few(
     found = store.find_few(scan.table_id, partitions, scan.columns, prefixes, program.rows_max)
     if found is None:
         return None
-    rows = program.run(scan.columns, found, params)
+    if not is_traced():
+        rows = program.run(scan.columns, found, params)
+    else:
+        span = KernelSpan(fragment.sql)
+        rows = program.run(scan.columns, found, params)
+        if rows is not None:
+            span.end(KernelName.ARROW.value, rows.num_rows)
     return None if rows is None else FewRowsAnswer(rows, found.num_rows)
