@@ -166,6 +166,8 @@ class PartitionSnapshot:
         if overlay is not None:
             first, last = overlay.equal_range(prefix)
             if first < last:
+                if stop - start - (last - first) > rows_max:  # whatever the changes remove; nothing is merged for it
+                    return None
                 merged = overlay.over(base.table, start, stop, first, last, columns)
                 if merged.num_rows > rows_max:
                     return None
