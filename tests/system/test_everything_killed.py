@@ -160,7 +160,7 @@ def test_on_ray_a_cluster_of_which_everything_was_killed_is_there_again(tmp_path
         try:
             while not all(len(written) > 20 for written in writer.acknowledged.values()):
                 writer.is_over.wait(0.05)
-            names = ("_MemberActor", "_ControllerActor") if with_controller else ("_MemberActor",)
+            names = ("MemberActor", "ControllerActor") if with_controller else ("MemberActor",)
             expected = 5 if with_controller else 3
             eventually(lambda: len(actors_here(*names)) == expected, "the second controller does not wait")
             for process in actors_here(*names):

@@ -45,7 +45,7 @@ FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 
 # Library -> the only files or folders that may import it.
 HOMES = {
-    "ray": ["cluster/runtimes/ray.py"],
+    "ray": ["cluster/runtimes/"],
     "pyspark": ["connectors/spark/"],
     "py4j": ["connectors/spark/"],
     "sqlglot": ["planner/"],
@@ -372,6 +372,14 @@ def test_no_process_loads_pandas_at_its_start(module: str) -> None:
     code = f"import sys, {module}; print('pandas' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.strip() == "False"
+
+
+def test_a_member_loads_neither_the_controller_nor_the_planner() -> None:
+    """They take most of a second of processor time, for which a lost member would be missing longer."""
+    unwanted = ["secateur.cluster.cluster", "secateur.cluster.controller", "secateur.planner.statement", "sqlglot"]
+    code = f"import sys, secateur.cluster.runtimes.member_actor; print([m for m in {unwanted} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.strip() == "[]"
 
 
 # Arrow bytes of another process become tables in one place, which checks them. What a process has written itself may be
