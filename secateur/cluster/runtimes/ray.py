@@ -7,8 +7,9 @@ actor opens a socket of its own, served by an event loop in a thread of its own,
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
-from typing import Any
+from typing import Any, Final
 
 import ray
 from ray.actor import ActorHandle
@@ -33,7 +34,11 @@ from secateur.errors import OperationalError, ProgrammingError
 
 __all__ = ["RayRuntime"]
 
-_STOP_S = 10.0
+_STOP_S: Final = 10.0
+_STANDBY_S: Final = 5.0
+"""The standby comes so long after the members: its start takes two seconds of processor time, which the first
+statements of a cluster need more, and a cluster that ends sooner never needs it.
+"""
 
 
 class RayRuntime:
@@ -53,6 +58,8 @@ class RayRuntime:
         self._settings = settings
         self._controller: ActorHandle[Any] | None = None
         self._standby: ActorHandle[Any] | None = None
+        self._standby_timer: threading.Timer | None = None
+        self._lock = threading.Lock()
         self._members: dict[str, ActorHandle[Any]] = {}
         self._address = ""
         self._end_s = time.monotonic() + settings.start_timeout_s
@@ -134,8 +141,18 @@ class RayRuntime:
             )
             starting.append(handle.start.remote())
         self._get(f"members {', '.join(member_ids)}", starting)
-        if self._settings.standby_controller and self._standby is None and self._is_beside_controller():
-            self._standby = self._new_controller(STANDBY, self._address)  # nobody waits for it
+        if self._settings.standby_controller and self._standby_timer is None and self._is_beside_controller():
+            self._standby_timer = threading.Timer(_STANDBY_S, self._start_standby)
+            self._standby_timer.daemon = True
+            if self._settings.detached:  # this process may leave it at any time
+                self._start_standby()
+            else:
+                self._standby_timer.start()
+
+    def _start_standby(self) -> None:
+        with self._lock:
+            if self._entered and self._standby is None:
+                self._standby = self._new_controller(STANDBY, self._address)  # nobody waits for it
 
     def _is_beside_controller(self) -> bool:
         """Whether this process runs on the machine of the controller; on another one, its address would seem free."""
@@ -179,9 +196,12 @@ class RayRuntime:
                 ray.kill(actor)
 
     def stop(self) -> None:
-        if not self._entered:
-            return
-        self._entered = False
+        with self._lock:
+            if not self._entered:
+                return
+            self._entered = False
+        if self._standby_timer is not None:
+            self._standby_timer.cancel()
         controllers, actors = self._controllers, [*self._controllers, *self._members.values()]
         self._controller = self._standby = None
         self._members.clear()
@@ -228,9 +248,11 @@ class RayRuntime:
             )
 
     def leave(self) -> None:
-        if self._entered:
+        with self._lock:
+            if not self._entered:
+                return
             self._entered = False
-            ray_session.leave()
+        ray_session.leave()
 
     def _name_members_again(self) -> None:
         """Find out under which ids members have come back; two may have taken each other's places.
