@@ -138,7 +138,7 @@ def _lazily_loaded() -> list[str]:
     for folder in ("client", "engine", "planner", "storage", "cluster", "partitioning", "protocol", "wire"):
         for path in sorted((root / folder).rglob("*.py")):
             name = ".".join(path.relative_to(root.parent).with_suffix("").parts)
-            if not name.endswith(".ray"):
+            if not name.startswith("secateur.cluster.runtimes."):  # of real processes
                 names.append(name.removesuffix(".__init__"))
     return names
 
