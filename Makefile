@@ -33,7 +33,7 @@ STATEMENTS ?= 1000000
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: demo test test-slow plans generated nightly faults simulate wheel lint format types bench bench-tpc docs lock clean distclean help install java browser pictures
+.PHONY: demo test test-slow test-long plans generated nightly faults simulate wheel lint format types bench bench-tpc docs lock clean distclean help install java browser pictures
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,12 +43,15 @@ demo: $(STAMP) java ## real flights: Spark loads three Ray members, pruned SQL r
 
 # Whole files go to one of the workers, so that what a module starts is started once.
 WORKERS ?= 2
-test: $(STAMP) java ## all tests but the slow ones, on WORKERS=2 processes
+test: $(STAMP) java ## all tests but the slow ones, on WORKERS=2 processes: about ten minutes
 	@$(PY) -m pytest -m "not slow" -n $(WORKERS) --dist loadfile $(PYTEST_ARGS)
 
-test-slow: $(STAMP) java ## the property tests with many times the cases, TPC-H and TPC-DS at scale factor 1, faults of Spark: tens of minutes
-	@SECATEUR_PROPERTY_FACTOR=20 SECATEUR_PRUNING_WORLDS=100 $(PY) -m pytest -m "not ray and not spark" -o timeout=3600 tests/property tests/tpc tests/unit/cluster/test_lease.py $(PYTEST_ARGS)
-	@$(PY) -m pytest -m "slow and spark" tests/system $(PYTEST_ARGS)
+# Of the slow ones, `make wheel` and `make nightly` have their own targets.
+test-slow: $(STAMP) java ## the slow tests: all cases of those that are sampled, faults of Ray and Spark, TPC at scale factor 1: an hour or two
+	@$(PY) -m pytest -m slow -n $(WORKERS) --dist loadfile --ignore=tests/system/test_wheel.py $(PYTEST_ARGS)
+
+test-long: $(STAMP) ## the property tests with many times the cases: an hour
+	@SECATEUR_PROPERTY_FACTOR=20 SECATEUR_PRUNING_WORLDS=100 $(PY) -m pytest -m "not ray and not spark" -o timeout=3600 tests/property tests/unit/cluster/test_lease.py $(PYTEST_ARGS)
 
 plans: $(STAMP) ## write what EXPLAIN answers today into tests/plans; read the difference before committing it
 	@$(PY) tests/plans/rewrite.py

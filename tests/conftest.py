@@ -5,6 +5,7 @@ from __future__ import annotations
 import decimal
 import itertools
 import os
+import zlib
 from collections.abc import Iterator
 
 import pytest
@@ -25,6 +26,15 @@ os.environ.setdefault(
 decimal.DefaultContext.prec = 5
 decimal.DefaultContext.traps[decimal.Inexact] = True
 decimal.setcontext(decimal.DefaultContext.copy())
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m leaves out what is slow
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All but a few cases of a test that is ``sampled`` are slow; which ones, their names decide."""
+    for item in items:
+        marker = item.get_closest_marker("sampled")
+        if marker is not None and zlib.crc32(item.nodeid.encode()) % marker.kwargs["one_in"]:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")

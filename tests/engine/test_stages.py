@@ -461,6 +461,7 @@ PRUNED = [
 @pytest.mark.parametrize("members", [1, 3])
 @pytest.mark.parametrize("kept", PRUNED)
 @pytest.mark.parametrize("case", CASES)
+@pytest.mark.sampled(one_in=3)
 def test_stages_answer_as_duckdb(
     run: RunTest, case: Case, kept: dict[int, Callable[[int], bool]], members: int
 ) -> None:

@@ -91,6 +91,7 @@ SHAPES = [
 
 
 @pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + STATEMENTS))
+@pytest.mark.sampled(one_in=5)
 def test_a_folder_answers_as_duckdb_does(
     folders: tuple[secateur.Connection, duckdb.DuckDBPyConnection], seed: int
 ) -> None:

@@ -179,5 +179,6 @@ def world(request: pytest.FixtureRequest) -> World:
 
 
 @pytest.mark.parametrize("sql", STATEMENTS)
+@pytest.mark.sampled(one_in=4)
 def test_pruned_answers_equal_duckdb(world: World, sql: str) -> None:
     assert check(world, sql, (), random.Random(3)), "DuckDB refuses the statement"

@@ -280,6 +280,7 @@ def test_hash_components_agree_with_spark(frame: Any, rows: pa.Table) -> None:
         assert [scheme.partition_of(row) for row in rows.select(scheme.columns).to_pylist()] == expected, (SEED, scheme)
 
 
+@pytest.mark.slow
 def test_ranges_agree_with_spark(frame: Any, rows: pa.Table) -> None:
     schemes = list(range_schemes(random.Random(SEED + 2), rows))
     covered = 0

@@ -30,6 +30,7 @@ SEEDS = range(FIRST_SEED, FIRST_SEED + -(-STATEMENTS // STATEMENTS_PER_SEED))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.sampled(one_in=4)
 def test_kept_partitions_hold_every_row_of_the_answer(seed: int) -> None:
     rng = random.Random(seed)
     world = random_world(rng, ("t", "u"))

@@ -96,6 +96,7 @@ def test_clients_may_ask_what_statements_loads_and_jobs_need_and_nothing_else() 
 
 
 @pytest.mark.parametrize("operation", REFUSED, ids=lambda operation: operation.title)
+@pytest.mark.sampled(one_in=3)
 def test_what_is_not_theirs_is_refused_to_clients(cluster: Cluster, operation: OperationBase) -> None:
     servers = {
         Server.CONTROLLER: [cluster.address],

@@ -28,7 +28,7 @@ PARTITIONS = 13
 KEYS = 200
 
 
-@pytest.fixture(scope="module", params=["embedded", pytest.param("ray", marks=pytest.mark.ray)])
+@pytest.fixture(scope="module", params=["embedded", pytest.param("ray", marks=[pytest.mark.ray, pytest.mark.slow])])
 def shared(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     with secateur.start(members=3, runtime=request.param, member_silence_s=10.0) as cluster:
         yield cluster

@@ -36,7 +36,7 @@ ENDLESS = [
 ]
 
 
-@pytest.fixture(scope="module", params=["embedded", pytest.param("ray", marks=pytest.mark.ray)])
+@pytest.fixture(scope="module", params=["embedded", pytest.param("ray", marks=[pytest.mark.ray, pytest.mark.slow])])
 def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     with secateur.start(members=2, runtime=request.param, member_silence_s=10.0) as running:
         with running.connect() as conn:
@@ -59,6 +59,7 @@ def running(cluster: Cluster) -> int:
 
 
 @pytest.mark.parametrize("sql", ENDLESS)
+@pytest.mark.sampled(one_in=4)
 def test_others_go_on_beside_an_endless_statement(cluster: Cluster, sql: str) -> None:
     failed: list[Exception] = []
 

@@ -15,7 +15,7 @@ import secateur
 from secateur.connectors import Connector, ConnectorContext, ConnectorPartition, ExternalScanRequest, one_of
 from secateur.errors import JobFailedError
 
-pytestmark = pytest.mark.ray
+pytestmark = [pytest.mark.ray, pytest.mark.slow]
 
 
 class Processes(Connector):

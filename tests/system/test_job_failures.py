@@ -200,7 +200,7 @@ def test_a_partition_that_moves_under_a_job_begins_it_again(
     assert job.info.attempt == 2
 
 
-@pytest.mark.parametrize("runtime", ["embedded", pytest.param("ray", marks=pytest.mark.ray)])
+@pytest.mark.parametrize("runtime", ["embedded", pytest.param("ray", marks=[pytest.mark.ray, pytest.mark.slow])])
 def test_a_scan_whose_owner_is_killed_reads_the_copies(runtime: str, tmp_path: Path) -> None:
     """Partitions move to their backups in the middle of a scan; the job begins again there, and has each row once."""
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -226,7 +226,7 @@ def test_a_scan_whose_owner_is_killed_reads_the_copies(runtime: str, tmp_path: P
         cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
 
 
-@pytest.mark.parametrize("runtime", ["embedded", pytest.param("ray", marks=pytest.mark.ray)])
+@pytest.mark.parametrize("runtime", ["embedded", pytest.param("ray", marks=[pytest.mark.ray, pytest.mark.slow])])
 def test_a_process_killed_in_the_middle_of_a_job(runtime: str, tmp_path: Path) -> None:
     """The job begins again on the members that are left, and its rows are those of one whole run."""
     cloudpickle.register_pickle_by_value(sys.modules[__name__])

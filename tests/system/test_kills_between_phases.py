@@ -21,6 +21,9 @@ ROWS = 200
 VICTIMS = ["m1", "m2", "m3", "controller"]
 
 
+pytestmark = pytest.mark.sampled(one_in=3)
+
+
 @pytest.fixture
 def cluster() -> Iterator[Cluster]:
     with secateur.start(members=3, runtime="embedded") as cluster:

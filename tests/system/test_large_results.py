@@ -26,6 +26,8 @@ from secateur.errors import (
 from secateur.protocol import GetMemberStats, Role
 from secateur.wire import Channel
 
+pytestmark = pytest.mark.sampled(one_in=2)
+
 ROWS = 400_000
 DDL = "CREATE TABLE big (id BIGINT PRIMARY KEY, v DOUBLE, s VARCHAR) PARTITION BY HASH (id) PARTITIONS 24 BACKUPS 0"
 PART = 4 << 20
@@ -37,7 +39,10 @@ def rows() -> pa.Table:
     return pa.table({"id": ids, "v": pa.array([float(n % 1000) for n in range(ROWS)]), "s": texts})
 
 
-@pytest.fixture(scope="module", params=["1 embedded", "3 embedded", pytest.param("3 ray", marks=pytest.mark.ray)])
+ON_RAY = pytest.param("3 ray", marks=[pytest.mark.ray, pytest.mark.slow])
+
+
+@pytest.fixture(scope="module", params=["1 embedded", "3 embedded", ON_RAY])
 def large(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     members, _, runtime = request.param.partition(" ")
     with secateur.start(

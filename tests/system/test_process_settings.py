@@ -63,7 +63,7 @@ print(json.dumps(changed))
 """
 
 
-@pytest.mark.parametrize("runtime", ["embedded", pytest.param("ray", marks=pytest.mark.ray)])
+@pytest.mark.parametrize("runtime", ["embedded", pytest.param("ray", marks=[pytest.mark.ray, pytest.mark.slow])])
 def test_a_cluster_changes_no_setting_of_the_process_that_starts_it(runtime: str) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "RAY_USAGE_STATS_ENABLED"}
     done = subprocess.run(

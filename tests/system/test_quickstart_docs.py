@@ -15,6 +15,7 @@ BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 
 @pytest.mark.ray
 @pytest.mark.spark
+@pytest.mark.slow
 def test_the_blocks_can_be_typed_one_after_the_other() -> None:
     python = "\n".join(text for language, text in BLOCKS if language == "python")
     done = subprocess.run([sys.executable, "-c", python], capture_output=True, text=True, timeout=240)

@@ -55,7 +55,7 @@ def active(spark: SparkSession) -> None:
     activate(spark)
 
 
-@pytest.fixture(scope="module", params=["embedded", pytest.param("ray", marks=pytest.mark.ray)])
+@pytest.fixture(scope="module", params=["embedded", pytest.param("ray", marks=[pytest.mark.ray, pytest.mark.slow])])
 def started(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     with secateur.start(members=3, runtime=request.param, token="hush", member_silence_s=10.0) as running:
         yield running

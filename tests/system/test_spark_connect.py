@@ -14,7 +14,8 @@ import secateur
 
 pytest.importorskip("grpc_status", reason="Spark Connect needs pyspark[connect]")
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]  # a driver, a server and their Pythons start
+# A driver, a server and their Pythons start.
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 
 DRIVER = Path(__file__).with_name("spark_connect_driver.py")
 COLUMNS = "customer VARCHAR, id BIGINT, price DECIMAL(12, 2)"

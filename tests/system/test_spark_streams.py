@@ -247,6 +247,7 @@ def test_changes_of_a_table_are_a_stream(
     [("maxRowsPerTrigger", 40), ("maxBytesPerTrigger", 1), (None, None)],
     ids=["rows", "bytes", "none"],
 )
+@pytest.mark.slow
 def test_a_limit_divides_changes_among_batches(
     spark: SparkSession,
     cluster: Cluster,

@@ -134,6 +134,7 @@ def test_the_command_starts_a_cluster_with_a_certificate(
 
 
 @pytest.mark.ray
+@pytest.mark.slow
 def test_members_on_ray_speak_tls(tls: secateur.Tls) -> None:
     with secateur.start(members=2, tls=tls) as own, own.connect() as conn:
         conn.execute("CREATE TABLE t (id BIGINT, v BIGINT, PRIMARY KEY (id)) PARTITION BY HASH (id) PARTITIONS 4")

@@ -234,6 +234,7 @@ def test_a_statement_is_below_the_span_of_its_caller_and_not_sampled_with_it(
 
 
 @pytest.mark.ray
+@pytest.mark.slow
 def test_processes_of_ray_make_spans_of_the_same_trace(
     exporter: InMemorySpanExporter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -44,6 +44,7 @@ def times(conn: secateur.Connection, table_name: str) -> str:
     ],
 )
 @pytest.mark.parametrize(("value", "type_"), [(LONG, "INTERVAL"), (f"-{LONG}", "INTERVAL"), (END, "TIME")])
+@pytest.mark.sampled(one_in=4)
 def test_a_result_with_such_a_value_is_an_error(
     conn: secateur.Connection, times: str, value: str, type_: str, wrapped: str
 ) -> None:

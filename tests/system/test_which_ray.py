@@ -65,6 +65,7 @@ def test_several_start_at_once_beside_an_address_that_nobody_answers() -> None:
     assert len({output[-2] for output in outputs}) == 3, "each has a Ray of its own"
 
 
+@pytest.mark.slow
 def test_clusters_of_one_process_end_each_by_itself_and_ray_with_the_last() -> None:
     import ray
 
@@ -83,6 +84,7 @@ def test_clusters_of_one_process_end_each_by_itself_and_ray_with_the_last() -> N
     assert not ray.is_initialized()
 
 
+@pytest.mark.slow
 def test_a_ray_of_the_caller_is_used_and_left_alone() -> None:
     import ray
 
