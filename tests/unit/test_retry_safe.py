@@ -31,7 +31,7 @@ SAFE_CLASSES = {
 """What these say was never done, and may work once the cluster has settled."""
 
 EXCEPTIONS = {
-    ("UnreachableError", "client/session.py", "belongs to another cluster now", "False"),
+    ("UnreachableError", "client/controller_calls.py", "belongs to another cluster now", "False"),
     ("TopologyChangedError", "connectors/table_condition.py", "has changed while the job started", "True"),
     ("LimitExceededError", "wire/connection.py", "message", "True"),
     ("LimitExceededError", "wire/peer.py", "requests to", "True"),

@@ -17,7 +17,8 @@ import msgspec
 import pyarrow as pa
 
 from secateur.client.execution.merged_rows import merge_rows
-from secateur.client.session import MEMBERS_AT_ONCE, Session
+from secateur.client.member_calls import MEMBERS_AT_ONCE
+from secateur.client.session import Session
 from secateur.errors import DataError
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.query import ExecuteFirstStage, FirstStageRows, ScatteredRun

@@ -10,7 +10,7 @@ from secateur.client.execution.execute import Retryable, execute
 from secateur.client.execution.retry_policy import MOVED, is_final
 from secateur.client.key_value.row_keys import RowKeys
 from secateur.client.key_value.tables import KeyTable
-from secateur.client.session import MEMBERS_AT_ONCE
+from secateur.client.member_calls import MEMBERS_AT_ONCE
 from secateur.errors import (
     Error,
     MemberLostError,

@@ -15,7 +15,7 @@ import pytest
 from msgspec import structs
 
 from secateur.client import Connection, connect
-from secateur.client.session import Sign
+from secateur.client.member_sign import Sign
 from secateur.errors import MemberLostError, UnreachableError
 from secateur.partitioning.topology import MemberAddress, Topology
 from secateur.protocol import Execute

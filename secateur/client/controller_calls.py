@@ -1,0 +1,175 @@
+"""The requests that a connection makes of the controller, which may be being started anew."""
+
+from __future__ import annotations
+
+import socket
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Final, TypeVar
+
+from secateur.client.channel_options import ChannelOptions
+from secateur.client.execution.retry_policy import CONTROLLER_WAIT_S
+from secateur.client.running_statements import RunningStatements
+from secateur.errors import InterfaceError, MemberLostError, UnreachableError
+from secateur.protocol.message import Message, as_repeated
+from secateur.protocol.operation import operation_of
+from secateur.wire import Answer, Channel, Payload
+
+__all__ = ["ControllerCalls", "connect_to_controller"]
+
+R = TypeVar("R")
+
+_PAUSE_S: Final = 0.05
+"""Between two tries to reach a controller that is being started anew."""
+
+
+class ControllerCalls(RunningStatements, ABC):
+    """Asks the controller, over one connection that all threads share. Thread-safe.
+
+    Args:
+        controller: A channel to the controller, which is connected.
+        options: What all channels have in common.
+
+    Attributes:
+        closed: Whether the session has been closed.
+        controller_wait_s: Seconds for which a request waits for a controller that cannot be reached.
+    """
+
+    def __init__(self, controller: Channel, options: ChannelOptions) -> None:
+        super().__init__()
+        self.closed = False
+        self.controller_wait_s = CONTROLLER_WAIT_S
+        self._channel_options = options
+        self._alone: set[Channel] = set()
+        self._controller = controller
+        self._cluster_id = controller.hello.cluster_id
+
+    @abstractmethod
+    def note(self, said: object) -> None:
+        """Hear of newer versions from an answer of the controller."""
+
+    @property
+    def address(self) -> str:
+        return f"secateur://{self._controller.address}"
+
+    def ask(
+        self, message: Message[R], payload: Payload = b"", *, timeout_s: float | None = None, waits: bool = True
+    ) -> Answer[R]:
+        """Send a request to the controller; wait for it if it is being started anew.
+
+        A request is sent again after its connection broke if repeating it does no harm: the controller recognises loads
+        and DDL by their ids.
+
+        Args:
+            message: The request.
+            payload: Bytes to go with it.
+            timeout_s: Seconds that the answer may take.
+            waits: Whether to wait for a controller that cannot be reached, for :attr:`controller_wait_s`.
+
+        Raises:
+            Error: It answers with an error, or cannot be reached.
+        """
+        self.check_open()
+        wait_s = self.controller_wait_s if waits else 0.0
+        end_s: float | None = None  # counted from the first failure: the request may have waited long for its answer
+        repeatable = operation_of(message).is_idempotent
+        while True:
+            try:
+                answer = self._controller.request(message, payload, timeout_s=timeout_s, control=self.control)
+                break
+            except UnreachableError as error:
+                end_s = end_s or time.monotonic() + wait_s
+                if time.monotonic() >= end_s:
+                    raise self._controller_gone(error) from error
+            except MemberLostError:
+                end_s = end_s or time.monotonic() + wait_s
+                if not repeatable or time.monotonic() >= end_s:
+                    raise
+                message = as_repeated(message)
+            self.check_control()
+            self.check_open()
+            time.sleep(_PAUSE_S)
+        if self._controller.hello.cluster_id != self._cluster_id:
+            raise UnreachableError(
+                f"{self.address} belongs to another cluster now: the one this connection was made for has gone; connect"
+                " again",
+                retry_safe=False,
+            )
+        self.note(answer.message)
+        return answer
+
+    def _controller_gone(self, error: UnreachableError) -> UnreachableError:
+        """The error for a controller that was there when this connection was made."""
+        is_gone = isinstance(error.__cause__, ConnectionRefusedError)
+        return UnreachableError(
+            f"the controller of this cluster {'is gone' if is_gone else 'cannot be reached'}: {error.message}."
+            " Statements that this connection has already planned still run on the members; new statements, DDL"
+            " and loads need the controller"
+            + ("; if it does not come back, start the cluster anew" if is_gone else ""),
+            address=self._controller.address,
+            is_controller=True,
+        )
+
+    def poll_on_own_channel(self, messages: Iterable[Message[R]]) -> Iterator[Answer[R]]:
+        """Send requests to the controller, each when the next answer is asked for.
+
+        Over a connection of its own: a request that waits there would hold up all others.
+
+        Raises:
+            Error: It answers with an error, or cannot be reached.
+        """
+        with self._channel_alone(self._controller.host, self._controller.port) as channel:
+            for message in messages:
+                answer = channel.request(message)
+                self.note(answer.message)
+                yield answer
+
+    def check_open(self) -> None:
+        """Raise unless the connection is open.
+
+        Raises:
+            InterfaceError: It is closed.
+        """
+        if self.closed:
+            raise InterfaceError("the connection is closed; open another with secateur.connect()")
+
+    @contextmanager
+    def _channel_alone(self, host: str, port: int) -> Iterator[Channel]:
+        """A connection for one caller, which has no time-out and ends with the session."""
+        channel = self._channel_options.channel(host, port, timeout_s=None)
+        with self._lock:
+            self.check_open()
+            self._alone.add(channel)
+        try:
+            yield channel
+        finally:
+            with self._lock:
+                self._alone.discard(channel)
+            channel.close()
+
+
+def connect_to_controller(host: str, port: int, options: ChannelOptions, wait_s: float) -> Channel:
+    """Connect; the address of a controller that is being started anew refuses connections for a while.
+
+    Raises:
+        UnreachableError: No process answers at this address for ``wait_s``.
+        AuthenticationError: The token is missing or wrong.
+        ProtocolError: Something answers that is not a cluster of ours.
+    """
+    end_s = time.monotonic() + wait_s
+    controller = options.channel(host, port, timeout_s=options.timeout_s)
+    try:
+        while True:
+            try:
+                controller.connect()
+            except UnreachableError as error:
+                if isinstance(error.__cause__, socket.gaierror) or time.monotonic() >= end_s:
+                    raise
+            else:
+                return controller
+            time.sleep(_PAUSE_S)
+    except BaseException:
+        controller.close()
+        raise

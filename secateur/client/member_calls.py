@@ -1,0 +1,227 @@
+"""The requests that a connection makes of members, over sockets of each member."""
+
+from __future__ import annotations
+
+import itertools
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, TypeVar
+
+from secateur.client.channel_options import ChannelOptions
+from secateur.client.channel_pool import ChannelPool
+from secateur.client.execution.result_stream import ResultStream
+from secateur.client.known_topology import KnownTopology
+from secateur.client.member_sign import Sign, sign_at
+from secateur.errors import Error, MemberLostError, OperationalError, UnreachableError
+from secateur.protocol.message import Message
+from secateur.protocol.query import Execute, Executed
+from secateur.wire import SILENCE_S, Answer, Channel, Payload
+
+__all__ = ["MEMBERS_AT_ONCE", "MemberCalls"]
+
+R = TypeVar("R")
+
+MEMBERS_AT_ONCE: Final = 32
+"""Members that one thread asks at the same time: the call for each is inside the call for the one before."""
+_OWNERS_WAIT_S: Final = 1.0
+"""How long a member may take to name the owners, when the controller is out of reach."""
+
+
+class MemberCalls(KnownTopology):
+    """Asks the members of the topology. Thread-safe: requests of several threads have sockets of their own.
+
+    Args:
+        controller: A channel to the controller, which is connected.
+        options: What all channels have in common.
+    """
+
+    def __init__(self, controller: Channel, options: ChannelOptions) -> None:
+        super().__init__(controller, options)
+        self._id = uuid.uuid4().hex
+        self._silence_s = min(SILENCE_S, controller.hello.silence_s or SILENCE_S)
+        self._members: dict[tuple[str, int], ChannelPool] = {}
+        self._turns = itertools.count()
+
+    def ask_member(
+        self,
+        member_id: str,
+        message: Message[R],
+        payload: Payload = b"",
+        *,
+        meanwhile: Callable[[], None] | None = None,
+    ) -> Answer[R]:
+        """Send a request to a member, over that member's own socket.
+
+        ``meanwhile`` is as for :meth:`~secateur.wire.Channel.request`.
+
+        Raises:
+            Error: It answers with an error, or cannot be reached.
+        """
+        pool = self._member(member_id)
+        channel = pool.borrow()
+        try:
+            return channel.request(message, payload, control=self.control, meanwhile=meanwhile)
+        except (MemberLostError, UnreachableError) as error:
+            _name_member(error, channel, member_id)
+            raise
+        finally:
+            pool.give_back(channel)
+
+    def ask_members(self, messages: Sequence[tuple[str, Message[R]]]) -> list[Answer[R]]:
+        """Send a request to each of some members, and wait for all answers.
+
+        All requests are sent before the first answer is read, so the members work at the same time; that costs no
+        thread.
+
+        Args:
+            messages: Members by their ids, at most :data:`MEMBERS_AT_ONCE`, and what each is asked.
+
+        Returns:
+            The answers, in the same order.
+
+        Raises:
+            Error: The first error, in the order of the members. All answers have been read by then.
+        """
+        answers: list[Answer[R] | Error] = []
+
+        def ask_from(position: int) -> None:
+            if position == len(messages):
+                return
+            member_id, message = messages[position]
+            is_sent = False
+
+            def ask_others() -> None:
+                nonlocal is_sent
+                is_sent = True
+                ask_from(position + 1)
+
+            try:
+                answer: Answer[R] | Error = self.ask_member(member_id, message, meanwhile=ask_others)
+            except Error as error:
+                if not is_sent:
+                    ask_others()
+                answer = error
+            answers.append(answer)
+
+        ask_from(0)
+        answers.reverse()  # the last one that was asked is the first whose answer is read
+        found = []
+        for answer in answers:
+            if isinstance(answer, Error):
+                raise answer
+            found.append(answer)
+        return found
+
+    def ask_member_for_rows(self, member_id: str, message: Execute) -> tuple[Answer[Executed], ResultStream | None]:
+        """Like :meth:`ask_member`, for a request whose answer may be the first of several parts.
+
+        The member may send up to :data:`GRANT_BYTES` at a time.
+
+        Raises:
+            Error: It answers with an error, or cannot be reached.
+        """
+        pool = self._member(member_id)
+        channel = pool.borrow()
+        try:
+            answer = channel.request(message, control=self.control)
+        except BaseException as error:
+            if isinstance(error, (MemberLostError, UnreachableError)):
+                _name_member(error, channel, member_id)
+            pool.give_back(channel)
+            raise
+        if answer.message.has_more:
+            control = self.control
+            if control is not None:
+                with self._lock:
+                    self._results_read.add(control)
+            return answer, ResultStream(pool, channel, control)
+        pool.give_back(channel)
+        return answer, None
+
+    def ask_member_on_own_channel(self, member_id: str, message: Message[R], payload: Payload = b"") -> Answer[R]:
+        """Like :meth:`ask_member`, over a separate connection without a time-out, for requests that may take long.
+
+        Raises:
+            Error: It answers with an error, or cannot be reached.
+        """
+        topology = self.topology
+        if not topology.has_member(member_id):
+            topology = self.refresh_topology()  # it has joined since
+        member = topology.member(member_id)
+        with self._channel_alone(member.host, member.port) as channel:
+            return channel.request(message, payload)
+
+    def _ask_members(self, message: Message[R]) -> Iterator[R]:
+        """Ask one member after the other, leaving out those that cannot be reached or do not know."""
+        for member in self._topology.members:
+            pool = self._member(member.id)
+            channel = pool.borrow()
+            try:
+                answer = channel.request(message, timeout_s=_OWNERS_WAIT_S)
+            except OperationalError:
+                continue
+            finally:
+                pool.give_back(channel)
+            yield answer.message
+
+    def is_gone(self, member_id: str) -> bool:
+        """Whether a member has ended: no process listens at its address any more.
+
+        A silent member may come back, and does not count as gone.
+        """
+        return self.sign_of(member_id) is Sign.GONE
+
+    def sign_of(self, member_id: str) -> Sign:
+        """Look at a member over a connection of its own. Takes at most half a second for one that is silent."""
+        known = next((member for member in self._topology.members if member.id == member_id), None)
+        return Sign.GONE if known is None else sign_at(known, self._channel_options)
+
+    def turn(self) -> int:
+        """A number that grows with every call, to take turns by."""
+        return next(self._turns)
+
+    def close(self) -> None:
+        """Close all sockets. Requests of other threads end with an InterfaceError."""
+        with self._lock:
+            self.closed = True
+            channels: list[Channel | ChannelPool] = [self._controller, *self._members.values(), *self._alone]
+            self._members.clear()
+        for channel in channels:
+            channel.close()
+
+    def _member(self, member_id: str) -> ChannelPool:
+        member = self._topology.member(member_id)
+        place = member.host, member.port
+        pool = self._members.get(place)
+        if pool is None:
+            with self._lock:
+                self.check_open()
+                pool = self._members.setdefault(place, ChannelPool(lambda: self._member_channel(*place)))
+        return pool
+
+    def _member_channel(self, host: str, port: int) -> Channel:
+        options = self._channel_options
+        return Channel(
+            host,
+            port,
+            token=options.token,
+            timeout_s=options.timeout_s,
+            silence_s=self._silence_s,
+            is_awaited=lambda: self._has_member_at(host, port),
+            session=self._id,
+            tls=options.tls,
+        )
+
+    def _has_member_at(self, host: str, port: int) -> bool:
+        """Ask whether a member that is silent is still in the cluster."""
+        try:
+            topology = self.refresh_topology()
+        except Error:
+            return True
+        return any((member.host, member.port) == (host, port) for member in topology.members)
+
+
+def _name_member(error: Error, channel: Channel, member_id: str) -> None:
+    """Note which member did not answer, if a member was asked: another process may soon have its address."""
+    if error.details.get("address") == channel.address:
+        error.details.setdefault("member", member_id)
