@@ -22,6 +22,7 @@ _FILES = {
     "received_rows": ["pieces_to_keep"],
     "replica": ["CountOut", "Effect", "Replica", "ReplicaPhase", "ReplicatedChange", "SendChange"],
     "replication": ["Replication"],
+    "retried_runs": ["in_some_form"],
     "slow_statements": ["SlowStatements", "TimeSplit", "why_slow"],
     "statement_admission": ["StatementAdmission", "full_member"],
     "statement_log": ["StatementLog"],

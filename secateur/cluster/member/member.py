@@ -13,6 +13,7 @@ import pyarrow as pa
 from secateur.cluster.background_tasks import BackgroundTasks
 from secateur.cluster.controller_requests import ControllerRequests
 from secateur.cluster.load_leases import LoadLeases
+from secateur.cluster.member.admissions import Admissions
 from secateur.cluster.member.attempts import MemberAttempts
 from secateur.cluster.member.background_folds import BackgroundFolds
 from secateur.cluster.member.built_copies import BuiltCopies
@@ -52,7 +53,8 @@ from secateur.cluster.member.source_queries import SourceQueries
 from secateur.cluster.member.statement_admission import StatementAdmission, full_member
 from secateur.cluster.member.statement_handlers import StatementHandlers
 from secateur.cluster.member.statement_log import StatementLog
-from secateur.cluster.member.statements import Admissions, StatementRunner, StatementThreads
+from secateur.cluster.member.statement_threads import StatementThreads
+from secateur.cluster.member.statements import StatementRunner
 from secateur.cluster.member.statistics import MemberStatistics
 from secateur.cluster.member.stored_stats import StoredStats
 from secateur.cluster.member.stored_tables import StoredTables

@@ -11,7 +11,7 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 import pyarrow as pa
@@ -42,9 +42,12 @@ __all__ = [
     "ScatteredStatements",
     "SeenVersions",
     "Waiting",
+    "after",
     "partitions_read",
     "scattered_work",
 ]
+
+T = TypeVar("T")
 
 Waiting: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 Acknowledgements: TypeAlias = Callable[[Iterable[tuple[int, int]]], Waiting | None]
@@ -363,6 +366,17 @@ def scattered_work(
         busy_s=scattered.combining_s,
     )
     return [*work, combined]
+
+
+async def after(waiting: Waiting, answering: Reply[T] | Coroutine[Any, Any, Reply[T]]) -> Reply[T]:
+    """An answer of rows that are read already, once the changes in them are acknowledged."""
+    try:
+        await waiting()
+    except BaseException:
+        if not isinstance(answering, Reply):
+            answering.close()
+        raise
+    return answering if isinstance(answering, Reply) else await answering
 
 
 def partitions_read(plan: SelectPlan, partitions: Sequence[Sequence[int]]) -> Iterator[tuple[int, int]]:

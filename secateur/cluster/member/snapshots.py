@@ -19,8 +19,10 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from secateur.cluster.member.admissions import Admissions
 from secateur.cluster.member.open_results import OpenResults
-from secateur.cluster.member.statements import Admissions, StatementRunner, StatementThreads
+from secateur.cluster.member.statement_threads import StatementThreads
+from secateur.cluster.member.statements import StatementRunner
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
 from secateur.engine.kernels.fragment import Fragment, run
 from secateur.engine.sql.kernel_call import in_thread, is_long_over

@@ -65,6 +65,7 @@ class StatementHandlers:
         self._log = log
         self._results = results
         self._statements = statements
+        self._first_stages = statements.first_stages
         self._stepped = stepped
         self._snapshots = snapshots
         self._key_reads = key_reads
@@ -99,7 +100,7 @@ class StatementHandlers:
 
     def _execute_first_stage(self, request: Request[ExecuteFirstStage]) -> Handled:
         self._counts.executions += 1
-        return self._log.scattered(request, self._statements.run_first_stage)
+        return self._log.scattered(request, self._first_stages.run)
 
     def _profile(self, request: Request[Profile]) -> Handled:
         self._counts.executions += 1

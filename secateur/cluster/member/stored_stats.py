@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from secateur.cluster.member.admissions import Admissions
 from secateur.cluster.member.memory_admission import MemoryAdmission
 from secateur.cluster.member.open_results import OpenResults
-from secateur.cluster.member.statements import Admissions
 from secateur.cluster.member.work_counts import WorkCounts
 from secateur.engine.runtime.runtime import JobRuntime
 from secateur.protocol.membership import GetMemberStats, MemberStats, StoredTable

@@ -10,7 +10,7 @@ import pytest
 
 from described_tables import DescribedTables
 from secateur.cluster import Cluster
-from secateur.cluster.member import statements
+from secateur.cluster.member import in_some_form, run_modes
 from secateur.errors import DataError, LimitExceededError
 
 SQL = "SELECT k, max(v) OVER (PARTITION BY k) AS m FROM {} WHERE k = ? AND n > ?"
@@ -28,9 +28,9 @@ def test_keys_that_are_not_there_are_answered_without_a_kernel(
         sql = SQL.format(table_name)
         assert conn.execute(sql, ["a", 0]).fetchall() == [("a", 20), ("a", 20)]
         called: list[Any] = []
-        real = statements.open_answer
+        real = run_modes.open_answer
         monkeypatch.setattr(
-            statements, "open_answer", lambda *args, **options: called.append(args) or real(*args, **options)
+            run_modes, "open_answer", lambda *args, **options: called.append(args) or real(*args, **options)
         )
         gone = conn.execute(sql, ["a", 2])
         assert gone.fetchall() == []
@@ -68,9 +68,9 @@ def test_a_join_of_few_rows_needs_no_duckdb_and_one_of_many_runs_in_a_thread(
             )
         )
         called: list[Any] = []
-        real = statements.open_answer
+        real = run_modes.open_answer
         monkeypatch.setattr(
-            statements, "open_answer", lambda *args, **options: called.append(args) or real(*args, **options)
+            run_modes, "open_answer", lambda *args, **options: called.append(args) or real(*args, **options)
         )
         sql = f"SELECT count(*), count(title), max(o.id) FROM {orders} o LEFT JOIN {lookup} USING (id) WHERE k = ?"
         assert conn.execute(sql, ["few"]).fetchall() == [(3, 2, 30_000)]
@@ -91,7 +91,7 @@ def test_an_error_in_the_data_is_one_of_the_whole_statement() -> None:
                 raise outcome
             return outcome
 
-        return await statements._in_some_form(placed, run)
+        return await in_some_form(placed, run)
 
     tables = DescribedTables.of(["CREATE TABLE t (k VARCHAR PRIMARY KEY, v BIGINT) BACKUPS 0"])
     placed = tables.select("SELECT a.v FROM t a JOIN t b ON a.v = b.v").plan

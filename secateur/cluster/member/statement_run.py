@@ -1,0 +1,54 @@
+"""What a member tells of one run of a statement, beside its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from secateur.engine.sql.select_plan import PinnedScan, SelectPlan
+from secateur.partitioning.topology.topology import Topology
+from secateur.protocol.query import Executed
+from secateur.wire import Reply, ShortTable, encode_table
+
+__all__ = ["StatementRun"]
+
+
+class StatementRun(msgspec.Struct, frozen=True):
+    """The parts of an answer that describe the run, beside its rows."""
+
+    plan: SelectPlan
+    partitions: list[Sequence[int]]
+    topology: Topology
+    execution: str
+    published: tuple[tuple[int, int], ...] = ()
+    statistics_version: int = 0
+
+    def executed(
+        self, members: list[str] | None = None, rows: int = 0, values: Sequence[list[Any]] | None = None
+    ) -> Executed:
+        """The answer; without ``members``, this member alone worked for it."""
+        read, total, execution = 0, 0, self.execution
+        for ids, scan in zip(self.partitions, self.plan.scans, strict=True):
+            read += len(ids)
+            total += scan.tree.total
+        if self.plan.reads_fetched_rows:
+            fetched = [scan.fetched for scan in self.plan.scans if isinstance(scan, PinnedScan)]
+            # Such a scan has counted as one partition, like that of a replicated table.
+            read += sum(rows.partitions_read - 1 for rows in fetched)
+            total += sum(rows.partitions_total - 1 for rows in fetched)
+            readers = {member for rows in fetched for member in rows.members}
+            if readers:
+                members = sorted({*readers, *(members or ())})
+            execution = "distributed" if len(readers) > 1 else execution
+        version = self.topology.version
+        published, statistics = self.published, self.statistics_version
+        return Executed(execution, read, total, version, rows, values, members, False, published, (), statistics)
+
+    def reply(self, result: pa.Table | ShortTable, members: list[str] | None = None) -> Reply[Executed]:
+        """A whole answer."""
+        if isinstance(result, ShortTable):
+            return Reply(self.executed(members, result.num_rows, result.columns))
+        return Reply(self.executed(members, result.num_rows), encode_table(result))
