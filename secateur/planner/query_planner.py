@@ -1,0 +1,195 @@
+"""The queries of a statement: of its own text, and of texts that are made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlglot import Token
+
+from secateur.errors import NotSupportedError
+from secateur.planner.binding.catalog_view import PlanningCatalog
+from secateur.planner.binding.parameter_types import sample_value, types_of
+from secateur.planner.cached_plan import now
+from secateur.planner.dml.change_planner import ChangePlanner
+from secateur.planner.dml.composed import Composed
+from secateur.planner.dml.target import read_relation
+from secateur.planner.select import BoundSelect
+from secateur.planner.statement import PlannedSelect
+from secateur.planner.steps.join_keys import PlanStep
+from secateur.planner.steps.materialize import RULE as MATERIALIZE_SUBQUERY
+from secateur.planner.steps.materialize import materialize_subqueries
+from secateur.planner.system.show import (
+    DescribedQuery,
+    ShowQuery,
+    SummarizedQuery,
+    described_sql,
+    read_show,
+    summarized_sql,
+)
+from secateur.planner.system.tables import SCHEMA as SYSTEM_SCHEMA
+from secateur.planner.text.dialect import tokenize
+from secateur.planner.text.parameters import Parameters, read_parameters
+from secateur.planner.text.token_cursor import TokenCursor
+
+__all__ = ["QueryPlanner"]
+
+
+class QueryPlanner:
+    """Plans the queries of one statement.
+
+    Args:
+        catalog: The tables, statistics and settings to plan with.
+    """
+
+    def __init__(self, catalog: PlanningCatalog) -> None:
+        self._catalog = catalog
+
+    def select(
+        self,
+        sql: str,
+        tokens: Sequence[Token],
+        parameters: Parameters,
+        values: Sequence[Any] | None,
+    ) -> PlannedSelect:
+        """A query of the user's text, with its subqueries as steps where they can be.
+
+        Args:
+            sql: The text.
+            tokens: The tokens of the query.
+            parameters: Those of the statement.
+            values: Their values in order; None for a query that is bound later.
+
+        Raises:
+            Error: The query is refused, with its place in the text.
+        """
+        unbound = [*[None] * parameters.count, *parameters.lists, *([] if parameters.clock is None else [now()])]
+        given = [sample_value(value) for value in (unbound if values is None else values)]
+        types = types_of(values, parameters.total)
+
+        def bind(text: str, tokens: Sequence[Token], parameters: Parameters, subqueries: int) -> BoundSelect:
+            return bind_with(
+                text, tokens, parameters, subqueries, lambda step, before: plan_step(step, subqueries + before)
+            )
+
+        def plan_step(text: str, before: int) -> PlannedSelect:
+            tokens, own = read_parameters(text, tokenize(text))
+            own = replace(own, count=parameters.total + before, clock=parameters.clock)
+            return bind_with(text, tokens, own, before, None).planned()
+
+        def bind_with(
+            text: str, tokens: Sequence[Token], own: Parameters, values: int, plan_step: PlanStep | None
+        ) -> BoundSelect:
+            own_given, own_types = [*given, *[None] * values], (*types, *["subquery"] * values)
+            return BoundSelect(
+                text,
+                tokens,
+                own,
+                own_given,
+                self._catalog.relation,
+                self._catalog.version,
+                own_types,
+                self._catalog.settings,
+                self._catalog.statistics_snapshot,
+                plan_step,
+            )
+
+        query = bind(sql, tokens, parameters, 0)
+        if query.reads_clock and parameters.clock is None:
+            values = None if values is None else (*values, now())
+            return self.select(sql, tokens, parameters.with_clock(), values)
+        whole = query.planned()
+        return (
+            whole
+            if query.skips_steps or MATERIALIZE_SUBQUERY in self._catalog.settings.disabled_rules
+            else materialize_subqueries(whole, sql, tokens, parameters, bind, self._catalog.settings.cost_model)
+        )
+
+    def show(self, cursor: TokenCursor, parameters: Parameters, values: Sequence[Any] | None) -> PlannedSelect:
+        """The query that answers SHOW, DESCRIBE or SUMMARIZE."""
+        sql = cursor.sql
+        match read_show(cursor, lambda cursor: read_relation(cursor, self._catalog.relation)):
+            case ShowQuery(text):
+                return self.select_made(text, parameters, values)
+            case DescribedQuery(tokens):
+                return self.select_made(
+                    described_sql(self.select(sql, tokens, parameters, values).plan.columns),
+                    parameters,
+                    values,
+                )
+            case SummarizedQuery(tokens):
+                # What is wrong with it is said of the user's own text.
+                self.select(sql, tokens, parameters, values)
+                return self.select_made(summarized_sql(sql[tokens[0].start : tokens[-1].end + 1]), parameters, values)
+
+    def select_composed(self, query: Composed, values: Sequence[Any] | None) -> PlannedSelect:
+        """A query that is put together of pieces of the user's statement."""
+        return query.plan(lambda text, tokens, own: self.select(text, tokens, own, values))
+
+    def select_made(self, text: str, parameters: Parameters, values: Sequence[Any] | None) -> PlannedSelect:
+        """A query that is made of the user's statement, whose parameters it has, or some of them."""
+        tokens, own = read_parameters(text, tokenize(text))
+        return self.select(text, tokens, replace(own, count=parameters.count, names=parameters.names), values)
+
+    def changes(self, sql: str, parameters: Parameters, values: tuple[Any, ...] | None) -> ChangePlanner:
+        """The planner of a statement that changes rows, to which the queries that it consists of come back."""
+        unbound: list[Any] = [None] * parameters.count
+        if parameters.clock is not None:
+            unbound, values = [*unbound, now()], None if values is None else (*values, now())
+        given, types = unbound if values is None else list(values), types_of(values, parameters.total)
+
+        def plan(text: str, tokens: Sequence[Token], own: Parameters) -> PlannedSelect:
+            select = BoundSelect(
+                text,
+                tokens,
+                own,
+                given,
+                self._catalog.relation,
+                self._catalog.version,
+                types,
+                self._catalog.settings,
+                self._catalog.statistics_snapshot,
+            )
+            return _without_fetched_tables(select.planned())
+
+        def plan_with_action(text: str, tokens: Sequence[Token], own: Parameters) -> PlannedSelect:
+            own = replace(
+                own,
+                count=parameters.total + 1,
+                clock=parameters.clock,
+                names=(*parameters.names, *(["action"] if parameters.names else [])),
+            )
+            select = BoundSelect(
+                text,
+                tokens,
+                own,
+                [*given, ""],
+                self._catalog.relation,
+                self._catalog.version,
+                (*types, "str"),
+                self._catalog.settings,
+                self._catalog.statistics_snapshot,
+            )
+            return _without_fetched_tables(select.planned())
+
+        def plan_source(text: str, tokens: Sequence[Token], own: Parameters) -> PlannedSelect:
+            return self.select(text, tokens, own, values)
+
+        return ChangePlanner(sql, plan, plan_with_action, plan_source)
+
+
+def _without_fetched_tables(select: PlannedSelect) -> PlannedSelect:
+    external = [scan.table for scan in select.plan.scans if scan.external is not None]
+    if external:
+        raise NotSupportedError(
+            f"a change that reads the external table {external[0]} is not supported: INSERT its rows into a table"
+            " first, and read that"
+        )
+    if select.plan.system_tables:
+        listed = ", ".join(f"{SYSTEM_SCHEMA}.{name}" for name in select.plan.system_tables)
+        raise NotSupportedError(
+            f"a change that reads system tables ({listed}) is not supported: read them first, and pass their values as"
+            " parameters"
+        )
+    return select
