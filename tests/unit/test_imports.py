@@ -465,12 +465,21 @@ def module_of(module: str, name: str) -> str:
     return f"{module}.{name}" if is_file and name not in ROOMS.get(module, ()) else module
 
 
+def rooms_around(module: str) -> Iterator[str]:
+    """The packages in which a file lies, the innermost first."""
+    while "." in module:
+        module = module.rpartition(".")[0]
+        yield module
+
+
 def room_name_breaches(source: str) -> list[str]:
-    """Imports from a file of a room of what the room exports."""
+    """Imports from a file of what its room exports, or a room around that."""
     return [
-        f"line {line}: from {module.rpartition('.')[0]} import {name}"
+        f"line {line}: from {room} import {name}"
         for line, module, name in names_imported(source)
-        if module.count(".") > 1 and ROOMS.get(module.rpartition(".")[0], {}).get(name) == module
+        if module.count(".") > 1
+        for room in rooms_around(module)
+        if ROOMS.get(room, {}).get(name) == module
     ]
 
 
@@ -484,6 +493,7 @@ def test_what_a_room_exports_is_imported_from_the_room() -> None:
     [
         pytest.param("from secateur.wire.server import FrameServer", 1, id="a name of the room from its file"),
         pytest.param("def f():\n    from secateur.wire.server import FrameServer", 1, id="inside of a function"),
+        pytest.param("from secateur.client.dbapi.cursor import Cursor", 1, id="a name of the room from its folder"),
         pytest.param("from secateur.wire import FrameServer", 0, id="a name of the room"),
         pytest.param("from secateur.errors import Error", 0, id="a room that is one file"),
     ],
