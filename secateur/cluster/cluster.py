@@ -378,6 +378,7 @@ def start(
     max_running_statements: int = DEFAULTS.max_running_statements,
     max_waiting_statements: int = DEFAULTS.max_waiting_statements,
     slow_statement_s: float | None = DEFAULTS.slow_statement_s,
+    hot_key_sampling: int = DEFAULTS.hot_key_sampling,
     tracing: str | None = DEFAULTS.tracing,
     plan_cache_max: int = DEFAULTS.plan_cache_max,
     cluster_id: str | None = None,
@@ -425,6 +426,7 @@ def start(
         max_running_statements: As there.
         max_waiting_statements: As there.
         slow_statement_s: As there.
+        hot_key_sampling: As there.
         tracing: As there.
         plan_cache_max: As there.
         cluster_id: As there; None makes one.
@@ -474,6 +476,7 @@ def start(
         max_running_statements=max_running_statements,
         max_waiting_statements=max_waiting_statements,
         slow_statement_s=slow_statement_s,
+        hot_key_sampling=hot_key_sampling,
         tracing=tracing,
         plan_cache_max=plan_cache_max,
         cluster_id=secrets.token_hex(4) if cluster_id is None else cluster_id,

@@ -125,6 +125,11 @@ class ClusterSettings:
         "docs/operations.md; 0 logs all. By default none is logged",
         default=None,
     )
+    hot_key_sampling: int = setting(
+        "one in so many statements, gets and writes is looked at for the hottest values of the partitioning keys, "
+        "which `secateur.hot_keys` and the dashboard show; 0 samples none, and no value of a key is kept",
+        default=64,
+    )
     tracing: str | None = setting(
         'a function, as `"module:function"`, that each process of a cluster on Ray calls before it serves, to '
         "configure OpenTelemetry there, see docs/tracing.md; by default there are no spans of these processes",
@@ -249,6 +254,10 @@ class ClusterSettings:
         if self.slow_statement_s is not None and not self.slow_statement_s >= 0:
             raise ProgrammingError(
                 f"slow_statement_s={self.slow_statement_s!r}: a number of seconds, at least 0, or None to log none"
+            )
+        if self.hot_key_sampling < 0:
+            raise ProgrammingError(
+                f"hot_key_sampling={self.hot_key_sampling!r}: a number of statements, or 0 to sample none"
             )
         if self.tracing is not None and not _FUNCTION.fullmatch(self.tracing):
             raise ProgrammingError(f'tracing={self.tracing!r}: a function without arguments, as "module:function"')

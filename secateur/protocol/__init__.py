@@ -132,6 +132,12 @@ _FILES = {
         "SpokenVersion",
         "Versions",
     ],
+    "hot_keys": [
+        "GetHotKeys",
+        "HotKey",
+        "HotKeys",
+        "HotTable",
+    ],
     "job_config": [
         "JobConfig",
         "OnMemberLost",
@@ -201,6 +207,7 @@ _FILES = {
         "ReportCopyLost",
         "ReportMemberLost",
         "StoredTable",
+        "UsedTable",
     ],
     "message": [
         "Acknowledged",

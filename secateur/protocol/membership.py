@@ -24,6 +24,7 @@ __all__ = [
     "ReportCopyLost",
     "ReportMemberLost",
     "StoredTable",
+    "UsedTable",
 ]
 
 
@@ -202,6 +203,20 @@ class StoredTable(msgspec.Struct, frozen=True):
     partitions: int
 
 
+class UsedTable(msgspec.Struct, frozen=True):
+    """How often a member's partitions of a table were used since it has them.
+
+    Attributes:
+        table_id: The table.
+        reads: Reads by partition, for those that were read.
+        writes: Changes by partition, for those that were changed.
+    """
+
+    table_id: int
+    reads: dict[int, int]
+    writes: dict[int, int]
+
+
 class MemberStats(msgspec.Struct, frozen=True):
     """The data of a member, and its counters.
 
@@ -217,6 +232,7 @@ class MemberStats(msgspec.Struct, frozen=True):
         running_statements: As :class:`MemberInfo`.
         waiting_statements: As there.
         refused_statements: As there.
+        used: How often the partitions of its tables were used, if that was asked for.
     """
 
     tables: list[StoredTable] = []
@@ -230,7 +246,14 @@ class MemberStats(msgspec.Struct, frozen=True):
     running_statements: int = 0
     waiting_statements: int = 0
     refused_statements: int = 0
+    used: list[UsedTable] = []
 
 
 class GetMemberStats(Message[MemberStats], frozen=True):
-    """Ask for a member's data and counters."""
+    """Ask for a member's data and counters.
+
+    Attributes:
+        with_hits: Whether the answer says how often each partition was used.
+    """
+
+    with_hits: bool = False

@@ -35,7 +35,7 @@ from secateur.storage.sorted_rows import SortedRows
 from secateur.storage.store_loads import StoreLoads
 from secateur.wire import ShortTable, encode_table
 
-__all__ = ["DataVersion", "MemberStore", "TableScan", "TableStats", "table_body"]
+__all__ = ["DataVersion", "MemberStore", "TableHits", "TableScan", "TableStats", "table_body"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +73,21 @@ class TableStats:
     nbytes: int
     partition_rows: Mapping[int, int]
     partition_bytes: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class TableHits:
+    """How often the partitions of a table were used on one member since they are there.
+
+    Attributes:
+        table_id: The table.
+        reads: Reads by partition, for those that were read.
+        writes: Changes by partition, for those that were changed. Backups change as their primaries do.
+    """
+
+    table_id: int
+    reads: Mapping[int, int]
+    writes: Mapping[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,7 +334,7 @@ class MemberStore:
             # Arrow loses the number of rows when it puts tables without columns together.
             return self.relation(table_id, partitions, layout.schema.names[:1], keys).select([])
         positions = None if columns is None else layout.column_positions(columns)
-        hosted = table.pick(partitions)
+        hosted = _counted(table.pick(partitions))
         if isinstance(keys, IndexSlice):
             order, spans = index_windows(layout, keys)
             found = [partition.snapshot().read_index(positions, order, spans) for partition in hosted]
@@ -351,6 +366,8 @@ class MemberStore:
     ) -> ShortTable | None:
         """Few rows by leading values of their keys; see :func:`~secateur.storage.few_found.find_few`.
 
+        Who uses them counts that by :meth:`note_reads`; whoever declines them reads the partitions in another way.
+
         Raises:
             UnknownTableError: The table is not here.
             TopologyChangedError: A partition is not here, or the lease has ended.
@@ -358,6 +375,14 @@ class MemberStore:
         """
         self.lease.check()
         return find_few(self._tables.table(table_id), partitions, columns, prefixes, rows_max)
+
+    def note_reads(self, table_id: int, partitions: Iterable[int]) -> None:
+        """Count a read of partitions by :meth:`find_few`; all other methods that return rows count by themselves."""
+        hosted = self._tables[table_id].partitions
+        for number in partitions:
+            partition = hosted.get(number)
+            if partition is not None:
+                partition.reads += 1
 
     def pin(
         self, table_id: int, partitions: Iterable[int], columns: Sequence[str], keys: KeySlice | None
@@ -368,7 +393,7 @@ class MemberStore:
         """
         self.lease.check()
         table = self._tables.table(table_id)
-        return list(pinned(table.layout, table.pick(partitions), columns, keys))
+        return list(pinned(table.layout, _counted(table.pick(partitions)), columns, keys))
 
     def scan(self, table_id: int, partitions: Iterable[int], columns: Sequence[str]) -> TableScan:
         """Return all current rows of some partitions for a kernel.
@@ -390,7 +415,7 @@ class MemberStore:
         table = self._tables.table(table_id)
         layout = table.layout
         positions = layout.column_positions(columns)
-        snapshots = [partition.snapshot() for partition in table.pick(partitions)]
+        snapshots = [partition.snapshot() for partition in _counted(table.pick(partitions))]
         return TableScan(tuple(snapshots), tuple(positions), layout.schema, self._limits)
 
     def write(self, table_id: int, partition: int, rows: pa.Table | ShortTable, mode: str) -> int:
@@ -492,6 +517,23 @@ class MemberStore:
                 )
             )
         return result
+
+    def hits(self) -> list[TableHits]:
+        """The uses of all partitions, by table id. Costs a tenth of a microsecond per partition."""
+        return [
+            TableHits(
+                table_id,
+                {number: partition.reads for number, partition in table.partitions.items() if partition.reads},
+                {number: partition.writes for number, partition in table.partitions.items() if partition.writes},
+            )
+            for table_id, table in sorted(self._tables.items())
+        ]
+
+
+def _counted(partitions: list[Partition]) -> list[Partition]:
+    for partition in partitions:
+        partition.reads += 1
+    return partitions
 
 
 def table_body(tdef: TableDef, partitions: tuple[int, ...], published: int) -> Sequence[bytes | memoryview]:

@@ -53,6 +53,10 @@ class Partition:
         """Its last changes, for tables with a change feed."""
         self.version = 0
         """Number of changes so far; equal versions mean equal rows."""
+        self.reads = 0
+        """How often statements, jobs and look-ups of keys have read it on this member."""
+        self.writes = 0
+        """How often it has changed on this member, each load that was published once."""
 
     @property
     def rows(self) -> int:
@@ -116,19 +120,21 @@ class Partition:
         if self.feed is not None:
             self.feed.note(changed)
         if affected or operation not in (ChangeOperation.DELETE, ChangeOperation.IGNORE):
+            self.writes += 1
             self._note_change()
             self._changes.rows += affected
             self._changes.unfolded.add(self.number)
         return affected
 
     def note_load(self, operation: ChangeOperation, part: PreparedPart, number: int) -> None:
-        """Record in the change feed, if there is one, a load that is about to be installed.
+        """Count a load that is about to be installed, and record it in the change feed, if there is one.
 
         Args:
             operation: The operation.
             part: The rows of the load.
             number: The number of the load.
         """
+        self.writes += 1
         if self.feed is None:
             return
         removed = part.removed

@@ -9,6 +9,7 @@ _FILES = {
     "cluster_state": ["ClusterState"],
     "controller": ["Controller"],
     "holders": ["by_primary", "copies_of", "primaries_of", "served_by"],
+    "hot_key_rows": ["list_hot_keys"],
     "job_record": [
         "AwaitAttemptEnd",
         "CancelAttempt",

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
@@ -18,11 +17,13 @@ import pyarrow as pa
 from msgspec.structs import asdict
 
 from secateur.cluster.controller.cluster_state import GONE, ClusterState
+from secateur.cluster.controller.hot_key_rows import list_hot_keys
 from secateur.cluster.controller.jobs import ControllerJobs
 from secateur.cluster.controller.load_history import LoadHistory
 from secateur.cluster.controller.member_list import ANSWER_WAIT_S, MemberList
 from secateur.cluster.controller.running_requests import CONTROLLER, RunningRequest
 from secateur.cluster.controller.setting_rows import setting_rows
+from secateur.cluster.controller.stored_parts import PartitionHits, TableParts, stored_parts
 from secateur.cluster.peers import Peers
 from secateur.cluster.settings import ClusterSettings
 from secateur.errors import ProtocolError
@@ -31,6 +32,7 @@ from secateur.planner.ddl.table_sql import partition_by_sql, range_sql, table_sq
 from secateur.planner.explain.statement_facts import StatementFacts
 from secateur.planner.system.tables import SYSTEM_TABLES
 from secateur.protocol.changes import GetStagedLoads
+from secateur.protocol.hot_keys import GetHotKeys
 from secateur.protocol.latency_histogram import LatencyHistogram
 from secateur.protocol.membership import GetMemberStats
 from secateur.protocol.message import Acknowledged, Message
@@ -55,16 +57,7 @@ _KIND_VIEW: Final = "VIEW"
 _KIND_EXTERNAL: Final = "EXTERNAL"
 
 
-@dataclass(slots=True)
-class _TableData:
-    """What members have of a table: rows and bytes of each partition at one copy, and the bytes of all copies."""
-
-    rows: dict[int, int]
-    partition_bytes: dict[int, int]
-    bytes: int
-
-
-_NO_DATA: Final = _TableData({}, {}, 0)
+_NO_PARTS: Final = TableParts({}, {}, 0)
 _NEVER_EXECUTED: Final[Row] = {"executions": 0}
 
 
@@ -112,6 +105,7 @@ class SystemTables:
             "settings": self._setting_rows,
             "statements": self._statements,
             "latencies": self._latencies,
+            "hot_keys": self._hot_keys,
         }
 
     async def answer(self, request: Request[ReadSystemTable]) -> Reply[Acknowledged]:
@@ -141,10 +135,10 @@ class SystemTables:
         return [asdict(row) for row in await self._members.rows()]
 
     async def _tables(self) -> list[Row]:
-        stored = await self._stored()
+        stored = stored_parts(await self._asked(GetMemberStats()))
         rows: list[Row] = []
         for table in self._state.catalog.tables():
-            data = stored.get(table.table_id, _NO_DATA)
+            data = stored.get(table.table_id, _NO_PARTS)
             rows.append(
                 {
                     "table_name": table.name,
@@ -210,12 +204,13 @@ class SystemTables:
         return sorted(rows, key=lambda row: (row["table_name"], row["position"]))
 
     async def _partitions(self) -> list[Row]:
-        stored = await self._stored()
+        answers = await self._asked(GetMemberStats(with_hits=True))
+        stored, hits = stored_parts(answers), PartitionHits(answers)
         topology = self._state.topology
         living = frozenset(topology.member_ids)
         rows: list[Row] = []
         for table in self._state.catalog.tables():
-            data = stored.get(table.table_id, _NO_DATA)
+            table_id, data = table.table_id, stored.get(table.table_id, _NO_PARTS)
             if table.replicated:
                 row = {
                     "table_name": table.name,
@@ -223,22 +218,25 @@ class SystemTables:
                     "backup_members": list(topology.member_ids),
                     "copies_missing": 0,
                 }
-                rows.append({**row, "rows": data.rows.get(0, 0), "bytes": data.partition_bytes.get(0, 0)})
+                sizes = {"rows": data.rows.get(0, 0), "bytes": data.partition_bytes.get(0, 0)}
+                rows.append({**row, **sizes, **hits.of_replicated(table_id)._asdict()})
                 continue
             ownership = topology.ownership(table.scheme.affinity_group())
             ranges = _ranges(table)
             for partition in table.scheme.live_ids():
                 holders = [member for member in ownership.holders(partition) if member in living]
+                primary = holders[0] if holders else None
                 rows.append(
                     {
                         "table_name": table.name,
                         "partition": partition,
                         "range": ranges.get(partition),
-                        "primary_member": holders[0] if holders else None,
+                        "primary_member": primary,
                         "backup_members": holders[1:],
                         "copies_missing": max(0, 1 + table.backups - len(holders)),
                         "rows": data.rows.get(partition, 0),
                         "bytes": data.partition_bytes.get(partition, 0),
+                        **hits.of(table_id, partition, primary)._asdict(),
                     }
                 )
         return rows
@@ -345,18 +343,9 @@ class SystemTables:
             for total in answer.totals
         ]
 
-    async def _stored(self) -> dict[int, _TableData]:
-        """What members have of each table, by its id."""
-        found: dict[int, _TableData] = {}
-        for _, answer in await self._asked(GetMemberStats()):
-            for table in answer.tables:
-                data = found.setdefault(table.table_id, _TableData({}, {}, 0))
-                for partition, rows in table.rows.items():
-                    data.rows[partition] = max(rows, data.rows.get(partition, 0))
-                for partition, size in table.partition_bytes.items():
-                    data.partition_bytes[partition] = max(size, data.partition_bytes.get(partition, 0))
-                data.bytes += table.bytes
-        return found
+    async def _hot_keys(self) -> list[Row]:
+        names = {table.table_id: table.name for table in self._state.catalog.tables()}
+        return list(list_hot_keys(await self._asked(GetHotKeys()), names))
 
     async def _asked(self, message: Message[R]) -> Sequence[tuple[str, R]]:
         members = self._state.topology.member_ids

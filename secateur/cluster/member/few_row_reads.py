@@ -65,4 +65,7 @@ def answer_few(
         rows = program.run(scan.columns, found, params)
         if rows is not None:
             span.end(KernelName.ARROW.value, rows.num_rows)
-    return None if rows is None else FewRowsAnswer(rows, found.num_rows)
+    if rows is None:
+        return None
+    store.note_reads(scan.table_id, partitions)
+    return FewRowsAnswer(rows, found.num_rows)

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, Final, TypeAlias
 
+from secateur.cluster.member.hot_keys import HotKeySampler
 from secateur.cluster.member.local_execution import bound_partitions, check_versions
 from secateur.cluster.member.own_view import OwnView
 from secateur.cluster.member.scattered_statements import (
@@ -40,6 +41,7 @@ class FirstStages:
         statistics_version: The newest version of the statistics that this member has heard of.
         acknowledged: Waits until the changes that readers of some partitions see now are acknowledged; None if they
             are.
+        hot_keys: Samples the keys that statements name.
     """
 
     def __init__(
@@ -52,6 +54,7 @@ class FirstStages:
         scattered: ScatteredStatements,
         statistics_version: Callable[[], int],
         acknowledged: Acknowledgements,
+        hot_keys: HotKeySampler,
     ) -> None:
         self._member_id = member_id
         self._store = store
@@ -61,6 +64,7 @@ class FirstStages:
         self._scattered = scattered
         self._statistics_version = statistics_version
         self._acknowledged = acknowledged
+        self._hot_keys = hot_keys
 
     def run(self, request: Request[ExecuteFirstStage]) -> Reply[FirstStageRows] | _Answering:
         """Answer the member that coordinates a scattered statement, or the client that asks all of its owners.
@@ -97,6 +101,11 @@ class FirstStages:
             plan.scatter_partitions_max and _agree(bound_partitions(plan, asked.params, pruning=True), asked)
         ):
             return Reply(FirstStageRows(0, is_declined=True))
+        if asked.run is not None:  # by the one that lists the statement, so that it counts once
+            hot_keys = self._hot_keys
+            hot_keys.left -= 1
+            if not hot_keys.left:
+                hot_keys.note_statement(plan, asked.params)
         seen = SeenVersions(view.topology.version, self._statistics_version() if plan.is_estimated else 0)
         answering = self._scattered.answer(plan, asked, seen)
         waiting = self._acknowledged(partitions_read(plan, asked.partitions))

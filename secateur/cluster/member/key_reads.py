@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
+from secateur.cluster.member.hot_keys import HotKeySampler
 from secateur.cluster.member.table_directory import TableDirectory
 from secateur.errors import NoRangeError, ProtocolError, TopologyChangedError
 from secateur.partitioning.tables.table import TableDef
@@ -44,6 +45,7 @@ class KeyReads:
         places: Whose partitions they are.
         acknowledged: Waits until the changes that readers of some partitions see now are acknowledged; None if they
             are.
+        hot_keys: Samples the keys.
     """
 
     def __init__(
@@ -51,10 +53,12 @@ class KeyReads:
         store: MemberStore,
         places: TableDirectory,
         acknowledged: Callable[[Iterable[tuple[int, int]]], _Waiting | None],
+        hot_keys: HotKeySampler,
     ) -> None:
         self._store = store
         self._places = places
         self._acknowledged = acknowledged
+        self._hot_keys = hot_keys
         self._known: dict[int, _KnownTable] = {}
 
     def get(self, request: Request[GetRows]) -> Reply[FoundRows] | Coroutine[Any, Any, Reply[FoundRows]]:
@@ -114,7 +118,13 @@ class KeyReads:
                 found.append(None)
                 continue
             self._places.check_primary(table_id, partition)
-            found.append(store.partition(table_id, partition).find(key))
+            hosted = store.partition(table_id, partition)
+            hosted.reads += 1
+            found.append(hosted.find(key))
+            hot_keys = self._hot_keys
+            hot_keys.left -= 1
+            if not hot_keys.left:
+                hot_keys.note_key(table, key)
             read.append((table_id, partition))
         return found, None if table.replicated else self._acknowledged(read)
 

@@ -134,6 +134,7 @@ class Member(MemberParts):
             Operation.ASK_FOR_PROMISE: self._membership.promise,
             Operation.GET_PLAN: self._metadata.plan,
             Operation.GET_STATEMENTS: self._statement_log.send,
+            Operation.GET_HOT_KEYS: self._hot_keys.send,
             Operation.GET_MEMBER_STATS: stats.tell,
             Operation.BUILD_COPIES: self._built_copies.build,
             Operation.OPEN_COPIES: self._built_copies.open,

@@ -22,6 +22,7 @@ from secateur.cluster.member.coordinated_changes import MemberCoordinatedChanges
 from secateur.cluster.member.copies import MemberCopies
 from secateur.cluster.member.estimate_misses import EstimateMisses
 from secateur.cluster.member.external_reads import ExternalReads
+from secateur.cluster.member.hot_keys import HotKeySampler
 from secateur.cluster.member.job_files import JobFiles
 from secateur.cluster.member.job_writes import JobWrites
 from secateur.cluster.member.jobs import MemberJobs
@@ -136,6 +137,7 @@ class MemberParts(ABC):
             slow_s=settings.slow_statement_s,
             on_slow=SlowStatements(member_id, self._describe_statement, self._background.start).note,
         )
+        self._hot_keys = HotKeySampler(self._store.find, settings.hot_key_sampling, member_id)
         self._places = TableDirectory(member_id, self._store.lease, limits)
         self._copies = MemberCopies(self._store, self._peers)
         self._lease = LeaseKeeper(
@@ -163,7 +165,13 @@ class MemberParts(ABC):
             lambda: STAGED_FACTOR * self._store.loads.staged_bytes + self._results.held_bytes,
         )
         self._writes = MemberWrites(
-            self._store, self._places, self._replication, change_registry, self._admission, self._log
+            self._store,
+            self._places,
+            self._replication,
+            change_registry,
+            self._admission,
+            self._log,
+            self._hot_keys,
         )
         member_ids = self._places.member_ids
         self._leases = LoadLeases(TerminationProtocol(member_id, self._store.loads, member_ids), self._peers)
@@ -228,6 +236,7 @@ class MemberParts(ABC):
             settings.plan_cache_max,
             lambda: self._lease.statistics_version,
             self._replication.acknowledgements.acknowledged,
+            self._hot_keys,
         )
         self._change_feeds = MemberChangeFeeds(
             self._store, self._places, self._replication.last, self._replication.acknowledgements.acknowledged
@@ -241,7 +250,9 @@ class MemberParts(ABC):
             self._replication.acknowledgements.acknowledged,
             self._replication.last,
         )
-        self._key_reads = KeyReads(self._store, self._places, self._replication.acknowledgements.acknowledged)
+        self._key_reads = KeyReads(
+            self._store, self._places, self._replication.acknowledgements.acknowledged, self._hot_keys
+        )
         self._source_queries = SourceQueries(self._store, self._statements, self._patient)
         self._stepped = SteppedQueries(member_id, self._statements, self._peers, misses, self._admissions.long)
         self._changes = MemberChanges(

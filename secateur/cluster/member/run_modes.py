@@ -17,6 +17,7 @@ from secateur.cluster.member.distributed_statements import DistributedStatements
 from secateur.cluster.member.estimate_misses import EstimateMisses
 from secateur.cluster.member.external_reads import ExternalReads
 from secateur.cluster.member.first_stages import FirstStages
+from secateur.cluster.member.hot_keys import HotKeySampler
 from secateur.cluster.member.local_execution import LocalExecution
 from secateur.cluster.member.open_results import OpenResults, within_bounds
 from secateur.cluster.member.prepared_statements import PreparedStatements
@@ -59,6 +60,7 @@ class RunModes(PreparedStatements):
         statistics_version: The newest version of the statistics that this member has heard of.
         acknowledged: Waits until the changes that readers of some partitions see now are acknowledged; None if they
             are.
+        hot_keys: Samples the keys that statements name; None samples none.
 
     Attributes:
         first_stages: Answers the members and clients that scatter statements themselves.
@@ -80,6 +82,7 @@ class RunModes(PreparedStatements):
         plans_max: int,
         statistics_version: Callable[[], int] = lambda: 0,
         acknowledged: Acknowledgements = lambda _: None,
+        hot_keys: HotKeySampler | None = None,
     ) -> None:
         super().__init__(member_id, store, threads, fetch_plan, fetch_system_table, external_reads, plans_max)
         self._limits = jobs.limits
@@ -89,8 +92,17 @@ class RunModes(PreparedStatements):
         self._distributed = DistributedStatements(member_id, store, jobs, misses, results)
         self._statistics_version = statistics_version
         self._acknowledged = acknowledged
+        self._hot_keys = hot_keys or HotKeySampler(store.find, 0, member_id)
         self.first_stages = FirstStages(
-            member_id, store, self._plans, self.plan, self._joined, scattered, statistics_version, acknowledged
+            member_id,
+            store,
+            self._plans,
+            self.plan,
+            self._joined,
+            scattered,
+            statistics_version,
+            acknowledged,
+            self._hot_keys,
         )
 
     def _ran_here(

@@ -123,6 +123,10 @@ class StatementRunner(ProfiledStatements):
         if request.message.as_written:
             plan = plan.as_written()
         partitions, topology, is_here = self._placed(plan, request.message)
+        hot_keys = self._hot_keys
+        hot_keys.left -= 1
+        if not hot_keys.left:
+            hot_keys.note_statement(plan, request.message.params)
         if not is_here:
             if request.peer is not THIS_MEMBER and self._scattered.is_due(plan, request.message, partitions):
                 return self._run_scattered(plan, request, partitions, topology)

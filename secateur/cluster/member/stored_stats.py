@@ -7,7 +7,7 @@ from secateur.cluster.member.memory_admission import MemoryAdmission
 from secateur.cluster.member.open_results import OpenResults
 from secateur.cluster.member.work_counts import WorkCounts
 from secateur.engine.runtime.runtime import JobRuntime
-from secateur.protocol.membership import GetMemberStats, MemberStats, StoredTable
+from secateur.protocol.membership import GetMemberStats, MemberStats, StoredTable, UsedTable
 from secateur.storage.member_store import MemberStore
 from secateur.wire import Reply, Request
 
@@ -45,7 +45,7 @@ class StoredStats:
         self._memory = memory
         self._admissions = admissions
 
-    def tell(self, _: Request[GetMemberStats]) -> Reply[MemberStats]:
+    def tell(self, request: Request[GetMemberStats]) -> Reply[MemberStats]:
         """Its tables and its counters. Costs a look at each partition."""
         tables = [
             StoredTable(
@@ -57,6 +57,7 @@ class StoredStats:
             )
             for stats in self._store.stats()
         ]
+        used = self._store.hits() if request.message.with_hits else []
         long, quick = self._admissions.long, self._admissions.quick
         return Reply(
             MemberStats(
@@ -71,5 +72,6 @@ class StoredStats:
                 running_statements=long.running + quick.running,
                 waiting_statements=long.waiting + quick.waiting,
                 refused_statements=long.refused + quick.refused,
+                used=[UsedTable(hits.table_id, dict(hits.reads), dict(hits.writes)) for hits in used],
             )
         )

@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from secateur.cluster.member.change_registry import ChangeRegistry, RecordedChange
+from secateur.cluster.member.hot_keys import HotKeySampler
 from secateur.cluster.member.member_log import MemberLog
 from secateur.cluster.member.memory_admission import MemoryAdmission
 from secateur.cluster.member.received_rows import received_rows
@@ -49,6 +50,7 @@ class MemberWrites:
         change_registry: The recent changes.
         admission: Refuses rows for which there is no memory; None admits all.
         log: The log; None for a member without a data directory.
+        hot_keys: Samples the keys that are written; None samples none.
     """
 
     def __init__(
@@ -59,8 +61,10 @@ class MemberWrites:
         change_registry: ChangeRegistry,
         admission: MemoryAdmission | None = None,
         log: MemberLog | None = None,
+        hot_keys: HotKeySampler | None = None,
     ) -> None:
         self._log = log
+        self._hot_keys = hot_keys or HotKeySampler(store.find, 0, "")
         self._store = store
         self._places = places
         self._replication = replication
@@ -214,6 +218,10 @@ class MemberWrites:
         if self._admission is not None and operation is not ChangeOperation.DELETE:
             self._admission.write(_size(rows), f"the write to {self._places.table(table_id).name}")
         written = self._store.apply(table_id, partition, operation, rows)
+        hot_keys = self._hot_keys
+        hot_keys.left -= 1
+        if not hot_keys.left:
+            hot_keys.note_rows(self._places.table(table_id), rows, are_keys=operation is ChangeOperation.DELETE)
         sent: bytes | memoryview = b""
         if self._log is not None or self._replication.has_copies(table_id, partition):
             sent = encode_rows(rows) if payload is None else payload

@@ -81,6 +81,8 @@ _TABLES: Final = (
         copies_missing=_NUMBER,
         rows=_NUMBER,
         bytes=_NUMBER,
+        reads=_NUMBER,
+        writes=_NUMBER,
     ),
     _table(
         "latencies",
@@ -94,6 +96,14 @@ _TABLES: Final = (
         members_touched=_NUMBER,
         pruned=_NUMBER,
         unpruned=_NUMBER,
+    ),
+    _table(
+        "hot_keys",
+        {"table_name": _TEXT, "key": _TEXT, "member": _TEXT},
+        partition=_NUMBER,
+        share="DOUBLE",
+        share_error="DOUBLE",
+        sampled=_NUMBER,
     ),
     _table("settings", {"name": _TEXT}, value=_TEXT, default=_TEXT, description=_TEXT),
     _table(
