@@ -48,7 +48,8 @@ def main() -> None:
                 number = 0
                 while not is_over.wait(0.004):
                     number += 1
-                    other.execute("SELECT sum(amount) FROM orders WHERE customer = ?", [f"C{number % 900}"]).fetchall()
+                    customer = number % 900 if number % 3 else (7, 42)[number % 2]  # two take a third of the load
+                    other.execute("SELECT sum(amount) FROM orders WHERE customer = ?", [f"C{customer}"]).fetchall()
                     if number % 50 == 0:
                         other.execute("SELECT count(*) FROM orders WHERE lower(customer) = 'c7'").fetchall()
                     if number % 80 == 0:
@@ -117,6 +118,8 @@ def _opened(page: Page) -> None:
 _PATHS = {
     "members": "/",
     "partitions": "/partitions?table=orders",
+    "hits": "/partitions?table=orders&shade=hits",
+    "hot-keys": "/hot-keys",
     "statements": "/statements",
     "statement": "/statements",
     "pruning": "/pruning",

@@ -14,6 +14,7 @@ from secateur.server.callers import Caller, Callers
 from secateur.server.connections import Connections
 from secateur.server.dashboard.cluster_line import ClusterLines
 from secateur.server.dashboard.page_texts import PageTexts
+from secateur.server.dashboard.partition_heat import PartitionHeat
 from secateur.server.dashboard.readings import Readings
 from secateur.server.idempotency import IdempotencyKeys
 from secateur.server.limits import ServerLimits
@@ -44,6 +45,7 @@ class ServerState:
         self.readings = Readings(self.connections, limits.page_share_max)
         self.lines = ClusterLines(self.readings)
         self.pages = PageTexts()
+        self.heat = PartitionHeat()
         self._threads = ThreadPoolExecutor(limits.system_running_max, thread_name_prefix="secateur-http")
 
     async def in_thread(self, work: Callable[..., R], *args: Any) -> R:
@@ -77,6 +79,7 @@ class ServerOfCaller:
         self.readings = server.readings
         self.lines = server.lines
         self.pages = server.pages
+        self.heat = server.heat
         self.in_thread = server.in_thread
 
     def check_sees_all(self) -> None:

@@ -6,12 +6,14 @@ from secateur.exports import exports
 
 _FILES = {
     "cluster_line": ["ClusterLine", "Interval", "interval_between"],
+    "hot_key_shares": ["hot_keys_by_share"],
     "page_texts": ["PageTexts"],
+    "partition_heat": ["HeatOfTable", "PartitionHeat", "Uses"],
     "partition_map": ["draw_partition_map"],
     "plan_picture": ["PlanPicture"],
     "pruning_report": ["report_pruning"],
     "query_text": ["check_query"],
-    "readings": ["Readings"],
+    "readings": ["Reading", "Readings"],
     "sorting": ["SortedColumn", "TableSort"],
     "statement_groups": ["tables_of"],
     "templating": ["rendered"],

@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 from secateur.drawing import layered_svg
 from secateur.errors import Error
 from secateur.server.dashboard.cluster_line import MEMBERS
+from secateur.server.dashboard.hot_key_shares import HOT_KEYS, SAMPLING, hot_keys_by_share
 from secateur.server.dashboard.partition_map import draw_partition_map
 from secateur.server.dashboard.pruning_report import report_pruning
 from secateur.server.dashboard.sorting import SortedColumn, TableSort
@@ -35,7 +36,13 @@ router = APIRouter(include_in_schema=False)
 Query = Mapping[str, str]
 
 _TABLES: Final = "SELECT * FROM secateur.tables ORDER BY table_name"
-_PARTITIONS: Final = "SELECT * FROM secateur.partitions WHERE table_name = ? ORDER BY partition LIMIT {} OFFSET {}"
+_PARTITIONS: Final = (
+    'SELECT partition, "range", primary_member, backup_members, copies_missing, rows, bytes{}'
+    " FROM secateur.partitions WHERE table_name = ? ORDER BY partition LIMIT {} OFFSET {}"
+)
+_HITS: Final = ", reads, writes"
+"""They change all the time: a page without them is not written anew for them."""
+_HOTTEST: Final = 5
 _EVENTS: Final = "SELECT * FROM secateur.events ORDER BY number DESC LIMIT 200"
 _EVENTS_OF_KIND: Final = "SELECT * FROM secateur.events WHERE kind = ? ORDER BY number DESC LIMIT 200"
 _KINDS: Final = "SELECT kind, count(*) AS events FROM secateur.events GROUP BY kind ORDER BY kind"
@@ -79,6 +86,15 @@ _TABLE_COLUMNS: Final = (
     SortedColumn("bytes", "Bytes", True, "backups included"),
 )
 
+_KEY_COLUMNS: Final = (
+    SortedColumn("table_name", "Table"),
+    SortedColumn("key", "Key", hint="the columns that partition the table, and their values"),
+    SortedColumn("share", "Share", True, "of the keys of its table that were sampled, at most"),
+    SortedColumn("sampled", "Sampled", True, "how often, the newest samples counting most"),
+    SortedColumn("partition", "Partition", True),
+    SortedColumn("member", "Member", hint="which sampled it most"),
+)
+
 
 @dataclass(frozen=True, slots=True)
 class _Page:
@@ -114,14 +130,21 @@ def _partitions(server: ServerOfCaller, query: Query) -> dict[str, Any]:
         raise HTTPException(404, f"there is no table {wanted!a}")
     first = query.get("from", "0")
     offset = int(first) if first.isdecimal() and len(first) < 10 else 0
-    rows = server.readings.rows(_PARTITIONS.format(_MAP_MAX, offset), [table["table_name"]])
+    shade = "hits" if query.get("shade") == "hits" else "bytes"
+    sql = _PARTITIONS.format(_HITS if shade == "hits" else "", _MAP_MAX, offset)
+    reading = server.readings.read(sql, [table["table_name"]])
+    rows = reading.rows
+    heat = server.heat.within_a_minute(table["table_name"], offset, reading) if shade == "hits" else None
     members = [row["id"] for row in server.readings.rows(MEMBERS)]
     only = query.get("member")
     return {
         "tables": tables,
         "table": table,
         "rows": rows,
-        "map": draw_partition_map(rows, members, only if only in members else None),
+        "map": draw_partition_map(rows, members, only if only in members else None, heat),
+        "heat": heat,
+        "hottest": [] if heat is None else heat.hottest(_HOTTEST),
+        "shade": shade,
         "only": only,
         "offset": offset,
         "total": table["partitions"],
@@ -186,6 +209,12 @@ def _pruning(server: ServerOfCaller, _: Query) -> dict[str, Any]:
     return {"report": report_pruning(statement_groups(server.readings))}
 
 
+def _hot_keys(server: ServerOfCaller, query: Query) -> dict[str, Any]:
+    sort = TableSort.of(_KEY_COLUMNS, query, "-share")
+    every = next((int(row["value"]) for row in server.readings.rows(SAMPLING)), 0)
+    return {"sort": sort, "rows": sort.rows(hot_keys_by_share(server.readings.rows(HOT_KEYS))), "every": every}
+
+
 def _sql(_: ServerOfCaller, query: Query) -> dict[str, Any]:
     return {"sql": query.get("sql", "")}
 
@@ -196,6 +225,7 @@ _PAGES: Final = (
     _Page("/statements", "Statements", "statements.html", _statements),
     _Page("/statements/{fingerprint}", "Statement", "statement.html", _statement, is_listed=False),
     _Page("/pruning", "Pruning", "pruning.html", _pruning),
+    _Page("/hot-keys", "Hot keys", "hot-keys.html", _hot_keys),
     _Page("/sql", "SQL", "sql.html", _sql),
     _Page("/tables", "Tables", "tables.html", _tables),
     _Page("/loads", "Loads", "loads.html", _loads),

@@ -1,4 +1,8 @@
-"""The partition map of a table: a cell for each partition, its owner by colour and its size by shade."""
+"""The partition map of a table: a cell for each partition, its owner by colour.
+
+The shade of a cell is its size, or how often it was used; then its height says that too, so that it is seen without
+telling colours apart.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
+
+from secateur.server.dashboard.partition_heat import HeatOfTable
 
 __all__ = ["MapCell", "PartitionMap", "draw_partition_map"]
 
@@ -16,6 +22,7 @@ _GOLDEN_ANGLE: Final = 137.508
 """Neighbouring members get distant hues, however many there are."""
 _FIRST_HUE: Final = 150
 _FAINTEST: Final = 0.25
+_LOWEST: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +33,15 @@ class MapCell:
         x: Pixels from the left.
         y: Pixels from the top.
         color: That of its owner; None if no member has a copy.
-        shade: From 0.25 for an empty one to 1 for the largest.
+        height: Pixels: all the same, or from 2 for one that was not used to that of the hottest.
+        shade: From 0.25 for an empty one to 1 for the largest, or the hottest.
         is_incomplete: Whether a backup is missing.
         title: Everything in words.
     """
 
     x: int
     y: int
+    height: int
     color: str | None
     shade: float
     is_incomplete: bool
@@ -63,7 +72,10 @@ class PartitionMap:
 
 
 def draw_partition_map(
-    rows: Sequence[Mapping[str, Any]], members: Sequence[str], only: str | None = None
+    rows: Sequence[Mapping[str, Any]],
+    members: Sequence[str],
+    only: str | None = None,
+    heat: HeatOfTable | None = None,
 ) -> PartitionMap:
     """Draw the map of a table.
 
@@ -71,25 +83,29 @@ def draw_partition_map(
         rows: Its rows of ``secateur.partitions``, in the order of the partitions.
         members: The ids of all members, which give a member the same colour in all maps.
         only: The member whose partitions are shown; others are faint. None for all.
+        heat: How often they were used, to be shown in place of their sizes; None for the sizes.
     """
     owned = dict.fromkeys(members, 0)
     for row in rows:
         if row["primary_member"] is not None:
             owned[row["primary_member"]] = owned.get(row["primary_member"], 0) + 1
     colors = {member: _color(number) for number, member in enumerate(owned)}
-    largest = max((row["bytes"] for row in rows), default=0)
+    sizes = [row["bytes"] if heat is None else heat.of(row["partition"]).hits for row in rows]
+    largest = max(sizes, default=0)
     columns = min(_COLUMNS_MAX, max(1, math.ceil(math.sqrt(len(rows) * 2.5))))
     step = _CELL + _GAP
+    heights = [_CELL if heat is None else _height(size, largest) for size in sizes]
     cells = tuple(
         MapCell(
             number % columns * step + 1,
-            number // columns * step + 1,
+            number // columns * step + 1 + _CELL - height,
+            height,
             colors.get(row["primary_member"]),
-            0.06 if only not in (None, row["primary_member"]) else _shade(row["bytes"], largest),
+            0.06 if only not in (None, row["primary_member"]) else _shade(size, largest),
             row["copies_missing"] > 0,
-            _title(row),
+            _title(row, heat),
         )
-        for number, row in enumerate(rows)
+        for number, (row, size, height) in enumerate(zip(rows, sizes, heights, strict=True))
     )
     lines = math.ceil(len(rows) / columns)
     return PartitionMap(
@@ -111,8 +127,16 @@ def _shade(size: int, largest: int) -> float:
     return round(_FAINTEST + (1 - _FAINTEST) * math.sqrt(size / largest), 2) if largest else _FAINTEST
 
 
-def _title(row: Mapping[str, Any]) -> str:
+def _height(size: int, largest: int) -> int:
+    return _LOWEST + round((_CELL - _LOWEST) * math.sqrt(size / largest)) if largest else _LOWEST
+
+
+def _title(row: Mapping[str, Any], heat: HeatOfTable | None) -> str:
     owner = row["primary_member"] or ("every member" if row["copies_missing"] == 0 else "no owner")
     missing = f", {row['copies_missing']} missing" if row["copies_missing"] else ""
     within = f" {row['range']}" if row["range"] else ""
-    return f"p{row['partition']}{within}: {owner}, {row['rows']:,} rows{missing}"
+    said = f"{row['rows']:,} rows"
+    if heat is not None:
+        uses = heat.of(row["partition"])
+        said = f"{uses.reads:,} reads, {uses.writes:,} writes"
+    return f"p{row['partition']}{within}: {owner}, {said}{missing}"

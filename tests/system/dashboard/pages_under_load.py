@@ -14,7 +14,7 @@ from secateur.cluster import Cluster
 from secateur.errors import Error
 from secateur.server import HttpServer
 
-PAGES = ["/", "/partitions", "/statements", "/pruning", "/sql", "/tables", "/loads", "/jobs", "/events"]
+PAGES = ["/", "/partitions", "/statements", "/pruning", "/hot-keys", "/sql", "/tables", "/loads", "/jobs", "/events"]
 ONE = "SELECT count(*) AS orders FROM orders WHERE customer = ?"
 ALL = "SELECT count(*) AS orders FROM orders WHERE lower(customer) = 'c1'"
 PAGE_BYTES_MAX = 200_000

@@ -99,6 +99,62 @@ def test_numbers_are_those_of_the_client_and_of_sql(browser: Browser, cluster: C
         expect(page.locator("tbody tr")).to_contain_text("published")
 
 
+def test_the_map_by_hits_and_hot_keys_are_those_of_the_statements(browser: Browser) -> None:
+    with (
+        secateur.start(members=3, runtime="embedded", hot_key_sampling=1) as cluster,
+        HttpServer(cluster.address) as server,
+        visited(browser, cluster, server) as page,
+        cluster.connect() as conn,
+    ):
+        create_orders(conn)
+        hot = conn.table("orders").partition_of({"customer": "C7"})
+        page.goto("/partitions?table=orders")
+        expect(page.locator(".pills [aria-current]", has_text="By bytes")).to_have_count(1)
+        page.click("text=By hits")
+        expect(page.locator("#heat")).to_contain_text("No reads or writes", timeout=WAIT_MS)
+        for number in range(40):
+            conn.execute(ONE, ["C7"]).fetchall()
+            if number % 10 == 0:
+                conn.execute(ONE, ["C8"]).fetchall()
+        conn.table("orders").put({"customer": "C7", "id": 10**6})
+        expect(page.locator("#heat strong").first).to_have_text(f"p{hot}", timeout=WAIT_MS)
+        expect(page.locator("#heat .dim").first).to_have_text("40 reads, 1 writes")
+        bars = page.locator(".map.hits rect")
+        heights = [box["height"] for box in (bar.bounding_box() for bar in bars.all()) if box is not None]
+        assert len(heights) == 32
+        assert max(range(32), key=heights.__getitem__) == hot
+        assert min(heights) < max(heights) / 4
+        expect(bars.nth(hot).locator("title")).to_contain_text("40 reads, 1 writes")
+        page.click("#map-table summary")
+        expect(page.locator("#map-table tbody tr").nth(hot).locator("td")).to_have_text(
+            [conn.table("orders").owner_of(hot), "40", "1"]
+        )
+        page.click(".legend a >> nth=0")
+        expect(page.locator(".pills [aria-current]", has_text="By hits")).to_have_count(1)
+
+        page.click("nav >> text=Hot keys")
+        first = page.locator("tbody tr").first
+        expect(first).to_contain_text('{"customer":"C7"}', timeout=WAIT_MS)
+        ((share, sampled),) = conn.execute(
+            "SELECT share, sampled FROM secateur.hot_keys ORDER BY share DESC LIMIT 1"
+        ).fetchall()
+        expect(first.locator("td").nth(2)).to_contain_text(f"{100 * share:.1f} %")
+        expect(first.locator("td").nth(3)).to_have_text(str(sampled))
+        first.locator("a").click()
+        expect(page.locator(".pills [aria-current]", has_text="By hits")).to_have_count(1)
+        expect(page.locator(".pills [aria-current]", has_text="orders")).to_have_count(1)
+
+
+def test_hot_keys_say_that_they_are_not_sampled(browser: Browser) -> None:
+    with (
+        secateur.start(members=1, runtime="embedded", hot_key_sampling=0) as cluster,
+        HttpServer(cluster.address) as server,
+        visited(browser, cluster, server) as page,
+    ):
+        page.goto("/hot-keys")
+        expect(page.locator("#hot-keys-off")).to_contain_text("hot_key_sampling=0")
+
+
 def test_a_statement_is_killed_with_the_keyboard(browser: Browser, cluster: Cluster) -> None:
     ended: list[Error] = []
 

@@ -8,10 +8,13 @@ import pytest
 
 from secateur.errors import ProgrammingError
 from secateur.server.dashboard import (
+    HeatOfTable,
     SortedColumn,
     TableSort,
+    Uses,
     check_query,
     draw_partition_map,
+    hot_keys_by_share,
     rendered,
     report_pruning,
     tables_of,
@@ -80,13 +83,20 @@ def test_the_map_tells_owners_sizes_and_what_is_missing() -> None:
     ]
 
 
-def test_a_map_of_1000_partitions_of_50_members_is_a_page_under_200_kb() -> None:
+@pytest.mark.parametrize(
+    "heat",
+    [
+        pytest.param(None, id="by bytes"),
+        pytest.param(HeatOfTable(60.0, {number: Uses(54_321, 4_321 + number) for number in range(1000)}), id="by hits"),
+    ],
+)
+def test_a_map_of_1000_partitions_of_50_members_is_a_page_under_200_kb(heat: HeatOfTable | None) -> None:
     members = [f"m{number}" for number in range(1, 51)]
     rows = [
         partition(number, members[number % 50], size=1_000_000 + number) | {"backup_members": [members[number % 49]]}
         for number in range(1000)
     ]
-    drawn = draw_partition_map(rows, members)
+    drawn = draw_partition_map(rows, members, heat=heat)
     table = {"table_name": "orders", "replicated": False, "partitioning": "HASH (customer) PARTITIONS 1000"}
     page = rendered(
         "partitions.html",
@@ -99,6 +109,9 @@ def test_a_map_of_1000_partitions_of_50_members_is_a_page_under_200_kb() -> None
             "table": table | {"rows": 10**9, "bytes": 10**9, "backups": 1},
             "rows": rows,
             "map": drawn,
+            "heat": heat,
+            "hottest": [] if heat is None else heat.hottest(5),
+            "shade": "bytes" if heat is None else "hits",
             "only": None,
             "offset": 0,
             "total": 1000,
@@ -109,6 +122,35 @@ def test_a_map_of_1000_partitions_of_50_members_is_a_page_under_200_kb() -> None
     assert len(page.encode()) < 200_000
     assert page.count("<rect") >= 1000
     assert page.count('<tr><th scope="row">') == 1000
+
+
+def test_a_map_by_hits_tells_them_by_shade_height_and_words() -> None:
+    heat = HeatOfTable(2.0, {1: Uses(60, 40), 2: Uses(0, 25)})
+    rows = [partition(0, "m1", size=10**6), partition(1, "m1"), partition(2, "m2", missing=1)]
+    drawn = draw_partition_map(rows, ["m1", "m2"], heat=heat)
+    assert [cell.shade for cell in drawn.cells] == [0.25, 1.0, 0.62]
+    assert [cell.height for cell in drawn.cells] == [2, drawn.size, 10]
+    assert len({cell.y + cell.height for cell in drawn.cells}) == 1, "bars stand on one line"
+    assert [cell.title for cell in drawn.cells] == [
+        "p0: m1, 0 reads, 0 writes",
+        "p1: m1, 60 reads, 40 writes",
+        "p2: m2, 0 reads, 25 writes, 1 missing",
+    ]
+    idle = draw_partition_map(rows, ["m1", "m2"], heat=HeatOfTable(2.0, {}))
+    assert {cell.height for cell in idle.cells} == {2}
+
+
+def test_hot_keys_of_several_members_are_added_up() -> None:
+    def row(key: str, member: str, share: float, sampled: int) -> dict[str, Any]:
+        known = {"table_name": "orders", "partition": 3, "share_error": 0.01}
+        return known | {"key": key, "member": member, "share": share, "sampled": sampled}
+
+    rows = [row("A", "m1", 0.25, 10), row("B", "m2", 0.375, 15), row("A", "m3", 0.5, 20)]
+    found = hot_keys_by_share(rows)
+    assert [(one["key"], one["share"], one["sampled"], one["member"]) for one in found] == [
+        ("A", 0.75, 30, "m3"),
+        ("B", 0.375, 15, "m2"),
+    ]
 
 
 def group(**values: Any) -> dict[str, Any]:
