@@ -25,6 +25,7 @@ __all__ = [
     "ServedSpan",
     "TraceContext",
     "carried",
+    "current_trace",
     "in_this_trace",
     "is_configured",
     "is_installed",
@@ -138,6 +139,14 @@ def carried() -> TraceContext | None:
     headers: dict[str, str] = {}
     TraceContextTextMapPropagator().inject(headers, trace.set_span_in_context(_span.get()))
     return TraceContext(headers["traceparent"], headers.get("tracestate", ""))
+
+
+def current_trace() -> tuple[str, str] | None:
+    """The ids of trace and span of this thread or task in hexadecimal, for log lines; None outside of traces."""
+    if not is_traced():
+        return None
+    context = _span.get().get_span_context()
+    return f"{context.trace_id:032x}", f"{context.span_id:016x}"
 
 
 def in_this_trace(call: Callable[P, T]) -> Callable[P, T]:

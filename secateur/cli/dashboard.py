@@ -10,8 +10,9 @@ import typer
 from secateur import Tls
 from secateur.cli.connecting import located, tls_at
 from secateur.cli.failures import CommandError, failing_with_a_message
-from secateur.cli.options import Address, AsJson, Token
+from secateur.cli.options import Address, AsJson, LogFormat, Token
 from secateur.cli.rendering import print_done
+from secateur.structured_logs import LOG_FORMATS, use_log_format
 
 __all__ = ["dashboard"]
 
@@ -31,6 +32,7 @@ def dashboard(
         Path | None,
         typer.Option(exists=True, dir_okay=False, help="Its private key; by default it is in the same file."),
     ] = None,
+    log_format: LogFormat = "text",
     token: Token = None,
     as_json: AsJson = False,
 ) -> None:
@@ -44,6 +46,9 @@ def dashboard(
         if error.name not in ("fastapi", "starlette", "uvicorn", "prometheus_client"):
             raise
         raise CommandError(f'serving HTTP needs {error.name}: pip install "secateur[server]"') from None
+    if log_format not in LOG_FORMATS:
+        raise typer.BadParameter(f"--log-format is {' or '.join(LOG_FORMATS)}")
+    use_log_format(log_format)
     cluster, secret = located(address, token)
     if tls_certificate is None and tls_key is not None:
         raise typer.BadParameter("--tls-key needs --tls-certificate")

@@ -9,7 +9,7 @@ import typer
 
 from secateur.client.connect import ADDRESS_VARIABLE, TOKEN_VARIABLE
 
-__all__ = ["Address", "AddressOption", "AsJson", "ClusterName", "InputFile", "Token"]
+__all__ = ["Address", "AddressOption", "AsJson", "ClusterName", "InputFile", "LogFormat", "Token"]
 
 _ADDRESS_HELP = "The cluster, secateur://host:port. Left out: the cluster that `secateur start` has started here."
 
@@ -27,6 +27,9 @@ Token: TypeAlias = Annotated[
         show_default=False,
         show_envvar=True,
     ),
+]
+LogFormat: TypeAlias = Annotated[
+    str, typer.Option("--log-format", help="text, or json: log lines on standard error, one object a line.")
 ]
 ClusterName: TypeAlias = Annotated[str, typer.Option("--name", help="The name of the cluster on this machine.")]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Write JSON.")]

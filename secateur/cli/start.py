@@ -23,9 +23,10 @@ import secateur
 from secateur.cli import local_clusters
 from secateur.cli.failures import CommandError, failing_with_a_message
 from secateur.cli.local_clusters import DEFAULT_NAME, KnownCluster
-from secateur.cli.options import AsJson, ClusterName
+from secateur.cli.options import AsJson, ClusterName, LogFormat
 from secateur.cli.rendering import print_done
 from secateur.client.connect import ADDRESS_VARIABLE, TLS_CA_VARIABLE, TOKEN_VARIABLE
+from secateur.structured_logs import LOG_FORMATS, use_log_format
 
 __all__ = ["start", "stop"]
 
@@ -84,6 +85,7 @@ def start(
     start_timeout: Annotated[
         float, typer.Option(min=1, help="Seconds that the cluster may take to come up; more on a busy machine.")
     ] = 60.0,
+    log_format: LogFormat = "text",
     foreground: Annotated[bool, typer.Option("--foreground", help="Stay until Ctrl-C or SIGTERM.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -114,7 +116,10 @@ def start(
         "fsync": fsync,
         "memory_limit": None if memory_limit is None else _bytes(memory_limit),
         "start_timeout_s": start_timeout,
+        "log_format": log_format,
     }
+    if log_format not in LOG_FORMATS:
+        raise typer.BadParameter(f"--log-format is {' or '.join(LOG_FORMATS)}")
     if runtime not in ("ray", "embedded") or fsync not in ("always", "interval", "off"):
         raise typer.BadParameter("--runtime is ray or embedded, --fsync is always, interval or off")
     if tls_certificate is None and (tls_key or tls_server_name) is not None:
@@ -168,6 +173,7 @@ def _hold(name: str, settings: dict[str, Any], *, as_json: bool) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ends.set())
     tls = _tls(settings)
+    use_log_format(settings["log_format"])
     with local_clusters.locked(name), secateur.start(tls=tls, **settings) as cluster:
         for number in (signal.SIGTERM, signal.SIGINT):  # Ray installs handlers of its own
             signal.signal(number, lambda *_: ends.set())

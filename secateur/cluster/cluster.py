@@ -379,6 +379,7 @@ def start(
     max_waiting_statements: int = DEFAULTS.max_waiting_statements,
     slow_statement_s: float | None = DEFAULTS.slow_statement_s,
     hot_key_sampling: int = DEFAULTS.hot_key_sampling,
+    log_format: Literal["text", "json"] = "text",
     tracing: str | None = DEFAULTS.tracing,
     plan_cache_max: int = DEFAULTS.plan_cache_max,
     cluster_id: str | None = None,
@@ -427,6 +428,7 @@ def start(
         max_waiting_statements: As there.
         slow_statement_s: As there.
         hot_key_sampling: As there.
+        log_format: As there.
         tracing: As there.
         plan_cache_max: As there.
         cluster_id: As there; None makes one.
@@ -477,6 +479,7 @@ def start(
         max_waiting_statements=max_waiting_statements,
         slow_statement_s=slow_statement_s,
         hot_key_sampling=hot_key_sampling,
+        log_format=log_format,
         tracing=tracing,
         plan_cache_max=plan_cache_max,
         cluster_id=secrets.token_hex(4) if cluster_id is None else cluster_id,

@@ -17,6 +17,7 @@ from secateur.planner.cost_model import CostModel
 from secateur.protocol.job_config import RESULT_BYTES_MAX
 from secateur.protocol.message import Role
 from secateur.protocol.pruning import Pruning
+from secateur.structured_logs import LOG_FORMATS
 from secateur.tunable import setting
 from secateur.wire import ClusterIdentity, Limits, Tls
 
@@ -129,6 +130,11 @@ class ClusterSettings:
         "one in so many statements, gets and writes is looked at for the hottest values of the partitioning keys, "
         "which `secateur.hot_keys` and the dashboard show; 0 samples none, and no value of a key is kept",
         default=64,
+    )
+    log_format: str = setting(
+        'how the controller and the members write their log lines: `"text"`: as `logging` is configured in their '
+        'processes; `"json"`: each as an object in a line on standard error, see docs/operations.md',
+        default="text",
     )
     tracing: str | None = setting(
         'a function, as `"module:function"`, that each process of a cluster on Ray calls before it serves, to '
@@ -259,6 +265,8 @@ class ClusterSettings:
             raise ProgrammingError(
                 f"hot_key_sampling={self.hot_key_sampling!r}: a number of statements, or 0 to sample none"
             )
+        if self.log_format not in LOG_FORMATS:
+            raise ProgrammingError(f"log_format={self.log_format!r}: it is one of {', '.join(map(repr, LOG_FORMATS))}")
         if self.tracing is not None and not _FUNCTION.fullmatch(self.tracing):
             raise ProgrammingError(f'tracing={self.tracing!r}: a function without arguments, as "module:function"')
         if not self.member_stall_s >= self.member_silence_s:

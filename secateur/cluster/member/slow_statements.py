@@ -18,6 +18,7 @@ import msgspec
 
 from secateur.errors import Error
 from secateur.protocol.query import StatementDescription, StatementEntry
+from secateur.structured_logs import FIELDS
 
 __all__ = ["SlowStatements", "TimeSplit", "why_slow"]
 
@@ -104,7 +105,7 @@ class SlowStatements:
             "plan": entry.plan_id,
             "statement": text if text is None or len(text) <= _TEXT_MAX else text[:_TEXT_MAX] + "...",
         }
-        _log.warning("slow statement: %s", json.dumps(line, ensure_ascii=False))
+        _log.warning("slow statement: %s", json.dumps(line, ensure_ascii=False), extra={FIELDS: line})
 
 
 def why_slow(entry: StatementEntry, split: TimeSplit, reason: str | None) -> str:

@@ -12,6 +12,7 @@ from secateur.cluster.loop_thread import LoopThread
 from secateur.cluster.runtimes.process_tracing import configure_tracing
 from secateur.cluster.runtimes.ray_actors import address_of_actor, controller_address_at_members
 from secateur.cluster.settings import ClusterSettings
+from secateur.structured_logs import use_log_format
 
 __all__ = ["ControllerActor"]
 
@@ -29,6 +30,7 @@ class ControllerActor:
     """
 
     def __init__(self, settings: ClusterSettings, is_on_one_machine: bool, is_cold_start: bool, address: str) -> None:
+        use_log_format(settings.log_format, "controller")
         configure_tracing(settings.tracing)
         if ray.get_runtime_context().was_current_actor_reconstructed:
             address, is_cold_start = address or controller_address_at_members(settings), False

@@ -17,6 +17,7 @@ from secateur.cluster.member.member import Member
 from secateur.cluster.process_address import LOOPBACK, address_at, machine_address
 from secateur.cluster.settings import ClusterSettings
 from secateur.errors import DeadlineError
+from secateur.structured_logs import use_log_format
 
 __all__ = ["EmbeddedRuntime"]
 
@@ -34,6 +35,7 @@ class EmbeddedRuntime:
     name = "embedded"
 
     def __init__(self, settings: ClusterSettings) -> None:
+        use_log_format(settings.log_format)
         self._settings = settings
         self._loop = LoopThread(f"secateur-{settings.cluster_id}")
         self._own_address = LOOPBACK if settings.host is None else address_at(machine_address(), settings.host)

@@ -19,6 +19,7 @@ from secateur.cluster.runtimes.process_memory import keep_freed_memory
 from secateur.cluster.runtimes.process_tracing import configure_tracing
 from secateur.cluster.runtimes.ray_actors import address_of_actor
 from secateur.cluster.settings import ClusterSettings
+from secateur.structured_logs import use_log_format
 
 __all__ = ["MemberActor"]
 
@@ -34,6 +35,7 @@ class MemberActor:
         self, member_id: str, settings: ClusterSettings, controller_address: str, is_on_one_machine: bool
     ) -> None:
         keep_freed_memory()
+        use_log_format(settings.log_format, member_id)
         configure_tracing(settings.tracing)
         own_address = address_of_actor(settings, is_on_one_machine)
         self._loop = LoopThread(f"secateur-{member_id}")
