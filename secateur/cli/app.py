@@ -29,9 +29,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for _command in (start, stop, status, sql, load, export, jobs, kill, backup, restore, dashboard, doctor, demo):
+for _command in (start, stop, status, sql, load, export, kill, backup, restore, dashboard, doctor, demo):
     app.command()(_command)
 
+app.add_typer(jobs, name="jobs")
 app.add_typer(token, name="token")
 
 

@@ -1,9 +1,10 @@
-"""``secateur jobs`` and ``secateur kill``."""
+"""``secateur jobs``, ``secateur jobs logs`` and ``secateur kill``."""
 
 from __future__ import annotations
 
 from typing import Annotated, Final
 
+import msgspec
 import typer
 
 from secateur.cli.connecting import connected
@@ -19,12 +20,44 @@ _JOBS: Final = (
 )
 
 
+jobs = typer.Typer(rich_markup_mode=None)
+
+
+@jobs.callback(invoke_without_command=True)
 @failing_with_a_message
-def jobs(address: AddressOption = None, token: Token = None, as_json: AsJson = False) -> None:
-    """List the jobs on record, newest first."""
+def list_jobs(
+    context: typer.Context, address: AddressOption = None, token: Token = None, as_json: AsJson = False
+) -> None:
+    """List the jobs on record, newest first; `secateur jobs logs ID` shows what one of them has logged."""
+    if context.invoked_subcommand is not None:
+        return
     with connected(address, token) as connection:
         found = connection.execute(_JOBS).fetch_arrow_table().to_pylist()
     print_records(found, as_json=as_json, empty="there are no jobs")
+
+
+@jobs.command()
+@failing_with_a_message
+def logs(
+    job: Annotated[str, typer.Argument(metavar="ID", help="The id or the name of a job on record.")],
+    address: AddressOption = None,
+    token: Token = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what the processors of a job have logged on the members, by time."""
+    with connected(address, token) as connection:
+        found = connection.job(job).logs()
+    if as_json:
+        typer.echo(msgspec.json.encode(found.lines).decode())
+    else:
+        for line in found:
+            typer.echo(str(line))
+    if not found.lines and not as_json:
+        typer.echo(f"the processors of {job} have logged nothing that members still have", err=True)
+    if found.dropped:
+        typer.echo(f"{found.dropped} further lines were not kept: the job has logged too much", err=True)
+    if found.silent:
+        typer.echo(f"{', '.join(found.silent)} could not be asked", err=True)
 
 
 @failing_with_a_message

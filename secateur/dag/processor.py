@@ -9,13 +9,18 @@ batch instead of an item.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 import pyarrow as pa
 
 __all__ = ["Emitter", "Offload", "Outbox", "Params", "Processor", "ProcessorContext"]
+
+_JOB_LOGGER: Final = logging.getLogger("secateur.job")
+if _JOB_LOGGER.level == logging.NOTSET:
+    _JOB_LOGGER.setLevel(logging.INFO)
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -102,6 +107,15 @@ class ProcessorContext:
     params: Params
     input_count: int
     offload: Offloader
+
+    @property
+    def logger(self) -> logging.Logger:
+        """A logger whose lines the job keeps from level INFO on: ``job.logs()`` has them.
+
+        Lines of all other loggers are kept as well, those that are enabled for their level: without a configuration of
+        ``logging``, from WARNING on.
+        """
+        return _JOB_LOGGER
 
 
 class Processor:

@@ -63,6 +63,7 @@ ROLES: Final[Mapping[OperationBase, TokenRole]] = {
     Operation.CANCEL_JOB: TokenRole.CODE,
     Operation.STOP_JOB: TokenRole.CODE,
     Operation.GET_JOB_RESULT: TokenRole.CODE,
+    Operation.GET_JOB_LOGS: TokenRole.CODE,
 }
 
 

@@ -24,11 +24,15 @@ __all__ = [
     "ExchangeRows",
     "FinishedJob",
     "GetJobCounters",
+    "GetJobLogs",
     "GetJobMetrics",
     "GetJobPlan",
     "GetJobResult",
     "GetKeptJob",
     "HaltAttempt",
+    "JobAttempt",
+    "JobLogLine",
+    "JobLogLines",
     "JobMetrics",
     "JobName",
     "JobPlan",
@@ -286,6 +290,46 @@ class JobMetrics(msgspec.Struct, frozen=True):
 
 class GetJobMetrics(Message[JobMetrics], frozen=True):
     """Ask a job's coordinator for its work so far."""
+
+    job: str
+
+
+class JobAttempt(msgspec.Struct, frozen=True, array_like=True):
+    """A job by the id that its client knows, and the number of its attempt; jobs without a record have one."""
+
+    job: str
+    attempt: int = 1
+
+
+class JobLogLine(msgspec.Struct, frozen=True, array_like=True):
+    """A line that a processor of a job has logged.
+
+    Attributes:
+        time_s: Seconds since the epoch.
+        level: Its level by name, such as ``WARNING``.
+        logger: The name of the logger.
+        vertex: The vertex.
+        attempt: The attempt of the job.
+        message: The text, with the traceback of an exception behind it.
+    """
+
+    time_s: float
+    level: str
+    logger: str
+    vertex: str
+    attempt: int
+    message: str
+
+
+class JobLogLines(msgspec.Struct, frozen=True):
+    """The lines of a job on one member, in their order; ``dropped`` further ones were not kept."""
+
+    lines: list[JobLogLine]
+    dropped: int
+
+
+class GetJobLogs(Message[JobLogLines], frozen=True):
+    """Ask a member what the processors of a job have logged there."""
 
     job: str
 

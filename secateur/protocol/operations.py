@@ -110,6 +110,7 @@ class Operation(OperationBase):
     GET_ROWS = 67, _AT_MEMBER, key_value.GetRows, ANYBODY, _ABANDONABLE | _IDEMPOTENT
     READ_CHANGES = 68, _AT_MEMBER, change_feed.ReadChanges, ANYBODY, _ABANDONABLE | _IDEMPOTENT
     BOUND_CHANGES = 69, _AT_MEMBER, change_feed.BoundChanges, ANYBODY, _ABANDONABLE | _IDEMPOTENT
+    GET_JOB_LOGS = 70, _AT_MEMBER, jobs.GetJobLogs, ANYBODY, _ABANDONABLE | _IDEMPOTENT
     GET_OWNERS = 63, _AT_MEMBER, catalog.GetOwners, ANYBODY, _HOUSEKEEPING
 
     WRITE_COPY = 80, _AT_MEMBER, changes.WriteCopy, MEMBERS

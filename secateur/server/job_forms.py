@@ -11,7 +11,7 @@ from secateur.protocol.job_config import RESULT_BYTES_MAX, JobConfig
 from secateur.server.dag_forms import DagForm
 from secateur.server.forms import Params, ResultColumnForm, Settings, SqlText
 
-__all__ = ["JobConfigForm", "JobForm", "JobList", "JobMetricsList", "JobResultPage", "JobStatusForm"]
+__all__ = ["JobConfigForm", "JobForm", "JobList", "JobLogForm", "JobMetricsList", "JobResultPage", "JobStatusForm"]
 
 
 class JobConfigForm(BaseModel):
@@ -100,6 +100,26 @@ class JobMetricsList(BaseModel):
     """The work of each vertex on each member: `job.metrics()` of the Python client."""
 
     items: list[dict[str, Any]]
+
+
+class JobLogLineForm(BaseModel):
+    """A line that a processor of a job has logged."""
+
+    time: str = Field(description="by the clock of its member, in UTC")
+    level: str
+    member: str
+    vertex: str
+    attempt: int
+    logger: str
+    message: str
+
+
+class JobLogForm(BaseModel):
+    """What the processors of a job have logged, by time: `job.logs()` of the Python client."""
+
+    items: list[JobLogLineForm]
+    dropped: int = Field(description="further lines, which members have not kept or the limit leaves out")
+    silent: list[str] = Field(description="members that could not be asked")
 
 
 class JobResultPage(JobStatusForm):

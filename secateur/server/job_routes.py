@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
+import dataclasses
 import time
 from collections.abc import Callable
 from typing import Any, Final
@@ -16,6 +17,7 @@ from starlette.exceptions import HTTPException
 
 from secateur.client.dbapi.connection import Connection
 from secateur.client.jobs.job import JobInfo
+from secateur.client.jobs.job_log import LogLine
 from secateur.client.jobs.job_status import JobStatus
 from secateur.client.jobs.submittable import Params, SourceSelect
 from secateur.dag.codec import carries_code
@@ -35,7 +37,7 @@ from secateur.server.forms import (
     WaitSeconds,
     iso_moment,
 )
-from secateur.server.job_forms import JobForm, JobList, JobMetricsList, JobResultPage, JobStatusForm
+from secateur.server.job_forms import JobForm, JobList, JobLogForm, JobMetricsList, JobResultPage, JobStatusForm
 from secateur.server.json_values import parameters_of
 from secateur.server.problems import problem_of, problem_response
 from secateur.server.results import KeptResult, json_page
@@ -149,6 +151,20 @@ async def get_job_metrics(server: Server, job_id: ResourceId) -> Response:
     return json_answer({"items": found})
 
 
+@router.get("/jobs/{job_id}/logs", responses={200: {"model": JobLogForm}}, summary="Show what a job has logged")
+async def get_job_logs(
+    server: Server,
+    job_id: ResourceId,
+    limit: int = Query(default=1000, ge=1, le=10_000, description="lines, the first of the job"),
+) -> Response:
+    """What the processors of a job have logged on the members so far, by time; nothing for a statement."""
+    if server.statements.find(job_id) is not None:
+        return json_answer({"items": [], "dropped": 0, "silent": []})
+    log = await server.in_thread(_with_connection, server, lambda connection: connection.job(job_id).logs())
+    items = [_log_line(line) for line in log.lines[:limit]]
+    return json_answer({"items": items, "dropped": log.dropped + len(log.lines[limit:]), "silent": list(log.silent)})
+
+
 @router.delete("/jobs/{job_id}", responses={200: {"model": JobStatusForm}}, summary="Cancel a job")
 async def delete_job(server: Server, job_id: ResourceId) -> Response:
     """Stop a job on all members, and answer once it has stopped. Nothing happens to a job that has ended."""
@@ -158,6 +174,10 @@ async def delete_job(server: Server, job_id: ResourceId) -> Response:
     elif not statement.state.is_final:
         await server.statements.cancel(statement)
     return json_answer(await _status(server, job_id))
+
+
+def _log_line(line: LogLine) -> dict[str, Any]:
+    return dataclasses.asdict(line) | {"time": line.time.isoformat(timespec="milliseconds").replace("+00:00", "Z")}
 
 
 class _ForeignDag:

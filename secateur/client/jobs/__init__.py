@@ -5,6 +5,7 @@ from __future__ import annotations
 from secateur.exports import exports
 
 _FILES = {
+    "job_log": ["JobLog", "LogLine"],
     "job_status": ["JobStatus"],
     "resolved_plan": ["ResolvedPlan"],
 }

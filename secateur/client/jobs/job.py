@@ -12,6 +12,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from secateur.client.dbapi.html_table import html_records
+from secateur.client.jobs.job_log import JobLog, read_job_log
 from secateur.client.jobs.job_results import only_result, read_results
 from secateur.client.jobs.job_status import JobStatus
 from secateur.client.jobs.resolved_plan import ResolvedPlan
@@ -147,6 +148,17 @@ class Job:
                 running = self._session.ask_member(known.coordinator, GetJobMetrics(self.job_id)).message.metrics
                 return [entry.to_dict() for entry in running]
         return [entry.to_dict() for entry in known.metrics]
+
+    def logs(self) -> JobLog:
+        """Return what its processors have logged so far, on the members that are there: the first lines of each.
+
+        Whatever a processor logs through ``logging`` is here, if its logger is enabled for that level; the ``logger``
+        of its context is for INFO and above. A member keeps the first 1,000 lines of a job (and 262,144 characters), of
+        its newest 256 jobs, as long as its process lives.
+
+        Costs a round trip to each member.
+        """
+        return read_job_log(self._session, self.job_id)
 
     def plan(self) -> ResolvedPlan | None:
         """The plan of the job: members, processors, partitions and edges, with their work so far.

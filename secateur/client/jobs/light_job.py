@@ -10,6 +10,7 @@ from typing import Any, Final, Self
 
 import pyarrow as pa
 
+from secateur.client.jobs.job_log import JobLog, read_job_log
 from secateur.client.jobs.job_results import only_result, read_results
 from secateur.client.jobs.job_status import JobStatus
 from secateur.client.jobs.submittable import Params, Submittable, submission
@@ -95,6 +96,10 @@ class LightJob:
             running = self._session.ask_member(self._member_id, GetJobMetrics(self.job_id)).message.metrics
             return [entry.to_dict() for entry in running]
         return [entry.to_dict() for entry in self._wait(None).message.metrics]
+
+    def logs(self) -> JobLog:
+        """As :meth:`secateur.Job.logs`."""
+        return read_job_log(self._session, self.job_id)
 
     @property
     def members_touched(self) -> list[str]:

@@ -17,7 +17,15 @@ from secateur.errors import DeadlineError, Error, InternalError, MemberLostError
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.failure import Failure
 from secateur.protocol.job_placement import JobPlacement
-from secateur.protocol.jobs import GetJobResult, HaltAttempt, JobSinks, ReportJobEnded, ResolvedJob, RunAttempt
+from secateur.protocol.jobs import (
+    GetJobResult,
+    HaltAttempt,
+    JobAttempt,
+    JobSinks,
+    ReportJobEnded,
+    ResolvedJob,
+    RunAttempt,
+)
 from secateur.protocol.message import Acknowledged
 from secateur.wire import Reply, Request, encode_table
 
@@ -75,7 +83,8 @@ class MemberAttempts:
         asked = request.message
         key = asked.job, asked.attempt
         dag = FrozenDAG.decoded(request.payload, allow_code=self._allow_code and request.peer.authenticated)
-        job = await self._runtime.start_job(dag, asked.config, asked.params, self._topology())
+        logged_as = JobAttempt(asked.job, asked.attempt)
+        job = await self._runtime.start_job(dag, asked.config, asked.params, self._topology(), logged_as=logged_as)
         self._running[key] = job
         cancelled = self._cancelled.pop(key, None)
         if cancelled is not None:

@@ -11,7 +11,7 @@ from secateur.dag.dag import FrozenDAG
 from secateur.engine.runtime.runtime import JobRuntime, RunningJob
 from secateur.errors import JobCancelledError
 from secateur.partitioning.topology.topology import Topology
-from secateur.protocol.jobs import FinishedJob, ResolvedJob, ResolveJob, StopJob, SubmitJob
+from secateur.protocol.jobs import FinishedJob, JobAttempt, ResolvedJob, ResolveJob, StopJob, SubmitJob
 from secateur.protocol.message import Acknowledged
 from secateur.wire import Reply, Request, encode_table
 
@@ -47,7 +47,7 @@ class MemberJobs:
         if client_job in self._stopped:
             raise JobCancelledError(f"job {client_job} was cancelled before it began", job=client_job)
         job = self._running[client_job] = await self._runtime.start_job(
-            dag, config, request.message.params, self._topology()
+            dag, config, request.message.params, self._topology(), logged_as=JobAttempt(client_job)
         )
         try:
             result = await job.result()

@@ -99,6 +99,7 @@ class Member(MemberParts):
             Operation.GET_JOB_METRICS: self._send_job_metrics,
             Operation.GET_JOB_COUNTERS: self._live_metrics.counters,
             Operation.GET_JOB_RESULT: self._attempts.result,
+            Operation.GET_JOB_LOGS: lambda request: Reply(self._jobs.logs.lines(request.message.job)),
             Operation.CLOSE_FOR_CHANGE: self._coordinated_changes.close,
             Operation.GET_RETURNED_ROWS: self._coordinated_changes.returned,
             Operation.WRITE_ROWS: self._writes.write,

@@ -16,6 +16,7 @@ from secateur.dag.edge import AllToOne, EdgeConfig, Routing
 from secateur.dag.processor import Params
 from secateur.dag.supplier import ProcessorSupplier
 from secateur.protocol.codec import decode, encode
+from secateur.protocol.jobs import JobAttempt
 
 __all__ = [
     "DestinationMember",
@@ -133,6 +134,7 @@ class SharedJobPlan(msgspec.Struct, frozen=True, array_like=True):
         topology_version: The topology the plan was made for.
         params: The parameters of the job.
         edges: All edges that run anywhere.
+        logged_as: Under which name its lines are kept; None for statements, of which none are.
     """
 
     job_id: str
@@ -144,6 +146,7 @@ class SharedJobPlan(msgspec.Struct, frozen=True, array_like=True):
     topology_version: int
     params: Params
     edges: tuple[EdgePlan, ...]
+    logged_as: JobAttempt | None = None
 
 
 @dataclass(frozen=True, slots=True)

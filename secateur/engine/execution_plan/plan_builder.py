@@ -49,6 +49,7 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.job_config import JobConfig
 from secateur.protocol.job_placement import SourceScan
+from secateur.protocol.jobs import JobAttempt
 
 __all__ = ["ExecutionPlan", "ExecutionPlanBuilder"]
 
@@ -102,6 +103,7 @@ class ExecutionPlanBuilder:
         params: The parameters of the job.
         table: Finds a table's description; raises ``UnknownTableError``.
         planned: The plans of the SELECTs that sources read, by the name of the vertex.
+        logged_as: Under which name its lines are kept; None keeps none.
     """
 
     def __init__(
@@ -115,6 +117,7 @@ class ExecutionPlanBuilder:
         params: Params,
         table: Callable[[str], TableDef],
         planned: Mapping[str, Any] = MappingProxyType({}),
+        logged_as: JobAttempt | None = None,
     ) -> None:
         self._dag = with_partial_aggregation(dag)
         self._config = config
@@ -124,6 +127,7 @@ class ExecutionPlanBuilder:
         self._params = params
         self._table = table
         self._planned = planned
+        self._logged_as = logged_as
         self._meta_suppliers = {vertex.name: copy(vertex.meta_supplier) for vertex in self._dag.vertices}
         self._begun: list[ProcessorMetaSupplier] = []
 
@@ -167,6 +171,7 @@ class ExecutionPlanBuilder:
             topology_version=self._topology.version,
             params=self._params,
             edges=tuple(edges),
+            logged_as=self._logged_as,
         )
         vertices: dict[str, list[VertexPlan]] = {member: [] for member in job.participants}
         for vertex in self._dag.vertices:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from enum import Enum, auto
 from typing import Any
 
@@ -15,6 +16,7 @@ from secateur.engine.exchange.outbox import DirectOutbox, WaitingOutbox
 from secateur.engine.exchange.transport import Payload
 from secateur.engine.execution_plan.member_plan import MemberPlan, VertexPlan
 from secateur.engine.failure import located
+from secateur.engine.runtime.job_logs import JobLogs, LogScope
 from secateur.engine.runtime.metrics import measure
 from secateur.engine.runtime.processor_thread import ProcessorThread
 from secateur.engine.runtime.services import MemberServices
@@ -49,6 +51,7 @@ class Execution:
             done and closed.
         on_closed: Called exactly once, when every processor and supplier has been closed; after a failure that may be
             later than ``on_ended``.
+        logs: Keeps what its processors log, if its plan says under which name.
 
     Messages that arrive while the start runs in a thread are kept by :meth:`receive`; their number is bounded by the
     windows of the senders.
@@ -63,8 +66,10 @@ class Execution:
         post: Post,
         on_ended: Callable[[Error | None], None],
         on_closed: Callable[[], None],
+        logs: JobLogs,
     ) -> None:
         self.plan = plan
+        self._logs = logs
         self._services = services
         self._service_map = {MemberServices: services, **extra_services}
         self._scheduler = scheduler
@@ -176,8 +181,9 @@ class Execution:
         for vertex in self.plan.vertices:
             self._suppliers.append((vertex.name, vertex.supplier))
             try:
-                vertex.supplier.init(self._supplier_context(vertex))
-                processors = list(vertex.supplier.get(vertex.local_parallelism))
+                with self._logged(vertex.name):
+                    vertex.supplier.init(self._supplier_context(vertex))
+                    processors = list(vertex.supplier.get(vertex.local_parallelism))
                 _check_processors(vertex, processors)
                 tasklets = [self._make_tasklet(vertex, index, processor) for index, processor in enumerate(processors)]
                 self._tasklets += tasklets
@@ -284,7 +290,8 @@ class Execution:
         def close() -> None:
             for vertex, supplier in self._suppliers:
                 try:
-                    supplier.close(self._error)
+                    with self._logged(vertex):
+                        supplier.close(self._error)
                 except Exception as error:
                     first.append(located(error, vertex, self.plan.member, "its supplier's close()"))
 
@@ -319,8 +326,18 @@ class Execution:
             loop=self._loop,
             on_failed=self.fail,
             on_ended=self._tasklet_ended,
+            scope=self._scope(vertex.name),
         )
         return tasklet
+
+    def _scope(self, vertex: str) -> LogScope | None:
+        """Where the lines of a vertex are kept; None if nowhere."""
+        name = self.plan.job.logged_as
+        return None if name is None else LogScope(self._logs, name, vertex)
+
+    def _logged(self, vertex: str) -> AbstractContextManager[None]:
+        scope = self._scope(vertex)
+        return nullcontext() if scope is None else scope.entered()
 
     def _supplier_context(self, vertex: VertexPlan) -> SupplierContext:
         job = self.plan.job

@@ -21,6 +21,7 @@ from secateur.engine.kernels.job_kernel import JobKernel
 from secateur.engine.runtime.early_messages import EarlyMessages
 from secateur.engine.runtime.execution import Execution
 from secateur.engine.runtime.gather_budget import GatherBudget
+from secateur.engine.runtime.job_logs import JobLogs
 from secateur.engine.runtime.job_state import FinishJob
 from secateur.engine.runtime.result import JobResult, ResultCollector
 from secateur.engine.runtime.running_job import RunningJob
@@ -43,7 +44,7 @@ from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.codec import encode
 from secateur.protocol.failure import Failure
 from secateur.protocol.job_config import JobConfig
-from secateur.protocol.jobs import CancelRun, CreditRows, EndRun, ExchangeRows, MessagesLost, StartRun
+from secateur.protocol.jobs import CancelRun, CreditRows, EndRun, ExchangeRows, JobAttempt, MessagesLost, StartRun
 from secateur.protocol.message import Notice
 from secateur.protocol.metrics import VertexMetrics
 from secateur.tracing import ServedSpan, TraceContext, carried, in_this_trace, is_traced
@@ -62,6 +63,9 @@ class JobRuntime:
         member_id: Id of this member.
         services: Its services for processors.
         transport: Its way to the other members.
+
+    Attributes:
+        logs: What the processors of jobs have logged here.
     """
 
     def __init__(self, member_id: str, services: MemberServices, transport: Transport) -> None:
@@ -79,6 +83,7 @@ class JobRuntime:
         # A member that comes back under its old id must not reuse the ids of its former life.
         self._incarnation = os.urandom(4).hex()
         self._is_closed = False
+        self.logs = JobLogs()
 
     @property
     def running_executions(self) -> int:
@@ -110,6 +115,7 @@ class JobRuntime:
         topology: Topology,
         *,
         result: ResultCollector | None = None,
+        logged_as: JobAttempt | None = None,
     ) -> RunningJob:
         """Start a job and return at once; one message goes to each participant other than this member.
 
@@ -119,6 +125,7 @@ class JobRuntime:
             params: Its parameters.
             topology: Members and owners.
             result: Takes the rows of its result; None collects them for :meth:`RunningJob.result`.
+            logged_as: Under which name the members keep what its processors log; None keeps none.
 
         Raises:
             DagError: The DAG is not valid or cannot run as configured. Nothing was started.
@@ -129,7 +136,7 @@ class JobRuntime:
         self._check_open()
         frozen = dag.freeze()
         builder = self._plan_builder(
-            frozen, config, params, topology, await self._queries_planned(frozen, config, params)
+            frozen, config, params, topology, await self._queries_planned(frozen, config, params), logged_as
         )
         try:
             plan = await self._build(builder)
@@ -303,6 +310,7 @@ class JobRuntime:
         params: Params,
         topology: Topology,
         planned: Mapping[str, PlannedQuery],
+        logged_as: JobAttempt | None = None,
     ) -> ExecutionPlanBuilder:
         return ExecutionPlanBuilder(
             dag,
@@ -313,6 +321,7 @@ class JobRuntime:
             params=params,
             table=self.services.table,
             planned=planned,
+            logged_as=logged_as,
         )
 
     async def _build(self, builder: ExecutionPlanBuilder) -> ExecutionPlan:
@@ -407,6 +416,7 @@ class JobRuntime:
             self._outgoing.post,
             on_ended=on_ended,
             on_closed=lambda: self._execution_closed(job_id, kernel),
+            logs=self.logs,
         )
 
     def _execution_closed(self, job_id: str, kernel: JobKernel | None) -> None:

@@ -13,6 +13,7 @@ import contextlib
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
+from contextlib import AbstractContextManager
 from enum import Enum, auto
 from time import perf_counter
 from typing import Any, Final, NamedTuple, TypeVar, assert_never
@@ -25,6 +26,7 @@ from secateur.engine.exchange.inbox import Inbox
 from secateur.engine.exchange.outbox import DirectOutbox, WaitingOutbox
 from secateur.engine.failure import located
 from secateur.engine.runtime.elastic_threads import LONG_AFTER_S
+from secateur.engine.runtime.job_logs import LogScope
 from secateur.engine.runtime.processor_thread import CallOutcome, ProcessorThread
 from secateur.engine.scheduler import Scheduler
 from secateur.errors import DagError, Error
@@ -113,6 +115,7 @@ class Tasklet:
         loop: The event loop.
         on_failed: Called once with the located error.
         on_ended: Called once the processor is complete and all it offered has found room.
+        scope: Where its lines are kept; None if nowhere.
     """
 
     def __init__(
@@ -131,7 +134,11 @@ class Tasklet:
         loop: asyncio.AbstractEventLoop,
         on_failed: Callable[[Error], None],
         on_ended: Callable[[], None],
+        scope: LogScope | None = None,
     ) -> None:
+        self._scope = scope
+        # A turn of a processor of secateur's own is not worth the look: it logs nothing.
+        self._turn_scope = scope if _has_code_of_users(processor) else None
         self.vertex = vertex
         self._member = member
         self._processor = processor
@@ -180,8 +187,10 @@ class Tasklet:
     def init(self, context: ProcessorContext) -> None:
         """Initialise the processor. In the thread that starts the job; raises what the processor raises, located."""
         try:
-            self._processor.init(self._outbox, context)
+            with self._logged():
+                self._processor.init(self._outbox, context)
         except Exception as error:
+            self._note_failure("init()", error)
             raise located(error, self.vertex, self._member, "init()") from error
 
     def start(self) -> None:
@@ -220,6 +229,7 @@ class Tasklet:
         try:
             verdict = self._step()
         except Exception as error:
+            self._note_failure(self._doing, error)
             self._on_failed(located(error, self.vertex, self._member, self._doing))
             return
         match verdict:
@@ -245,7 +255,7 @@ class Tasklet:
                 self._member,
                 turn_s * 1000,
                 self._doing,
-                _LEAVE_OUT if _is_said_cooperative(self._processor) else _TOO_FEW_CORES,
+                _LEAVE_OUT if _has_code_of_users(self._processor) else _TOO_FEW_CORES,
             )
 
     def close(self, on_closed: Callable[[Exception | None], None]) -> None:
@@ -272,12 +282,23 @@ class Tasklet:
                 self._loop.call_soon_threadsafe(finish, outcome)
 
         if self._thread is not None:
-            self._thread.submit(finish_from_thread, self._processor.close)
+            self._thread.submit(finish_from_thread, self._close_processor)
             self._thread.stop()
         elif self._offload is not None and not self._offload.done():
-            self._offload.add_done_callback(lambda _: finish_from_thread(CallOutcome.of(self._processor.close)))
+            self._offload.add_done_callback(lambda _: finish_from_thread(CallOutcome.of(self._close_processor)))
         else:
-            finish(CallOutcome.of(self._processor.close))
+            finish(CallOutcome.of(self._close_processor))
+
+    def _close_processor(self) -> None:
+        with self._logged():
+            self._processor.close()
+
+    def _logged(self) -> AbstractContextManager[None]:
+        return contextlib.nullcontext() if self._scope is None else self._scope.entered()
+
+    def _note_failure(self, doing: str, error: Exception) -> None:
+        if self._scope is not None:
+            self._scope.note_failure(doing, error)
 
     def _step(self) -> _Verdict:
         if self._state is TaskletState.AWAIT_CALL and self._outcome is None:
@@ -339,7 +360,11 @@ class Tasklet:
         """Make a call: now, or in the processor's thread."""
         self._doing = doing
         if self._thread is None:
-            return self._after(method(*args))
+            if self._turn_scope is None:
+                return self._after(method(*args))
+            with self._turn_scope.entered():
+                answer = method(*args)
+            return self._after(answer)
         self._called_in, self._state = self._state, TaskletState.AWAIT_CALL
         self._thread.submit(self._called, self._timed, method, args)
         return _Verdict.SLEEP
@@ -401,14 +426,16 @@ class Tasklet:
     def _timed(self, method: Callable[..., bool], args: tuple[Any, ...]) -> bool:
         start = perf_counter()
         try:
-            return method(*args)
+            with self._logged():
+                return method(*args)
         finally:
             self._thread_s += perf_counter() - start
 
     def _timed_offload(self, call: Callable[[], T]) -> T:
         start = perf_counter()
         try:
-            return call()
+            with self._logged():
+                return call()
         finally:
             self.offload_s += perf_counter() - start
 
@@ -418,6 +445,6 @@ class Tasklet:
         self.wake_from_thread()
 
 
-def _is_said_cooperative(processor: Processor) -> bool:
-    """Whether a user has said that a processor is cooperative: it is the user's, or was told so when it was made."""
+def _has_code_of_users(processor: Processor) -> bool:
+    """Whether a cooperative processor is a user's, or a user has said that its function is cooperative."""
     return "cooperative" in getattr(processor, "__dict__", ()) or not type(processor).__module__.startswith("secateur.")

@@ -194,9 +194,10 @@ def _job(server: ServerOfCaller, query: Query) -> dict[str, Any]:
     if not rows:
         raise HTTPException(404, f"there is no job {query['job_id']!a} on record")
     with server.readings.connection() as connection:
-        plan = connection.job(query["job_id"]).plan()
+        job = connection.job(query["job_id"])
+        plan, log = job.plan(), job.logs()
     svg = None if plan is None else layered_svg(plan.diagram(), "The vertices of the job and the edges between them")
-    return {"job": rows[0], "plan": plan, "svg": svg}
+    return {"job": rows[0], "plan": plan, "svg": svg, "log": log}
 
 
 def _events(server: ServerOfCaller, query: Query) -> dict[str, Any]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import threading
 from collections.abc import Iterator
 
+import pyarrow as pa
 import pytest
 from eventually import eventually
 from pages_under_load import ALL, ONE, WAIT_MS, create_orders, expect_a_member_replaced, load, visit_every_page, visited
@@ -13,9 +15,9 @@ from playwright.sync_api import Browser, Page, expect
 
 import secateur
 from secateur.cluster import Cluster
-from secateur.connectors import collect
+from secateur.connectors import collect, table_source
 from secateur.errors import Error, JobCancelledError
-from secateur.processors import count_rows
+from secateur.processors import count_rows, map_batches
 from secateur.server import HttpServer
 
 ENDLESS = "SELECT count(*) FROM orders a, orders b, orders c WHERE a.id + b.id + c.id = -7"
@@ -185,10 +187,20 @@ def test_a_statement_is_killed_with_the_keyboard(browser: Browser, cluster: Clus
 
 
 def test_a_job_is_drawn_and_a_page_without_a_cluster_says_so(browser: Browser, cluster: Cluster) -> None:
+    def greet(batch: pa.RecordBatch) -> pa.RecordBatch:
+        logging.getLogger("secateur.job").warning("<b>%d</b> rows", batch.num_rows)
+        return batch
+
     with cluster.connect() as conn:
         of_one = secateur.Pipeline().read_table("orders", where={"customer": "C1"}).key_by("customer")
         job = of_one.aggregate(orders=count_rows()).write_to(collect()).submit(conn)
         job.result()
+        dag = secateur.DAG()
+        dag.new_vertex("read", table_source("orders", keys=[{"customer": "C1"}]))
+        dag.new_vertex("greet", map_batches(greet))
+        dag.edge(secateur.between("read", "greet"))
+        talking = conn.submit(dag)
+        talking.result()
         plan = job.plan()
         assert plan is not None
     server = HttpServer(cluster.address).start()
@@ -202,6 +214,9 @@ def test_a_job_is_drawn_and_a_page_without_a_cluster_says_so(browser: Browser, c
         expect(page.locator("#job-status")).to_have_text("completed")
         expect(page.locator("svg.dag rect")).to_have_count(len(plan.vertices))
         expect(page.locator("#job-text")).to_contain_text(f"runs on {len(plan.participants)} of 3 members")
+        page.goto(f"/jobs/{talking.job_id}")
+        expect(page.locator("#job-log tbody tr").first).to_contain_text("greet")
+        expect(page.locator("#job-log code").first).to_have_text("<b>200</b> rows")
         for path in ("/jobs/none", "/statements/none", "/partitions?table=none"):
             answer = page.goto(path)
             assert answer is not None

@@ -46,7 +46,7 @@ def test_requests_are_answered_as_the_document_says(cluster: Cluster, server: Ht
             case.call_and_validate(headers=headers, excluded_checks=excluded, timeout=60)
 
         ask()
-    assert "POST /api/v1/statements" in labels
+    assert {"POST /api/v1/statements", "GET /api/v1/jobs/{job_id}/logs"} <= set(labels)
 
 
 def test_the_page_lists_every_operation_and_loads_nothing(http: httpx.Client) -> None:
