@@ -30,6 +30,7 @@ __all__ = [
     "is_configured",
     "is_installed",
     "is_traced",
+    "operation_span",
     "record_error",
     "statement_span",
 ]
@@ -76,12 +77,39 @@ def statement_span(text: str) -> Iterator[Callable[[Mapping[str, Any]], None]]:
     Yields:
         A function that adds attributes.
     """
+    with _client_span("secateur.statement", {"db.query.text": text[:_TEXT_MAX]}) as describe:
+        yield describe
+
+
+@contextmanager
+def operation_span(
+    operation: str, table: str | None = None, count: int | None = None
+) -> Iterator[Callable[[Mapping[str, Any]], None]]:
+    """The span of what a client does without SQL, such as ``get``, below the span of the caller, if there is one.
+
+    Args:
+        operation: Its name; that of the span is ``secateur.get``.
+        table: The table, if it is about one.
+        count: The keys or rows, if they are counted.
+
+    Yields:
+        A function that adds attributes.
+    """
+    attributes: dict[str, Any] = {"db.operation.name": operation}
+    if table is not None:
+        attributes["db.collection.name"] = table
+    if count is not None:
+        attributes["db.operation.batch.size"] = count
+    with _client_span(f"secateur.{operation}", attributes) as describe:
+        yield describe
+
+
+@contextmanager
+def _client_span(name: str, attributes: Mapping[str, Any]) -> Iterator[Callable[[Mapping[str, Any]], None]]:
     from opentelemetry import trace
 
-    attributes = {"db.system.name": "secateur", "db.query.text": text[:_TEXT_MAX]}
-    with _tracer().start_as_current_span(
-        "secateur.statement", kind=trace.SpanKind.CLIENT, attributes=attributes
-    ) as span:
+    known = {"db.system.name": "secateur", **attributes}
+    with _tracer().start_as_current_span(name, kind=trace.SpanKind.CLIENT, attributes=known) as span:
         before = _span.set(span if span.is_recording() else None)
         try:
             yield span.set_attributes

@@ -266,12 +266,21 @@ class StopJob(Message[Acknowledged], frozen=True):
 
 
 class RunAttempt(Message[ResolvedJob], frozen=True):
-    """Run an attempt of a job on record; its DAG is the payload."""
+    """Run an attempt of a job on record; its DAG is the payload.
+
+    Attributes:
+        job: The job.
+        attempt: The number of the attempt.
+        config: How it is to run.
+        params: The values of its parameters.
+        trace: The span in which it was submitted; None outside of traces.
+    """
 
     job: str
     attempt: int
     config: JobConfig
     params: list[Any] | dict[str, Any]
+    trace: TraceContext | None = None
 
 
 class HaltAttempt(Message[Acknowledged], frozen=True):

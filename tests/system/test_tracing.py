@@ -21,7 +21,9 @@ from opentelemetry.sdk.trace.sampling import Decision, ParentBased, Sampler, Sam
 from span_files import FOLDER
 
 import secateur
+from secateur.connectors import collect
 from secateur.errors import DataError, ProgrammingError
+from secateur.processors import count_rows
 
 HERE = Path(__file__).parent
 ONE = "SELECT sum(v) FROM o WHERE k = ?"
@@ -116,11 +118,14 @@ def tree(exporter: InMemorySpanExporter, *, kernels: int) -> Tree:
     """All spans, once those of the members are there: they end when the answer is sent, the client's perhaps before."""
 
     def made() -> list[dict[str, Any]]:
-        return [plain(span) for span in exporter.get_finished_spans()]
+        found = [plain(span) for span in exporter.get_finished_spans()]
+        roots = [span["trace"] for span in found if span["parent"] is None]
+        return [span for span in found if span["trace"] in roots]  # others are of what was done before
 
     eventually(
         lambda: (
-            sum(span["name"] == "secateur.kernel" for span in made()) >= kernels
+            bool(made())
+            and sum(span["name"] == "secateur.kernel" for span in made()) >= kernels
             and {span["parent"] for span in made()} <= {None, *(span["id"] for span in made())}
         ),
         "spans are missing",
@@ -229,8 +234,82 @@ def test_a_statement_is_below_the_span_of_its_caller_and_not_sampled_with_it(
     unsampled = trace.NonRecordingSpan(trace.SpanContext(7, 7, is_remote=True, trace_flags=trace.TraceFlags(0)))
     with trace.use_span(unsampled):
         assert traced.execute(ONE, ["C1"]).fetchall()
-        assert len(traced.execute(ALL).fetchall()) == 50  # by the tasks that traced statements have left behind
+        assert len(traced.execute(ALL).fetchall()) >= 50  # by the tasks that traced statements have left behind
+        assert traced.table("o").get(k="C1", id=1)
+        traced.submit(count_by_key()).result()
     assert spans.get_finished_spans() == ()
+
+
+def test_reads_and_writes_by_key_are_spans_of_their_own(
+    traced: secateur.Connection, spans: InMemorySpanExporter
+) -> None:
+    table = traced.table("o")
+    calls = [
+        ("get", None, lambda: table.get(k="C1", id=1), {"get_rows"}),
+        ("get", 3, lambda: table.get_many([("C1", 1), ("C2", 2), ("C3", 3)]), {"get_rows"}),
+        ("put", None, lambda: table.put({"k": "C1", "id": 9001, "v": 1}), {"write_rows", "write_copy"}),
+        ("delete", None, lambda: table.delete(k="C1", id=9001), {"write_rows", "write_copy"}),
+    ]
+    for operation, count, call, asked in calls:
+        spans.clear()
+        call()
+        found = tree(spans, kernels=0)
+        (root,) = found.below(None)
+        assert root["name"] == f"secateur.{operation}"
+        known = {"db.system.name": "secateur", "db.operation.name": operation, "db.collection.name": "o"}
+        assert root["attributes"] == known | ({} if count is None else {"db.operation.batch.size": count})
+        assert {span["attributes"]["secateur.operation"] for span in found.named("member")} == asked
+    spans.clear()
+    with pytest.raises(DataError):
+        table.get(k="C1", id="no number")
+    (failed,) = (span for span in spans.get_finished_spans() if span.name == "secateur.get")
+    assert plain(failed)["is_error"]
+
+
+def test_a_load_is_a_span_with_what_its_threads_send(traced: secateur.Connection, spans: InMemorySpanExporter) -> None:
+    keys = list(range(10_000, 10_400))
+    traced.table("o").load(pa.table({"k": [f"L{key}" for key in keys], "id": keys, "v": keys}))
+    found = tree(spans, kernels=0)
+    (load,) = found.below(None)
+    assert (load["name"], load["attributes"]["secateur.rows"]) == ("secateur.load", 400)
+    staged = [span for span in found.named("member") if span["attributes"]["secateur.operation"] == "stage_rows"]
+    assert {span["attributes"]["secateur.member"] for span in staged} == {"m1", "m2", "m3"}
+    assert {span["parent"] for span in staged} == {load["id"]}
+    assert "publish_load" in {span["attributes"]["secateur.operation"] for span in found.named("controller")}
+
+
+def count_by_key() -> secateur.Pipeline:
+    rows = secateur.Pipeline().read_table("o").key_by("k")
+    return rows.aggregate(rows=count_rows()).write_to(collect())
+
+
+def test_a_job_on_record_has_a_span_for_as_long_as_it_runs(
+    traced: secateur.Connection, spans: InMemorySpanExporter
+) -> None:
+    job = traced.submit(count_by_key())
+    assert job.result().num_rows
+    eventually(lambda: any(span.name == "secateur.job" for span in spans.get_finished_spans()), "the job has no span")
+    found = tree(spans, kernels=0)
+    (submitted,) = found.named("submit")
+    (ran,) = found.named("job")
+    assert submitted["attributes"]["secateur.job"] == ran["attributes"]["secateur.job"] == job.job_id
+    assert ran["trace"] == submitted["trace"]
+    parts = [span for span in found.named("member") if span["attributes"].get("secateur.operation") == "start_run"]
+    assert {span["parent"] for span in parts} == {ran["id"]}
+    members = {span["attributes"]["secateur.member"] for span in (ran, *parts)}
+    assert members == {"m1", "m2", "m3"}
+
+
+def test_a_light_job_is_below_the_span_of_its_caller(traced: secateur.Connection, spans: InMemorySpanExporter) -> None:
+    with trace.get_tracer("application").start_as_current_span("request") as request:
+        job = traced.submit(count_by_key(), light=True)
+        job.result()
+    found = tree(spans, kernels=0)
+    (ran,) = found.named("job")
+    assert ran["parent"] == request.get_span_context().span_id
+    assert ran["attributes"]["secateur.job"] == job.job_id
+    (asked,) = found.below(ran["id"])
+    assert asked["attributes"]["secateur.operation"] == "submit_job"
 
 
 @pytest.mark.ray

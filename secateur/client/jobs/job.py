@@ -31,6 +31,7 @@ from secateur.protocol.jobs import (
     NewJob,
     WaitForJob,
 )
+from secateur.tracing import operation_span
 
 __all__ = ["Job", "JobInfo", "find_job", "list_jobs", "submit_job", "submit_job_if_absent"]
 
@@ -283,8 +284,17 @@ def list_jobs(session: Session) -> list[JobInfo]:
 
 
 def _take(session: Session, asked: NewJob, dag: bytes) -> Job:
+    if not session.is_traced:
+        return Job(session, _submitted(session, asked, dag))
+    with operation_span("submit") as describe:
+        job_id = _submitted(session, asked, dag)
+        describe({"secateur.job": job_id})
+    return Job(session, job_id)
+
+
+def _submitted(session: Session, asked: NewJob, dag: bytes) -> str:
     """Repeated once when the connection broke: the controller recognises the id."""
     try:
-        return Job(session, session.ask(asked, dag).message.job)
+        return session.ask(asked, dag).message.job
     except MemberLostError:
-        return Job(session, session.ask(asked, dag).message.job)
+        return session.ask(asked, dag).message.job

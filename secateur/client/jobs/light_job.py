@@ -6,6 +6,7 @@ No record of them is kept.
 from __future__ import annotations
 
 import threading
+from contextvars import copy_context
 from typing import Any, Final, Self
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ from secateur.errors import DeadlineError, Error, InterfaceError, JobCancelledEr
 from secateur.partitioning.topology.required_owners import coordinators
 from secateur.protocol.job_config import JobConfig
 from secateur.protocol.jobs import FinishedJob, GetJobMetrics, StopJob, SubmitJob
+from secateur.tracing import operation_span
 from secateur.wire import Answer
 
 __all__ = ["LightJob", "submit_light"]
@@ -41,7 +43,7 @@ class LightJob:
         self._answer: Answer[FinishedJob] | None = None
         self._failure: BaseException | None = None
         self._thread = threading.Thread(
-            target=self._run, args=(asked, dag), name=f"secateur-job-{self.job_id[:8]}", daemon=True
+            target=copy_context().run, args=(self._run, asked, dag), name=f"secateur-job-{self.job_id[:8]}", daemon=True
         )
 
     def start(self) -> Self:
@@ -122,7 +124,12 @@ class LightJob:
 
     def _run(self, asked: SubmitJob, dag: bytes) -> None:
         try:
-            self._answer = self._session.ask_member_on_own_channel(self._member_id, asked, dag)
+            if self._session.is_traced:
+                with operation_span("job") as describe:
+                    describe({"secateur.job": self.job_id})
+                    self._answer = self._session.ask_member_on_own_channel(self._member_id, asked, dag)
+            else:
+                self._answer = self._session.ask_member_on_own_channel(self._member_id, asked, dag)
         except BaseException as error:
             self._failure = error
 

@@ -41,6 +41,7 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.owner_routing import OwnerRouting, RoutedBatch
 from secateur.protocol.changes import AbortLoad, PublishLoad, StageRows, WriteRows
 from secateur.protocol.profile import StageWork
+from secateur.tracing import in_this_trace
 from secateur.wire import ShortTable, encode_rows, encode_table
 
 __all__ = ["LoadMode", "LoadResult", "Progress", "load_rows"]
@@ -412,7 +413,7 @@ def _stage(
                 table, sharing = covered, OwnerRouting.of(covered, session.topology_of(covered))
             shares = list(sharing.shares(rows))
             topology.check_live([share.member for share in shares])
-            for _ in senders.map(send, shares):
+            for _ in senders.map(in_this_trace(send), shares):
                 pass
             members.update(share.member for share in shares)
             partitions.update(partition for share in shares for partition, _ in share.parts)

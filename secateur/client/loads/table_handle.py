@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Self
 
@@ -23,6 +23,7 @@ from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.statistics import TableStatistics
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.catalog import RefreshStatistics
+from secateur.tracing import operation_span
 
 __all__ = ["TableHandle"]
 
@@ -177,7 +178,12 @@ class TableHandle:
 
             with open_table_file(Path(data)) as opened:
                 return self.load(opened.reader, mode, progress=progress)
-        return load_rows(self._session, self._table, as_table(data), LoadMode.of(mode), progress=progress).rows
+        if not self._session.is_traced:
+            return load_rows(self._session, self._table, as_table(data), LoadMode.of(mode), progress=progress).rows
+        with operation_span("load", self.name) as describe:
+            rows = load_rows(self._session, self._table, as_table(data), LoadMode.of(mode), progress=progress).rows
+            describe({"secateur.mode": mode, "secateur.rows": rows})
+        return rows
 
     @contextmanager
     def dropped_on_failure(self) -> Iterator[Self]:
@@ -212,7 +218,10 @@ class TableHandle:
 
         Cost: one round trip to one member. Every acknowledged write is seen, and no other.
         """
-        return get_row(self._by_key, _one_key(key, columns))
+        if not self._session.is_traced:
+            return get_row(self._by_key, _one_key(key, columns))
+        with operation_span("get", self.name):
+            return get_row(self._by_key, _one_key(key, columns))
 
     def get_many(self, keys: Iterable[Any]) -> list[tuple[Any, ...] | None]:
         """The rows with some primary keys, with one request to each member that owns some of them.
@@ -228,7 +237,9 @@ class TableHandle:
         Raises:
             Error: As :meth:`get`.
         """
-        return get_rows(self._by_key, list(keys))
+        wanted = list(keys)
+        with self._traced("get", len(wanted)):
+            return get_rows(self._by_key, wanted)
 
     def put(self, row: Mapping[str, Any] | Sequence[Any]) -> None:
         """Write a row without SQL: it is added, or replaces the row with its key.
@@ -250,7 +261,11 @@ class TableHandle:
 
         Cost: one round trip to the primary of the row, and one from it to each backup; of a replicated table, a load.
         """
-        put_rows(self._by_key, [row])
+        if not self._session.is_traced:
+            put_rows(self._by_key, [row])
+            return
+        with operation_span("put", self.name):
+            put_rows(self._by_key, [row])
 
     def put_many(self, rows: Iterable[Mapping[str, Any] | Sequence[Any]]) -> None:
         """Write some rows: all of them become visible at once, or none. Of rows with the same key the last one counts.
@@ -263,7 +278,8 @@ class TableHandle:
         """
         given = list(rows)
         if given:
-            put_rows(self._by_key, given)
+            with self._traced("put", len(given)):
+                put_rows(self._by_key, given)
 
     def delete(self, key: Any = None, /, **columns: Any) -> bool:
         """Delete the row with a primary key without SQL; whether there was one.
@@ -277,7 +293,10 @@ class TableHandle:
         Raises:
             Error: As :meth:`get`; if an answer was lost, an OperationalError that says so.
         """
-        return bool(delete_rows(self._by_key, [_one_key(key, columns)]))
+        if not self._session.is_traced:
+            return bool(delete_rows(self._by_key, [_one_key(key, columns)]))
+        with operation_span("delete", self.name):
+            return bool(delete_rows(self._by_key, [_one_key(key, columns)]))
 
     def delete_many(self, keys: Iterable[Any]) -> int:
         """Delete the rows with some primary keys; returns how many there were.
@@ -291,7 +310,9 @@ class TableHandle:
         Raises:
             Error: As :meth:`delete`.
         """
-        return delete_rows(self._by_key, list(keys))
+        given = list(keys)
+        with self._traced("delete", len(given)):
+            return delete_rows(self._by_key, given)
 
     def __repr__(self) -> str:
         kind = (
@@ -300,6 +321,10 @@ class TableHandle:
             else f"{self.partitions} partitions by {', '.join(self._table.scheme.columns)}"
         )
         return f"<Table {self.name}: {len(self._table.columns)} columns, {kind}>"
+
+    def _traced(self, operation: str, count: int) -> AbstractContextManager[object]:
+        """Around an operation on several rows; those on one look at the session themselves, which costs less."""
+        return operation_span(operation, self.name, count) if self._session.is_traced else nullcontext()
 
     @property
     def _by_key(self) -> KeyTable:

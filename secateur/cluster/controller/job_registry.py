@@ -20,6 +20,7 @@ from secateur.protocol.job_config import JobConfig, OnMemberLost
 from secateur.protocol.job_placement import JobPlacement
 from secateur.protocol.jobs import ENDED_JOBS_MAX, JobRow, JobState, KeptJob
 from secateur.protocol.metrics import VertexMetrics
+from secateur.tracing import TraceContext
 
 __all__ = ["JobRegistry", "RegisteredJob"]
 
@@ -47,6 +48,7 @@ class RegisteredJob:
         members: Ids of the members that took part in the attempt that succeeded.
         metrics: The work of each vertex on each member, in the attempt that ended last.
         plan: Where the attempt that started last ran, or runs; None before.
+        trace: The span in which it was submitted; None outside of traces, and after a restart of the controller.
     """
 
     job_id: str
@@ -63,6 +65,7 @@ class RegisteredJob:
     members: list[str] = field(default_factory=list)
     metrics: list[VertexMetrics] = field(default_factory=list)
     plan: JobPlacement | None = None
+    trace: TraceContext | None = None
 
     def summary(self) -> JobRow:
         """The description of a job that ``Connection.jobs`` shows."""

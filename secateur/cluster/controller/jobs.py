@@ -67,6 +67,7 @@ from secateur.protocol.jobs import (
     WaitForJob,
 )
 from secateur.protocol.message import Acknowledged
+from secateur.tracing import carried
 from secateur.wire import Reply, Request
 
 __all__ = ["ControllerJobs"]
@@ -180,6 +181,7 @@ class ControllerJobs:
         deadline_s = None if config.timeout_s is None else time.time() + config.timeout_s
         record = JobRecord(restarts=config.on_member_lost == OnMemberLost.RESTART)
         job = RegisteredJob(asked.job, config, needs, asked.params, bytes(request.payload), record, deadline_s)
+        job.trace = carried()
         self._registry.add(job)
         try:
             await self._keep(job, self._topology().member_ids, job.dag)
@@ -311,7 +313,9 @@ class ControllerJobs:
             self._apply(job, record.ended(attempt, error))
             return
         try:
-            answer = await self._peers.call(member, RunAttempt(job.job_id, attempt, config, job.params), job.dag)
+            answer = await self._peers.call(
+                member, RunAttempt(job.job_id, attempt, config, job.params, job.trace), job.dag
+            )
         except (MemberLostError, DeadlineError, ProtocolError) as error:
             self._apply(job, record.unsure(attempt, error))
         except Error as error:

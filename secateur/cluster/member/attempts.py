@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any, Final
 
 from secateur.cluster.background_tasks import BackgroundTasks
@@ -27,6 +27,7 @@ from secateur.protocol.jobs import (
     RunAttempt,
 )
 from secateur.protocol.message import Acknowledged
+from secateur.tracing import ServedSpan
 from secateur.wire import Reply, Request, encode_table
 
 __all__ = ["MemberAttempts"]
@@ -83,14 +84,23 @@ class MemberAttempts:
         asked = request.message
         key = asked.job, asked.attempt
         dag = FrozenDAG.decoded(request.payload, allow_code=self._allow_code and request.peer.authenticated)
-        logged_as = JobAttempt(asked.job, asked.attempt)
-        job = await self._runtime.start_job(dag, asked.config, asked.params, self._topology(), logged_as=logged_as)
+        starting = self._runtime.start_job(
+            dag, asked.config, asked.params, self._topology(), logged_as=JobAttempt(asked.job, asked.attempt)
+        )
+        span = self._span_of(asked)
+        job = await (starting if span is None else _in_span(span, starting))
         self._running[key] = job
         cancelled = self._cancelled.pop(key, None)
         if cancelled is not None:
             job.stop(cancelled)
-        self._background.start(self._follow(key, job), f"job {asked.job}")
+        self._background.start(self._follow(key, job, span), f"job {asked.job}")
         return describe_job(job.plan)
+
+    def _span_of(self, asked: RunAttempt) -> ServedSpan | None:
+        if asked.trace is None:
+            return None
+        described = {"secateur.member": self._runtime.member_id, "secateur.job": asked.job}
+        return ServedSpan(asked.trace, "secateur.job", described)
 
     def cancel(self, request: Request[HaltAttempt]) -> Reply[Acknowledged]:
         """Stop an attempt, also one that is being built or on its way here."""
@@ -129,7 +139,7 @@ class MemberAttempts:
         """Give up what is followed, without a word: the controller notices by itself that this member is gone."""
         await self._background.close()
 
-    async def _follow(self, key: tuple[str, int], job: RunningJob) -> None:
+    async def _follow(self, key: tuple[str, int], job: RunningJob, span: ServedSpan | None) -> None:
         failure: Failure | None = None
         members: list[str] = []
         try:
@@ -143,6 +153,8 @@ class MemberAttempts:
             members = list(result.members_touched)
         finally:
             del self._running[key]
+            if span is not None:
+                span.end(None if failure is None else failure.to_error())
         end = self._ends[key] = ReportJobEnded(*key, self._runtime.member_id, failure, members, list(job.metrics))
         _shorten(self._ends, _ENDS_MAX)
         await self._report(end)
@@ -158,6 +170,15 @@ class MemberAttempts:
             except Exception as error:  # the controller waits for a report: a shorter one, if this one cannot be sent
                 unsent = InternalError(f"job {report.job} ended, and its report could not be sent: {error}")
                 report = ReportJobEnded(report.job, report.attempt, report.member, Failure.of(unsent), [], [])
+
+
+async def _in_span(span: ServedSpan, starting: Coroutine[Any, Any, RunningJob]) -> RunningJob:
+    """Start an attempt in its own span: that of the request ends when the attempt has begun."""
+    try:
+        return await asyncio.create_task(starting, context=span.context)
+    except BaseException as error:
+        span.end(error)
+        raise
 
 
 def _shorten(remembered: OrderedDict[tuple[str, int], Any], count_max: int) -> None:
