@@ -24,7 +24,14 @@ def backup(
     token: Token = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write tables, by default all, as Parquet files, with a manifest and checksums; Spark and DuckDB read them."""
+    """Write tables, by default all, as Parquet files, with a manifest and checksums; Spark and DuckDB read them.
+
+    For example:
+
+        secateur backup ./backup
+
+        secateur backup ./backup --table orders --table customers
+    """
     with connected(address, token) as connection:
         cursor = connection.execute(f"BACKUP {_named(tables)}TO {text_literal(str(folder.absolute()))}")
     done = {"folder": str(folder), "rows": cursor.rowcount}
@@ -40,7 +47,14 @@ def restore(
     token: Token = None,
     as_json: AsJson = False,
 ) -> None:
-    """Create the tables of a backup again, with their rows."""
+    """Create the tables of a backup again, with their rows.
+
+    For example:
+
+        secateur restore ./backup
+
+        secateur restore ./backup --table orders --replace
+    """
     with connected(address, token) as connection:
         cursor = connection.execute(
             f"RESTORE {'OR REPLACE ' if replace else ''}{_named(tables)}FROM {text_literal(str(folder.absolute()))}"

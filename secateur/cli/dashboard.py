@@ -39,6 +39,12 @@ def dashboard(
     """Serve the job API over HTTP until Ctrl-C; its operations are listed at /docs.
 
     Callers send the token of the cluster; a browser asks for it as a password, with any user name.
+
+    For example:
+
+        secateur dashboard
+
+        secateur dashboard --host 0.0.0.0 --hostname grid.example.com --tls-certificate grid.pem
     """
     try:
         from secateur.server.http_server import HttpServer

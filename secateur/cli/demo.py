@@ -35,7 +35,12 @@ _QUESTIONS: Final = (
 
 @failing_with_a_message
 def demo() -> None:
-    """Start three members, fill a table, and ask it four questions with pruning on and off."""
+    """Start three members, fill a table, and ask it four questions with pruning on and off.
+
+    For example:
+
+        secateur demo
+    """
     runtime: Literal["ray", "embedded"] = "ray" if importlib.util.find_spec("ray") is not None else "embedded"
     typer.echo(f"starting three members ({'as Ray actors' if runtime == 'ray' else 'in this process'}) ...")
     with (

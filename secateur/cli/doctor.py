@@ -57,6 +57,10 @@ def doctor(as_json: AsJson = False) -> None:
     """Look at Python, libraries, Java, memory, loopback and clusters of this machine, and say what to do.
 
     The exit code is 1 if something is broken; what is missing is needed only for what its line says.
+
+    For example:
+
+        secateur doctor
     """
     findings = [finding for check in _CHECKS for finding in check()]
     print_records([asdict(finding) for finding in findings], as_json=as_json, empty="")

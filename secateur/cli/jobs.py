@@ -28,7 +28,14 @@ jobs = typer.Typer(rich_markup_mode=None)
 def list_jobs(
     context: typer.Context, address: AddressOption = None, token: Token = None, as_json: AsJson = False
 ) -> None:
-    """List the jobs on record, newest first; `secateur jobs logs ID` shows what one of them has logged."""
+    """List the jobs on record, newest first; `secateur jobs logs ID` shows what one of them has logged.
+
+    For example:
+
+        secateur jobs
+
+        secateur jobs --json | jq -r '.[0].id'
+    """
     if context.invoked_subcommand is not None:
         return
     with connected(address, token) as connection:
@@ -44,7 +51,12 @@ def logs(
     token: Token = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what the processors of a job have logged on the members, by time."""
+    """Show what the processors of a job have logged on the members, by time.
+
+    For example:
+
+        secateur jobs logs nightly-totals
+    """
     with connected(address, token) as connection:
         found = connection.job(job).logs()
     if as_json:
@@ -70,6 +82,12 @@ def kill(
     """End a statement of any connection, or a job.
 
     Statements and their ids are in the table secateur.statements.
+
+    For example:
+
+        secateur kill m2:17
+
+        secateur kill nightly-totals
     """
     what = "" if ":" in work else "JOB "
     with connected(address, token) as connection:

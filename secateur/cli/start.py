@@ -134,7 +134,14 @@ def start(
 
 @failing_with_a_message
 def stop(name: ClusterName = DEFAULT_NAME, as_json: AsJson = False) -> None:
-    """End a cluster that `secateur start` has started here. Tables without a data directory are gone then."""
+    """End a cluster that `secateur start` has started here. Tables without a data directory are gone then.
+
+    For example:
+
+        secateur stop
+
+        secateur stop --name orders
+    """
     cluster = local_clusters.find(name)
     if cluster is None:
         others = ", ".join(other.name for other in local_clusters.running())

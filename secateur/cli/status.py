@@ -30,6 +30,12 @@ def status(address: Address = None, token: Token = None, as_json: AsJson = False
     """Show the members of a cluster, its tables, and the copies that are missing.
 
     The exit code is 1 if no cluster answers.
+
+    For example:
+
+        secateur status
+
+        secateur status --json | jq '.members[].state'
     """
     with connected(address, token) as connection:
         if as_json:

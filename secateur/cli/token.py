@@ -33,7 +33,14 @@ def create(
     token: Token = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a token and print it; it cannot be looked up later."""
+    """Make a token and print it; it cannot be looked up later.
+
+    For example:
+
+        secateur token create --role read --name grafana
+
+        secateur token create --role 'read on orders; write on carts' --name shop
+    """
     with connected(address, token) as connection:
         made = connection.tokens.create(role, name)
     typer.echo(msgspec.json.encode(made).decode() if as_json else made.token)
@@ -44,7 +51,12 @@ def create(
 @token.command("list")
 @failing_with_a_message
 def list_tokens(address: AddressOption = None, token: Token = None, as_json: AsJson = False) -> None:
-    """List the tokens that are valid, oldest first. That of the cluster itself is not among them."""
+    """List the tokens that are valid, oldest first. That of the cluster itself is not among them.
+
+    For example:
+
+        secateur token list
+    """
     with connected(address, token) as connection:
         found = connection.tokens.list()
     rows = [
@@ -67,7 +79,12 @@ def revoke(
     token: Token = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a token invalid and close its connections."""
+    """Make a token invalid and close its connections.
+
+    For example:
+
+        secateur token revoke 5f0c1a9e
+    """
     with connected(address, token) as connection:
         connection.tokens.revoke(token_id)
     print_done(f"token {token_id} is not valid any more", {"revoked": token_id}, as_json=as_json)

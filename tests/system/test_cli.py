@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -18,6 +19,7 @@ from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
+from typer.main import get_command
 from typer.testing import CliRunner, Result
 
 import secateur
@@ -193,6 +195,30 @@ def test_a_load_that_fails_leaves_no_table_behind(run: Run, tmp_path: Path) -> N
     assert "more than once" in run(*words, "a", exit_code=1).stderr
     assert "there is no column 'c'; there is a, b" in run(*words, "c", exit_code=1).stderr
     assert "UnknownTableError" in run("sql", "-c", "FROM twice", exit_code=1).stderr
+
+
+def commands(group: Any, *before: str) -> Iterator[tuple[str, ...]]:
+    for name, command in group.commands.items():
+        beneath = getattr(command, "commands", None)
+        if beneath:
+            yield from commands(command, *before, name)
+        if beneath is None or command.invoke_without_command:
+            yield (*before, name)
+
+
+@pytest.mark.parametrize("words", [pytest.param(words, id=" ".join(words)) for words in commands(get_command(app))])
+def test_the_help_of_each_command_has_an_example_that_the_command_takes(words: tuple[str, ...]) -> None:
+    told = CliRunner().invoke(app, [*words, "--help"], env={"COLUMNS": "200"})
+    assert told.exit_code == 0
+    _, said, examples = told.stdout.partition("For example:")
+    assert said
+    first = next(line.split() for line in examples.splitlines() if line.strip())
+    assert first[: 1 + len(words)] == ["secateur", *words]
+    command: Any = get_command(app)
+    for word in words:
+        command = command.commands[word]
+    options = {name for option in command.params for name in option.opts}
+    assert {word for word in first if word.startswith("--")} <= options
 
 
 def test_what_is_listed_is_also_json(run: Run, served: Cluster) -> None:
