@@ -143,11 +143,14 @@ class HotKeySampler:
 def _has_keys(table: TableDef) -> bool:
     """Whether rows of a table are placed by columns of their primary key."""
     columns = table.scheme.columns
-    return bool(columns) and not table.replicated and set(columns) <= set(table.primary_key)
+    is_placed_by_key = bool(columns) and not table.replicated and set(columns) <= set(table.primary_key)
+    return is_placed_by_key and table.scheme.is_known_function
 
 
 def _is_kept(value: Any) -> bool:
-    """Whether a value is short, and no text that UTF-8 cannot carry, which is in no row."""
+    """Whether a value is short, and neither NULL nor a text that UTF-8 cannot carry, which are in no row."""
+    if value is None:
+        return False
     if isinstance(value, str):
         try:
             return len(value.encode()) <= _KEY_BYTES_MAX

@@ -73,9 +73,10 @@ def test_keys_are_those_that_partition_the_table() -> None:
         pytest.param("x" * 257, id="a long text"),
         pytest.param("é" * 129, id="a long text of other letters"),
         pytest.param("\ud800", id="half a surrogate pair"),
+        pytest.param(None, id="NULL"),
     ],
 )
-def test_long_keys_and_such_as_no_row_has_are_not_kept(value: str) -> None:
+def test_long_keys_and_such_as_no_row_has_are_not_kept(value: str | None) -> None:
     sampled = sampler()
     sampled.note_key(TABLE, [5, value])
     assert counts(sampled) == {}
