@@ -33,7 +33,7 @@ STATEMENTS ?= 1000000
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: demo test test-slow test-long plans generated nightly faults simulate wheel lint format types bench bench-tpc docs lock clean distclean help install java browser pictures
+.PHONY: demo test test-slow test-long plans generated nightly faults simulate wheel lint format types bench bench-peers bench-tpc docs lock clean distclean help install java browser pictures
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -96,6 +96,9 @@ browser: $(STAMP) ## a Chromium for the tests of the dashboard, which are skippe
 bench: $(STAMP) java ## latency and load rate; writes build/bench/*.json and prints the tables
 	@$(PY) -m benchmarks.planning
 	@$(PY) -m benchmarks.serving $(BENCH_ARGS)
+
+bench-peers: $(STAMP) java ## the same statements on Hazelcast, Ignite, Spark, Ray Data, Daft, Polars and DuckDB; fetches them into build/peers
+	@$(PY) -m benchmarks.peers $(BENCH_ARGS)
 
 bench-tpc: $(STAMP) java ## TPC-H at scale factor 1 on three Ray members, in one DuckDB process and in Spark
 	@$(PY) -m benchmarks.tpch $(BENCH_ARGS)
