@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from benchmarks.peers.data import Answers, write_tables
 from benchmarks.peers.environments import HERE
-from benchmarks.peers.measuring import Plan, measure
+from benchmarks.peers.measuring import Findings, Plan, measure
 from benchmarks.peers.peer_list import PEERS
 from benchmarks.peers.report import write_report
 from benchmarks.peers.running import Setting
@@ -23,7 +23,7 @@ _BELOW: Final = HERE / "build" / "peers"
 
 
 def main() -> int:
-    """Measure, and write the record, the tables and the picture.
+    """Measure, and write the record, the tables and the picture; of a run that is interrupted, what there is.
 
     Returns:
         0, also if peers were not available.
@@ -66,9 +66,13 @@ def main() -> int:
         only=options.statements,
     )
     began_load = os.getloadavg()[0]
-    found = measure(plan, Setting(_BELOW, data, options.rows, options.members), Answers(tables))
-    loads = (began_load, os.getloadavg()[0])
-    print(write_report(options.to, plan, found, options.rows, options.members, loads).read_text())
+    found = Findings()
+    try:
+        measure(plan, Setting(_BELOW, data, options.rows, options.members), Answers(tables), found)
+    finally:
+        if found.cells:
+            loads = (began_load, os.getloadavg()[0])
+            print(write_report(options.to, plan, found, options.rows, options.members, loads).read_text())
     return 0
 
 

@@ -25,7 +25,10 @@ from benchmarks.peers.summary import Cell, Round, quantile, summarised
 __all__ = ["Findings", "Plan", "measure", "saturation_per_s"]
 
 _ECHO_S: Final = 0.15
-_TOUCHED_CALLS: Final = 6
+_COMPARED_AT_ONCE: Final = 5
+_COMPARED_S: Final = 5.0
+"""Peers that take seconds for a statement are compared for fewer values: for so long, and at least once."""
+_TOUCHED_CALLS: Final = 4
 _TOUCHED_BYTES: Final = 40
 """A member that has received this much during one statement was asked something; background messages are rarer."""
 _OPEN_LOOP: Final = (
@@ -92,23 +95,30 @@ class Findings:
     touched: dict[str, dict[str, float]] = field(default_factory=lambda: defaultdict(dict))
 
 
-def measure(plan: Plan, setting: Setting, answers: Answers) -> Findings:
-    """Start everything, compare, measure, and stop everything, after a failure as well."""
-    return _Run(plan, setting, answers).run()
+def measure(plan: Plan, setting: Setting, answers: Answers, found: Findings) -> None:
+    """Start everything, compare, measure, and stop everything, after a failure as well.
+
+    Args:
+        plan: What is measured.
+        setting: What all peers share.
+        answers: What DuckDB says.
+        found: Where everything is added as soon as it is known, so that a run that is interrupted has a report.
+    """
+    _Run(plan, setting, answers, found).run()
 
 
 class _Run:
-    def __init__(self, plan: Plan, setting: Setting, answers: Answers) -> None:
+    def __init__(self, plan: Plan, setting: Setting, answers: Answers, found: Findings) -> None:
         self._plan = plan
         self._setting = setting
         self._answers = answers
-        self._found = Findings()
+        self._found = found
         self._statements = [one for one in STATEMENTS if not plan.only or one.name in plan.only]
         self._values = {
             one.name: values_of(one, setting.rows, plan.values, seed=number) for number, one in enumerate(STATEMENTS)
         }
 
-    def run(self) -> Findings:
+    def run(self) -> None:
         with ExitStack() as stack:
             controls = [found for peer in CONTROLS if (found := self._started(peer, stack)) is not None]
             peers = [found for peer in self._plan.peers if (found := self._started(peer, stack)) is not None]
@@ -118,7 +128,6 @@ class _Run:
                 for writes in (False, True):
                     self._one_client(alone, controls, writes=writes)
             self._many_clients(controls[:1], peers)
-        return self._found
 
     def _started(self, peer: Peer, stack: ExitStack) -> Running | None:
         _say(f"Starting {peer.name}")
@@ -178,16 +187,21 @@ class _Run:
         if statement.name in self._found.cannot[client.name]:
             return False
         values = _last_of_each_key(self._values[statement.name][: self._plan.compared], statement)
+        end_s = time.monotonic() + _COMPARED_S
         with self._giving_up(client.name, statement):
-            reply = clients.answer(statement, values)
-            if "cannot" in reply:
-                self._found.cannot[client.name][statement.name] = reply["cannot"]
-                return False
-            found = reply["rows"]
-            if statement.writes:
-                reads = clients.answer(_BY_KEY, [value[:2] for value in values])["rows"]
-                found = [[[*value[:2], *row] for row in rows] for value, rows in zip(values, reads, strict=True)]
-            self._answers.compare(client.name, statement, values, found)
+            for first in range(0, len(values), _COMPARED_AT_ONCE):
+                some = values[first : first + _COMPARED_AT_ONCE]
+                reply = clients.answer(statement, some)
+                if "cannot" in reply:
+                    self._found.cannot[client.name][statement.name] = reply["cannot"]
+                    return False
+                found = reply["rows"]
+                if statement.writes:
+                    reads = clients.answer(_BY_KEY, [value[:2] for value in some])["rows"]
+                    found = [[[*value[:2], *row] for row in rows] for value, rows in zip(some, reads, strict=True)]
+                self._answers.compare(client.name, statement, some, found)
+                if time.monotonic() > end_s:
+                    break
             return True
         return False
 

@@ -17,6 +17,7 @@ from benchmarks.peers.caller import Call, serve_calls
 from benchmarks.peers.service import serve
 from benchmarks.peers.statements import GET, Statement, with_dates
 
+_START_S = 300.0
 _TABLES = {
     "orders": "CREATE TABLE orders (customer_id BIGINT, order_id BIGINT, status VARCHAR NOT NULL,"
     " ordered_on DATE NOT NULL, quantity INTEGER NOT NULL, price DOUBLE NOT NULL, PRIMARY KEY (customer_id, order_id))"
@@ -63,7 +64,8 @@ def _no_rows(_: object) -> list[Any]:
 
 @contextmanager
 def _started(setting: dict[str, Any]) -> Iterator[Mapping[str, Any]]:
-    with secateur.start(members=setting["members"], runtime="ray") as cluster, cluster.connect() as connection:
+    starting = secateur.start(members=setting["members"], runtime="ray", start_timeout_s=_START_S)
+    with starting as cluster, cluster.connect() as connection:
         for name, ddl in _TABLES.items():
             connection.execute(ddl)
             connection.table(name).load(parquet.read_table(Path(setting["data"]) / f"{name}.parquet"))
