@@ -82,6 +82,15 @@ class MemberCalls(KnownTopology):
         Raises:
             Error: The first error, in the order of the members. All answers have been read by then.
         """
+        found = []
+        for answer in self.answers_of(messages):
+            if isinstance(answer, Error):
+                raise answer
+            found.append(answer)
+        return found
+
+    def answers_of(self, messages: Sequence[tuple[str, Message[R]]]) -> list[Answer[R] | Error]:
+        """As :meth:`ask_members`, with the error of each member that did not answer in the place of its answer."""
         answers: list[Answer[R] | Error] = []
 
         def ask_from(position: int) -> None:
@@ -105,12 +114,7 @@ class MemberCalls(KnownTopology):
 
         ask_from(0)
         answers.reverse()  # the last one that was asked is the first whose answer is read
-        found = []
-        for answer in answers:
-            if isinstance(answer, Error):
-                raise answer
-            found.append(answer)
-        return found
+        return answers
 
     def ask_member_for_rows(self, member_id: str, message: Execute) -> tuple[Answer[Executed], ResultStream | None]:
         """Like :meth:`ask_member`, for a request whose answer may be the first of several parts.

@@ -279,6 +279,7 @@ _FILES = {
         "Statements",
     ],
     "key_value": ["FoundRows", "GetRows"],
+    "many": ["ChangeMany", "ChangedMany", "ExecuteMany", "ExecutedMany"],
     "recovery": [
         "ClusterRecord",
         "ControllerState",

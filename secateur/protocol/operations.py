@@ -24,6 +24,7 @@ from secateur.protocol import (
     hot_keys,
     jobs,
     key_value,
+    many,
     membership,
     query,
     recovery,
@@ -111,6 +112,8 @@ class Operation(OperationBase):
     READ_CHANGES = 68, _AT_MEMBER, change_feed.ReadChanges, ANYBODY, _ABANDONABLE | _IDEMPOTENT
     BOUND_CHANGES = 69, _AT_MEMBER, change_feed.BoundChanges, ANYBODY, _ABANDONABLE | _IDEMPOTENT
     GET_JOB_LOGS = 70, _AT_MEMBER, jobs.GetJobLogs, ANYBODY, _ABANDONABLE | _IDEMPOTENT
+    EXECUTE_MANY = 71, _AT_MEMBER, many.ExecuteMany, ANYBODY, _ABANDONABLE
+    CHANGE_MANY = 72, _AT_MEMBER, many.ChangeMany, ANYBODY
     GET_OWNERS = 63, _AT_MEMBER, catalog.GetOwners, ANYBODY, _HOUSEKEEPING
 
     WRITE_COPY = 80, _AT_MEMBER, changes.WriteCopy, MEMBERS

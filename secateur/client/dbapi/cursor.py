@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from html import escape
 from itertools import chain
@@ -26,14 +27,16 @@ from secateur.client.execution.coordinated_change import run_coordinated_change
 from secateur.client.execution.coordinated_changes import run_coordinated_changes
 from secateur.client.execution.create_table_as import create_table_as
 from secateur.client.execution.insert import Insertion, insert_many, insert_select, insert_values
+from secateur.client.execution.many_changes import ManyChanges
+from secateur.client.execution.many_selects import run_selects
 from secateur.client.execution.result_stream import ResultStream
-from secateur.client.execution.select import RunOptions, run_select
+from secateur.client.execution.select import RunOptions, SelectResult, run_select
 from secateur.client.execution.show_settings import shown_settings
 from secateur.client.execution.statement_cache import Prepared
 from secateur.client.execution.statement_call import Params, StatementCall
 from secateur.client.execution.statement_timeout import StatementTimeout
 from secateur.client.session import Session
-from secateur.errors import DataError, InterfaceError, JobCancelledError, NotSupportedError
+from secateur.errors import DataError, Error, InterfaceError, JobCancelledError, NotSupportedError
 from secateur.protocol.statements import (
     BackupTo,
     ChangeStatement,
@@ -89,6 +92,7 @@ class Cursor:
         self._rows: Rows | StreamedRows | None = None
         self._closed = False
         self._control: CallControl | None = None
+        self._later: deque[SelectResult] = deque()
 
     @property
     def description(self) -> list[Description] | None:
@@ -144,14 +148,21 @@ class Cursor:
             self._session.end_statement(control)
 
     def executemany(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> Self:
-        """Execute a statement that changes rows once for each set of parameters.
+        """Execute a statement once for each set of parameters.
+
+        A query leaves one result for each set, in their order: the first can be fetched at once, and :meth:`nextset`
+        goes on to the next. Each is of its own moment.
 
         All rows of an ``INSERT ... VALUES`` become visible at once, or none; with ``ON CONFLICT DO UPDATE`` those up to
-        one whose key has come before. Every UPDATE and DELETE is executed separately, in order. An error does not undo
-        earlier executions.
+        one whose key has come before. Every UPDATE and DELETE is a change of its own; changes of the same row are made
+        in the order of their sets. An error does not undo what was executed before it, and changes of other rows by
+        sets behind it may have been made as well.
+
+        Executions that one member answers from a few rows, or that change one row, go to their member in one frame for
+        many of them, and all members work at the same time.
 
         Raises:
-            NotSupportedError: The statement is a query, or sets an option.
+            NotSupportedError: The statement sets an option, or is another one without parameters.
         """
         if self._session.is_traced:
             with statement_span(operation):
@@ -164,12 +175,19 @@ class Cursor:
         self._begin(operation)
         control = self._control = self._session.begin_statement()
         try:
-            self._rowcount = self._changed_rows(operation, seq_of_parameters)
+            changed = ManyChanges(self._session)
+            try:
+                self._rowcount = self._executed_many(operation, seq_of_parameters, changed)
+            except Error:
+                changed.finish()  # those before the set with the error
+                raise
         finally:
             self._session.end_statement(control)
 
-    def _changed_rows(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> int:
+    def _executed_many(self, operation: str, seq_of_parameters: Sequence[Parameters], changed: ManyChanges) -> int:
+        """Execute a statement for many sets of parameters; returns the number of changed rows, -1 for a query."""
         total = -1
+        queries: list[StatementCall[SelectStatement]] = []
         pending: list[Insertion] = []
         changes: list[tuple[CoordinatedChange[SelectStatement], Params]] = []
         for parameters in seq_of_parameters:
@@ -187,14 +205,20 @@ class Cursor:
                     change = StatementCall(
                         self._session, operation, params, prepared, cached, time.perf_counter(), time.time()
                     )
-                    total = max(total, 0) + run_change(change).rows
+                    changed.add(change)
+                    total = max(total, 0)
                 case CoordinatedChange():
                     changes.append((prepared, params))
+                case SelectStatement():
+                    queries.append(
+                        StatementCall(
+                            self._session, operation, params, prepared, cached, time.perf_counter(), time.time()
+                        )
+                    )
                 case Done():
                     pass
                 case (
-                    SelectStatement()
-                    | CreateTableAs()
+                    CreateTableAs()
                     | CopyFrom()
                     | CopyTo()
                     | BackupTo()
@@ -206,14 +230,35 @@ class Cursor:
                     | ShowSettings()
                 ):
                     raise NotSupportedError(
-                        "executemany() is for INSERT, UPDATE and DELETE; call execute() for each set of parameters to"
-                        " read the results"
+                        "executemany() is for queries, INSERT, UPDATE and DELETE: call execute() for each set of"
+                        " parameters"
                     )
                 case _:
                     assert_never(prepared)
         if changes:
             total = max(total, 0) + run_coordinated_changes(self._session, operation, changes)
+        if total >= 0:
+            total += changed.finish()
+        if queries:
+            self._later = deque(run_selects(queries))
+            self.nextset()
         return insert_many(self._session, operation, pending) if pending else total
+
+    def nextset(self) -> bool | None:
+        """Go on to the result of the next set of parameters of :meth:`executemany`; None if there is none.
+
+        :attr:`description`, :attr:`rowcount` and :attr:`stats` are then those of that result. What was not fetched of
+        the one before is dropped.
+        """
+        self._check_open()
+        if self._rows is not None:
+            self._drop_rows()
+        if not self._later:
+            return None
+        selected = self._later.popleft()
+        self.stats = selected.stats
+        self._take(selected.result, selected.columns, selected.rest)
+        return True
 
     def cancel(self) -> None:
         """Cancel the statement that this cursor executes or reads; to be called from another thread.
@@ -327,6 +372,7 @@ class Cursor:
     def close(self) -> None:
         """Drop the result; the cursor is of no further use."""
         self._closed = True
+        self._later.clear()
         self._drop_rows()
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
@@ -374,6 +420,7 @@ class Cursor:
             raise InterfaceError(f"a statement is text, not a {type(operation).__name__}")
         if self._rows is not None:
             self._drop_rows()
+        self._later.clear()
         self._rowcount = -1
         self.stats = None
 

@@ -48,6 +48,8 @@ __all__ = [
     "ChangeResult",
     "carry_out",
     "run_change",
+    "run_change_again",
+    "unknown_outcome",
 ]
 
 NOTHING_DONE: Final = (TopologyChangedError, UnknownTableError, UnreachableError, LoadFailedError)
@@ -210,6 +212,22 @@ def run_change(call: StatementCall[ChangeStatement[SelectStatement]], *, profile
         profiled: Whether to say what the members did.
     """
     return carry_out(_RowsChange(call, profiled=profiled))
+
+
+def run_change_again(
+    call: StatementCall[ChangeStatement[SelectStatement]], change_id: str, lost_answer: MemberLostError | None
+) -> ChangeResult:
+    """As :func:`run_change`, for a change that a primary was asked for already under an id, and may have made.
+
+    Args:
+        call: The call.
+        change_id: The id.
+        lost_answer: Why the answer was lost, if it was made as far as is known; None if it was not made.
+    """
+    execution = _RowsChange(call, profiled=False)
+    execution.change_id = change_id
+    execution.lost_answer = lost_answer
+    return carry_out(execution)
 
 
 class _RowsChange(ChangeExecution[ChangeStatement[SelectStatement]]):

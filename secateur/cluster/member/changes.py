@@ -13,6 +13,7 @@ other write comes in between.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor
@@ -141,6 +142,14 @@ class MemberChanges:
                 return made
             is_keyed = False
         return self._change_later(request, is_keyed=is_keyed)
+
+    def made_now(self, asked: ChangeOnePartition) -> Reply[ChangedRows] | asyncio.Future[Reply[ChangedRows]] | None:
+        """Change the row that a statement names by its key, if that takes this turn of the loop; else None.
+
+        Raises:
+            Error: As :meth:`change`; nothing was changed.
+        """
+        return self._keyed.made(asked) if self._keyed.has_plan(asked) else None
 
     async def _change_later(self, request: Request[ChangeOnePartition], *, is_keyed: bool) -> Reply[ChangedRows]:
         """As :meth:`change`, with what has to be waited for; ``is_keyed`` where the short way was not tried yet."""

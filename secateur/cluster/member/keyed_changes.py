@@ -7,8 +7,9 @@ has to wait for something, is left to :mod:`secateur.cluster.member.changes`.
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 
 from secateur.cluster.member.change_registry import RecordedChange
@@ -31,7 +32,7 @@ __all__ = ["KeyedChanges"]
 
 _Found: TypeAlias = tuple[int, Sequence[Any] | None, ChangeOperation]
 """A partition, the values of a row or its key, if there is anything to write, and how it is written."""
-_Answered: TypeAlias = Reply[ChangedRows] | Awaitable[Reply[ChangedRows]]
+_Answered: TypeAlias = Reply[ChangedRows] | asyncio.Future[Reply[ChangedRows]]
 _KEPT_MAX: Final = 4096
 """Plans whose compiled form is kept; some kilobytes each."""
 

@@ -8,6 +8,7 @@ from typing import Any
 from secateur.cluster.member.changes import MemberChanges
 from secateur.cluster.member.coordinated_changes import MemberCoordinatedChanges
 from secateur.cluster.member.key_reads import KeyReads
+from secateur.cluster.member.many_executions import ManyExecutions
 from secateur.cluster.member.open_results import OpenResults
 from secateur.cluster.member.query_steps import SteppedQueries
 from secateur.cluster.member.snapshots import MemberSnapshots
@@ -71,6 +72,7 @@ class StatementHandlers:
         self._key_reads = key_reads
         self._changes = changes
         self._coordinated = coordinated
+        self._many = ManyExecutions(counts, log, statements, changes)
 
     def handlers(self) -> dict[OperationBase, Callable[[Request[Any]], Handled]]:
         """Who answers which operation."""
@@ -84,6 +86,8 @@ class StatementHandlers:
             Operation.GET_ROWS: self._get_rows,
             Operation.OPEN_SNAPSHOT: self._open_snapshot,
             Operation.CHANGE_ONE_PARTITION: self._change,
+            Operation.EXECUTE_MANY: self._many.execute,
+            Operation.CHANGE_MANY: self._many.change,
             Operation.STAGE_CHANGE: self._stage_change,
             Operation.WORK_OUT_CHANGE: self._work_out_change,
             Operation.KILL_STATEMENT: self._kill_statement,

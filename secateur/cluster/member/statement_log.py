@@ -146,6 +146,19 @@ class StatementLog:
         self._append((number, plan_id, pruning, started_s, time.perf_counter() - begun, reply.message, None))
         return reply
 
+    def note(
+        self,
+        plan_id: str,
+        started_s: float,
+        elapsed_s: float,
+        said: msgspec.Struct | None,
+        error: BaseException | None = None,
+    ) -> None:
+        """Remember a statement with pruning that has ended already, with its answer or its error."""
+        self._count = number = self._count + 1
+        failure = None if error is None else _described_failure(error)
+        self._append((number, plan_id, True, started_s, elapsed_s, said, failure))
+
     def scattered(
         self,
         request: Request[ExecuteFirstStage],

@@ -29,7 +29,7 @@ from secateur.partitioning.types.column_type import parse_type
 from secateur.protocol.operations import Operation
 from secateur.protocol.profile import StageWork
 from secateur.protocol.query import Execute, Executed
-from secateur.wire import Reply, Request, ShortTable, decode_table, decode_tables
+from secateur.wire import PeerInfo, Reply, Request, ShortTable, decode_table, decode_tables
 
 __all__ = ["StatementRunner"]
 
@@ -63,6 +63,24 @@ class StatementRunner(ProfiledStatements):
             return self._fetch_and_run(request)
         self._plans.move_to_end(plan.plan_id)
         return self._run(plan, request)
+
+    def executed_now(self, plan: SelectPlan, asked: Execute, peer: PeerInfo) -> Executed | None:
+        """The answer of a plan that is kept here, if it is a few rows that are found without waiting; else None.
+
+        Raises:
+            Error: As :meth:`execute`.
+        """
+        if plan.reads_fetched_rows or plan.expressions:
+            return None
+        partitions, topology, is_here = self._placed(plan, asked)
+        if not is_here or self._acknowledged(partitions_read(plan, partitions)) is not None:
+            return None
+        request = Request(Operation.EXECUTE, asked, _NO_PAYLOAD, peer)
+        answer = self._run_local(plan, request, partitions, topology)
+        if not isinstance(answer, Reply):
+            answer.close()
+            return None
+        return None if answer.message.values is None else answer.message
 
     async def rows(
         self, plan: SelectPlan, params: Sequence[Any], *, pruning: bool, profiled: bool

@@ -19,6 +19,7 @@ from secateur.protocol.catalog import GetRanges
 from secateur.protocol.change_feed import BoundChanges, ReadChanges
 from secateur.protocol.changes import ChangeOnePartition, StageRows, WriteRows
 from secateur.protocol.key_value import GetRows
+from secateur.protocol.many import ChangeMany, ExecuteMany
 from secateur.protocol.operation import OperationBase
 from secateur.protocol.operations import Operation
 from secateur.protocol.query import Execute, ExecuteFirstStage, Profile
@@ -68,11 +69,13 @@ class MemberTableChecks:
         self._checks: dict[OperationBase, _Check] = {
             Operation.EXECUTE: self._execute,
             Operation.EXECUTE_FIRST_STAGE: self._execute_first_stage,
+            Operation.EXECUTE_MANY: self._execute_many,
             Operation.PROFILE: self._profile,
             Operation.OPEN_SNAPSHOT: self._open_snapshot,
             Operation.READ_SNAPSHOT: self._use_snapshot,
             Operation.CLOSE_SNAPSHOT: self._use_snapshot,
             Operation.CHANGE_ONE_PARTITION: self._change,
+            Operation.CHANGE_MANY: self._change,
             Operation.GET_ROWS: self._read_table,
             Operation.READ_CHANGES: self._read_table,
             Operation.BOUND_CHANGES: self._read_table,
@@ -98,6 +101,9 @@ class MemberTableChecks:
     def _execute(self, asked: Execute, rights: TableRights) -> Awaitable[None] | None:
         return self._read_plans((asked.plan, *_plans_of(asked.steps)), rights)
 
+    def _execute_many(self, asked: ExecuteMany, rights: TableRights) -> Awaitable[None] | None:
+        return self._read_plans((asked.plan,), rights)
+
     def _execute_first_stage(self, asked: ExecuteFirstStage, rights: TableRights) -> Awaitable[None] | None:
         return self._read_plans((asked.plan,), rights)
 
@@ -114,7 +120,7 @@ class MemberTableChecks:
         if table is not None:
             rights.check_reads((table.casefold(),))
 
-    def _change(self, asked: ChangeOnePartition, rights: TableRights) -> Awaitable[None] | None:
+    def _change(self, asked: ChangeOnePartition | ChangeMany, rights: TableRights) -> Awaitable[None] | None:
         return self._with_plans((asked.plan,), lambda plan: check_change(plan, rights))
 
     def _read_table(self, asked: GetRows | ReadChanges | BoundChanges, rights: TableRights) -> None:

@@ -247,9 +247,20 @@ def test_executemany_is_one_load(cluster: Any, conn: Connection) -> None:
     assert conn.execute("count").fetchone() == before
 
 
-def test_executemany_of_a_query_is_refused(conn: Connection) -> None:
-    with pytest.raises(NotSupportedError, match=r"executemany.. is for INSERT, UPDATE and DELETE; call execute"):
-        conn.executemany("one", [["C1"], ["C2"]])
+def test_executemany_of_a_query_has_a_result_for_each_set(conn: Connection) -> None:
+    each = [conn.execute("one", [key]).fetchall() for key in ("C1", "none", "C2", "C1")]
+    cursor = conn.executemany("one", [["C1"], ["none"], ["C2"], ["C1"]])
+    found = [cursor.fetchall()]
+    while cursor.nextset():
+        found.append(cursor.fetchall())
+    assert found == each
+    assert (cursor.description, cursor.nextset()) == (None, None)
+
+
+def test_executemany_of_what_is_executed_once_is_refused(cluster: Any, conn: Connection) -> None:
+    cluster.statements["SET"] = other(cluster, SetPruning(Pruning.OFF))
+    with pytest.raises(NotSupportedError, match=r"executemany.. is for queries, INSERT, UPDATE and DELETE: call exec"):
+        conn.executemany("SET", [[], []])
 
 
 def test_a_closed_cursor(conn: Connection) -> None:

@@ -1,0 +1,135 @@
+"""An UPDATE or DELETE for many sets of parameters: changes of one row each go to its primary in one frame for many.
+
+Changes of one partition are made in the order of their sets, since one frame brings them to one primary; those of
+different partitions have no order among themselves, and need none. A set that changes several partitions, or whose
+statement reads other rows as well, waits for all before it and is waited for.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+from secateur.client.dbapi.parameters import values_of
+from secateur.client.execution.change import run_change, run_change_again, unknown_outcome
+from secateur.client.execution.member_batches import MemberBatch, answers_of
+from secateur.client.execution.routing import partitions_of
+from secateur.client.execution.statement_call import StatementCall
+from secateur.client.session import Session
+from secateur.errors import DeadlineError, Error, MemberLostError
+from secateur.protocol.many import ChangedMany, ChangeMany
+from secateur.protocol.pruning import Pruning
+from secateur.protocol.statements import ChangeStatement, SelectStatement
+from secateur.wire import Answer
+
+__all__ = ["ManyChanges"]
+
+_Call: TypeAlias = StatementCall[ChangeStatement[SelectStatement]]
+
+
+class ManyChanges:
+    """The executions of one UPDATE or DELETE, which are begun when they are worth a frame.
+
+    Args:
+        session: The connection.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._batches: dict[str, MemberBatch[_Call]] = {}
+        self._plan_id = ""
+        self._rows = 0
+
+    def add(self, call: _Call) -> None:
+        """The next execution.
+
+        Raises:
+            Error: As :func:`~secateur.client.execution.change.run_change`, of this execution or of one before; those
+                before that one are made, and some of those between them may be.
+        """
+        member, params = self._placed(call)
+        if member is None:
+            self.finish()
+            self._rows += run_change(call).rows
+            return
+        plan_id = call.statement.select.plan_id
+        if plan_id != self._plan_id:
+            self.finish()  # another frame may overtake the one that has changes of the same row
+            self._plan_id = plan_id
+        batch = self._batches.get(member)
+        if batch is None:
+            batch = self._batches[member] = MemberBatch(member, [], [])
+        batch.add(call, params)
+        if batch.is_full:
+            self.finish()
+
+    def finish(self) -> int:
+        """Carry out what was added; returns how many rows all executions have changed.
+
+        Raises:
+            Error: As :meth:`add`.
+        """
+        batches, self._batches = list(self._batches.values()), {}
+        while batches:
+            batches = self._carry_out(batches)
+        return self._rows
+
+    def _carry_out(self, batches: list[MemberBatch[_Call]]) -> list[MemberBatch[_Call]]:
+        """Ask the members once, and execute alone what stops an answer; returns the changes behind these."""
+        if len(batches) == 1 and len(batches[0].positions) == 1:
+            self._rows += run_change(batches[0].positions[0]).rows
+            return []
+        asked = [_asked(batch) for batch in batches]
+        members = [batch.member for batch in batches]
+        answers = answers_of(self._session, list(zip(members, asked, strict=True)))
+        self._rows += sum(sum(answer.message.rows) for answer in answers if not isinstance(answer, Error))
+        left = []
+        for batch, message, answer in zip(batches, asked, answers, strict=True):
+            rest = self._one_by_one(batch, message, answer)
+            if rest.positions:
+                left.append(rest)
+        return left
+
+    def _one_by_one(
+        self, batch: MemberBatch[_Call], asked: ChangeMany, answer: Answer[ChangedMany] | Error
+    ) -> MemberBatch[_Call]:
+        """Execute what an answer leaves out, under the ids by which members know what they have made of it."""
+        count, unconfirmed = 0, len(batch.positions)
+        lost = answer if isinstance(answer, MemberLostError) else None
+        if not isinstance(answer, Error):
+            count, unconfirmed = len(answer.message.rows), answer.message.unconfirmed
+            lost = MemberLostError(f"member {batch.member} has made the change, and not every copy has confirmed it")
+        elif isinstance(answer, DeadlineError):
+            raise unknown_outcome(batch.positions[0].statement.table, answer) from answer
+        until = len(batch.positions) if isinstance(answer, Error) else count + max(unconfirmed, batch.alone)
+        for number, call in enumerate(batch.positions[count:until], count):
+            lost_answer = lost if number < count + unconfirmed else None
+            self._rows += run_change_again(call, asked.id_of(number), lost_answer).rows
+        return batch.behind(count, until)
+
+    def _placed(self, call: _Call) -> tuple[str | None, Sequence[Any]]:
+        """The primary that can be asked for a change together with others, or None; and the parameters of its plan."""
+        select, session = call.statement.select, self._session
+        if session.pruning is not Pruning.ON or len(select.scans) != 1 or select.scans[0].replicated:
+            return None, ()
+        scan = select.scans[0]
+
+        def primary(params: Sequence[Any]) -> str | None:
+            ids, topology = partitions_of(scan, params), session.topology
+            if len(ids) != 1:
+                return None
+            member = topology.ownership(scan.group).primary(ids[0])
+            topology.check_live([member])
+            return member
+
+        try:
+            params = values_of(select, call.params, call.started)
+            return session.when_known(lambda: primary(params)), params
+        except Error:
+            return None, ()  # said, or solved, when it runs alone
+
+
+def _asked(batch: MemberBatch[_Call]) -> ChangeMany:
+    statement = batch.positions[0].statement
+    return ChangeMany(statement.select.plan_id, batch.params, statement.kind, uuid.uuid4().hex)

@@ -1,0 +1,81 @@
+"""Executions of one plan that go to their members together: one frame to each member for many of them.
+
+A member answers the first executions of a frame, as many as it can at once; those left over are executed one by one, or
+go into another frame. What one execution is does not change by that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, Generic, TypeVar
+
+import msgspec
+
+from secateur.client.execution.routing import ExecutionMode, choose_route
+from secateur.client.member_calls import MEMBERS_AT_ONCE
+from secateur.client.session import Session
+from secateur.errors import Error
+from secateur.protocol.message import Message
+from secateur.protocol.statements import SelectStatement
+from secateur.wire import Answer
+
+__all__ = ["SETS_PER_FRAME", "MemberBatch", "answers_of", "only_member"]
+
+P = TypeVar("P")
+R = TypeVar("R")
+
+SETS_PER_FRAME: Final = 256
+"""A member answers so many in some ten milliseconds."""
+
+
+class MemberBatch(msgspec.Struct, Generic[P], frozen=True):
+    """Executions for one member.
+
+    Attributes:
+        member: The member.
+        positions: What each is to who asks for them all, in order.
+        params: For each the parameters of the plan.
+        alone: So many are executed one by one where an answer ends: twice as many with each frame that was of no use.
+    """
+
+    member: str
+    positions: list[P]
+    params: list[list[Any]]
+    alone: int = 1
+
+    def add(self, position: P, params: Sequence[Any]) -> None:
+        """One execution more."""
+        self.positions.append(position)
+        self.params.append(list(params))
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there are as many as one frame takes."""
+        return len(self.positions) >= SETS_PER_FRAME
+
+    def behind(self, answered: int, until: int) -> MemberBatch[P]:
+        """Those behind the first ones, of which some were answered in the frame and others were executed one by one."""
+        alone = 1 if answered else 2 * self.alone
+        return MemberBatch(self.member, self.positions[until:], self.params[until:], alone)
+
+
+def answers_of(session: Session, asked: Sequence[tuple[str, Message[R]]]) -> list[Answer[R] | Error]:
+    """Ask members by their ids, many at the same time; returns their answers, or what went wrong with each."""
+    answers: list[Answer[R] | Error] = []
+    for start in range(0, len(asked), MEMBERS_AT_ONCE):
+        answers += session.answers_of(asked[start : start + MEMBERS_AT_ONCE])
+    return answers
+
+
+def only_member(session: Session, statement: SelectStatement, params: Sequence[Any]) -> str | None:
+    """A member that has all that an execution reads; None where several have it together, and where nothing is read.
+
+    Raises:
+        UnknownRangesError, UnknownOwnersError: As :meth:`~secateur.client.session.Session.when_known` expects them.
+    """
+    topology = session.topology
+    route = choose_route(statement, params, topology, pruning=True)
+    if route.execution_mode is not ExecutionMode.LOCAL or not route.members:
+        return None
+    topology.check_live(route.members)
+    return route.members[session.turn() % len(route.members)]

@@ -1,0 +1,267 @@
+"""``executemany`` of queries and of changes by key does what one execution after the other does, in fewer frames."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from typing import Any
+
+import duckdb
+import pytest
+from eventually import eventually
+from held_requests import Held
+from requests_of import requests_of
+from together import together
+
+import secateur
+from secateur.cluster import Cluster
+from secateur.errors import DataError, MemberLostError, ParameterError
+from secateur.protocol import Operation
+
+ROWS = 400
+ASKED = {
+    Operation.EXECUTE,
+    Operation.EXECUTE_MANY,
+    Operation.EXECUTE_FIRST_STAGE,
+    Operation.CHANGE_ONE_PARTITION,
+    Operation.CHANGE_MANY,
+    Operation.CHANGE_SEVERAL_PARTITIONS,
+}
+TABLE = "CREATE TABLE t (id BIGINT, line INTEGER, v BIGINT, note VARCHAR, PRIMARY KEY (id, line))"
+FILL = f"INSERT INTO t SELECT n // 4, n % 4, n, 'note ' || n FROM range({ROWS}) AS r(n)"
+QUERIES: dict[str, tuple[str, list[list[Any]]]] = {
+    "rows by key": ("SELECT * FROM t WHERE id = ? AND line = ?", [[n % 120, n % 5] for n in range(300)]),
+    "rows of a prefix": ("SELECT v, note FROM t WHERE id = ?", [[n] for n in range(-2, 103)]),
+    "aggregate": ("SELECT count(*), sum(v), max(note) FROM t WHERE id = ?", [[n] for n in range(105)]),
+    "groups": ("SELECT line % 2 AS odd, sum(v) FROM t WHERE id = ? GROUP BY odd", [[n] for n in range(50)]),
+    "types that differ": ("SELECT v FROM t WHERE id = ?", [[1], ["2"], [3.0], [None], [4]]),
+    "several members": ("SELECT sum(v) FROM t WHERE id IN (?, ?, ?)", [[n, n + 1, n + 2] for n in range(20)]),
+    "expression": ("SELECT v FROM t WHERE id = ? + 1", [[n] for n in range(10)]),
+    "all rows": ("SELECT count(*) FROM t WHERE v >= ?", [[n] for n in range(3)]),
+    "one set": ("SELECT v FROM t WHERE id = ?", [[5]]),
+    "no sets": ("SELECT v FROM t WHERE id = ?", []),
+}
+CHANGES: dict[str, tuple[str, list[list[Any]]]] = {
+    "rows by key": ("UPDATE t SET v = v * 3 + ? WHERE id = ? AND line = ?", [[n, n % 30, n % 5] for n in range(600)]),
+    "one row, in order": ("UPDATE t SET v = v * 3 - ? WHERE id = 7 AND line = 1", [[n] for n in range(30)]),
+    "deletions": ("DELETE FROM t WHERE id = ? AND line = ?", [[n % 60, n % 5] for n in range(300)]),
+    "no row by its key": (
+        "UPDATE t SET note = note || ? WHERE id = ? AND v % 2 = 0",
+        [["x", n % 40] for n in range(80)],
+    ),
+    "some over several": ("UPDATE t SET v = v + 1 WHERE id IN (?, ?)", [[n % 9, (n * n) % 9] for n in range(30)]),
+    "another table": (
+        "UPDATE t SET v = (SELECT max(v) FROM t) + ? WHERE id = ? AND line = 0",
+        [[n, n % 5] for n in range(10)],
+    ),
+    "types that differ": ("UPDATE t SET v = v * 2 + ? WHERE id = ? AND line = 0", [[1, 2], [1, "2"], [2, 2], [3, 2.0]]),
+}
+
+
+@pytest.fixture
+def three() -> Iterator[Cluster]:
+    with secateur.start(members=3, runtime="embedded", member_silence_s=10.0) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def conn(three: Cluster) -> Iterator[secateur.Connection]:
+    with three.connect() as connection:
+        connection.execute(TABLE + " PARTITION BY HASH (id) PARTITIONS 17 BACKUPS 1")
+        connection.execute(FILL)
+        yield connection
+
+
+def oracle() -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect()
+    connection.execute(TABLE)
+    connection.execute(FILL)
+    return connection
+
+
+def results(cursor: secateur.Cursor) -> list[list[str]]:
+    """The rows of each result, in an order of their own."""
+    found = []
+    while cursor.description is not None:
+        assert cursor.stats is not None
+        rows = cursor.fetchall()
+        assert cursor.rowcount == len(rows)
+        found.append(sorted(map(repr, rows)))
+        if cursor.nextset() is None:
+            break
+    assert cursor.description is None
+    return found
+
+
+def test_a_query_answers_for_each_set_what_duckdb_answers(three: Cluster, conn: secateur.Connection) -> None:
+    with oracle() as duck:
+        for name, (sql, sets) in QUERIES.items():
+            expected = [sorted(map(repr, duck.execute(sql, params).fetchall())) for params in sets]
+            for setting in ("on", "off", "verify"):
+                conn.execute(f"SET pruning = {setting}")
+                assert results(conn.executemany(sql, sets)) == expected, f"{name}, pruning = {setting}"
+
+
+@pytest.mark.parametrize(
+    ("name", "frames"),
+    [
+        ("rows by key", {Operation.EXECUTE_MANY: 3}),
+        ("aggregate", {Operation.EXECUTE_MANY: 3}),
+        ("one set", {Operation.EXECUTE: 1}),
+        ("no sets", {}),
+    ],
+)
+def test_each_member_gets_one_frame(
+    three: Cluster, conn: secateur.Connection, name: str, frames: dict[Operation, int]
+) -> None:
+    sql, sets = QUERIES[name]
+    with requests_of(three, ASKED) as asked:
+        conn.executemany(sql, sets)
+    assert Counter(asked) == frames
+
+
+def test_every_execution_is_listed_and_counted(three: Cluster, conn: secateur.Connection) -> None:
+    for sql, sets in (QUERIES["rows by key"], CHANGES["rows by key"]):
+        before = sum(member._counts.executions for member in members(three))
+        conn.executemany(sql, sets)
+        assert sum(member._counts.executions for member in members(three)) - before >= len(sets)
+        listed = "SELECT count(*) FROM secateur.statements WHERE statement = ? AND state = 'done'"
+        assert conn.execute(listed, [sql]).fetchone() == (len(sets),)
+
+
+def members(cluster: Cluster) -> list[Any]:
+    return list(cluster._runtime._members.values())  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_changes_leave_what_duckdb_leaves(conn: secateur.Connection, name: str) -> None:
+    sql, sets = CHANGES[name]
+    with oracle() as duck:
+        expected = sum(duck.execute(sql, params).fetchall()[0][0] for params in sets)
+        assert conn.executemany(sql, sets).rowcount == expected
+        rows = "SELECT * FROM t ORDER BY ALL"
+        assert conn.execute(rows).fetchall() == duck.execute(rows).fetchall()
+
+
+def test_changes_by_key_go_to_each_primary_in_one_frame(three: Cluster, conn: secateur.Connection) -> None:
+    sql, sets = CHANGES["rows by key"]
+    conn.executemany(sql, sets)
+    with requests_of(three, ASKED) as asked:
+        conn.executemany(sql, sets[:200])
+    assert Counter(asked) == {Operation.CHANGE_MANY: 3}
+
+
+def test_a_connection_reads_at_once_what_it_has_written(conn: secateur.Connection) -> None:
+    draw = random.Random(7)
+    expected = dict(conn.execute("SELECT id, v FROM t WHERE line = 0").fetchall())
+    for turn in range(20):
+        keys = [draw.randrange(40) for _ in range(30)]
+        conn.executemany("UPDATE t SET v = v + ? WHERE id = ? AND line = 0", [[turn, key] for key in keys])
+        for key in keys:
+            expected[key] += turn
+        found = results(conn.executemany("SELECT v FROM t WHERE id = ? AND line = 0", [[key] for key in range(40)]))
+        assert found == [[repr((expected[key],))] for key in range(40)]
+
+
+def test_an_error_stops_behind_what_was_before_it(conn: secateur.Connection) -> None:
+    add = "UPDATE t SET v = v + ? WHERE id = ? AND line = 0"
+    sets = [[1, 1], [1, 1], [2**63 - 1, 1], [1, 1]]
+    with pytest.raises(DataError, match=r"[Oo]verflow"):
+        conn.executemany(add, sets)
+    assert conn.execute("SELECT v FROM t WHERE id = 1 AND line = 0").fetchall() == [(6,)]
+    with pytest.raises(ParameterError, match="2 parameters, 1 given"):
+        conn.executemany(add, [[1, 1], [1, 1], [1], [1, 1]])
+    assert conn.execute("SELECT v FROM t WHERE id = 1 AND line = 0").fetchall() == [(8,)]
+    with pytest.raises(DataError):
+        conn.executemany("SELECT 1 / (v - v), CAST(? AS INTEGER) FROM t WHERE id = ?", [["1", 1], ["x", 2]])
+
+
+def test_a_result_that_is_left_is_dropped(conn: secateur.Connection) -> None:
+    cursor = conn.executemany("SELECT v FROM t WHERE id = ? ORDER BY v", [[0], [1], [2]])
+    assert cursor.fetchone() == (0,)
+    assert cursor.nextset() is True
+    assert (cursor.fetchall(), cursor.rowcount) == ([(4,), (5,), (6,), (7,)], 4)
+    cursor.execute("SELECT 1")
+    assert cursor.nextset() is None
+    assert conn.cursor().nextset() is None
+
+
+def test_rows_that_do_not_fit_into_a_frame_come_one_by_one(three: Cluster, conn: secateur.Connection) -> None:
+    conn.execute(
+        "CREATE TABLE wide (id BIGINT, n BIGINT, s VARCHAR, PRIMARY KEY (id, n)) PARTITION BY HASH (id) PARTITIONS 9"
+    )
+    conn.execute("INSERT INTO wide SELECT r // 30, r, repeat('x', 200) FROM range(18000) AS a(r)")
+    sets = [[key] for key in range(600)]
+    with requests_of(three, ASKED) as asked:
+        found = results(conn.executemany("SELECT n, s FROM wide WHERE id = ?", sets))
+    assert [len(rows) for rows in found] == [30] * 600
+    assert Counter(asked)[Operation.EXECUTE_MANY] > 3
+    assert Counter(asked)[Operation.EXECUTE] > 0
+
+
+def test_changes_whose_answer_was_lost_are_made_once(three: Cluster, conn: secateur.Connection) -> None:
+    """Each member makes the changes of its frame, and hangs up in place of the answer."""
+
+    def losing(handler: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        async def lose(request: Any) -> Any:
+            answer = handler(request)
+            await answer
+            raise MemberLostError("the answer was lost")
+
+        return lose
+
+    for member in members(three):
+        member.handlers[Operation.CHANGE_MANY] = losing(member.handlers[Operation.CHANGE_MANY])
+    sets = [[n, n % 30, n % 4] for n in range(100)]
+    sql = "UPDATE t SET v = v * 3 + ? WHERE id = ? AND line = ?"
+    with oracle() as duck:
+        for params in sets:
+            duck.execute(sql, params)
+        with requests_of(three, ASKED) as asked:
+            assert conn.executemany(sql, sets).rowcount == len(sets)
+        assert Counter(asked) == {Operation.CHANGE_MANY: 3, Operation.CHANGE_ONE_PARTITION: len(sets)}
+        rows = "SELECT * FROM t ORDER BY ALL"
+        assert conn.execute(rows).fetchall() == duck.execute(rows).fetchall()
+
+
+def test_counting_goes_on_exactly_while_a_member_dies(three: Cluster, conn: secateur.Connection) -> None:
+    turns, keys = 30, 40
+
+    def count() -> None:
+        for _ in range(turns):
+            with three.connect() as own:
+                own.executemany("UPDATE t SET v = v + 1 WHERE id = ? AND line = 0", [[key] for key in range(keys)])
+
+    def kill() -> None:
+        seen = "SELECT min(v - 4 * id) FROM t WHERE line = 0 AND id < ?"
+        eventually(lambda: conn.execute(seen, [keys]).fetchall()[0][0] >= 3, "nobody counts")
+        three._runtime.kill_member("m1")
+
+    together(count, count, kill)
+    counted = "SELECT DISTINCT v - 4 * id FROM t WHERE line = 0 AND id < ?"
+    assert conn.execute(counted, [keys]).fetchall() == [(2 * turns,)]
+
+
+def test_changes_are_answered_when_all_copies_have_them(three: Cluster, conn: secateur.Connection) -> None:
+    keys = [[key] for key in range(40)]
+    query = "SELECT v FROM t WHERE id = ? AND line = 0"
+    change = "UPDATE t SET v = ? WHERE id = ? AND line = 0"
+    conn.executemany(change, [[0, key] for [key] in keys])
+    with ThreadPoolExecutor(2) as pool, three.connect() as reader, ExitStack() as holding:
+        reader.executemany(query, keys)
+        copies = [Held(three, member.handlers, Operation.WRITE_COPY) for member in members(three)]
+        holding.callback(lambda: [copy.release() for copy in copies])
+        writing = pool.submit(conn.executemany, change, [[-1, key] for [key] in keys])
+        eventually(lambda: all(copy.arrived.is_set() for copy in copies), "no copy was written")
+        with requests_of(three, {Operation.EXECUTE}) as asked:
+            reading = pool.submit(lambda: results(reader.executemany(query, keys)))
+            eventually(lambda: Operation.EXECUTE in asked, "no execution waits on its own")
+        assert not writing.done()
+        assert not reading.done()
+        for copy in copies:
+            copy.release()
+        assert writing.result(20).rowcount == len(keys)
+        assert reading.result(20) == [["(-1,)"]] * len(keys)
