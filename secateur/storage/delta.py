@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -104,12 +104,36 @@ class Delta:
     def recent_values(self, key: Cells) -> list[Any] | None:
         """The values of the row with a key, if it is still kept as the plain values in which it was written."""
         entry = self._entries.get(key)
-        few = self._few_starts
-        if entry is None or entry.source is None or not few or entry.source < few[0]:
+        return None if entry is None or entry.source is None else self._plain_values(entry.source)
+
+    def values(self, columns: Sequence[int], prefix: Cells, rows_max: int) -> tuple[list[list[Any]], int] | None:
+        """As :meth:`PartitionSnapshot.values`, of the rows as they are now, recent ones as they were written.
+
+        It also gives up where twice as many rows as that have changed.
+
+        Costs what reading the rows beneath costs, and a microsecond for each changed value.
+        """
+        base, width = self.base, len(prefix)
+        start, stop = base.equal_range(prefix)
+        first = bisect_left(self._keys, prefix, key=lambda key: key[:width])
+        last = bisect_right(self._keys, prefix, first, key=lambda key: key[:width])
+        if max(stop - start, last - first) > 2 * rows_max or stop - start - (last - first) > rows_max:
             return None
-        number = bisect_right(few, entry.source) - 1
-        row = entry.source - few[number]
-        return [column[row] for column in self._few[number].columns]
+        found = base.columns.run(columns, start, stop) if start < stop else [[] for _ in columns]
+        if first == last:
+            return found, stop - start
+        # From the last one on, since the position of a change is that among the rows beneath.
+        for key in reversed(self._keys[first:last]):
+            entry = self._entries[key]
+            at = entry.position - start
+            if entry.source is None:
+                for column in found:
+                    del column[at : at + entry.replaces]
+                continue
+            for column, value in zip(found, self._written_values(entry.source, columns), strict=True):
+                column[at : at + entry.replaces] = [value]
+        count = stop - start + sum(self._growth(key) for key in self._keys[first:last])
+        return None if count > rows_max else (found, count)
 
     def take(self, keys: Iterable[Cells]) -> pa.Table:
         """The rows that a reader would find with some keys, each of which is given once; in any order.
@@ -180,6 +204,30 @@ class Delta:
             live=np.array([entry.source is not None for entry in entries], dtype=np.bool_),
             rows=pa.concat_tables(self._batches) if self._batches else self._layout.no_rows,
         )
+
+    def _plain_values(self, source: int) -> list[Any] | None:
+        """The values of a written row, if it is still kept as those."""
+        few = self._few_starts
+        if not few or source < few[0]:
+            return None
+        number = bisect_right(few, source) - 1
+        row = source - few[number]
+        return [column[row] for column in self._few[number].columns]
+
+    def _written_values(self, source: int, columns: Sequence[int]) -> list[Any]:
+        """Some values of a written row as Arrow gives them."""
+        plain = self._plain_values(source)
+        if plain is not None:
+            plain = self._layout.as_in_arrow(plain)
+            return [plain[position] for position in columns]
+        batch = bisect_right(self._starts, source) - 1
+        rows, at = self._batches[batch], source - self._starts[batch]
+        return [rows.column(position)[at].as_py() for position in columns]
+
+    def _growth(self, key: Cells) -> int:
+        """How many rows a reader sees more for a changed key: 1, 0 or -1."""
+        entry = self._entries[key]
+        return (entry.source is not None) - entry.replaces
 
     def _add_batch(self, batch: pa.Table, start: int) -> None:
         self._batches.append(batch)

@@ -67,13 +67,15 @@ def _found(
     """The rows of one partition with a prefix, by column, and their number; None if there are too many."""
     if len(prefix) < len(order.columns):
         cells = order.cells(prefix)
-        return (_nothing(positions), 0) if cells is None else partition.snapshot().values(positions, cells, rows_max)
-    row = partition.find(prefix)  # costs the same after a write, when a snapshot would have to be made
+        return (_nothing(positions), 0) if cells is None else partition.values(positions, cells, rows_max)
+    row = partition.find_values(prefix)
     if row is None:
         return _nothing(positions), 0
-    columns, at = row
     if rows_max < 1:
         return None
+    if isinstance(row, list):
+        return [[row[position]] for position in positions], 1
+    columns, at = row
     if isinstance(columns, StoredColumns):
         return columns.run(positions, at, at + 1), 1
     return [[columns[position][at].as_py()] for position in positions], 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -155,6 +156,13 @@ class TableLayout:
         for position in self.hugeints:
             if values[position] is not None:
                 values[position] = int(values[position])
+        return values
+
+    def as_in_arrow(self, values: list[Any]) -> list[Any]:
+        """The canonical values of a row as Arrow gives them: the other way round than :meth:`plain`."""
+        for position in self.hugeints:
+            if values[position] is not None:
+                values[position] = Decimal(values[position])
         return values
 
     def check_partition(self, rows: pa.Table, partition: int) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -34,6 +34,8 @@ COLUMNS = {
     "moment": ("TIMESTAMP", lambda r: datetime(2024, 1, 1) + timedelta(microseconds=r.randrange(10**15))),
     "instant": ("TIMESTAMPTZ", lambda r: datetime(2024, 1, 1, tzinfo=UTC) + timedelta(seconds=r.randrange(10**8))),
     "flag": ("BOOLEAN", lambda r: r.random() < 0.5),
+    "single": ("FLOAT", lambda r: r.choice([0.1, -0.25, 1 / 3])),
+    "clock": ("TIME", lambda r: time(r.randrange(24), r.randrange(60), 1, 7)),
     "ratio": ("DOUBLE", lambda r: r.choice([0.5, -0.25, 1e300])),
     "id": ("UUID", lambda r: UUID(int=r.randrange(2**128))),
     "bytes": ("BLOB", lambda r: r.choice([b"", b"\x00\xff"])),

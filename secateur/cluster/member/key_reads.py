@@ -16,7 +16,7 @@ from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.protocol.key_value import FoundRows, GetRows
 from secateur.storage.member_store import MemberStore
 from secateur.storage.stored_columns import StoredColumns
-from secateur.wire import SHORT_ROWS_MAX, Reply, Request, encode_table, is_short, travels_short
+from secateur.wire import SHORT_ROWS_MAX, Reply, Request, ShortTable, encode_table, is_short, travels_short
 
 __all__ = ["KeyReads"]
 
@@ -25,7 +25,7 @@ _KEYS_PER_TURN: Final = 64
 """Keys that are looked up in one turn of the event loop: about half a millisecond."""
 
 _Waiting: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
-_Row: TypeAlias = tuple[Sequence[pa.ChunkedArray], int]
+_Row: TypeAlias = list[Any] | tuple[Sequence[pa.ChunkedArray], int]
 _Found: TypeAlias = _Row | None
 
 
@@ -120,7 +120,7 @@ class KeyReads:
             self._places.check_primary(table_id, partition)
             hosted = store.partition(table_id, partition)
             hosted.reads += 1
-            found.append(hosted.find(key))
+            found.append(hosted.find_values(key))
             hot_keys = self._hot_keys
             hot_keys.left -= 1
             if not hot_keys.left:
@@ -137,17 +137,31 @@ class KeyReads:
             values = _short(rows, known.types)
             if values is not None:
                 return Reply(FoundRows(missing, values))
-        schema = known.definition.arrow_schema
-        pieces = (
-            pa.Table.from_arrays([column.slice(position, 1) for column in columns], schema=schema)
-            for columns, position in rows
-        )
+        pieces = (_in_arrow(row, known) for row in rows)
         return Reply(FoundRows(missing), encode_table(pa.concat_tables(pieces).combine_chunks()))
 
 
+def _in_arrow(row: _Row, known: _KnownTable) -> pa.Table:
+    schema = known.definition.arrow_schema
+    if isinstance(row, list):
+        return ShortTable([[value] for value in row], 1).in_schema(known.types, schema)
+    columns, position = row
+    return pa.Table.from_arrays([column.slice(position, 1) for column in columns], schema=schema)
+
+
+def _values(columns: Sequence[pa.ChunkedArray], position: int) -> list[Any]:
+    if isinstance(columns, StoredColumns):
+        return columns.row(position)
+    return [column[position].as_py() for column in columns]
+
+
 def _one_row(known: _KnownTable, found: Sequence[_Found]) -> list[list[Any]] | None:
-    """The values of a single row that lies among the sorted ones, by column; None for every other answer."""
-    if len(found) != 1 or not known.travels_short or (row := found[0]) is None or type(row[0]) is not StoredColumns:
+    """The values of a single row that lies among the sorted ones, or was just written; None for every other answer."""
+    if len(found) != 1 or not known.travels_short or (row := found[0]) is None:
+        return None
+    if isinstance(row, list):
+        return _sendable([[value] for value in row], known.types)
+    if type(row[0]) is not StoredColumns:
         return None
     try:
         values = [[value] for value in row[0].row(row[1])]
@@ -159,10 +173,10 @@ def _one_row(known: _KnownTable, found: Sequence[_Found]) -> list[list[Any]] | N
 def _short(rows: Sequence[_Row], types: Sequence[SqlType]) -> list[list[Any]] | None:
     """Rows as plain values by column; None if texts are long, or Python has no object for a value."""
     try:
-        values = [[columns[index][position].as_py() for columns, position in rows] for index in range(len(types))]
+        found = [row if isinstance(row, list) else _values(*row) for row in rows]
     except (ValueError, OverflowError):
         return None
-    return _sendable(values, types)
+    return _sendable([list(column) for column in zip(*found, strict=True)], types)
 
 
 def _sendable(values: list[list[Any]], types: Sequence[SqlType]) -> list[list[Any]] | None:
