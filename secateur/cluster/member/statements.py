@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import pyarrow as pa
 
-from secateur.cluster.member.few_row_reads import answer_few
+from secateur.cluster.member.few_row_reads import answer_few, answer_few_joined
 from secateur.cluster.member.local_execution import local_execution
 from secateur.cluster.member.open_results import within_bounds
 from secateur.cluster.member.profiled_statements import ProfiledStatements
@@ -166,6 +166,10 @@ class StatementRunner(ProfiledStatements):
         params, ran = asked.params, self._ran_here(plan, asked, partitions, topology)
         if asked.pruning and plan.searched is not None:
             few = answer_few(self._store, plan.scans[0], plan.searched, partitions[0], params)
+            if few is not None:
+                return ran.reply(few.rows)
+        elif asked.pruning and len(plan.scans) > 1 and not plan.reads_fetched_rows:
+            few = answer_few_joined(self._store, plan.scans, plan.local, partitions, params)
             if few is not None:
                 return ran.reply(few.rows)
         call = local_execution(self._store, plan, params, partitions, pruning=asked.pruning)

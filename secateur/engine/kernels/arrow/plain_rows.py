@@ -40,7 +40,10 @@ _NONE: Final = PlainProgram(0, lambda _names, _rows, _params: None)
 
 
 def plain_program(fragment: ArrowFragment) -> PlainProgram | None:
-    """The program of a fragment over one relation without WHERE, compiled once; None if it has none."""
+    """The program of a fragment without WHERE over one relation, or over the rows of its join, compiled once.
+
+    None if it has none.
+    """
     program: PlainProgram | None = fragment.plain_program
     if program is None:
         program = _compiled(fragment) or _NONE
@@ -50,9 +53,11 @@ def plain_program(fragment: ArrowFragment) -> PlainProgram | None:
 
 def plain_columns(fragment: ArrowFragment) -> list[str] | None:
     """The columns of a fragment that only picks some, as after a search that has applied WHERE; else None."""
-    if fragment.where is not None or fragment.keys is not None or fragment.distinct or fragment.order:
-        return None
-    if fragment.sources:
+    return None if fragment.where is not None or fragment.sources else _chosen(fragment)
+
+
+def _chosen(fragment: ArrowFragment) -> list[str] | None:
+    if fragment.keys is not None or fragment.distinct or fragment.order:
         return None
     if fragment.limit is not None or fragment.offset is not None:
         return None
@@ -61,12 +66,12 @@ def plain_columns(fragment: ArrowFragment) -> list[str] | None:
 
 
 def _compiled(fragment: ArrowFragment) -> PlainProgram | None:
-    if fragment.where is not None or fragment.sources:
+    if fragment.where is not None:
         return None
     types = [expression.type for _, expression in fragment.outputs]
     if not travels_short(types):
         return None
-    chosen = plain_columns(fragment)
+    chosen = _chosen(fragment)
     if chosen is not None:
         return PlainProgram(SHORT_ROWS_MAX, _choice(chosen, types))
     small = compile_small_aggregation(fragment)

@@ -1,0 +1,249 @@
+"""Joins of few rows as plain values: rows that keys find are matched by a dict, and no Arrow array is made.
+
+The first relation is searched by its primary key, with values of the statement. Each further one is searched in the
+same way, or by the values that its join key has in the rows before. What a statement does with joined rows is that of
+:mod:`~secateur.engine.kernels.arrow.plain_rows`. Whatever is not certain to be what the dialect says is left to the
+arrow kernel: this module declines, and never guesses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from secateur.engine.kernels.arrow.expression import ColumnExpression, Expression
+from secateur.engine.kernels.arrow.fragment import ArrowFragment
+from secateur.engine.kernels.arrow.source import ArrowSource, SourceJoin, can_search, source_column
+from secateur.engine.sql.row_values import DeclinedError, RowEvaluator, compile_over_row
+from secateur.engine.sql.select_plan import ScanPlan
+from secateur.partitioning.types.column_type import TypeKind
+from secateur.wire import ShortTable
+
+__all__ = ["FindRows", "PlainJoin", "compile_plain_join"]
+
+_JOINED_MAX: Final = 512
+"""More rows on a side, or pairs of rows, are left to Arrow."""
+_MATCHED: Final = frozenset(
+    {
+        *(TypeKind.TINYINT, TypeKind.SMALLINT, TypeKind.INTEGER, TypeKind.BIGINT),
+        *(TypeKind.UTINYINT, TypeKind.USMALLINT, TypeKind.UINTEGER, TypeKind.UBIGINT),
+        *(TypeKind.BOOLEAN, TypeKind.VARCHAR, TypeKind.DATE, TypeKind.TIMESTAMP),
+    }
+)
+"""The kinds of join keys whose Python values are equal exactly where the dialect's are."""
+
+_Row: TypeAlias = tuple[Any, ...]
+_Prefixes: TypeAlias = Sequence[tuple[Any, ...]]
+FindRows: TypeAlias = Callable[[int, _Prefixes, int], ShortTable | None]
+"""The rows of a scan, by its number, whose keys begin with some values, none of them twice, as ``find_few`` of a store.
+
+The last argument is how many they may be."""
+
+
+class PlainJoin(NamedTuple):
+    """A join, compiled.
+
+    Attributes:
+        names: The columns of the joined rows.
+        run: A function of what finds rows, the parameters, and how many rows the first relation and the result may
+            have. Its result are the joined rows and how many rows were read; None to leave the statement to Arrow.
+    """
+
+    names: list[str]
+    run: Callable[[FindRows, Sequence[Any], int], tuple[ShortTable, int] | None]
+
+
+class _Side(NamedTuple):
+    """One relation of the join.
+
+    Attributes:
+        scan: The number of its scan.
+        search: The values with which its keys begin, for the parameters; None where the rows before give them.
+        where: Which of its rows take part; None for all.
+    """
+
+    scan: int
+    search: Callable[[Sequence[Any]], _Prefixes | None] | None
+    where: RowEvaluator | None
+
+
+class _Step(NamedTuple):
+    """A relation that is joined to those before it.
+
+    Attributes:
+        side: The relation.
+        kind: How it is joined.
+        left: The key of a row of those before.
+        right: The key of a row of this relation.
+        searched: The places in the key whose values, in this order, lead the primary key of this relation.
+        condition: What a pair of rows has to satisfy as well; None for nothing.
+        width: How many columns this relation has.
+    """
+
+    side: _Side
+    kind: SourceJoin
+    left: Sequence[RowEvaluator]
+    right: Sequence[RowEvaluator]
+    searched: Sequence[int]
+    condition: RowEvaluator | None
+    width: int
+
+
+def compile_plain_join(
+    fragment: ArrowFragment, scans: Sequence[ScanPlan], primary_key: Callable[[int], Sequence[str]]
+) -> PlainJoin | None:
+    """Compile the join of a fragment.
+
+    Args:
+        fragment: The fragment, whose WHERE over joined rows has to be empty.
+        scans: The scans of its relations, all of them of stored tables.
+        primary_key: The columns of the primary key of a scan's table, by the number of the scan.
+
+    Returns:
+        None if a relation is not searched by its key, or an expression is not computed over plain values.
+    """
+    if not fragment.sources or fragment.where is not None or len(fragment.sources) != len(scans):
+        return None
+    numbers = {scan.relation: number for number, scan in enumerate(scans)}
+    first, *others = fragment.sources
+    if first.relation not in numbers:
+        return None
+    try:
+        start = _compile_side(first, numbers, scans)
+        if start.search is None:
+            return None
+        positions = _positions(first.relation, scans[start.scan].columns)
+        steps = []
+        for source in others:
+            step = _compile_step(source, numbers, scans, positions, primary_key)
+            if step is None:
+                return None
+            steps.append(step)
+            if source.kind in (SourceJoin.INNER, SourceJoin.LEFT):
+                positions = _positions(source.relation, scans[step.side.scan].columns, positions)
+    except (DeclinedError, KeyError):
+        return None
+    return PlainJoin(list(positions), _joining(start, steps, len(positions)))
+
+
+def _joining(
+    start: _Side, steps: Sequence[_Step], width: int
+) -> Callable[[FindRows, Sequence[Any], int], tuple[ShortTable, int] | None]:
+    def run(find: FindRows, params: Sequence[Any], rows_max: int) -> tuple[ShortTable, int] | None:
+        assert start.search is not None
+        try:
+            prefixes = start.search(params)
+            found = None if prefixes is None else find(start.scan, prefixes, rows_max)
+            if found is None:
+                return None
+            read = found.num_rows
+            rows = _passing(found, start.where, params)
+            for step in steps:
+                right = _right_rows(step, rows, find, params)
+                if right is None:
+                    return None
+                read += right.num_rows
+                rows = _joined(step, rows, _passing(right, step.side.where, params), params)
+        except DeclinedError:
+            return None
+        columns = [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in range(width)]
+        return ShortTable(columns, len(rows)), read
+
+    return run
+
+
+def _right_rows(step: _Step, left: Sequence[_Row], find: FindRows, params: Sequence[Any]) -> ShortTable | None:
+    """The rows of a relation that may match; None if they are many, or cannot be searched for these parameters."""
+    side = step.side
+    if side.search is not None:
+        prefixes = side.search(params)
+        return None if prefixes is None else find(side.scan, prefixes, _JOINED_MAX)
+    wanted = [step.left[at] for at in step.searched]
+    values = dict.fromkeys([tuple([key(row, params) for key in wanted]) for row in left])
+    given = [value for value in values if None not in value]
+    if not given:
+        return ShortTable([[] for _ in range(step.width)], 0)
+    return find(side.scan, given, _JOINED_MAX)
+
+
+def _passing(found: ShortTable, where: RowEvaluator | None, params: Sequence[Any]) -> list[_Row]:
+    """The rows for which WHERE is true."""
+    rows = list(zip(*found.columns, strict=True)) if found.num_rows else []
+    return rows if where is None else [row for row in rows if where(row, params) is True]
+
+
+def _joined(step: _Step, left: Sequence[_Row], right: Sequence[_Row], params: Sequence[Any]) -> list[_Row]:
+    rows_of: dict[_Row, list[_Row]] = {}
+    for row in right:
+        rows_of.setdefault(tuple([key(row, params) for key in step.right]), []).append(row)
+    kind, condition = step.kind, step.condition
+    joined: list[_Row] = []
+    for row in left:
+        key = tuple([key(row, params) for key in step.left])
+        pairs = [] if None in key else [row + other for other in rows_of.get(key, ())]
+        if condition is not None:
+            pairs = [pair for pair in pairs if condition(pair, params) is True]
+        match kind:
+            case SourceJoin.INNER:
+                joined += pairs
+            case SourceJoin.LEFT:
+                joined += pairs or [row + (None,) * step.width]
+            case SourceJoin.SEMI | SourceJoin.ANTI:
+                if bool(pairs) is (kind is SourceJoin.SEMI):
+                    joined.append(row)
+        if len(joined) > _JOINED_MAX:
+            raise DeclinedError("many joined rows")
+    return joined
+
+
+def _compile_side(source: ArrowSource, numbers: Mapping[str, int], scans: Sequence[ScanPlan]) -> _Side:
+    number = numbers[source.relation]
+    scan = scans[number]
+    direct = scan.keys.direct
+    where = None if source.where is None else compile_over_row(source.where, _positions(source.relation, scan.columns))
+    is_searched = direct is not None and direct.lower is None and direct.upper is None
+    return _Side(number, direct.prefixes if direct is not None and is_searched else None, where)
+
+
+def _compile_step(
+    source: ArrowSource,
+    numbers: Mapping[str, int],
+    scans: Sequence[ScanPlan],
+    before: Mapping[str, int],
+    primary_key: Callable[[int], Sequence[str]],
+) -> _Step | None:
+    side = _compile_side(source, numbers, scans)
+    columns = scans[side.scan].columns
+    own = _positions(source.relation, columns)
+    if any(left.type.kind not in _MATCHED for left, _ in source.keys):
+        return None
+    searched = _searched([right for _, right in source.keys], source.relation, primary_key(side.scan))
+    if side.search is None and not searched:
+        return None
+    left = [compile_over_row(left, before) for left, _ in source.keys]
+    right = [compile_over_row(right, own) for _, right in source.keys]
+    pair = _positions(source.relation, columns, before)
+    condition = None if source.condition is None else compile_over_row(source.condition, pair)
+    return _Step(side, source.kind, left, right, searched, condition, len(columns))
+
+
+def _searched(keys: Sequence[Expression], relation: str, primary_key: Sequence[str]) -> list[int]:
+    """The places among the join keys whose columns lead the primary key, in its order."""
+    places = {
+        key.name: place for place, key in enumerate(keys) if isinstance(key, ColumnExpression) and can_search(key.type)
+    }
+    found = []
+    for name in primary_key:
+        place = places.get(source_column(relation, name))
+        if place is None:
+            break
+        found.append(place)
+    return found
+
+
+def _positions(relation: str, columns: Sequence[str], before: Mapping[str, int] | None = None) -> dict[str, int]:
+    """The place of each column in a row, behind those of the relations before."""
+    positions = dict(before or {})
+    for column in columns:
+        positions[source_column(relation, column)] = len(positions)
+    return positions
