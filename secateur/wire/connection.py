@@ -14,6 +14,7 @@ import logging
 import socket
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from functools import partial
 from typing import Any, Final, cast
 
 import msgspec
@@ -318,6 +319,11 @@ class ServerConnection(FrameReceiver):
         if isinstance(reply, Reply):
             self._send_reply(FrameKind.RESPONSE, request_id, operation, reply)
             return False
+        if type(reply) is asyncio.Future and traced is None and not operation.is_abandonable:
+            # A write that waits for its copies: its answer needs no task that waits as well.
+            self._in_flight += 1
+            reply.add_done_callback(partial(self._settled, request_id, operation, len(request.payload)))
+            return True
         task = self._loop.create_task(
             self._finish(request_id, operation, reply),
             name=f"answer {operation.title}",
@@ -369,6 +375,21 @@ class ServerConnection(FrameReceiver):
             self._write(FrameKind.RESPONSE, b"", b"", request_id)  # the pieces have said everything
         else:
             self._send_reply(FrameKind.RESPONSE, request_id, operation, last)
+
+    def _settled(
+        self, request_id: int, operation: OperationBase, payload_bytes: int, done: asyncio.Future[Reply[Any]]
+    ) -> None:
+        """Send the answer that a future has, once it is done."""
+        self._in_flight -= 1
+        if payload_bytes:
+            self._held.release(payload_bytes)
+        if done.cancelled():
+            return
+        error = done.exception()
+        if error is None:
+            self._send_reply(FrameKind.RESPONSE, request_id, operation, done.result())
+        elif isinstance(error, Exception):
+            self._send_error(request_id, error)
 
     def _finished(self, task: asyncio.Task[None]) -> None:
         self._in_flight -= 1

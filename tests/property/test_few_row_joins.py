@@ -170,11 +170,11 @@ def test_joins_of_few_rows_are_those_of_duckdb(
         return answer
 
     monkeypatch.setattr(statements, "answer_few_joined", noted)
-    for turn in range(4):
-        for _ in range(80):
+    for turn in range(3):
+        for number in range(40):
             sql, params = statement(r)
             expected = sorted(map(repr, oracle.execute(sql, params).fetchall()))
-            for pruning in ("on", "off"):
+            for pruning in ("on", "off") if number % 4 == 0 else ("on",):
                 connection.execute(f"SET pruning = {pruning}")
                 found = sorted(map(repr, connection.execute(sql, params).fetchall()))
                 where = f"SECATEUR_SEED={SEED}, turn {turn}, pruning = {pruning}: {sql} with {params}"

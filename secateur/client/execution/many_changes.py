@@ -38,7 +38,7 @@ class ManyChanges:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._batches: dict[str, MemberBatch[_Call]] = {}
-        self._plan_id = ""
+        self._begun_with: tuple[str, int] | None = None  # the plan, and the version of the owners
         self._rows = 0
 
     def add(self, call: _Call) -> None:
@@ -48,15 +48,16 @@ class ManyChanges:
             Error: As :func:`~secateur.client.execution.change.run_change`, of this execution or of one before; those
                 before that one are made, and some of those between them may be.
         """
-        member, params = self._placed(call)
+        member, params, version = self._placed(call)
         if member is None:
             self.finish()
             self._rows += run_change(call).rows
             return
-        plan_id = call.statement.select.plan_id
-        if plan_id != self._plan_id:
-            self.finish()  # another frame may overtake the one that has changes of the same row
-            self._plan_id = plan_id
+        begun_with = call.statement.select.plan_id, version
+        if begun_with != self._begun_with:
+            # A frame to another member, or of another plan, may overtake one with changes of the same row.
+            self.finish()
+            self._begun_with = begun_with
         batch = self._batches.get(member)
         if batch is None:
             batch = self._batches[member] = MemberBatch(member, [], [])
@@ -108,26 +109,30 @@ class ManyChanges:
             self._rows += run_change_again(call, asked.id_of(number), lost_answer).rows
         return batch.behind(count, until)
 
-    def _placed(self, call: _Call) -> tuple[str | None, Sequence[Any]]:
-        """The primary that can be asked for a change together with others, or None; and the parameters of its plan."""
+    def _placed(self, call: _Call) -> tuple[str | None, Sequence[Any], int]:
+        """The primary that can be asked for a change together with others, or None.
+
+        With it come the parameters of the plan, and the version of the topology that names the primary.
+        """
         select, session = call.statement.select, self._session
         if session.pruning is not Pruning.ON or len(select.scans) != 1 or select.scans[0].replicated:
-            return None, ()
+            return None, (), 0
         scan = select.scans[0]
 
-        def primary(params: Sequence[Any]) -> str | None:
+        def primary(params: Sequence[Any]) -> tuple[str | None, int]:
             ids, topology = partitions_of(scan, params), session.topology
             if len(ids) != 1:
-                return None
+                return None, 0
             member = topology.ownership(scan.group).primary(ids[0])
             topology.check_live([member])
-            return member
+            return member, topology.version
 
         try:
             params = values_of(select, call.params, call.started)
-            return session.when_known(lambda: primary(params)), params
+            member, version = session.when_known(lambda: primary(params))
         except Error:
-            return None, ()  # said, or solved, when it runs alone
+            return None, (), 0  # said, or solved, when it runs alone
+        return member, params, version
 
 
 def _asked(batch: MemberBatch[_Call]) -> ChangeMany:

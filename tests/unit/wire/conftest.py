@@ -25,6 +25,7 @@ class Echo:
         self.release = asyncio.Event()
         self.begun = threading.Event()
         self.ended: list[str] = []
+        self.promises: list[asyncio.Future[Reply[Any]]] = []
         self.streamed = 0
         self.server: FrameServer
 
@@ -38,6 +39,9 @@ class Echo:
                 return self.later(request)
             case wire_operations.Wait() | wire_operations.WaitAbandoned():
                 return self.wait()
+            case wire_operations.Promise():
+                self.promises.append(asyncio.get_running_loop().create_future())
+                return self.promises[-1]
             case wire_operations.Stream(pieces, size):
                 return self.stream(pieces, size)
             case wire_operations.Who():

@@ -22,6 +22,7 @@ from wire_operations import (
     Nonsense,
     Note,
     Orders,
+    Promise,
     Said,
     Stop,
     Stream,
@@ -45,7 +46,7 @@ from secateur.protocol import (
     pack,
 )
 from secateur.tracing import TraceContext, is_installed
-from secateur.wire import Channel, Frame, FrameDecoder, FrameKind, FrameServer, Limits, encode_frame
+from secateur.wire import Channel, Frame, FrameDecoder, FrameKind, FrameServer, Limits, Reply, encode_frame
 
 Serve = Callable[..., FrameServer]
 
@@ -402,6 +403,31 @@ def test_one_request_too_many_in_flight_is_refused_and_the_others_finish(serve: 
         assert "raise requests_in_flight_max" in refusal(refused)[3]
         loop.loop.call_soon_threadsafe(echo.release.set)
         assert {raw.read().request_id, raw.read().request_id} == {2, 3}
+
+
+def test_the_future_of_an_answer_is_the_answer(serve: Serve, echo: Any, loop: Any) -> None:
+    """It may hold a reply or an error, and nobody is told of one that is cancelled."""
+    with Raw(serve(echo, limits=Limits(requests_in_flight_max=3, held_bytes_max=3000))) as raw:
+        raw.greet()
+        for request_id in (2, 3, 4):
+            raw.send(Promise(), request_id, bytes(1000))
+        until(lambda: len(echo.promises) == 3)
+        raw.send(Promise(), 5)
+        assert refusal(raw.read())[1:3] == (5, "LimitExceededError")
+
+        def end() -> None:
+            replied, failed, cancelled = echo.promises
+            failed.set_exception(OperationalError("it was not to be"))
+            cancelled.cancel()
+            replied.set_result(Reply(Said({"x": 1})))
+
+        loop.loop.call_soon_threadsafe(end)
+        assert refusal(raw.read())[1:3] == (3, "OperationalError")
+        answer = raw.read()
+        assert (answer.kind, answer.request_id, decode(answer.header, Said).args) == (FrameKind.RESPONSE, 2, {"x": 1})
+        for request_id in (6, 7, 8):
+            raw.send(Promise(), request_id, bytes(1000))
+        until(lambda: len(echo.promises) == 6)
 
 
 @pytest.mark.parametrize(

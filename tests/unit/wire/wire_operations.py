@@ -16,6 +16,7 @@ __all__ = [
     "Nonsense",
     "Note",
     "Orders",
+    "Promise",
     "Said",
     "Stop",
     "Stream",
@@ -47,6 +48,10 @@ class Later(_Asked, frozen=True):
 
 class Wait(_Asked, frozen=True):
     """Answered when the test says so."""
+
+
+class Promise(_Asked, frozen=True):
+    """Answered by a future, when the test says so."""
 
 
 class WaitAbandoned(_Asked, frozen=True):
@@ -101,6 +106,7 @@ class WireOperation(OperationBase):
     ECHO = 2001, Server.ANY, Echo, ANYBODY
     LATER = 2002, Server.ANY, Later, ANYBODY
     WAIT = 2003, Server.ANY, Wait, ANYBODY
+    PROMISE = 2020, Server.ANY, Promise, ANYBODY
     WAIT_ABANDONED = 2004, Server.ANY, WaitAbandoned, ANYBODY, Trait.ABANDONABLE
     STREAM = 2005, Server.ANY, Stream, ANYBODY, Trait.STREAMS
     WHO = 2006, Server.ANY, Who, ANYBODY
