@@ -125,7 +125,7 @@ class LogScope:
         """Keep a record."""
         try:
             text = record.getMessage()
-        except (TypeError, ValueError):  # wrong arguments, of which handlers complain
+        except Exception:  # wrong arguments, of which handlers complain; whoever logs does not hear of them
             text = str(record.msg)
         if record.exc_info is not None and record.exc_info[1] is not None:
             text = f"{text}\n{users_traceback(record.exc_info[1])}"
@@ -133,6 +133,7 @@ class LogScope:
 
     def _add(self, time_s: float, level: str, logger: str, text: str) -> None:
         shown = text if len(text) <= _CHARACTERS_MAX else f"{text[:_CHARACTERS_MAX]}..."
+        shown = shown.encode(errors="backslashreplace").decode()  # half a surrogate pair does not travel
         self._logs.add(self._run.job, JobLogLine(time_s, level, logger, self._vertex, self._run.attempt, shown))
 
 

@@ -14,6 +14,11 @@ from secateur.protocol import JobAttempt, JobLogLine
 log = logging.getLogger("tests.job_logs")
 
 
+class Unwritable:
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
 def line(text: str) -> JobLogLine:
     return JobLogLine(0.0, "INFO", "x", "v", 1, text)
 
@@ -71,7 +76,15 @@ def test_a_line_with_wrong_arguments_is_kept_as_it_was_written(monkeypatch: pyte
     quiet.addHandler(logging.NullHandler())
     with LogScope(logs, JobAttempt("j"), "scan").entered():
         quiet.warning("%d rows", "many")
-    assert texts(logs) == ["%d rows"]
+        quiet.warning("%s", Unwritable())
+    assert texts(logs) == ["%d rows", "%s"]
+
+
+def test_a_text_that_utf_8_cannot_carry_is_escaped() -> None:
+    logs = JobLogs()
+    with LogScope(logs, JobAttempt("j"), "scan").entered():
+        log.info("half a pair: %s", "\ud800")
+    assert texts(logs) == ["half a pair: \\ud800"]
 
 
 def test_each_thread_has_its_own_place() -> None:
