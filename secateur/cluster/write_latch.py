@@ -6,7 +6,7 @@ backups and starts no new ones until the load is published or aborted.
 
 The latch of the primary opens when the primary has published. A write that follows at once may reach a backup that has
 not published yet: it says which load was published before it, and waits there for that load
-(:meth:`secateur.cluster.member.received_changes.ReceivedChanges.write_copy`).
+(:meth:`secateur.cluster.member.replication.received_changes.ReceivedChanges.write_copy`).
 
 **Invariant**: while the latch of a table is closed, none of its writes is on its way from this primary to a backup.
 

@@ -19,7 +19,7 @@ import duckdb
 import pytest
 
 import secateur
-from secateur.cluster.member import statements
+from secateur.cluster.member.statements import statements
 
 SEED = int(os.environ.get("SECATEUR_SEED", "20261127"))
 TABLES = {

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from secateur.cluster.fsync import Fsync
-from secateur.cluster.member.member_log import MemberLog
+from secateur.cluster.member.persistence.member_log import MemberLog
 from secateur.errors import DiskError
 from secateur.partitioning.schemes import PartitionScheme
 from secateur.partitioning.tables import Column, TableDef

@@ -14,7 +14,7 @@ from secateur.cluster.controller import ClusterState
 from secateur.cluster.controller.rebalancer import Rebalancer
 from secateur.cluster.fsync import Fsync
 from secateur.cluster.member import Acknowledgements, ChangeKey, ChangeRegistry, MemberLoads, RecordedChange
-from secateur.cluster.member.member_log import MemberLog
+from secateur.cluster.member.persistence.member_log import MemberLog
 from secateur.storage import MemberStore
 from secateur.storage.log.disk import Disk
 from secateur.storage.read_lease import ReadLease

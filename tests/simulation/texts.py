@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Final
 
 from secateur.cluster.controller import statement_replies
-from secateur.cluster.member import statistics
+from secateur.cluster.member.tables import statistics
 from secateur.engine.kernels.duckdb import DuckDBKernel
 from secateur.partitioning.tables import TableDef
 from secateur.planner import Planner

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from secateur.cluster.member.query_steps import CoordinatedQuery
+from secateur.cluster.member.statements.query_steps import CoordinatedQuery
 
 __all__ = ["once_after_a_step"]
 

@@ -36,8 +36,8 @@ EXCEPTIONS = {
     ("LimitExceededError", "wire/connection.py", "message", "True"),
     ("LimitExceededError", "wire/peer.py", "requests to", "True"),
     ("LimitExceededError", "cluster/controller/planning.py", "statements wait to be planned", "True"),
-    ("LimitExceededError", "cluster/member/change_turns.py", "changes", "True"),
-    ("LimitExceededError", "cluster/member/statement_admission.py", "statements wait at member", "True"),
+    ("LimitExceededError", "cluster/member/changes/change_turns.py", "changes", "True"),
+    ("LimitExceededError", "cluster/member/admission/statement_admission.py", "statements wait at member", "True"),
     ("LimitExceededError", "server/callers.py", "tokens that the HTTP server does not know", "True"),
     ("LimitExceededError", "server/statements.py", "statements of the HTTP server run or wait", "True"),
 }

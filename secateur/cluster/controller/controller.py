@@ -36,7 +36,7 @@ from secateur.cluster.controller.takeover import Takeover
 from secateur.cluster.controller.token_commands import TokenCommands
 from secateur.cluster.controller.view_commands import ViewCommands
 from secateur.cluster.lease import LeaseOutcome as LeaseVerdict
-from secateur.cluster.member.change_turns import ChangeTurns, full_table
+from secateur.cluster.member.changes.change_turns import ChangeTurns, full_table
 from secateur.cluster.owner_pages import owner_pages
 from secateur.cluster.peers import Peers
 from secateur.cluster.process_address import LOOPBACK, ProcessAddress

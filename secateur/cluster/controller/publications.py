@@ -19,9 +19,9 @@ from secateur.cluster.controller.statement_replies import StatementReplies
 from secateur.cluster.controller.statistics_cache import StatisticsCache
 from secateur.cluster.controller.stream_publisher import StreamPublisher
 from secateur.cluster.controller.table_commands import TableCommands
-from secateur.cluster.member.change_turns import ChangeTurns
-from secateur.cluster.member.changes import ATTEMPT
-from secateur.cluster.member.local_execution import bound_partitions
+from secateur.cluster.member.changes.change_turns import ChangeTurns
+from secateur.cluster.member.changes.changes import ATTEMPT
+from secateur.cluster.member.statements.local_execution import bound_partitions
 from secateur.errors import ProgrammingError, TopologyChangedError
 from secateur.partitioning.schemes.whole_ranges import whole_ranges
 from secateur.partitioning.tables.table import TableDef

@@ -7,13 +7,13 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from secateur.cluster.member.background_folds import BackgroundFolds
+from secateur.cluster.member.admission.memory_admission import kernel_memory_of
 from secateur.cluster.member.member_parts import MemberParts, spill_directory
-from secateur.cluster.member.memory_admission import kernel_memory_of
-from secateur.cluster.member.persistence import Persistence
+from secateur.cluster.member.monitoring.stored_stats import StoredStats
+from secateur.cluster.member.persistence.persistence import Persistence
 from secateur.cluster.member.statement_handlers import StatementHandlers
-from secateur.cluster.member.statistics import MemberStatistics
-from secateur.cluster.member.stored_stats import StoredStats
+from secateur.cluster.member.tables.background_folds import BackgroundFolds
+from secateur.cluster.member.tables.statistics import MemberStatistics
 from secateur.cluster.process_address import LOOPBACK, ProcessAddress
 from secateur.cluster.settings import ClusterSettings
 from secateur.engine_limits import EngineLimits

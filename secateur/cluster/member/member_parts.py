@@ -12,47 +12,52 @@ import pyarrow as pa
 from secateur.cluster.background_tasks import BackgroundTasks
 from secateur.cluster.controller_requests import ControllerRequests
 from secateur.cluster.load_leases import LoadLeases
-from secateur.cluster.member.admissions import Admissions
-from secateur.cluster.member.attempts import MemberAttempts
-from secateur.cluster.member.built_copies import BuiltCopies
-from secateur.cluster.member.change_feeds import MemberChangeFeeds
-from secateur.cluster.member.change_registry import ChangeRegistry
-from secateur.cluster.member.changes import MemberChanges
-from secateur.cluster.member.coordinated_changes import MemberCoordinatedChanges
-from secateur.cluster.member.copies import MemberCopies
-from secateur.cluster.member.estimate_misses import EstimateMisses
-from secateur.cluster.member.external_reads import ExternalReads
-from secateur.cluster.member.hot_keys import HotKeySampler
-from secateur.cluster.member.job_files import JobFiles
-from secateur.cluster.member.job_writes import JobWrites
-from secateur.cluster.member.jobs import MemberJobs
-from secateur.cluster.member.kept_jobs import KeptJobsOfMember
-from secateur.cluster.member.key_reads import KeyReads
-from secateur.cluster.member.known_metadata import KnownMetadata
-from secateur.cluster.member.lease_keeper import LeaseKeeper
-from secateur.cluster.member.live_metrics import LiveMetrics
-from secateur.cluster.member.loads import MemberLoads
+from secateur.cluster.member.admission.admissions import Admissions
+from secateur.cluster.member.admission.memory_admission import (
+    STAGED_FACTOR,
+    MemoryAdmission,
+    kernel_memory_of,
+    memory_limit_of,
+)
+from secateur.cluster.member.admission.statement_admission import StatementAdmission, full_member
+from secateur.cluster.member.changes.change_feeds import MemberChangeFeeds
+from secateur.cluster.member.changes.change_registry import ChangeRegistry
+from secateur.cluster.member.changes.changes import MemberChanges
+from secateur.cluster.member.changes.coordinated_changes import MemberCoordinatedChanges
+from secateur.cluster.member.changes.loads import MemberLoads
+from secateur.cluster.member.changes.writes import MemberWrites
+from secateur.cluster.member.jobs.attempts import MemberAttempts
+from secateur.cluster.member.jobs.job_files import JobFiles
+from secateur.cluster.member.jobs.job_writes import JobWrites
+from secateur.cluster.member.jobs.jobs import MemberJobs
+from secateur.cluster.member.jobs.kept_jobs import KeptJobsOfMember
+from secateur.cluster.member.jobs.live_metrics import LiveMetrics
 from secateur.cluster.member.member_threads import QUICK_THREADS_MAX, MemberThreads
-from secateur.cluster.member.membership import Membership
-from secateur.cluster.member.memory_admission import STAGED_FACTOR, MemoryAdmission, kernel_memory_of, memory_limit_of
-from secateur.cluster.member.open_results import OpenResults
-from secateur.cluster.member.persistence import Persistence
-from secateur.cluster.member.query_steps import SteppedQueries
-from secateur.cluster.member.ranges import MemberRanges, RangeChanges
-from secateur.cluster.member.replication import Replication
-from secateur.cluster.member.scattered_statements import ScatteredStatements
-from secateur.cluster.member.slow_statements import SlowStatements
-from secateur.cluster.member.snapshots import MemberSnapshots
-from secateur.cluster.member.source_queries import SourceQueries
-from secateur.cluster.member.statement_admission import StatementAdmission, full_member
-from secateur.cluster.member.statement_log import StatementLog
-from secateur.cluster.member.statement_threads import StatementThreads
-from secateur.cluster.member.statements import StatementRunner
-from secateur.cluster.member.stored_tables import StoredTables
+from secateur.cluster.member.membership.known_metadata import KnownMetadata
+from secateur.cluster.member.membership.lease_keeper import LeaseKeeper
+from secateur.cluster.member.membership.membership import Membership
+from secateur.cluster.member.monitoring.estimate_misses import EstimateMisses
+from secateur.cluster.member.monitoring.hot_keys import HotKeySampler
+from secateur.cluster.member.monitoring.slow_statements import SlowStatements
+from secateur.cluster.member.monitoring.statement_log import StatementLog
+from secateur.cluster.member.monitoring.work_counts import WorkCounts
+from secateur.cluster.member.persistence.persistence import Persistence
+from secateur.cluster.member.replication.built_copies import BuiltCopies
+from secateur.cluster.member.replication.copies import MemberCopies
+from secateur.cluster.member.replication.replication import Replication
+from secateur.cluster.member.statements.external_reads import ExternalReads
+from secateur.cluster.member.statements.key_reads import KeyReads
+from secateur.cluster.member.statements.open_results import OpenResults
+from secateur.cluster.member.statements.query_steps import SteppedQueries
+from secateur.cluster.member.statements.scattered_statements import ScatteredStatements
+from secateur.cluster.member.statements.snapshots import MemberSnapshots
+from secateur.cluster.member.statements.source_queries import SourceQueries
+from secateur.cluster.member.statements.statement_threads import StatementThreads
+from secateur.cluster.member.statements.statements import StatementRunner
 from secateur.cluster.member.table_checks import MemberTableChecks
-from secateur.cluster.member.table_directory import TableDirectory
-from secateur.cluster.member.work_counts import WorkCounts
-from secateur.cluster.member.writes import MemberWrites
+from secateur.cluster.member.tables.ranges import MemberRanges, RangeChanges
+from secateur.cluster.member.tables.stored_tables import StoredTables
+from secateur.cluster.member.tables.table_directory import TableDirectory
 from secateur.cluster.peers import Peers
 from secateur.cluster.plan_source import PlanSource
 from secateur.cluster.process_address import LOOPBACK, ProcessAddress

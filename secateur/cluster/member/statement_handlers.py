@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from secateur.cluster.member.changes import MemberChanges
-from secateur.cluster.member.coordinated_changes import MemberCoordinatedChanges
-from secateur.cluster.member.key_reads import KeyReads
-from secateur.cluster.member.many_executions import ManyExecutions
-from secateur.cluster.member.open_results import OpenResults
-from secateur.cluster.member.query_steps import SteppedQueries
-from secateur.cluster.member.snapshots import MemberSnapshots
-from secateur.cluster.member.statement_log import StatementLog
-from secateur.cluster.member.statements import StatementRunner
-from secateur.cluster.member.work_counts import WorkCounts
+from secateur.cluster.member.changes.changes import MemberChanges
+from secateur.cluster.member.changes.coordinated_changes import MemberCoordinatedChanges
+from secateur.cluster.member.monitoring.statement_log import StatementLog
+from secateur.cluster.member.monitoring.work_counts import WorkCounts
+from secateur.cluster.member.statements.key_reads import KeyReads
+from secateur.cluster.member.statements.many_executions import ManyExecutions
+from secateur.cluster.member.statements.open_results import OpenResults
+from secateur.cluster.member.statements.query_steps import SteppedQueries
+from secateur.cluster.member.statements.snapshots import MemberSnapshots
+from secateur.cluster.member.statements.statements import StatementRunner
 from secateur.protocol.changes import ChangeOnePartition, StageChange, WorkOutChange
 from secateur.protocol.key_value import GetRows
 from secateur.protocol.message import Acknowledged

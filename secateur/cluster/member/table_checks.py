@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any, Final, cast
 
-from secateur.cluster.member.snapshots import MemberSnapshots
-from secateur.cluster.member.statements import StatementRunner
+from secateur.cluster.member.statements.snapshots import MemberSnapshots
+from secateur.cluster.member.statements.statements import StatementRunner
 from secateur.cluster.request_rights import check_change, check_ranges
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import TopologyChangedError

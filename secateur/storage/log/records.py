@@ -151,7 +151,7 @@ class LoggedSnapshot(_Record, frozen=True):
 
 
 class LoggedCopy(_Record, frozen=True):
-    """How far the copy of a partition has come; see :class:`~secateur.cluster.member.replica.Replica`."""
+    """How far the copy of a partition has come; see :class:`~secateur.cluster.member.replication.replica.Replica`."""
 
     table_id: int
     partition: int

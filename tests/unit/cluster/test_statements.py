@@ -10,7 +10,8 @@ import pytest
 
 from described_tables import DescribedTables
 from secateur.cluster import Cluster
-from secateur.cluster.member import in_some_form, run_modes
+from secateur.cluster.member import in_some_form
+from secateur.cluster.member.statements import run_modes
 from secateur.errors import DataError, LimitExceededError
 
 SQL = "SELECT k, max(v) OVER (PARTITION BY k) AS m FROM {} WHERE k = ? AND n > ?"

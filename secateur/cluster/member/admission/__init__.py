@@ -1,0 +1,1 @@
+"""What a member takes on: turns of statements, and memory for rows."""

@@ -1,0 +1,153 @@
+"""Admission of the statements of clients: at the member that runs or coordinates them, or to change a table.
+
+A statement waits before anything is done for it, and holds its place until its answer, or the first part of its rows,
+is made. What an admitted statement asks of this member or of others is never admitted anew, so no two statements can
+wait for each other. A result that is read in parts holds no place between them: its reader may be slow.
+
+Statements that the event loop answers at once are not admitted: they cost less than waiting would.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary
+
+from secateur.cluster.member.admission.statement_queue import StatementQueue
+from secateur.errors import LimitExceededError
+from secateur.wire import PeerInfo
+
+__all__ = ["Refusal", "StatementAdmission", "full_member"]
+
+_Turn: TypeAlias = "asyncio.Future[None]"
+
+Refusal: TypeAlias = Callable[[int, int], LimitExceededError]
+"""Makes the error of a statement that is refused, from the numbers of those that run and that wait."""
+
+
+class StatementAdmission:
+    """Lives on one event loop.
+
+    Args:
+        running_max: Statements that run at once.
+        waiting_max: Statements that wait for one of those to end; one more is refused.
+        refusal: Makes the error for it.
+        running: Statements that run already, and for which :meth:`end` will be called.
+
+    Attributes:
+        refused: How many statements were refused until now.
+    """
+
+    def __init__(self, running_max: int, waiting_max: int, refusal: Refusal, *, running: int = 0) -> None:
+        self.refused = 0
+        self._refusal = refusal
+        self._queue: StatementQueue[_Turn] = StatementQueue(running_max, waiting_max)
+        self._queue.running = running
+        self._waiting: set[asyncio.Task[Any]] = set()
+        self._waited_s: WeakKeyDictionary[asyncio.Task[Any], float] = WeakKeyDictionary()
+
+    @property
+    def running(self) -> int:
+        """How many statements run."""
+        return self._queue.running
+
+    @property
+    def waiting(self) -> int:
+        """How many statements wait."""
+        return self._queue.waiting
+
+    def is_waiting(self, task: asyncio.Task[Any]) -> bool:
+        """Whether the statement on which a task works waits."""
+        return task in self._waiting
+
+    def waited_s(self, task: asyncio.Task[Any]) -> float:
+        """Seconds for which the statement on which a task works has waited; 0 while it does."""
+        return self._waited_s.get(task, 0.0)
+
+    @asynccontextmanager
+    async def admitted(self, peer: PeerInfo) -> AsyncIterator[bool]:
+        """Around the work for a statement: begins when it is its turn.
+
+        Args:
+            peer: The client, whose session takes turns with others.
+
+        Yields:
+            Whether it has waited, so that rows and owners may be others than when it came.
+
+        Raises:
+            LimitExceededError: Too many statements wait, and the session of this one has most of them; nothing was
+                done for it.
+        """
+        waits = await self.begin(peer)
+        try:
+            yield waits
+        finally:
+            self.end()
+
+    async def begin(self, peer: PeerInfo) -> bool:
+        """As :meth:`admitted`, until :meth:`end`.
+
+        Raises:
+            LimitExceededError: As there.
+        """
+        session, turn = peer.session, asyncio.get_running_loop().create_future()
+        running = self._queue.running
+        refused = self._queue.came(session, turn)
+        if refused is not None:
+            self.refused += 1
+            refused.set_exception(self._refusal(self.running, self.waiting))
+        waits = self._queue.running == running
+        if waits:
+            await self._its_turn(session, turn)
+        return waits
+
+    def end(self) -> None:
+        """A statement has ended: it is the turn of the next one."""
+        following = self._queue.ended()
+        while following is not None and following.done():  # its statement was cancelled, and has not left yet
+            following = self._queue.ended()
+        if following is not None:
+            following.set_result(None)
+
+    async def _its_turn(self, session: str, turn: _Turn) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._waiting.add(task)
+        begun = time.perf_counter()
+        try:
+            await turn
+        except asyncio.CancelledError:
+            self._queue.left(session, turn)
+            if not turn.cancelled() and turn.exception() is None:
+                self.end()  # its turn came at the same moment
+            raise
+        finally:
+            self._waiting.discard(task)
+            self._waited_s[task] = time.perf_counter() - begun
+
+
+def full_member(member_id: str, running_max: int) -> Refusal:
+    """The refusal of a member at which too many statements wait.
+
+    Args:
+        member_id: The member.
+        running_max: Statements that it runs at once.
+    """
+
+    def refusal(running: int, waiting: int) -> LimitExceededError:
+        return LimitExceededError(
+            f"{waiting} statements wait at member {member_id}, which is the most (max_waiting_statements), while"
+            f" {running} run (at most {running_max}), and this connection has most of those that wait: nothing was"
+            " done for this one. Try again later, run fewer statements at once, or start the cluster with a larger"
+            " max_running_statements",
+            limit="max_waiting_statements",
+            running=running,
+            waiting=waiting,
+            member=member_id,
+            retry_safe=True,
+        )
+
+    return refusal

@@ -1,0 +1,362 @@
+"""UPDATE and DELETE on a member: finds the rows where they are, writes their new values, and sends them to backups.
+
+Backups get rows and keys, never the statement: they hold exactly what the primary holds, even if the statement is not
+deterministic (``random()``, ``now()``).
+
+**One partition.** The primary finds the rows and writes them with nothing in between, so that no other write is lost:
+changes of one partition take turns, and rows that were found while another write changed the partition are found again.
+
+**Several partitions.** The changed rows are staged as a load that the controller publishes: all of it becomes visible
+at once, or nothing. From the moment that a member looks for rows until the publication, its latch is closed, so that no
+other write comes in between.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Executor
+from enum import Enum
+from functools import partial
+from typing import Any, Final, assert_never
+
+import pyarrow as pa
+
+from secateur.cluster.member.changes.change_registry import RecordedChange
+from secateur.cluster.member.changes.change_turns import ChangeTurns, full_partition
+from secateur.cluster.member.changes.keyed_changes import KeyedChanges
+from secateur.cluster.member.changes.loads import MemberLoads
+from secateur.cluster.member.changes.writes import MemberWrites
+from secateur.cluster.member.statements.local_execution import (
+    LocalExecution,
+    bound_partitions,
+    check_versions,
+    local_execution,
+)
+from secateur.cluster.member.statements.open_results import OpenResults
+from secateur.cluster.member.statements.statements import StatementRunner
+from secateur.cluster.member.tables.table_directory import TableDirectory
+from secateur.cluster.statement_profile import work_of
+from secateur.engine.kernels.duckdb.cancellation import Cancellation
+from secateur.engine.kernels.fragment import run
+from secateur.engine.sql.kernel_call import in_thread
+from secateur.engine.sql.row_changes import RowChanges
+from secateur.engine.sql.row_upsert import RowUpsert
+from secateur.engine.sql.select_plan import SelectPlan
+from secateur.errors import ProtocolError
+from secateur.partitioning.tables.conform import conform
+from secateur.partitioning.tables.split import split
+from secateur.protocol.changes import ChangedRows, ChangeOnePartition, DuplicateMatchPolicy, FoundParts, StageChange
+from secateur.protocol.profile import StageWork
+from secateur.storage.change import ChangeOperation
+from secateur.storage.member_store import MemberStore
+from secateur.wire import PeerInfo, Reply, Request
+
+__all__ = ["ATTEMPT", "MemberChanges"]
+
+ATTEMPT: Final = 0
+"""The number of the one attempt by which a change stages its rows."""
+
+_TRIES_MAX: Final = 3
+"""Tries beside other writes; then the rows are found on the event loop, where nothing comes in between."""
+
+
+class _Finding(Enum):
+    """The kinds of rows that the query of a change finds. The value is the name on the wire."""
+
+    ROWS = "upsert"
+    """Rows as they will be."""
+    KEYS = "delete"
+    """Keys of rows that go."""
+    ROW_CHANGES = "effects"
+    """The changes to the rows of one partition, in the form that :class:`~secateur.engine.sql.row_changes.RowChanges`
+    reads; no row is removed.
+    """
+
+    @property
+    def word(self) -> str:
+        """The name in EXPLAIN."""
+        return "change" if self is _Finding.ROW_CHANGES else "delete" if self is _Finding.KEYS else "update"
+
+    @property
+    def operation(self) -> ChangeOperation:
+        """The operation that is applied to the rows."""
+        return ChangeOperation.DELETE if self is _Finding.KEYS else ChangeOperation.UPSERT
+
+
+class MemberChanges:
+    """Answers ``change_one_partition`` and ``stage_change`` requests. Lives on the member's event loop.
+
+    Args:
+        store: The member's partitions.
+        statements: Its plans.
+        places: The members that keep copies of them.
+        writes: Changes a partition and its copies.
+        loads: Stages the changes of several partitions.
+        results: Knows which connections have ended.
+        executor: Threads for kernel calls.
+        waiting_max: Changes that wait for one partition; one more is refused.
+    """
+
+    def __init__(
+        self,
+        store: MemberStore,
+        statements: StatementRunner,
+        places: TableDirectory,
+        writes: MemberWrites,
+        loads: MemberLoads,
+        results: OpenResults,
+        executor: Executor,
+        waiting_max: int,
+    ) -> None:
+        self._store = store
+        self._statements = statements
+        self._places = places
+        self._writes = writes
+        self._loads = loads
+        self._results = results
+        self._executor = executor
+        self._turns: ChangeTurns[tuple[int, int]] = ChangeTurns(
+            waiting_max, lambda key: full_partition(places.table(key[0]).name, key[1], places.member_id)
+        )
+        self._keyed = KeyedChanges(store, statements, places, writes, self._turns)
+
+    def change(self, request: Request[ChangeOnePartition]) -> Reply[ChangedRows] | Awaitable[Reply[ChangedRows]]:
+        """Change rows of a single partition, visible at once.
+
+        A row that the statement names by its key is changed in this turn of the loop, if nothing has to be waited for.
+
+        Args:
+            request: The change.
+
+        Raises:
+            TopologyChangedError: This member is not the primary; nothing was changed.
+            ProtocolError: The statement concerns another number of partitions.
+            MemberLostError: The rows are changed here, but a backup that the cluster counts on has not confirmed them.
+            LimitExceededError: Too many changes of the partition wait, and this connection has most of them; nothing
+                was changed.
+            Error: The statement fails on these rows, for example because of a value that its column cannot hold;
+                nothing was changed.
+        """
+        asked = request.message
+        is_keyed = asked.pruning and not asked.is_profiled
+        if is_keyed and self._keyed.has_plan(asked):
+            made = self._keyed.made(asked)
+            if made is not None:
+                return made
+            is_keyed = False
+        return self._change_later(request, is_keyed=is_keyed)
+
+    def made_now(self, asked: ChangeOnePartition) -> Reply[ChangedRows] | asyncio.Future[Reply[ChangedRows]] | None:
+        """Change the row that a statement names by its key, if that takes this turn of the loop; else None.
+
+        Raises:
+            Error: As :meth:`change`; nothing was changed.
+        """
+        return self._keyed.made(asked) if self._keyed.has_plan(asked) else None
+
+    async def _change_later(self, request: Request[ChangeOnePartition], *, is_keyed: bool) -> Reply[ChangedRows]:
+        """As :meth:`change`, with what has to be waited for; ``is_keyed`` where the short way was not tried yet."""
+        asked = request.message
+        plan = await self._statements.plan(asked.plan)
+        if is_keyed and (made := self._keyed.made(asked)) is not None:
+            return made if isinstance(made, Reply) else await made
+        params = await self._statements.with_values(plan, asked.params)
+        pruning, finding = asked.pruning, _finding(asked.operation)
+        check_versions(self._store, plan)
+        partitions = bound_partitions(plan, params, pruning=pruning)
+        table_id = plan.scans[0].table_id
+        if plan.scans[0].replicated or len(partitions[0]) != 1:
+            raise ProtocolError(
+                f"change is for one partition, the statement concerns {len(partitions[0])} of them: the controller"
+                " publishes it"
+            )
+        partition = partitions[0][0]
+        backups = self._places.backups(table_id, [partition])
+        work: list[StageWork] | None = [] if asked.is_profiled else None
+        make = partial(
+            self._change_partition,
+            plan,
+            params,
+            partitions,
+            finding,
+            asked.change_id,
+            request.peer,
+            pruning=pruning,
+            work=work,
+        )
+        rows = await self._writes.write_once(table_id, partition, asked.change_id, make)
+        touched = 1 + len(backups)
+        if work is None:
+            return Reply(ChangedRows(rows, touched))
+        copied = f"copy {self._places.table(table_id).name}"
+        copies = (work_of(copied, member, partitions=1, rows_in=rows, rows_out=rows) for member in backups)
+        return Reply(ChangedRows(rows, touched, (*work, *copies)))
+
+    async def stage(self, request: Request[StageChange]) -> Reply[FoundParts]:
+        """Find the rows of some partitions and stage their changes, here and on the backups.
+
+        From then on no other write comes in between.
+
+        Raises:
+            TopologyChangedError: This member is not the primary of a partition; nothing was staged.
+            Error: The statement fails on these rows.
+        """
+        asked = request.message
+        plan = await self._statements.plan(asked.plan)
+        params = await self._statements.with_values(plan, asked.params)
+        pruning, finding = asked.pruning, _finding(asked.operation)
+        if finding is _Finding.ROW_CHANGES:
+            raise ProtocolError(
+                "row changes on several partitions are worked out by one member for all of them, with work_out_change"
+            )
+        check_versions(self._store, plan)
+        wanted: Sequence[int] = asked.partitions
+        partitions = [wanted, *bound_partitions(plan, params, pruning=pruning)[1:]]
+        load_id, table_id = asked.load_id, plan.scans[0].table_id
+        self._places.backups(table_id, wanted)
+        async with self._loads.closed_unless_failed(load_id, table_id, request.peer):
+            call = local_execution(self._store, plan, params, partitions, pruning=pruning)
+            started_s = time.perf_counter()
+            found = await in_thread(self._executor, _call(call, params))
+            kernel_s = time.perf_counter() - started_s
+            rows = self._shaped(found, table_id, finding)
+            pieces = (
+                split(rows, self._places.table(table_id))
+                if not plan.scans[0].replicated
+                else {0: rows}
+                if rows.num_rows
+                else {}
+            )
+            copies = self._places.other_copies(table_id, wanted)
+            sent_bytes = await self._loads.stage_pieces(
+                load_id, table_id, ATTEMPT, pieces, copies, keys=finding is _Finding.KEYS
+            )
+        if not asked.is_profiled:
+            return Reply(FoundParts(list(pieces)))
+        return Reply(
+            FoundParts(
+                list(pieces), (self._work(finding, table_id, len(wanted), call.rows, rows, sent_bytes, kernel_s),)
+            )
+        )
+
+    async def _change_partition(
+        self,
+        plan: SelectPlan,
+        params: Sequence[Any],
+        partitions: Sequence[Sequence[int]],
+        finding: _Finding,
+        change_id: str,
+        peer: PeerInfo,
+        *,
+        pruning: bool,
+        work: list[StageWork] | None,
+    ) -> RecordedChange:
+        table_id, partition = plan.scans[0].table_id, partitions[0][0]
+        turn = table_id, partition
+        await self._turns.begin(turn, peer)
+        try:
+            started_s = time.perf_counter()
+            upserted = (
+                None
+                if plan.upsert is None or not pruning or finding is not _Finding.ROW_CHANGES
+                else self._upserted(plan.upsert, table_id, partition, params)
+            )
+            if upserted is None:
+                call, found = await self._find(plan, params, partitions, peer, pruning=pruning)
+                kernel_s = time.perf_counter() - started_s
+                # From here to the frames to the backups nothing is awaited.
+                read, rows = call.rows, self._shaped(found, table_id, finding)
+            else:
+                kernel_s = time.perf_counter() - started_s
+                read, rows = upserted
+            made, sent_bytes = self._writes.apply(table_id, partition, finding.operation, rows, change_id)
+            if work is not None:
+                work.append(self._work(finding, table_id, 1, read, rows, sent_bytes, kernel_s))
+            return made
+        finally:
+            self._turns.end(turn)
+
+    def _upserted(
+        self, upsert: RowUpsert, table_id: int, partition: int, params: Sequence[Any]
+    ) -> tuple[int, pa.Table] | None:
+        """Rows read and the row to write for an INSERT of one row as of now; None where only DuckDB can say it."""
+        table = self._places.table(table_id)
+        row = upsert.inserted(table, params)
+        if row is None or any(row.column(name).null_count for name in table.primary_key):
+            return None
+        found = self._store.partition(table_id, partition).find_same_key(row)
+        if found is None:
+            return 0, conform(row, table)
+        updated = upsert.updated(table, *found, params)
+        return None if updated is None else (1, conform(updated, table))
+
+    async def _find(
+        self,
+        plan: SelectPlan,
+        params: Sequence[Any],
+        partitions: Sequence[Sequence[int]],
+        peer: PeerInfo,
+        *,
+        pruning: bool,
+    ) -> tuple[LocalExecution, pa.Table]:
+        """Find the rows of the request as of now. The search is given up with the connection that requested it."""
+        hosted = self._store.partition(plan.scans[0].table_id, partitions[0][0])
+        for _ in range(_TRIES_MAX):
+            version = hosted.version
+            call = local_execution(self._store, plan, params, partitions, pruning=pruning)
+            if call.is_quick and len(call.relations) == 1:  # of a join, DuckDB might have to run on the event loop
+                return call, run(call.fragment, call.relations, params)
+            found = await self._results.while_connected(peer, in_thread(self._executor, _call(call, params)))
+            if hosted.version == version:
+                return call, found
+        call = local_execution(self._store, plan, params, partitions, pruning=pruning)
+        return call, run(call.fragment, call.relations, params)
+
+    def _work(
+        self,
+        finding: _Finding,
+        table_id: int,
+        partitions: int,
+        rows_read: int,
+        rows: pa.Table,
+        sent_bytes: int,
+        kernel_s: float,
+    ) -> StageWork:
+        """The work of this member to find rows and to stage or write them, for EXPLAIN ANALYZE."""
+        return work_of(
+            f"{finding.word} {self._places.table(table_id).name}",
+            self._places.member_id,
+            partitions=partitions,
+            rows_in=rows_read,
+            rows_out=rows.num_rows,
+            bytes_out=rows.nbytes,
+            sent_bytes=sent_bytes,
+            kernel_s=kernel_s,
+        )
+
+    def _shaped(self, found: pa.Table, table_id: int, finding: _Finding) -> pa.Table:
+        match finding:
+            case _Finding.KEYS:
+                return found
+            case _Finding.ROWS:
+                return conform(found, self._places.table(table_id))
+            case _Finding.ROW_CHANGES:
+                table = self._places.table(table_id)
+                return RowChanges.of(found, table, DuplicateMatchPolicy.FIRST).resulting(table)
+            case _:
+                assert_never(finding)
+
+
+def _call(call: LocalExecution, params: Sequence[Any]) -> Callable[[Cancellation], pa.Table]:
+    return lambda stop: run(call.fragment, call.relations, params, cancellation=stop)
+
+
+def _finding(text: str) -> _Finding:
+    try:
+        return _Finding(text)
+    except ValueError:
+        raise ProtocolError(
+            f"operation {text!r} is none of {', '.join(repr(finding.value) for finding in _Finding)}"
+        ) from None

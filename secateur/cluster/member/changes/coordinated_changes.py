@@ -1,0 +1,196 @@
+"""Changes that one member computes for all partitions: MERGE, UPDATE ... FROM and similar ones.
+
+The controller has every owner close its latch, so that no other write comes in between. Then one member, the
+coordinator of the change, runs the query for its row changes over the cluster like any other query, and stages the
+changed rows at their owners, as a load that the controller publishes: all of it becomes visible at once, or nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from secateur.cluster.member.changes.loads import MemberLoads
+from secateur.cluster.member.jobs.kept_results import KeptResults
+from secateur.cluster.member.statements.local_execution import check_versions
+from secateur.cluster.member.statements.statements import StatementRunner
+from secateur.cluster.member.tables.table_directory import TableDirectory
+from secateur.cluster.peers import Peers
+from secateur.cluster.statement_profile import work_of
+from secateur.engine.kernels.fragment import run
+from secateur.engine.sql.kernel_call import in_thread
+from secateur.engine.sql.row_changes import RowAction, RowChanges
+from secateur.engine.sql.select_plan import SelectPlan
+from secateur.errors import NoRangeError, ProgrammingError
+from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.topology.owner_routing import OwnerRouting, RoutedBatch
+from secateur.partitioning.topology.topology import Topology
+from secateur.protocol.changes import (
+    CloseForChange,
+    GetReturnedRows,
+    RowCount,
+    StageRows,
+    WorkedOut,
+    WorkOutChange,
+)
+from secateur.protocol.message import Acknowledged
+from secateur.protocol.profile import StageWork
+from secateur.storage.change import MixedAttempt
+from secateur.storage.member_store import MemberStore
+from secateur.wire import Reply, Request, encode_table
+
+__all__ = ["MemberCoordinatedChanges"]
+
+_RETURNED = "returned"
+
+
+class MemberCoordinatedChanges:
+    """Answers ``close_for_change``, ``work_out_change`` and ``get_returned_rows``. Lives on the member's event loop.
+
+    Args:
+        member_id: This member.
+        store: Its partitions.
+        statements: Runs queries.
+        places: Its tables and the topology.
+        loads: Its latches, and the way to the backups.
+        peers: The other members.
+        executor: Threads for kernel calls.
+    """
+
+    def __init__(
+        self,
+        member_id: str,
+        store: MemberStore,
+        statements: StatementRunner,
+        places: TableDirectory,
+        loads: MemberLoads,
+        peers: Peers,
+        executor: Executor,
+    ) -> None:
+        self._member_id = member_id
+        self._store = store
+        self._statements = statements
+        self._places = places
+        self._loads = loads
+        self._peers = peers
+        self._executor = executor
+        self._returned = KeptResults()
+
+    async def close(self, request: Request[CloseForChange]) -> Reply[Acknowledged]:
+        """Let no other write to a table in until the load is published or aborted."""
+        asked = request.message
+        async with self._loads.closed_unless_failed(asked.load_id, asked.table_id, request.peer):
+            return Reply(Acknowledged())
+
+    async def work_out(self, request: Request[WorkOutChange]) -> Reply[WorkedOut]:
+        """Run the query for the row changes and stage what is to be written, here and at the other owners.
+
+        Returns:
+            ``rows`` concerned and the staged ``parts``; or ``missing_cells``, ranges that have to be made before the
+            rows can be written: then nothing was staged.
+
+        Raises:
+            TopologyChangedError: A partition has its primary elsewhere than this member knows; the load has to be
+                aborted, as after every other error.
+            Error: The statement fails on these rows.
+        """
+        asked = request.message
+        plan = await self._statements.plan(asked.plan)
+        topology, table = self._places.place(asked.table_id)
+        params: Sequence[Any] = asked.params
+        is_profiled = asked.is_profiled
+        found, work = await self._statements.rows(plan, params, pruning=asked.pruning, profiled=is_profiled)
+        changes = await self._in_thread(RowChanges.of, found, table, asked.duplicate_match)
+        if asked.returning is not None:
+            returning = await self._statements.plan(asked.returning)
+            check_versions(self._store, returning)
+            returned = await self._in_thread(_returned, returning, changes, params, asked.names_action)
+            self._returned.keep(asked.load_id, {_RETURNED: returned})
+        try:
+            parts, staged = await self._stage(asked.load_id, topology, table, changes)
+        except NoRangeError:
+            if not table.scheme.makes_ranges:
+                raise
+            cells = set(table.scheme.missing_cells(changes.added)) | set(table.scheme.missing_cells(changes.replaced))
+            return Reply(WorkedOut(missing_cells=sorted(cells)))
+        return Reply(WorkedOut(len(changes.actions), parts, work=(*work, *staged) if is_profiled else ()))
+
+    def returned(self, request: Request[GetReturnedRows]) -> Reply[RowCount]:
+        """The rows that a change returns, at its coordinator.
+
+        Raises:
+            LimitExceededError: They were dropped, since there are too many newer ones.
+        """
+        rows = self._returned.tables(request.message.load_id)[_RETURNED]
+        return Reply(RowCount(rows.num_rows), encode_table(rows))
+
+    async def _stage(
+        self, load_id: str, topology: Topology, table: TableDef, changes: RowChanges
+    ) -> tuple[dict[int, list[int]], list[StageWork]]:
+        """Take rows and keys to their owners; returns the attempts by partition, and what each owner got.
+
+        Raises:
+            NoRangeError: No range holds one of the rows; nothing was staged.
+        """
+        sharing = OwnerRouting.of(table, topology)
+        kinds = (
+            (MixedAttempt.REMOVED, changes.removed),
+            (MixedAttempt.ADDED, changes.added),
+            (MixedAttempt.REPLACED, changes.replaced),
+        )
+        shares = [(attempt, share) for attempt, rows in kinds if rows.num_rows for share in sharing.shares(rows)]
+        await asyncio.gather(*(self._send(load_id, table, attempt, share) for attempt, share in shares))
+        parts: defaultdict[int, set[int]] = defaultdict(set)
+        for attempt, share in shares:
+            for partition, _ in share.parts:
+                parts[partition].add(int(attempt))
+        by_member: defaultdict[str, list[RoutedBatch]] = defaultdict(list)
+        for _, share in shares:
+            by_member[share.member].append(share)
+        staged = [
+            work_of(
+                f"change {table.name}",
+                member,
+                partitions=len({partition for share in taken for partition, _ in share.parts}),
+                rows_out=sum(share.rows.num_rows for share in taken),
+                bytes_out=sum(share.rows.nbytes for share in taken),
+            )
+            for member, taken in sorted(by_member.items())
+        ]
+        return {partition: sorted(attempts) for partition, attempts in parts.items()}, staged
+
+    async def _send(self, load_id: str, table: TableDef, attempt: MixedAttempt, share: RoutedBatch) -> None:
+        staging = StageRows(
+            load_id, table.table_id, int(attempt), share.parts, are_keys=attempt is MixedAttempt.REMOVED
+        )
+        if share.member == self._member_id:
+            await self._loads.stage_rows(staging, share.rows)
+        else:
+            await self._peers.call(share.member, staging, encode_table(share.rows))
+
+    async def _in_thread(self, work: Any, *args: Any) -> Any:
+        return await in_thread(self._executor, lambda _: work(*args))
+
+
+def _returned(plan: SelectPlan, changes: RowChanges, params: Sequence[Any], names_action: bool) -> pa.Table:
+    """Return the rows of RETURNING, one for each changed row; with ``names_action`` grouped by the action."""
+    (scan,) = plan.scans
+    rows = changes.rows.select(list(scan.columns))
+    if not names_action:
+        found = [run(plan.local, {scan.relation: rows}, params)]
+    else:
+        groups = [(action, rows.filter(pc.equal(changes.actions, action.value))) for action in RowAction]
+        found = [run(plan.local, {scan.relation: group}, [*params, action.value]) for action, group in groups]
+    together = pa.concat_tables(found)
+    if together.num_rows != rows.num_rows:
+        raise ProgrammingError(
+            f"RETURNING gives {together.num_rows} rows for the {rows.num_rows} that are changed: it takes values of the"
+            " changed row alone"
+        )
+    return together

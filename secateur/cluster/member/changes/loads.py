@@ -1,0 +1,293 @@
+"""Loads on a member: rows are staged here and on backups, then prepared and published in two phases.
+
+The controller runs the phases on all members.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import asynccontextmanager
+from typing import Final
+
+import pyarrow as pa
+
+from secateur.cluster.load_leases import LoadLeases
+from secateur.cluster.member.admission.memory_admission import STAGED_FACTOR, MemoryAdmission
+from secateur.cluster.member.changes.received_rows import pieces_to_keep, received_rows
+from secateur.cluster.member.persistence.member_log import MemberLog
+from secateur.cluster.member.replication.replication import Replication
+from secateur.cluster.member.tables.table_directory import TableDirectory
+from secateur.cluster.peers import Peers
+from secateur.cluster.termination_protocol import LoadProgress
+from secateur.errors import ProtocolError
+from secateur.protocol.catalog import CloseIfUnused, TableUse
+from secateur.protocol.changes import (
+    AbortStagedLoad,
+    GetLoadOutcome,
+    GetStagedLoads,
+    LoadDropped,
+    LoadOutcomeAnswer,
+    PreparedRows,
+    PrepareLoad,
+    PublishPreparedLoad,
+    RowCount,
+    StageCopy,
+    StagedLoadEntry,
+    StagedLoads,
+    StageRows,
+)
+from secateur.storage.block import message_bytes
+from secateur.storage.change import ChangeOperation
+from secateur.storage.load import Preparation
+from secateur.storage.member_store import MemberStore
+from secateur.wire import PeerInfo, Reply, Request, encode_table
+
+__all__ = ["MemberLoads"]
+
+_MERGE_NOTHING: Final = (ChangeOperation.OVERWRITE, ChangeOperation.OVERWRITE_RANGES, ChangeOperation.DELETE)
+_TOTALS_MAX: Final = 10_000
+
+
+class MemberLoads:
+    """Answers ``stage_rows``, ``stage_copy``, ``prepare_load``, ``publish_prepared_load`` and ``abort_staged_load``.
+
+    And ``close_if_unused``, of a table that is to go again unless it gets rows.
+
+    Lives on the member's event loop.
+
+    Args:
+        store: The member's partitions.
+        places: The members that keep copies of them, and their latches.
+        peers: The other members.
+        replication: Knows when what is here is all there is.
+        leases: The latches that are closed.
+        executor: Threads for sorting and merging.
+        admission: Refuses rows for which there is no memory; None admits all.
+        log: The log; None for a member without a data directory.
+        abandoned_after_s: Seconds without a row after which a load that is not being published is dropped.
+    """
+
+    def __init__(
+        self,
+        store: MemberStore,
+        places: TableDirectory,
+        peers: Peers,
+        replication: Replication,
+        leases: LoadLeases,
+        executor: Executor,
+        admission: MemoryAdmission | None = None,
+        log: MemberLog | None = None,
+        *,
+        abandoned_after_s: float = math.inf,
+    ) -> None:
+        self._abandoned_after_s = abandoned_after_s
+        self._log = log
+        self._store = store
+        self._places = places
+        self._peers = peers
+        self._replication = replication
+        self._executor = executor
+        self._leases = leases
+        self._admission = admission
+        self._totals: OrderedDict[str, int] = OrderedDict()
+
+    async def stage(self, request: Request[StageRows]) -> Reply[RowCount]:
+        """Keep rows of a load aside, here and on the backups.
+
+        Raises:
+            TopologyChangedError: This member is not the primary of a partition; nothing was staged.
+        """
+        asked = request.message
+        self._places.backups(
+            asked.table_id, [partition for partition, _ in asked.parts]
+        )  # nobody else's rows are worth unpacking
+        return await self._stage(asked, await received_rows(request.payload), is_copy=False)
+
+    async def stage_copy(self, request: Request[StageCopy]) -> Reply[RowCount]:
+        """Keep aside here what another member keeps aside, which has it from a client or has found it."""
+        return await self._stage(request.message, await received_rows(request.payload), is_copy=True)
+
+    async def stage_rows(self, asked: StageRows, rows: pa.Table) -> Reply[RowCount]:
+        """Stage rows as :meth:`stage` does, if this member has them already."""
+        return await self._stage(asked, rows, is_copy=False)
+
+    async def _stage(self, asked: StageRows | StageCopy, rows: pa.Table, *, is_copy: bool) -> Reply[RowCount]:
+        table_id, parts = asked.table_id, asked.parts
+        if sum(count for _, count in parts) != rows.num_rows:
+            raise ProtocolError(
+                f"stage: the parts name {sum(count for _, count in parts)} rows, the payload has {rows.num_rows}"
+            )
+        pieces = await pieces_to_keep(rows, parts)
+        copies = {} if is_copy else self._copies_of(table_id, pieces)
+        await self.stage_pieces(asked.load_id, table_id, asked.attempt, pieces, copies, keys=asked.are_keys)
+        return Reply(RowCount(rows.num_rows))
+
+    def _copies_of(self, table_id: int, partitions: Iterable[int]) -> dict[str, list[int]]:
+        """The partitions by the other members that have copies of them, or are building them."""
+        copies = self._places.backups(table_id, partitions)
+        for member, building in self._replication.learners.of(table_id, partitions).items():
+            copies[member] = sorted({*copies.get(member, ()), *building})
+        return copies
+
+    async def stage_pieces(
+        self,
+        load_id: str,
+        table_id: int,
+        attempt: int,
+        pieces: Mapping[int, pa.Table],
+        copies: Mapping[str, Sequence[int]],
+        *,
+        keys: bool,
+    ) -> int:
+        """Keep rows of a load aside by partition, here and on other members.
+
+        Args:
+            load_id: The load.
+            table_id: Its table.
+            attempt: The number of the attempt that brings the rows.
+            pieces: The rows by partition.
+            copies: The partitions that other members keep copies of, by member; those without rows do not matter.
+            keys: Whether the rows are keys, for a deletion.
+
+        Returns:
+            Bytes sent to other members.
+
+        Raises:
+            LimitExceededError: There is no memory for the rows.
+            Error: As ``StoreLoads.stage``.
+        """
+        if self._admission is not None and not keys:
+            staged = sum(message_bytes(piece) for piece in pieces.values())
+            self._admission.check(STAGED_FACTOR * staged, f"staging rows for {self._places.table(table_id).name}")
+        for partition, piece in pieces.items():
+            self._store.loads.stage(load_id, table_id, partition, attempt, piece, keys=keys)
+        sends, sent_bytes = [], 0
+        for member, partitions in copies.items():
+            copied = [(partition, pieces[partition]) for partition in partitions if partition in pieces]
+            if copied:
+                parts = [(partition, piece.num_rows) for partition, piece in copied]
+                payload = encode_table(pa.concat_tables([piece for _, piece in copied]))
+                sent_bytes += len(payload)
+                sends.append(self._peers.call(member, StageCopy(load_id, table_id, attempt, parts, keys), payload))
+        await asyncio.gather(*sends)
+        return sent_bytes
+
+    @asynccontextmanager
+    async def closed_unless_failed(self, load_id: str, table_id: int, peer: PeerInfo) -> AsyncIterator[None]:
+        """Close the table's latch while rows of this member's partitions are read and staged.
+
+        Other writes wait until the load is published or aborted, or this fails.
+        """
+        self._places.place(table_id)
+        try:
+            await self._leases.close(load_id, table_id, self._places.latch(table_id), peer.connection_id)
+            await self._replication.takeovers.wait_all(table_id)
+            yield
+        except BaseException:
+            self._leases.release(load_id)
+            raise
+
+    async def close_if_unused(self, request: Request[CloseIfUnused]) -> Reply[TableUse]:
+        """Let no write to a table in until the load of this id is aborted, and tell whether there was one."""
+        asked = request.message
+        async with self.closed_unless_failed(asked.load_id, asked.table_id, request.peer):
+            return Reply(TableUse(self._is_unused(asked.table_id)))
+
+    def _is_unused(self, table_id: int) -> bool:
+        """Whether a table never got a row, by the numbers of loads and changes, which copies that moved have too."""
+        return (
+            not self._store.data_version(table_id).published
+            and all(load.table_id != table_id for load in self._store.loads.under_way())
+            and not any(self._replication.last(table_id, partition) for partition in self._store.hosted(table_id))
+        )
+
+    async def prepare(self, request: Request[PrepareLoad]) -> Reply[PreparedRows]:
+        """First phase of publishing a load; see :mod:`secateur.cluster.controller.loads`.
+
+        Sorting and merging happen in a thread.
+
+        Writes go on while it is computed. Only when it is there they are held up; where they have changed a partition
+        meanwhile, it is computed again.
+        """
+        asked = request.message
+        load_id, table_id = asked.load_id, asked.table_id
+        preparation = await self._computed(asked)
+        async with self.closed_unless_failed(load_id, table_id, request.peer):
+            if not self._store.loads.is_current(preparation):
+                preparation = await self._computed(asked)
+            if self._log is not None:
+                self._log.check()
+            rows = self._store.loads.finish_prepare(preparation)
+            await self._flushed()
+        prepared = preparation.prepared or []
+        rows_counted = sum(part.changed for part in prepared if part.partition in asked.counted)
+        rows_removed = sum(part.removed.rows for part in prepared if part.removed is not None)
+        return Reply(PreparedRows(rows, rows_counted, rows_removed, self._store.loads.age_s(load_id)))
+
+    async def _computed(self, asked: PrepareLoad) -> Preparation:
+        if self._admission is not None and asked.mode not in _MERGE_NOTHING:
+            # Merging makes a copy of each partition that gets rows; the old one stays until the publication.
+            merged = self._store.bytes_of(asked.table_id, (partition for partition, _ in asked.parts))
+            self._admission.check(merged, f"merging rows into {self._places.table(asked.table_id).name}")
+        preparation = self._store.loads.begin_prepare(asked.load_id, asked.table_id, asked.mode, dict(asked.parts))
+        while await asyncio.get_running_loop().run_in_executor(self._executor, preparation.run_step):
+            self._store.loads.keep_sorted(preparation)
+        return preparation
+
+    async def publish(self, request: Request[PublishPreparedLoad]) -> Reply[RowCount]:
+        """Second phase of publishing a load: make it visible."""
+        await self._leases.decided(request.message.load_id)
+        try:
+            rows = self._store.loads.publish(request.message.load_id, request.message.number)
+            self._totals[request.message.load_id] = request.message.rows_total
+            if len(self._totals) > _TOTALS_MAX:
+                self._totals.popitem(last=False)
+        finally:
+            self._leases.release(
+                request.message.load_id
+            )  # also when the table was dropped meanwhile: its writes wait here, and shall learn of it
+        await self._flushed()
+        return Reply(RowCount(rows))
+
+    async def _flushed(self) -> None:
+        """Have on disk what was recorded, for whoever goes on from there must know which loads may be published."""
+        if self._log is not None:
+            await self._log.flushed()
+
+    async def abort(self, request: Request[AbortStagedLoad]) -> Reply[LoadDropped]:
+        """Drop a load."""
+        dropped = self._store.loads.abort(request.message.load_id)
+        self._leases.release(request.message.load_id)
+        return Reply(LoadDropped(dropped))
+
+    async def outcome(self, request: Request[GetLoadOutcome]) -> Reply[LoadOutcomeAnswer]:
+        """How a load has ended here; one that is not prepared is aborted."""
+        load_id = request.message.load_id
+        standing = self._leases.asked(load_id).standing
+        is_published = standing == LoadProgress.PUBLISHED
+        rows = self._totals.get(load_id, -1) if is_published else 0
+        await self._flushed()
+        return Reply(LoadOutcomeAnswer(is_published, standing == LoadProgress.PREPARED, rows))
+
+    def under_way(self, _: Request[GetStagedLoads]) -> Reply[StagedLoads]:
+        """The loads that are neither published nor dropped here."""
+        return Reply(
+            StagedLoads(
+                [
+                    StagedLoadEntry(
+                        load.load_id, load.table_id, load.prepared, load.age_s, sorted(load.partition_rows.items())
+                    )
+                    for load in self._store.loads.under_way()
+                ]
+            )
+        )
+
+    def drop_abandoned(self) -> None:
+        """Forget loads whose client has gone without a word, so that their rows do not stay for ever."""
+        for load_id in self._store.loads.idle(self._abandoned_after_s):
+            if not self._leases.holds(load_id):
+                self._store.loads.abort(load_id)

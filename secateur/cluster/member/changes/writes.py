@@ -1,0 +1,243 @@
+"""Direct writes on a member, and the copies on the backups.
+
+A write goes to the primary of its partition; the primary applies it and sends it to the backups of that partition; it
+is acknowledged when all have it (:mod:`secateur.cluster.member.replication.replication`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pyarrow as pa
+
+from secateur.cluster.member.admission.memory_admission import MemoryAdmission
+from secateur.cluster.member.changes.change_registry import ChangeRegistry, RecordedChange
+from secateur.cluster.member.changes.received_rows import received_rows
+from secateur.cluster.member.monitoring.hot_keys import HotKeySampler
+from secateur.cluster.member.persistence.member_log import MemberLog
+from secateur.cluster.member.replication.replication import Replication
+from secateur.cluster.member.tables.table_directory import TableDirectory
+from secateur.errors import ProtocolError
+from secateur.protocol.changes import RowCount, WriteRows
+from secateur.storage.change import ChangeOperation, load_mode
+from secateur.storage.member_store import MemberStore
+from secateur.wire import (
+    SHORT_ROWS_MAX,
+    Handled,
+    Reply,
+    Request,
+    ShortTable,
+    decode_rows,
+    encode_rows,
+    has_few_rows,
+    shorten,
+    travels_short,
+)
+
+__all__ = ["MemberWrites"]
+
+
+class MemberWrites:
+    """Answers ``write_rows`` requests. Lives on the member's event loop.
+
+    Args:
+        store: The partitions of this member.
+        places: The members that keep copies of them, and their latches.
+        replication: The way to the copies.
+        change_registry: The recent changes.
+        admission: Refuses rows for which there is no memory; None admits all.
+        log: The log; None for a member without a data directory.
+        hot_keys: Samples the keys that are written; None samples none.
+    """
+
+    def __init__(
+        self,
+        store: MemberStore,
+        places: TableDirectory,
+        replication: Replication,
+        change_registry: ChangeRegistry,
+        admission: MemoryAdmission | None = None,
+        log: MemberLog | None = None,
+        hot_keys: HotKeySampler | None = None,
+    ) -> None:
+        self._log = log
+        self._hot_keys = hot_keys or HotKeySampler(store.find, 0, "")
+        self._store = store
+        self._places = places
+        self._replication = replication
+        self._change_registry = change_registry
+        self._admission = admission
+
+    def write(self, request: Request[WriteRows]) -> Handled:
+        """Write rows of one partition, visible at once.
+
+        Under a ``change_id`` that was used before nothing is written again. A few rows are written in this turn of the
+        loop, if nothing has to be waited for.
+
+        Raises:
+            TopologyChangedError: This member is not the primary; nothing was written.
+            DuplicateKeyError: An appended key is already there; nothing was written.
+            MemberLostError: The rows are visible here, but a backup that the cluster counts on has not confirmed them.
+        """
+        asked, payload = request.message, request.payload
+        table_id, partition, change_id = asked.table_id, asked.partition, asked.change_id or uuid.uuid4().hex
+        self._places.check_primary(table_id, partition)  # nobody else's rows are worth unpacking
+        operation = ChangeOperation.DELETE if asked.mode == ChangeOperation.DELETE else load_mode(asked.mode)
+        table = self._places.table(table_id)
+        if table.replicated:
+            raise ProtocolError(f"{table.name} is replicated: its rows are staged and published on all members at once")
+        if has_few_rows(payload) and self.is_made_now(table_id, partition, change_id):
+            made, _ = self.apply(table_id, partition, operation, decode_rows(payload), change_id, payload)
+            return self.made_now(table_id, partition, change_id, made, Reply(RowCount(made.rows)))
+        return self._write_later(request, operation, change_id)
+
+    async def _write_later(
+        self, request: Request[WriteRows], operation: ChangeOperation, change_id: str
+    ) -> Reply[RowCount]:
+        table_id, partition, payload = request.message.table_id, request.message.partition, request.payload
+        rows = decode_rows(payload) if has_few_rows(payload) else await received_rows(payload)
+
+        async def make() -> RecordedChange:
+            return self.apply(table_id, partition, operation, rows, change_id, payload)[0]
+
+        return Reply(RowCount(await self.write_once(table_id, partition, change_id, make)))
+
+    def is_made_now(self, table_id: int, partition: int, change_id: str) -> bool:
+        """Whether a change of a partition can be made in this turn of the loop, as :meth:`write_once` would make it.
+
+        The caller has just found that this member owns the partition. Costs a microsecond.
+        """
+        return (
+            self._log is None
+            and self._replication.is_ready(table_id, partition)
+            and self._change_registry.is_new((table_id, partition, change_id))
+        )
+
+    def made_now(
+        self, table_id: int, partition: int, change_id: str, made: RecordedChange, reply: Reply[Any]
+    ) -> Reply[Any] | asyncio.Future[Reply[Any]]:
+        """A change was made in this turn of the loop; returns what answers it when all copies have it.
+
+        Args:
+            table_id: The table.
+            partition: The partition.
+            change_id: The id of the change.
+            made: The change.
+            reply: The answer.
+
+        Raises:
+            MemberLostError: From what is returned, as :meth:`write_once`.
+        """
+        self._change_registry.note((table_id, partition, change_id), made)
+        # What has changed nothing has still read the changes before it.
+        sequence = made.sequence or self._replication.last(table_id, partition)
+        waiting = self._replication.acknowledgements.settling((table_id, partition), sequence, reply)
+        if waiting is None:
+            return reply
+        latch = self._places.latch(table_id)
+        latch.begin()
+        waiting.add_done_callback(latch.ended)
+        return waiting
+
+    async def write_once(
+        self, table_id: int, partition: int, change_id: str, make: Callable[[], Awaitable[RecordedChange]]
+    ) -> int:
+        """Make a change at this primary while no load is being published, unless it was made before.
+
+        Returns the number of rows changed, once all copies have them.
+
+        Raises:
+            TopologyChangedError: This member is not the primary, or has not yet taken over from the one before; nothing
+                was written.
+            LoadFailedError: A load has been between prepare and publish for too long; nothing was written.
+            MemberLostError: The rows are visible here, but a backup that the cluster counts on has not confirmed them.
+            DiskError: The disk refuses to write; the message says whether anything was written.
+            Error: As ``make``; nothing was written.
+        """
+        self._places.place(table_id)
+        if self._log is not None:
+            self._log.check()
+        await self._replication.primary(table_id, partition)
+        latch = self._places.latch(table_id)
+        latch.begin()
+        try:
+            key, is_known = (table_id, partition, change_id), False
+            made = self._change_registry.made(key)
+            if made is None:
+                made = await self._change_registry.once(key, make)
+            else:
+                is_known = True
+            # What has changed nothing has still read the changes before it.
+            sequence = made.sequence or self._replication.last(table_id, partition)
+            await self._replication.acknowledgements.settled(table_id, partition, sequence, is_known=is_known)
+            if self._log is not None:
+                await self._log.durable()
+                self._replication.acknowledgements.is_acknowledged((table_id, partition))
+        finally:
+            latch.end()
+        return made.rows
+
+    def apply(
+        self,
+        table_id: int,
+        partition: int,
+        operation: ChangeOperation,
+        rows: pa.Table | ShortTable,
+        change_id: str,
+        payload: bytes | memoryview | None = None,
+    ) -> tuple[RecordedChange, int]:
+        """Change a partition of which this member is the primary, inside :meth:`write_once`, and its backups.
+
+        Args:
+            table_id: The table.
+            partition: The partition that all rows belong to.
+            operation: The change to make.
+            rows: Complete rows, or keys for a deletion, as :meth:`~secateur.storage.partition.Partition.apply` takes
+                them.
+            change_id: The id of the change.
+            payload: The rows as bytes, when there are any already.
+
+        Returns:
+            The applied change, and the bytes that are sent to other copies.
+
+        Raises:
+            TopologyChangedError: This member is not the primary; nothing was written. The owners may have changed since
+                the sender read the topology.
+            LimitExceededError: There is no memory for the rows; nothing was written. Deletions are never refused.
+            Error: As ``Partition.apply``; nothing was written.
+        """
+        self._places.check_primary(table_id, partition)
+        if payload is None and operation is not ChangeOperation.DELETE:
+            rows = self._as_values(table_id, rows)
+        if not rows.num_rows:
+            return RecordedChange(self._store.apply(table_id, partition, operation, rows), 0), 0
+        self._replication.check_primary(table_id, partition)
+        if self._admission is not None and operation is not ChangeOperation.DELETE:
+            self._admission.write(_size(rows), f"the write to {self._places.table(table_id).name}")
+        written = self._store.apply(table_id, partition, operation, rows)
+        hot_keys = self._hot_keys
+        hot_keys.left -= 1
+        if not hot_keys.left:
+            hot_keys.note_rows(self._places.table(table_id), rows, are_keys=operation is ChangeOperation.DELETE)
+        sent: bytes | memoryview = b""
+        if self._log is not None or self._replication.has_copies(table_id, partition):
+            sent = encode_rows(rows) if payload is None else payload
+        sequence, copies = self._replication.made(table_id, partition, operation, change_id, sent, written)
+        return RecordedChange(written, sequence), copies * len(sent)
+
+    def _as_values(self, table_id: int, rows: pa.Table | ShortTable) -> pa.Table | ShortTable:
+        """A few rows that were computed here, in the form that costs the copies least."""
+        types = [column.type for column in self._places.table(table_id).columns]
+        if isinstance(rows, ShortTable) or rows.num_rows > SHORT_ROWS_MAX or not travels_short(types):
+            return rows
+        return shorten(rows.columns, types, rows.num_rows) or rows
+
+
+def _size(rows: pa.Table | ShortTable) -> int:
+    """The bytes that rows take, about: the exact size of a slice takes longer."""
+    if isinstance(rows, ShortTable):
+        return rows.nbytes
+    return rows.get_total_buffer_size() if rows.num_rows == 1 else rows.nbytes

@@ -1,0 +1,186 @@
+"""Attempts of jobs on record, at their coordinator: runs them, reports their outcome, and keeps their rows."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any, Final
+
+from secateur.cluster.background_tasks import BackgroundTasks
+from secateur.cluster.controller_requests import ControllerRequests
+from secateur.cluster.member.jobs.describe_job import describe_job
+from secateur.cluster.member.jobs.kept_results import KeptResults
+from secateur.dag.dag import FrozenDAG
+from secateur.engine.runtime.runtime import JobRuntime, RunningJob
+from secateur.errors import DeadlineError, Error, InternalError, MemberLostError, UnreachableError
+from secateur.partitioning.topology.topology import Topology
+from secateur.protocol.failure import Failure
+from secateur.protocol.job_placement import JobPlacement
+from secateur.protocol.jobs import (
+    GetJobResult,
+    HaltAttempt,
+    JobAttempt,
+    JobSinks,
+    ReportJobEnded,
+    ResolvedJob,
+    RunAttempt,
+)
+from secateur.protocol.message import Acknowledged
+from secateur.tracing import ServedSpan
+from secateur.wire import Reply, Request, encode_table
+
+__all__ = ["MemberAttempts"]
+
+_REPORT_DELAY_S: Final = 0.1
+_REPORT_TRIES_MAX: Final = 50
+_HALTED_MAX: Final = 1024
+_ENDS_MAX: Final = 1024
+
+
+class MemberAttempts:
+    """Answers ``run_attempt``, ``halt_attempt`` and ``get_job_result``. Lives on the member's event loop.
+
+    Args:
+        runtime: The member's engine.
+        controller: Receives the outcome of each attempt.
+        topology: Gives the newest topology.
+        allow_code: Whether DAGs may carry functions.
+    """
+
+    def __init__(
+        self, runtime: JobRuntime, controller: ControllerRequests, topology: Callable[[], Topology], *, allow_code: bool
+    ) -> None:
+        self._runtime = runtime
+        self._controller = controller
+        self._topology = topology
+        self._allow_code = allow_code
+        self._running: dict[tuple[str, int], RunningJob] = {}
+        self._started: OrderedDict[tuple[str, int], asyncio.Future[JobPlacement]] = OrderedDict()
+        self._ends: OrderedDict[tuple[str, int], ReportJobEnded] = OrderedDict()
+        self._cancelled: OrderedDict[tuple[str, int], Error] = OrderedDict()
+        self._background = BackgroundTasks()
+        self._results = KeptResults()
+
+    async def run(self, request: Request[RunAttempt]) -> Reply[ResolvedJob]:
+        """Start an attempt; answers with its plan when it runs.
+
+        The request ``report_job_ended`` reports its end, and may overtake the answer. An attempt that was started
+        before is not started again: a controller that starts anew asks for it, and hears of its end.
+
+        Raises:
+            Error: Why it could not start; nothing runs then.
+        """
+        key = request.message.job, request.message.attempt
+        started = self._started.get(key)
+        if started is None:
+            started = self._started[key] = asyncio.ensure_future(self._start(request))
+            _shorten(self._started, _ENDS_MAX)
+        elif (end := self._ends.get(key)) is not None:
+            self._background.start(self._report(end), f"the end of job {end.job}")
+        return Reply(ResolvedJob(await asyncio.shield(started)))
+
+    async def _start(self, request: Request[RunAttempt]) -> JobPlacement:
+        asked = request.message
+        key = asked.job, asked.attempt
+        dag = FrozenDAG.decoded(request.payload, allow_code=self._allow_code and request.peer.authenticated)
+        starting = self._runtime.start_job(
+            dag, asked.config, asked.params, self._topology(), logged_as=JobAttempt(asked.job, asked.attempt)
+        )
+        span = self._span_of(asked)
+        job = await (starting if span is None else _in_span(span, starting))
+        self._running[key] = job
+        cancelled = self._cancelled.pop(key, None)
+        if cancelled is not None:
+            job.stop(cancelled)
+        self._background.start(self._follow(key, job, span), f"job {asked.job}")
+        return describe_job(job.plan)
+
+    def _span_of(self, asked: RunAttempt) -> ServedSpan | None:
+        if asked.trace is None:
+            return None
+        described = {"secateur.member": self._runtime.member_id, "secateur.job": asked.job}
+        return ServedSpan(asked.trace, "secateur.job", described)
+
+    def cancel(self, request: Request[HaltAttempt]) -> Reply[Acknowledged]:
+        """Stop an attempt, also one that is being built or on its way here."""
+        asked = request.message
+        key, error = (asked.job, asked.attempt), asked.error.to_error()
+        job = self._running.get(key)
+        if job is not None:
+            job.stop(error)
+        else:
+            self._cancelled[key] = error
+            _shorten(self._cancelled, _HALTED_MAX)
+        return Reply(Acknowledged())
+
+    async def result(self, request: Request[GetJobResult]) -> AsyncIterator[Reply[JobSinks]]:
+        """The rows of a job that this member coordinated to its end: one piece for each result sink.
+
+        Raises:
+            LimitExceededError: They were dropped, for newer ones.
+        """
+        tables = self._results.tables(request.message.job)
+        sinks = JobSinks(list(tables))
+        if not tables:
+            yield Reply(sinks)
+        for table in tables.values():
+            yield Reply(sinks, encode_table(table))
+
+    def running(self, job_id: str) -> RunningJob | None:
+        """The newest attempt of a job that this member coordinates now."""
+        return max(
+            ((attempt, job) for (known, attempt), job in self._running.items() if known == job_id),
+            default=(0, None),
+            key=lambda found: found[0],
+        )[1]
+
+    async def close(self) -> None:
+        """Give up what is followed, without a word: the controller notices by itself that this member is gone."""
+        await self._background.close()
+
+    async def _follow(self, key: tuple[str, int], job: RunningJob, span: ServedSpan | None) -> None:
+        failure: Failure | None = None
+        members: list[str] = []
+        try:
+            result = await job.result()
+        except Error as error:
+            failure = Failure.of(error)
+        except Exception as error:  # the controller must hear of the end, whatever it was
+            failure = Failure.of(InternalError(f"job {key[0]} ended with {type(error).__name__}: {error}"))
+        else:
+            self._results.keep(key[0], result.tables)
+            members = list(result.members_touched)
+        finally:
+            del self._running[key]
+            if span is not None:
+                span.end(None if failure is None else failure.to_error())
+        end = self._ends[key] = ReportJobEnded(*key, self._runtime.member_id, failure, members, list(job.metrics))
+        _shorten(self._ends, _ENDS_MAX)
+        await self._report(end)
+
+    async def _report(self, report: ReportJobEnded) -> None:
+        """Report the end to the controller, repeatedly if need be; receiving it twice does no harm."""
+        for _ in range(_REPORT_TRIES_MAX):
+            try:
+                await self._controller.request(report)
+                return
+            except (MemberLostError, UnreachableError, DeadlineError):
+                await asyncio.sleep(_REPORT_DELAY_S)
+            except Exception as error:  # the controller waits for a report: a shorter one, if this one cannot be sent
+                unsent = InternalError(f"job {report.job} ended, and its report could not be sent: {error}")
+                report = ReportJobEnded(report.job, report.attempt, report.member, Failure.of(unsent), [], [])
+
+
+async def _in_span(span: ServedSpan, starting: Coroutine[Any, Any, RunningJob]) -> RunningJob:
+    """Start an attempt in its own span: that of the request ends when the attempt has begun."""
+    try:
+        return await asyncio.create_task(starting, context=span.context)
+    except BaseException as error:
+        span.end(error)
+        raise
+
+
+def _shorten(remembered: OrderedDict[tuple[str, int], Any], count_max: int) -> None:
+    while len(remembered) > count_max:
+        remembered.popitem(last=False)

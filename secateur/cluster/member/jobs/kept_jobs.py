@@ -1,0 +1,98 @@
+"""What a member keeps of jobs on record, for a controller that starts anew; on disk if it has one."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+from secateur.cluster.member.jobs.job_files import JobFiles
+from secateur.errors import UnknownJobError
+from secateur.protocol.jobs import ENDED_JOBS_MAX, GetKeptJob, KeepJob, KeptJob, KeptJobs, ListKeptJobs
+from secateur.protocol.message import Acknowledged
+from secateur.wire import Handled, Reply, Request
+
+__all__ = ["KeptJobsOfMember"]
+
+
+class KeptJobsOfMember:
+    """Answers ``keep_job``, ``list_kept_jobs`` and ``get_kept_job``. Lives on the member's event loop.
+
+    Args:
+        files: Those on its disk; None for a member without a data directory.
+        ended_max: Jobs that are kept after their end; the controller remembers as many.
+    """
+
+    def __init__(self, files: JobFiles | None = None, ended_max: int = ENDED_JOBS_MAX) -> None:
+        self._files = files
+        self._ended_max = ended_max
+        self._running: dict[str, tuple[KeptJob, bytes]] = {}
+        self._ended: OrderedDict[str, KeptJob] = OrderedDict()
+
+    async def recover(self) -> None:
+        """Have the jobs that are on disk.
+
+        Raises:
+            DiskError: They cannot be read.
+        """
+        if self._files is not None:
+            found = await self._files.read()
+            for job, dag in sorted(found, key=lambda kept: kept[0].state.ended_s or 0.0):
+                self._take(job, dag)
+
+    async def forget(self) -> None:
+        """Drop all jobs: the controller sends those that there are to a member that it lets in.
+
+        Raises:
+            DiskError: They stay on disk.
+        """
+        self._running.clear()
+        self._ended.clear()
+        if self._files is not None:
+            await self._files.clear()
+
+    def keep(self, request: Request[KeepJob]) -> Handled:
+        """Keep a job, unless a newer version of it is here."""
+        job = request.message.job
+        job_id = job.state.job_id
+        known, dag = self._running.get(job_id, (self._ended.get(job_id), b""))
+        if known is not None and known.version >= job.version:
+            return Reply(Acknowledged())
+        dropped = self._take(job, bytes(request.payload) or dag)
+        return Reply(Acknowledged()) if self._files is None else self._keep_durably(job_id, dropped, self._files)
+
+    async def _keep_durably(self, job_id: str, dropped: list[str], files: JobFiles) -> Reply[Acknowledged]:
+        """Return once a job is on disk, in the version that is here now."""
+        job, dag = self._running.get(job_id, (self._ended.get(job_id), b""))
+        if job is not None:
+            await files.write(job, dag)
+        for other in dropped:
+            await files.remove(other)
+        return Reply(Acknowledged())
+
+    def _take(self, job: KeptJob, dag: bytes) -> list[str]:
+        """Have a job in memory; returns those that have ended, and are too many."""
+        job_id, dropped = job.state.job_id, []
+        if job.state.ended_s is None:
+            self._running[job_id] = job, dag
+        else:
+            self._running.pop(job_id, None)
+            self._ended[job_id] = job
+            while len(self._ended) > self._ended_max:
+                dropped.append(self._ended.popitem(last=False)[0])
+        return dropped
+
+    def versions(self, _: Request[ListKeptJobs]) -> Reply[KeptJobs]:
+        """The versions of all jobs."""
+        running = {job_id: job.version for job_id, (job, _) in self._running.items()}
+        return Reply(KeptJobs(running | {job_id: job.version for job_id, job in self._ended.items()}))
+
+    def get(self, request: Request[GetKeptJob]) -> Reply[KeptJob]:
+        """One job, with its DAG.
+
+        Raises:
+            UnknownJobError: It is not kept here.
+        """
+        job_id = request.message.job
+        job, dag = self._running.get(job_id, (self._ended.get(job_id), b""))
+        if job is None:
+            raise UnknownJobError(f"this member keeps no job {job_id}")
+        return Reply(job, dag)

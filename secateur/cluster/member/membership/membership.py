@@ -1,0 +1,287 @@
+"""A member's part in membership: it acts on topologies, and keeps the cluster's record for a controller that starts."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+
+from secateur.cluster.background_tasks import BackgroundTasks
+from secateur.cluster.lease import Promises
+from secateur.cluster.load_leases import LoadLeases
+from secateur.cluster.member.persistence.persistence import Persistence
+from secateur.cluster.member.replication.built_copies import BuiltCopies
+from secateur.cluster.member.replication.replication import Replication
+from secateur.cluster.member.tables.ranges import MemberRanges
+from secateur.cluster.member.tables.table_directory import TableDirectory
+from secateur.cluster.peers import Peers
+from secateur.cluster.settings import ClusterSettings
+from secateur.errors import Error, ProtocolError, TopologyChangedError
+from secateur.partitioning.topology.copies_gained import gains_copies
+from secateur.partitioning.topology.topology import MemberAddress, Topology
+from secateur.protocol.catalog import (
+    AdoptViews,
+    TakeTopology,
+)
+from secateur.protocol.changes import (
+    DecideLoad,
+    LoadVerdict,
+    TwoPhaseKind,
+)
+from secateur.protocol.codec import decode
+from secateur.protocol.membership import (
+    AskForPromise,
+    LeaseAnswer,
+)
+from secateur.protocol.message import Acknowledged
+from secateur.protocol.recovery import (
+    BeginReturn,
+    ClusterRecord,
+    HeldTable,
+    MemberReport,
+    ReportToController,
+)
+from secateur.protocol.tokens import GrantedToken, KnownTokens
+from secateur.storage.member_store import MemberStore
+from secateur.storage.read_lease import lease_clock_s
+from secateur.wire import Handled, Reply, Request
+from secateur.wire.peer import Peer
+
+__all__ = ["Membership"]
+
+_log = logging.getLogger(__name__)
+
+
+class Membership:
+    """Takes topologies and records, and reports to the controller. Lives on the member's event loop.
+
+    Args:
+        member_id: This member.
+        settings: The settings of the cluster.
+        address: Where this member is reached, once it listens.
+        controller: The controller.
+        peers: The other members.
+        store: Its partitions.
+        places: The definitions of its tables.
+        replication: Its copies.
+        built_copies: The copies that it builds or lets build.
+        load_leases: The loads that are prepared here.
+        range_leases: The changes of ranges that are prepared here.
+        ranges: The ranges that are being added or dropped.
+        persistence: Keeps the record on disk; None for a member without a data directory.
+        take_tokens: Has the tokens accepted that the record names.
+        on_lost: Called for a member that has left the cluster.
+        followers: Called in this order with a newer topology.
+
+    Attributes:
+        topology: The newest one that this member acts on; of version 0 before the first.
+        record: The newest record of the cluster; of version 0 before the first.
+        damage: What is wrong with the data directory; nothing, as a rule.
+    """
+
+    def __init__(
+        self,
+        member_id: str,
+        settings: ClusterSettings,
+        address: Callable[[], MemberAddress],
+        controller: Peer,
+        peers: Peers,
+        store: MemberStore,
+        places: TableDirectory,
+        replication: Replication,
+        built_copies: BuiltCopies,
+        load_leases: LoadLeases,
+        range_leases: LoadLeases,
+        ranges: MemberRanges,
+        persistence: Persistence | None,
+        take_tokens: Callable[[Iterable[GrantedToken]], None],
+        on_lost: Callable[[str], None],
+        followers: Sequence[Callable[[Topology], None]],
+    ) -> None:
+        self._member_id = member_id
+        self._settings = settings
+        self._address = address
+        self._controller = controller
+        self._peers = peers
+        self._store = store
+        self._places = places
+        self._replication = replication
+        self._built_copies = built_copies
+        self._load_leases = load_leases
+        self._range_leases = range_leases
+        self._ranges = ranges
+        self._persistence = persistence
+        self._take_tokens = take_tokens
+        self._on_lost = on_lost
+        self._followers = followers
+        self.topology = Topology(0, (), {})
+        self.record = ClusterRecord(0, 0, self.topology, b"")
+        self.damage = ""
+        self._promises = Promises(settings.lease_times)
+        self._background = BackgroundTasks()
+        self._views_version = 0
+        self._is_restored = False
+        self._is_reporting = False
+        self._has_old_builds = False
+
+    def recovered(self, record: ClusterRecord) -> None:
+        """The record was on disk when this member was started."""
+        self.record = record
+        self._is_restored = True
+        self._know_tokens(record.state)
+
+    async def close(self) -> None:
+        """End a report that is under way."""
+        await self._background.close()
+
+    async def begin_return(self, request: Request[BeginReturn]) -> Reply[MemberReport]:
+        """The controller is about to let this member in again; of each table it says afterwards what is outdated."""
+        topology = request.message.topology
+        if self._replication.is_settling:
+            await self._settle_loads(topology)
+        answer = self._take(topology)
+        if isinstance(answer, Awaitable):
+            await answer
+        await asyncio.gather(self._load_leases.settle_held(), self._range_leases.settle_held())
+        return Reply(self.report())
+
+    def take_topology(self, request: Request[TakeTopology]) -> Handled:
+        """Keep the record, and act on a newer topology once nothing is promised to a member that it leaves out."""
+        self._keep(request.message)
+        topology = request.message.topology
+        return self._take(topology) if self._persistence is None else self._take_durably(topology, self._persistence)
+
+    async def _take_durably(self, topology: Topology, persistence: Persistence) -> Reply[Acknowledged]:
+        """As :meth:`take_topology`, with the record on disk before anything follows from it."""
+        if self.record.version:
+            await persistence.keep(self.record)
+        if self._replication.is_settling:
+            await self._settle_loads(topology)
+        answer = self._take(topology)
+        return await answer if isinstance(answer, Awaitable) else answer
+
+    async def _settle_loads(self, topology: Topology) -> None:
+        """Have the members decide loads that were prepared before this one was started anew."""
+        self._peers.update(topology)
+        self._places.update(topology)
+        prepared = {
+            load.load_id: (load.table_id, self._places.latch(load.table_id)) for load in self._store.loads.prepared()
+        }
+        await self._load_leases.settle_prepared(prepared)
+
+    def _take(self, topology: Topology) -> Reply[Acknowledged] | Awaitable[Reply[Acknowledged]]:
+        gains = gains_copies(self.topology, topology, self._member_id)
+        may_act_s = self._promises.heard(topology.version, topology.member_ids, lease_clock_s(), gains_copies=gains)
+        wait_s = may_act_s - lease_clock_s()
+        return self._act_on_later(topology, wait_s) if wait_s > 0 else self._act_on(topology)
+
+    def _keep(self, told: TakeTopology) -> None:
+        """Keep the record for a controller that starts anew.
+
+        Raises:
+            TopologyChangedError: It comes from a controller that another one has replaced.
+        """
+        before = self.record
+        if told.version and told.epoch < before.epoch:
+            raise TopologyChangedError(
+                f"member {self._member_id} takes no topology of the controller of epoch {told.epoch}: that of epoch"
+                f" {before.epoch} has taken over",
+                superseded=True,
+            )
+        if not told.version or (before.epoch, before.version) > (told.epoch, told.version):
+            return
+        state = before.state if told.state is None else told.state
+        if not state:
+            raise ProtocolError(f"member {self._member_id} has no record yet: it has to be sent as a whole")
+        self.record = ClusterRecord(told.epoch, told.version, told.topology, state)
+        self._is_restored = False
+        if told.state is not None:
+            self._know_tokens(told.state)
+        if told.epoch > before.epoch:
+            self._load_leases.controller_replaced()
+            self._range_leases.controller_replaced()
+            self._ranges.controller_replaced()
+            self._has_old_builds = True
+
+    def take_views(self, request: Request[AdoptViews]) -> Reply[Acknowledged]:
+        self.know_views(request.message.catalog_version, request.message.views)
+        return Reply(Acknowledged())
+
+    def know_views(self, catalog_version: int, views: list[int]) -> None:
+        if catalog_version > self._views_version:
+            self._views_version = catalog_version
+            self._store.views = frozenset(views)
+
+    def _know_tokens(self, state: bytes) -> None:
+        """Accept the tokens of an encoded :class:`~secateur.protocol.recovery.ControllerState`."""
+        if state:
+            self._take_tokens(decode(state, KnownTokens).tokens)
+
+    def report(self) -> MemberReport:
+        in_doubt = {load.table_id for load in self._store.loads.prepared()}
+        return MemberReport(
+            address=self._address(),
+            record=self.record,
+            # Before it knows the others, a member that was started anew has nobody to ask for a lease.
+            holds_lease=self._store.lease.is_valid and not self._is_restored,
+            tables=tuple(
+                HeldTable(
+                    table.table_id,
+                    table.version,
+                    self._store.data_version(table.table_id).published,
+                    table.table_id in in_doubt,
+                )
+                for table in self._store.tables()
+            ),
+            views_version=self._views_version,
+            range_changes_in_doubt=self._range_leases.held,
+            damage=self.damage,
+            cut_bytes=0 if self._persistence is None else self._persistence.cut_bytes,
+            is_restored=self._is_restored,
+        )
+
+    def report_soon(self) -> None:
+        if not self._is_reporting:
+            self._is_reporting = True
+            self._background.start(self.report_to_controller(), f"member {self._member_id} reports")
+
+    async def report_to_controller(self) -> None:
+        try:
+            await self._controller.request(ReportToController(self._settings.cluster_id, self.report()))
+        except Error as error:
+            _log.info("member %s could not report to the controller: %s", self._member_id, error)  # it will ask again
+        finally:
+            self._is_reporting = False
+
+    async def _act_on_later(self, topology: Topology, wait_s: float) -> Reply[Acknowledged]:
+        await asyncio.sleep(wait_s)
+        return self._act_on(topology)
+
+    def _act_on(self, topology: Topology) -> Reply[Acknowledged]:
+        if topology.version > self.topology.version:
+            for lost in set(self.topology.member_ids) - set(topology.member_ids):
+                self._on_lost(lost)
+            self.topology = topology
+            for follow in self._followers:
+                follow(topology)
+        if self._has_old_builds and topology.version >= self.record.topology.version:
+            # Copies that the controller before had built, or let build, and had not made owners: nobody knows of them.
+            self._has_old_builds = False
+            self._built_copies.forget_outdated()
+            for table in self._places.tables():
+                if not table.replicated:
+                    self._built_copies.drop_outdated(table.table_id)
+        return Reply(Acknowledged())
+
+    def decide_load(self, request: Request[DecideLoad]) -> Reply[LoadVerdict]:
+        if not self._places.member_ids():
+            raise TopologyChangedError(f"member {self._member_id} has just been started, and does not know the others")
+        return self.leases_of(request.message.kind).decide(request)
+
+    def leases_of(self, kind: TwoPhaseKind) -> LoadLeases:
+        return self._load_leases if kind is TwoPhaseKind.LOAD else self._range_leases
+
+    def promise(self, request: Request[AskForPromise]) -> Reply[LeaseAnswer]:
+        """Another member cannot reach the controller, and asks for a lease; see :mod:`secateur.cluster.lease`."""
+        answer = self._promises.asked(request.message.member, request.message.topology_version, lease_clock_s())
+        return Reply(LeaseAnswer(answer.value))

@@ -1,0 +1,1 @@
+"""What a member tells of its work: the statement log, slow statements, counters, and wrong estimates."""

@@ -1,0 +1,209 @@
+"""The hottest values of the partitioning keys, from a sample of the statements, gets and writes of a member.
+
+One in some of them is looked at, at random distances, so that a client which does the same things in the same order
+again and again is not always met at the same one. All others pay for one decrement: each place that samples does
+
+.. code-block:: python
+
+    hot_keys.left -= 1
+    if not hot_keys.left:
+        hot_keys.note_...(...)
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeAlias
+
+import msgspec
+import pyarrow as pa
+
+from secateur.cluster.member.monitoring.space_saving import SpaceSaving
+from secateur.engine.sql.select_plan import ScanPlan, SelectPlan
+from secateur.errors import NoRangeError
+from secateur.partitioning.pruning.domain import EVERYTHING
+from secateur.partitioning.pruning.nodes import boxes_of
+from secateur.partitioning.tables.table import TableDef
+from secateur.protocol.hot_keys import GetHotKeys, HotKey, HotKeys, HotTable
+from secateur.wire import Reply, Request, ShortTable
+
+__all__ = ["HotKeySampler"]
+
+_COUNTERS_MAX: Final = 64
+"""Every key with more than a sixtieth of the look-ups of a table has a counter."""
+_SHOWN_MAX: Final = 20
+_SAMPLED_MAX: Final = 4096
+"""Keys of a table after which the counts are halved: a share is known to some percent, and a key that has cooled down
+is forgotten after some thousands.
+"""
+_TABLES_MAX: Final = 256
+_KEYS_OF_STATEMENT_MAX: Final = 64
+"""A statement that names more keys does not tell which of them is hot."""
+_KEY_BYTES_MAX: Final = 256
+"""A key with a longer text is not counted, so that the counters stay small."""
+_NEVER: Final = -1
+
+_Key: TypeAlias = tuple[Any, ...]
+
+
+class HotKeySampler:
+    """Counts keys, and answers ``get_hot_keys``. Lives on the event loop of a member.
+
+    Args:
+        find: A table by its id; None for one that is not here any more.
+        every: One in so many is looked at, on average; 0: none.
+        seed: Decides the distances between them.
+
+    Attributes:
+        left: How many are still let pass, the one that is looked at included.
+    """
+
+    def __init__(self, find: Callable[[int], TableDef | None], every: int, seed: str) -> None:
+        self._find = find
+        self._every = every
+        self._random = random.Random(seed)
+        self._tables: OrderedDict[int, SpaceSaving[_Key]] = OrderedDict()
+        self.left = self._distance()
+
+    def note_statement(self, plan: SelectPlan, params: Sequence[Any]) -> None:
+        """Count the keys that a statement names.
+
+        Args:
+            plan: Its plan.
+            params: Its parameters, with the values of its expressions behind them.
+        """
+        self.left = self._distance()
+        for scan in plan.scans:
+            table = None if scan.is_fetched or scan.replicated else self._find(scan.table_id)
+            if table is not None and _has_keys(table):
+                self._count(table, _named_keys(scan, table, params))
+
+    def note_key(self, table: TableDef, key: Sequence[Any]) -> None:
+        """Count a primary key that is read or changed.
+
+        Args:
+            table: Its table.
+            key: The values of all its columns, canonical.
+        """
+        self.left = self._distance()
+        if _has_keys(table):
+            self._count(table, [_partitioning_values(table, key)])
+
+    def note_rows(self, table: TableDef, rows: ShortTable | pa.Table, *, are_keys: bool) -> None:
+        """Count the keys of rows that are written, or of keys that are deleted, if they are few.
+
+        Args:
+            table: Their table.
+            rows: The rows, which the table has accepted.
+            are_keys: Whether they have the columns of the primary key only.
+        """
+        self.left = self._distance()
+        if not isinstance(rows, ShortTable) or not _has_keys(table):
+            return
+        names = table.primary_key if are_keys else tuple(column.name for column in table.columns)
+        columns = [rows.columns[names.index(name)] for name in table.scheme.columns]
+        self._count(table, list(zip(*columns, strict=True)))
+
+    def send(self, _: Request[GetHotKeys]) -> Reply[HotKeys]:
+        """The hottest keys of each table."""
+        found = []
+        for table_id, counted in list(self._tables.items()):
+            table = self._find(table_id)
+            if table is None:
+                del self._tables[table_id]
+                continue
+            keys = [
+                HotKey(_text(table, one.value), _partition_of(table, one.value), one.times, one.error)
+                for one in counted.values()[:_SHOWN_MAX]
+            ]
+            found.append(HotTable(table_id, counted.total, keys))
+        return Reply(HotKeys(found))
+
+    def _distance(self) -> int:
+        return self._random.randint(1, 2 * self._every - 1) if self._every else _NEVER
+
+    def _count(self, table: TableDef, keys: Sequence[_Key]) -> None:
+        if not keys:
+            return
+        counted = self._tables.get(table.table_id)
+        if counted is None:
+            counted = self._tables[table.table_id] = SpaceSaving(_COUNTERS_MAX, _SAMPLED_MAX)
+            if len(self._tables) > _TABLES_MAX:
+                self._tables.popitem(last=False)
+        self._tables.move_to_end(table.table_id)
+        for key in keys:
+            if all(map(_is_kept, key)):
+                counted.add(key)
+
+
+def _has_keys(table: TableDef) -> bool:
+    """Whether rows of a table are placed by columns of their primary key."""
+    columns = table.scheme.columns
+    is_placed_by_key = bool(columns) and not table.replicated and set(columns) <= set(table.primary_key)
+    return is_placed_by_key and table.scheme.is_known_function
+
+
+def _is_kept(value: Any) -> bool:
+    """Whether a value is short, and neither NULL nor a text that UTF-8 cannot carry, which are in no row."""
+    if value is None:
+        return False
+    if isinstance(value, str):
+        try:
+            return len(value.encode()) <= _KEY_BYTES_MAX
+        except UnicodeEncodeError:
+            return False
+    return not isinstance(value, bytes) or len(value) <= _KEY_BYTES_MAX
+
+
+def _named_keys(scan: ScanPlan, table: TableDef, params: Sequence[Any]) -> Sequence[_Key]:
+    """The values of the partitioning key that a scan looks for; nothing if it does not name a short list of them."""
+    found = _searched_keys(scan, table, params) or _keys_of_tree(scan, params)
+    return found if len(found) <= _KEYS_OF_STATEMENT_MAX else ()
+
+
+def _searched_keys(scan: ScanPlan, table: TableDef, params: Sequence[Any]) -> Sequence[_Key]:
+    """Those of a search in the sorted rows, which has the literals of the statement as well."""
+    direct = scan.keys.direct
+    if direct is None:
+        return ()
+    positions = [table.primary_key.index(name) for name in table.scheme.columns]
+    prefixes = direct.prefixes(params) or [tuple(key.bind(params) for key in direct.prefix)]
+    if max(positions) >= len(prefixes[0]):
+        return ()
+    keys = dict.fromkeys(tuple(prefix[position] for position in positions) for prefix in prefixes)
+    return [] if any(None in key for key in keys) else list(keys)
+
+
+def _keys_of_tree(scan: ScanPlan, params: Sequence[Any]) -> Sequence[_Key]:
+    """Those of the partition tree, which has the parameters of the statement."""
+    scheme = scan.tree.scheme
+    types = dict(scheme.types)
+    found: dict[_Key, None] = {}
+    for box in boxes_of(scan.tree.root):
+        domains = box.resolve(params, types)
+        of_key = [domains.get(name, EVERYTHING) for name in scheme.columns]
+        if not all(domain.is_finite for domain in of_key):
+            return ()
+        if math.prod(len(domain.points) for domain in of_key) + len(found) > _KEYS_OF_STATEMENT_MAX:
+            return ()
+        found.update(dict.fromkeys(itertools.product(*(domain.points for domain in of_key))))
+    return list(found)
+
+
+def _partitioning_values(table: TableDef, key: Sequence[Any]) -> _Key:
+    return tuple(key[table.primary_key.index(name)] for name in table.scheme.columns)
+
+
+def _partition_of(table: TableDef, key: _Key) -> int | None:
+    try:
+        return table.scheme.partition_of(dict(zip(table.scheme.columns, key, strict=True)))
+    except NoRangeError:
+        return None
+
+
+def _text(table: TableDef, key: _Key) -> str:
+    return msgspec.json.encode(dict(zip(table.scheme.columns, key, strict=True))).decode()

@@ -1,0 +1,475 @@
+"""The statement log of a member: the running statements and the newest ended ones, for ``secateur.statements``.
+
+A statement whose rows come in parts runs until the last of them was fetched, or its reader stops; its rows are those
+that were sent.
+
+It must cost next to nothing beside a statement of 100 microseconds: an entry is a tuple, and its text form is made on
+demand. Entries are added up by plan when many of them have come together, before the oldest are dropped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import math
+import time
+import weakref
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from secateur.cluster.member.monitoring.slow_statements import TimeSplit
+from secateur.engine.sql.kernel_call import KERNEL_TIMES
+from secateur.errors import JobCancelledError, ProgrammingError
+from secateur.protocol.changes import ChangedRows, ChangeOnePartition, StageChange, WorkedOut, WorkOutChange
+from secateur.protocol.latency_histogram import LatencyHistogram
+from secateur.protocol.query import (
+    Execute,
+    Executed,
+    ExecuteFirstStage,
+    ExecutionTotals,
+    FirstStageRows,
+    GetStatements,
+    NextRows,
+    PartOfRows,
+    PlanExecutions,
+    ScatteredRun,
+    StatementEntry,
+    Statements,
+)
+from secateur.wire import PeerInfo, Reply, Request
+
+__all__ = ["StatementLog"]
+
+_ENDED_MAX: Final = 1000
+_SLOWEST_SHARE: Final = 10
+"""Beside the newest, one in so many of their number is kept for being the slowest of those before."""
+_COUNTED_PLANS_MAX: Final = 4096
+"""Plans whose executions are counted; those that have not run for longest are forgotten."""
+
+M = TypeVar("M", Execute, ChangeOnePartition, StageChange, WorkOutChange)
+
+_Ended = tuple[int, str, bool, float, float, msgspec.Struct | None, str | None]
+"""Number, id of the plan, whether it was pruned, seconds since the epoch, seconds that it took, what the answer says,
+and what went wrong."""
+
+
+@dataclass(slots=True)
+class _Running:
+    """A statement that has not been answered yet, and the task that works on it."""
+
+    plan_id: str
+    started_s: float
+    task: asyncio.Task[Any]
+    killed: JobCancelledError | None = None
+
+
+@dataclass(slots=True)
+class _Reading:
+    """A statement whose rows are being read; ``task`` makes the part that was asked for, if one was."""
+
+    number: int
+    plan_id: str
+    pruning: bool
+    started_s: float
+    begun: float
+    said: Executed
+    rows: int
+    peer: PeerInfo
+    queued_s: float
+    made_s: float
+    kernel_times: list[float]
+    task: asyncio.Task[Any] | None = None
+
+
+class StatementLog:
+    """The log of the statements that one member executed. Lives on its event loop.
+
+    Args:
+        member_id: The member.
+        is_waiting: Whether a statement waits for its turn, by the task that works on it.
+        ended_max: The number of ended statements that are kept, beside the slowest of those before them.
+        waited_s: Seconds for which a statement has waited for its turn, by the task that works on it.
+        slow_s: Seconds from which on a statement is told to ``on_slow``; None: none is.
+        on_slow: Is told each slow statement when it has ended.
+    """
+
+    def __init__(
+        self,
+        member_id: str,
+        is_waiting: Callable[[asyncio.Task[Any]], bool] = lambda _: False,
+        ended_max: int = _ENDED_MAX,
+        *,
+        waited_s: Callable[[asyncio.Task[Any]], float] = lambda _: 0.0,
+        slow_s: float | None = None,
+        on_slow: Callable[[StatementEntry, TimeSplit], None] = lambda _entry, _split: None,
+    ) -> None:
+        self._member_id = member_id
+        self._is_waiting = is_waiting
+        self._waited_s = waited_s
+        self._slow_s = math.inf if slow_s is None else slow_s
+        self._on_slow = on_slow
+        self._count = 0
+        self._running: dict[int, _Running] = {}
+        self._reading: dict[int, _Reading] = {}
+        self._killed_readers: dict[int, JobCancelledError] = {}
+        self._ended: list[_Ended] = []
+        self._slowest: list[_Ended] = []
+        self._ended_max = ended_max
+        self._slowest_max = ended_max // _SLOWEST_SHARE
+        self._held_max = ended_max + max(ended_max // 4, 1)
+        self._executions: OrderedDict[str, PlanExecutions] = OrderedDict()
+        self._totals: dict[str, ExecutionTotals] = {}
+
+    def execute(
+        self, request: Request[M], run: Callable[[Request[M]], Reply[Any] | Awaitable[Reply[Any]]]
+    ) -> Reply[Any] | Awaitable[Reply[Any]]:
+        """Run a statement, and remember it."""
+        plan_id, pruning = request.message.plan, request.message.pruning
+        self._count = number = self._count + 1
+        started_s, begun = time.time(), time.perf_counter()
+        try:
+            reply = run(request)
+        except Exception as error:
+            failure = _described_failure(error)
+            self._append((number, plan_id, pruning, started_s, time.perf_counter() - begun, None, failure))
+            raise
+        if not isinstance(reply, Reply):
+            logged = self._awaited(number, plan_id, started_s, reply, request.peer, pruning=pruning)
+            if isinstance(reply, Coroutine):  # one that is cancelled before it begins would never await this
+                weakref.finalize(logged, reply.close).atexit = False
+            return logged
+        self._append((number, plan_id, pruning, started_s, time.perf_counter() - begun, reply.message, None))
+        return reply
+
+    def note(
+        self,
+        plan_id: str,
+        started_s: float,
+        elapsed_s: float,
+        said: msgspec.Struct | None,
+        error: BaseException | None = None,
+    ) -> None:
+        """Remember a statement with pruning that has ended already, with its answer or its error."""
+        self._count = number = self._count + 1
+        failure = None if error is None else _described_failure(error)
+        self._append((number, plan_id, True, started_s, elapsed_s, said, failure))
+
+    def scattered(
+        self,
+        request: Request[ExecuteFirstStage],
+        run: Callable[[Request[ExecuteFirstStage]], Reply[FirstStageRows] | Awaitable[Reply[FirstStageRows]]],
+    ) -> Reply[FirstStageRows] | Awaitable[Reply[FirstStageRows]]:
+        """Answer with the rows of this member, and remember the statement if its client wants it listed here.
+
+        One that is refused or declined is not listed: it is executed again, or by a member that lists it.
+        """
+        listed = request.message.run
+        if listed is None:
+            return run(request)
+        started_s, begun = time.time(), time.perf_counter()
+        reply = run(request)
+        if not isinstance(reply, Reply):
+            return self._listed_later(request.message, listed, started_s, begun, reply)
+        self._list(request.message, listed, started_s, begun, reply.message)
+        return reply
+
+    async def _listed_later(
+        self,
+        asked: ExecuteFirstStage,
+        listed: ScatteredRun,
+        started_s: float,
+        begun: float,
+        answering: Awaitable[Reply[FirstStageRows]],
+    ) -> Reply[FirstStageRows]:
+        reply = await answering
+        self._list(asked, listed, started_s, begun, reply.message)
+        return reply
+
+    def _list(
+        self, asked: ExecuteFirstStage, listed: ScatteredRun, started_s: float, begun: float, said: FirstStageRows
+    ) -> None:
+        if said.is_declined:
+            return
+        self._count = number = self._count + 1
+        ran = Executed(
+            "scatter",
+            listed.partitions_read,
+            listed.partitions_total,
+            said.topology_version,
+            said.rows,
+            members=sorted(listed.members),
+        )
+        self._append((number, asked.plan, True, started_s, time.perf_counter() - begun, ran, None))
+
+    def _append(self, entry: _Ended, split: Callable[[], TimeSplit] = TimeSplit) -> None:
+        ended = self._ended
+        ended.append(entry)
+        if entry[4] >= self._slow_s:
+            self._on_slow(self._described(entry), split())
+        if len(ended) > self._held_max:
+            dropped = ended[: -self._ended_max]
+            del ended[: -self._ended_max]
+            self._slowest = self._slowest_with(dropped)
+            self._executions = self._added_up(dropped)
+            self._totals = self._totals_with(dropped)
+
+    def _slowest_with(self, dropped: Sequence[_Ended]) -> list[_Ended]:
+        """The slowest of those that are not among the newest any more, and of these."""
+        return heapq.nlargest(self._slowest_max, [*self._slowest, *dropped], key=lambda entry: entry[4])
+
+    def _added_up(self, entries: Sequence[_Ended]) -> OrderedDict[str, PlanExecutions]:
+        """The executions of each plan that have been added up already, and these."""
+        elapsed_ms: dict[str, list[float]] = {}
+        for _, plan_id, _, _, elapsed_s, _, _ in entries:
+            times = elapsed_ms.pop(plan_id, [])
+            times.append(1000 * elapsed_s)
+            elapsed_ms[plan_id] = times  # last, because it has run last
+        found = self._executions.copy()
+        for plan_id, times in elapsed_ms.items():
+            known = found.pop(plan_id, None) or PlanExecutions(plan_id, 0, 0.0, 0.0, LatencyHistogram())
+            found[plan_id] = PlanExecutions(
+                plan_id,
+                known.executions + len(times),
+                known.elapsed_ms + sum(times),
+                max(known.elapsed_max_ms, *times),
+                known.latencies.with_latencies(times),
+            )
+        while len(found) > _COUNTED_PLANS_MAX:
+            found.popitem(last=False)
+        return found
+
+    def _totals_with(self, entries: Sequence[_Ended]) -> dict[str, ExecutionTotals]:
+        """What has been added up already, and these, by how they ran."""
+        groups: dict[str, list[_Ended]] = {}
+        for entry in entries:
+            groups.setdefault(_how_it_ran(entry[5]), []).append(entry)
+        found = self._totals.copy()
+        for execution, group in groups.items():
+            known = found.get(execution) or ExecutionTotals(execution, 0, 0.0, LatencyHistogram())
+            times = [1000 * elapsed_s for _, _, _, _, elapsed_s, _, _ in group]
+            executed = [said for _, _, _, _, _, said, _ in group if isinstance(said, Executed)]
+            others = sum(len(said.members) - 1 for said in executed if said.members)
+            found[execution] = ExecutionTotals(
+                execution,
+                known.statements + len(times),
+                known.elapsed_ms + sum(times),
+                known.latencies.with_latencies(times),
+                known.members_touched + len(group) + others,
+                known.pruned + sum(said.partitions_read < said.partitions_total for said in executed),
+                known.unpruned + sum(said.partitions_read == said.partitions_total > 1 for said in executed),
+            )
+        return found
+
+    async def _awaited(
+        self,
+        number: int,
+        plan_id: str,
+        started_s: float,
+        reply: Awaitable[Reply[Any]],
+        peer: PeerInfo,
+        *,
+        pruning: bool,
+    ) -> Reply[Any]:
+        begun = time.perf_counter()
+        task = asyncio.current_task()
+        assert task is not None
+        running = self._running[number] = _Running(plan_id, started_s, task)
+        said: msgspec.Struct | None = None
+        failure = None
+        kernel_times: list[float] = []
+        if self._slow_s < math.inf:
+            KERNEL_TIMES.set(kernel_times)  # of this task, and of those that it starts
+        try:
+            answer = await reply
+            said = answer.message
+            return answer
+        except BaseException as error:
+            killed = _killed(error, task, running.killed)
+            failure = _described_failure(killed or error)
+            if killed is not None:
+                raise killed from None
+            raise
+        finally:
+            del self._running[number]
+            if isinstance(said, Executed) and said.has_more:
+                self.close(peer)
+                made_s, queued_s = time.perf_counter() - begun, self._waited_s(task)
+                self._reading[peer.connection_id] = _Reading(
+                    number, plan_id, pruning, started_s, begun, said, said.rows, peer, queued_s, made_s, kernel_times
+                )
+            else:
+                self._append(
+                    (number, plan_id, pruning, started_s, time.perf_counter() - begun, said, failure),
+                    lambda: TimeSplit(self._waited_s(task), 0.0, sum(kernel_times)),
+                )
+
+    async def next(
+        self, request: Request[NextRows], read: Callable[[Request[NextRows]], Awaitable[Reply[PartOfRows]]]
+    ) -> Reply[PartOfRows]:
+        """Hand out one more part of a result, and remember its rows.
+
+        Raises:
+            JobCancelledError: The statement was killed.
+        """
+        connection_id = request.peer.connection_id
+        if (killed := self._killed_readers.pop(connection_id, None)) is not None:
+            raise killed
+        reading, task = self._reading.get(connection_id), asyncio.current_task()
+        if reading is not None:
+            reading.task = task
+        begun = time.perf_counter()
+        try:
+            reply = await read(request)
+        except BaseException as error:
+            self._end(request.peer, _described_failure(error))
+            killed = _killed(error, task, self._killed_readers.pop(connection_id, None))
+            if killed is not None:
+                raise killed from None
+            raise
+        if reading is not None and self._reading.get(connection_id) is reading:
+            reading.task = None
+            reading.made_s += time.perf_counter() - begun
+            reading.rows += reply.message.rows
+            if not reply.message.has_more:
+                self.close(request.peer)
+        return reply
+
+    def close(self, peer: PeerInfo) -> None:
+        """The client of a connection reads no more of its result; nothing happens when it has none."""
+        self._killed_readers.pop(peer.connection_id, None)
+        self._end(peer, None)
+
+    def kill(self, number: int) -> PeerInfo | None:
+        """End a statement: its task is cancelled where it waits, as it is when its client goes away.
+
+        Args:
+            number: Its number.
+
+        Returns:
+            The reader of its result, if only its rows were left to be read; the result has to be closed.
+
+        Raises:
+            ProgrammingError: No such statement runs.
+        """
+        error = JobCancelledError(
+            f"the statement was cancelled: KILL '{self._member_id}:{number}' was executed", member=self._member_id
+        )
+        if (running := self._running.get(number)) is not None:
+            running.killed = error
+            running.task.cancel()
+            return None
+        reading = next((one for one in self._reading.values() if one.number == number), None)
+        if reading is None:
+            known = "it has ended" if number <= self._count else "there was none of this number"
+            raise ProgrammingError(
+                f"no statement '{self._member_id}:{number}' runs on member {self._member_id}: {known}"
+            )
+        if reading.task is not None:
+            reading.task.cancel()
+        self._end(reading.peer, _described_failure(error))
+        self._killed_readers[reading.peer.connection_id] = error
+        return reading.peer
+
+    def _end(self, peer: PeerInfo, failure: str | None) -> None:
+        reading = self._reading.pop(peer.connection_id, None)
+        if reading is not None:
+            said = None if failure is not None else replace(reading.said, rows=reading.rows)
+            elapsed_s = time.perf_counter() - reading.begun
+            self._append(
+                (reading.number, reading.plan_id, reading.pruning, reading.started_s, elapsed_s, said, failure),
+                lambda: TimeSplit(reading.queued_s, elapsed_s - reading.made_s, sum(reading.kernel_times)),
+            )
+
+    def send(self, request: Request[GetStatements]) -> Reply[Statements]:
+        """The running ones, then the ended ones from new to old; and what all that have ended come to.
+
+        The slowest of those before the newest stand behind them.
+        """
+        totals = list(self._totals_with(self._ended).values())
+        if request.message.totals_only:
+            return Reply(Statements(totals=totals))
+        now_s = time.time()
+        running = [
+            StatementEntry(
+                number=number,
+                plan_id=one.plan_id,
+                state="waiting" if self._is_waiting(one.task) else "running",
+                started=one.started_s,
+                elapsed_ms=1000 * (now_s - one.started_s),
+            )
+            for number, one in self._running.items()
+        ]
+        reading = [
+            StatementEntry(
+                number=entry.number,
+                plan_id=entry.plan_id,
+                state="running",
+                started=entry.started_s,
+                elapsed_ms=1000 * (now_s - entry.started_s),
+                rows=entry.rows,
+            )
+            for entry in self._reading.values()
+        ]
+        slowest = self._slowest_with(self._ended[: -self._ended_max])
+        ended = [*sorted(slowest, key=lambda entry: entry[0]), *self._ended[-self._ended_max :]]
+        executions = list(self._added_up(self._ended).values())
+        return Reply(Statements([*running, *reading, *map(self._described, reversed(ended))], executions, totals))
+
+    def _described(self, entry: _Ended) -> StatementEntry:
+        number, plan_id, pruning, started_s, elapsed_s, said, failure = entry
+        state = "failed" if said is None else "done"
+        known = StatementEntry(
+            number=number,
+            plan_id=plan_id,
+            state=state,
+            started=started_s,
+            elapsed_ms=1000 * elapsed_s,
+            error=failure,
+            pruning=pruning,
+        )
+        match said:
+            case None:
+                return known
+            case Executed():
+                members = said.members or [self._member_id]  # an answer that names no members is this member's alone
+                return replace(
+                    known,
+                    execution=said.execution,
+                    members=members,
+                    partitions_read=said.partitions_read,
+                    partitions_total=said.partitions_total,
+                    topology_version=said.topology_version,
+                    rows=said.rows,
+                )
+            case ChangedRows() | WorkedOut():
+                return replace(known, members=[self._member_id], rows=said.rows)
+            case _:
+                return replace(known, members=[self._member_id])
+
+
+def _how_it_ran(said: msgspec.Struct | None) -> str:
+    match said:
+        case None:
+            return "failed"
+        case Executed():
+            return said.execution
+        case _:
+            return "change"
+
+
+def _described_failure(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _killed(
+    error: BaseException, task: asyncio.Task[Any] | None, killed: JobCancelledError | None
+) -> JobCancelledError | None:
+    """The error of a statement that was killed, if that is why its task was cancelled; the task may then go on."""
+    if killed is None or task is None or not isinstance(error, asyncio.CancelledError):
+        return None
+    return None if task.uncancel() else killed  # cancelled by its connection as well: nobody waits for an answer

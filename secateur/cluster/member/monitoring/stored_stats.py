@@ -1,0 +1,77 @@
+"""What a member tells of itself to whoever lists the members."""
+
+from __future__ import annotations
+
+from secateur.cluster.member.admission.admissions import Admissions
+from secateur.cluster.member.admission.memory_admission import MemoryAdmission
+from secateur.cluster.member.monitoring.work_counts import WorkCounts
+from secateur.cluster.member.statements.open_results import OpenResults
+from secateur.engine.runtime.runtime import JobRuntime
+from secateur.protocol.membership import GetMemberStats, MemberStats, StoredTable, UsedTable
+from secateur.storage.member_store import MemberStore
+from secateur.wire import Reply, Request
+
+__all__ = ["StoredStats"]
+
+
+class StoredStats:
+    """Answers ``get_member_stats``. Lives on the member's event loop.
+
+    Args:
+        store: The member's partitions.
+        counts: What it was asked for.
+        jobs: Its engine.
+        results: The results that clients read.
+        memory_limit: The bytes that it may take.
+        memory: What it takes.
+        admissions: The statements that run and wait.
+    """
+
+    def __init__(
+        self,
+        store: MemberStore,
+        counts: WorkCounts,
+        jobs: JobRuntime,
+        results: OpenResults,
+        memory_limit: int,
+        memory: MemoryAdmission,
+        admissions: Admissions,
+    ) -> None:
+        self._store = store
+        self._counts = counts
+        self._jobs = jobs
+        self._results = results
+        self._memory_limit = memory_limit
+        self._memory = memory
+        self._admissions = admissions
+
+    def tell(self, request: Request[GetMemberStats]) -> Reply[MemberStats]:
+        """Its tables and its counters. Costs a look at each partition."""
+        tables = [
+            StoredTable(
+                stats.table_id,
+                dict(stats.partition_rows),
+                dict(stats.partition_bytes),
+                stats.nbytes,
+                stats.partitions,
+            )
+            for stats in self._store.stats()
+        ]
+        used = self._store.hits() if request.message.with_hits else []
+        long, quick = self._admissions.long, self._admissions.quick
+        return Reply(
+            MemberStats(
+                tables=tables,
+                executions=self._counts.executions,
+                frames_received=self._counts.frames_received,
+                running_jobs=self._jobs.running_executions,
+                open_results=self._results.count,
+                open_result_bytes=self._results.held_bytes,
+                memory_limit=self._memory_limit,
+                memory_used=self._memory.used_bytes,
+                running_statements=long.running + quick.running,
+                waiting_statements=long.waiting + quick.waiting,
+                refused_statements=long.refused + quick.refused,
+                used=[UsedTable(hits.table_id, dict(hits.reads), dict(hits.writes)) for hits in used],
+            )
+        )

@@ -1,0 +1,1 @@
+"""What a member keeps on disk: its log, checkpoints, and recovery."""

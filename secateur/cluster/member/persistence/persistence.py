@@ -1,0 +1,147 @@
+"""What a member keeps on disk, and how it goes on from there.
+
+A member has a directory of its own below the cluster's data directory, by its id: the log and the checkpoints
+(:mod:`secateur.storage.log`), and the newest :class:`~secateur.protocol.recovery.ClusterRecord`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import logging
+from collections.abc import Mapping
+from typing import Final
+
+from secateur.cluster.data_directory import RECORD, read_record, written_record
+from secateur.cluster.member.changes.change_registry import ChangeRegistry, RecordedChange
+from secateur.cluster.member.persistence.member_log import MemberLog
+from secateur.cluster.member.replication.replication import Replication
+from secateur.cluster.settings import ClusterSettings
+from secateur.errors import DiskError
+from secateur.protocol.recovery import ClusterRecord
+from secateur.storage.log.checkpoint import Checkpoint, WrittenSnapshot
+from secateur.storage.log.disk import Disk
+from secateur.storage.log.records import CheckpointHead
+from secateur.storage.log.replay import RecoveredData, recover
+from secateur.storage.member_store import MemberStore
+
+__all__ = ["Persistence"]
+
+_log = logging.getLogger(__name__)
+
+_RESERVE: Final = "reserve"
+_RESERVE_BYTES: Final = 4 << 20
+
+
+class Persistence:
+    """Lives on the member's event loop.
+
+    Args:
+        member_id: The member.
+        settings: The settings of the cluster.
+        disk: The member's disk.
+        store: Its partitions: empty until :meth:`begin`.
+
+    Attributes:
+        log: Takes the records of changes once :meth:`begin` has returned.
+        record: The newest record of the cluster on disk; None before the first.
+        cut_bytes: The bytes at the end of the log that were not completely written, and were cut off.
+    """
+
+    # A full disk must not hold up the others: a copy that cannot be written there has to leave the ownership, and that
+    # counts once every member has the record of it. So a file keeps room free, and is removed for the record.
+
+    def __init__(self, member_id: str, settings: ClusterSettings, disk: Disk, store: MemberStore) -> None:
+        self._head = CheckpointHead(settings.cluster_id, member_id)
+        self._disk = disk
+        self._store = store
+        self._replication: Replication | None = None
+        self._keeping = asyncio.Lock()
+        self.log = MemberLog(disk, settings.fsync, self._checkpoint)
+        self.record: ClusterRecord | None = None
+        self.cut_bytes = 0
+
+    async def begin(self, replication: Replication, change_registry: ChangeRegistry) -> bool:
+        """Read what is on disk, and record every change from now on; returns whether there was anything.
+
+        Raises:
+            DamagedDirectoryError: Files are not as they were written.
+            DiskError: The directory is another member's, or the disk is full or fails.
+        """
+        loop = asyncio.get_running_loop()
+        self._replication = replication
+        try:
+            found = await loop.run_in_executor(None, recover, self._disk, self._store)
+            self.record = await loop.run_in_executor(None, read_record, self._disk)
+        except OSError as error:
+            raise DiskError(f"{self._disk.path} cannot be read: {error}", path=self._disk.path) from error
+        if found.head is not None and found.head != self._head:
+            raise DiskError(
+                f"{self._disk.path} has the data of member {found.head.member} of cluster {found.head.cluster}, not of"
+                f" {self._head.member} of {self._head.cluster}: files were moved between data directories",
+                path=self._disk.path,
+            )
+        self.cut_bytes = found.cut_bytes
+        if found.head is not None:
+            replication.restore(found.copies)
+        for change in found.known:
+            key = change.table_id, change.partition, change.change_id
+            change_registry.note(key, RecordedChange(change.rows, change.sequence))
+        await self.log.begin(found.number + 1, self._written(found))
+        self._store.record_to(self.log)
+        if found.head is not None:
+            _log.info(
+                "member %s has recovered %d tables from %s, with %d bytes of log",
+                self._head.member,
+                len(self._store.tables()),
+                self._disk.path,
+                found.log_bytes,
+            )
+        return found.head is not None
+
+    async def keep(self, record: ClusterRecord) -> None:
+        """Have the newest record of the cluster on disk.
+
+        Raises:
+            DiskError: The disk is full or fails.
+        """
+        async with self._keeping:
+            before = self.record
+            if before is not None and (before.epoch, before.version) >= (record.epoch, record.version):
+                return
+            try:
+                await asyncio.get_running_loop().run_in_executor(None, self._write, written_record(record))
+            except OSError as error:
+                raise DiskError(
+                    f"the record of the cluster could not be written to {self._disk.path}: {error}",
+                    path=self._disk.path,
+                ) from error
+            self.record = record
+
+    def _write(self, record: bytes) -> None:
+        try:
+            self._disk.replace(RECORD, record)
+        except OSError as error:
+            if error.errno != errno.ENOSPC or _RESERVE not in self._disk.list():
+                raise
+            self._disk.remove(_RESERVE)
+            self._disk.replace(RECORD, record)
+            return
+        if _RESERVE not in self._disk.list():
+            with contextlib.suppress(OSError):
+                self._disk.replace(_RESERVE, bytes(_RESERVE_BYTES))
+
+    def _written(self, found: RecoveredData) -> dict[tuple[int, int], WrittenSnapshot]:
+        written = {}
+        for (table_id, number), (record, version) in found.snapshots.items():
+            if any(table.table_id == table_id for table in self._store.tables()) and number in self._store.hosted(
+                table_id
+            ):
+                partition = self._store.partition(table_id, number)
+                written[table_id, number] = WrittenSnapshot(partition, version, record)
+        return written
+
+    def _checkpoint(self, number: int, written: Mapping[tuple[int, int], WrittenSnapshot]) -> Checkpoint:
+        copies = [] if self._replication is None else self._replication.records()
+        return Checkpoint.of(number, self._head, self._store, copies, written)

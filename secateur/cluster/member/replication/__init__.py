@@ -1,0 +1,1 @@
+"""The copies of partitions: changes sent and received, acknowledgements, takeovers, and copies that are built."""

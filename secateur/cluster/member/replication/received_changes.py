@@ -1,0 +1,218 @@
+"""The changes that a member gets from primaries for its copies, also while the rows of a copy are on their way."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+from typing import Any
+
+from secateur.cluster.member.changes.change_registry import ChangeRegistry, RecordedChange
+from secateur.cluster.member.persistence.member_log import MemberLog
+from secateur.cluster.member.replication.recorded_changes import RecordedChanges
+from secateur.cluster.member.replication.replica import Replica, ReplicaPhase, ReplicatedChange
+from secateur.cluster.member.replication.replicas import CopyKey, Replicas
+from secateur.cluster.member.replication.sent_changes import SentChanges
+from secateur.cluster.member.tables.table_directory import TableDirectory
+from secateur.errors import TopologyChangedError
+from secateur.protocol.changes import CopyState, CopyTail, CopyTails, GetCopyTails, TellSettled, WriteCopy
+from secateur.protocol.copies import OpenedCopy
+from secateur.protocol.message import Acknowledged
+from secateur.storage.change import ChangeOperation, load_mode
+from secateur.storage.log.records import LoggedCopy, body_of
+from secateur.storage.member_store import MemberStore
+from secateur.wire import Handled, Reply, Request, decode_rows
+
+__all__ = ["ReceivedChanges"]
+
+
+class ReceivedChanges:
+    """Answers what primaries ask of copies. Lives on the member's event loop.
+
+    Args:
+        replicas: The copies here.
+        store: Their rows.
+        places: The tables, and the latches of their writes.
+        sent: Learns that a copy here is not the primary any more.
+        change_registry: Learns which changes this member has made as copies.
+        recorded: Writes changes down.
+        check_settled: Raises while this member settles loads that were under way when it ended.
+        log: The log; None for a member without a data directory.
+    """
+
+    def __init__(
+        self,
+        replicas: Replicas,
+        store: MemberStore,
+        places: TableDirectory,
+        sent: SentChanges,
+        change_registry: ChangeRegistry,
+        recorded: RecordedChanges,
+        check_settled: Callable[[], None],
+        log: MemberLog | None,
+    ) -> None:
+        self._replicas = replicas
+        self._store = store
+        self._places = places
+        self._sent = sent
+        self._change_registry = change_registry
+        self._recorded = recorded
+        self._check_settled = check_settled
+        self._log = log
+        self._expected: set[CopyKey] = set()  # partitions whose state at their primary is not known yet
+        self._arriving: dict[CopyKey, list[ReplicatedChange]] = {}  # changes to partitions whose rows are not here yet
+
+    @property
+    def arriving(self) -> Iterable[CopyKey]:
+        """The copies whose rows are still on their way."""
+        return self._arriving
+
+    def write_copy(self, request: Request[WriteCopy]) -> Handled:
+        """Make a change that the primary has made. It is on disk before the answer, if the cluster promises that.
+
+        It may come before a load that the primary has published: then it waits for that, since copies are equal only
+        if they make both in one order.
+
+        Returns:
+            ``last`` and ``term`` of this copy: it has the change if ``last`` is not less than its number, and takes
+            nothing from a primary of an earlier term.
+        """
+        asked = request.message
+        key = (asked.table_id, asked.partition)
+        self._check_settled()
+        self._places.place(key[0])
+        self._store.partition(*key)
+        if self._waits_for_load(key[0], asked.published):
+            return self._write_copy_behind(request)
+        if key in self._expected:  # it does not know from which change it goes on, and is sent this one again
+            return Reply(CopyState(0, asked.term))
+        change = ReplicatedChange(
+            asked.sequence,
+            asked.change_id,
+            asked.mode,
+            bytes(request.payload) if len(request.payload) < 4096 else request.payload,
+            asked.published,
+        )
+        replica = self._replicas.here(key)
+        was_open = replica.is_open
+        arriving = self._arriving.get(key)
+        for taken in replica.take(asked.term, asked.settled, (change,)):
+            if arriving is None:
+                self.make(key, replica, taken)
+            else:
+                arriving.append(taken)
+        if was_open and not replica.is_open:
+            self._sent.stepped_down(key, replica)
+        state = CopyState(replica.last, replica.term)
+        return Reply(state) if self._log is None else self._durable(state, self._log)
+
+    def tails(self, request: Request[GetCopyTails]) -> Reply[CopyTails]:
+        """Return the state of some copies for a new primary: the number of the last change, and later changes."""
+        asked = request.message
+        table_id, term = asked.table_id, asked.term
+        self._check_settled()
+        self._places.place(table_id)
+        tails = []
+        for partition, after in asked.partitions:
+            key = (table_id, partition)
+            replica = self._replicas.here(key)
+            was_open = replica.is_open
+            changes = replica.tail(term, after)
+            if was_open and not replica.is_open:
+                self._sent.stepped_down(key, replica)
+            if changes is None:
+                me = self._replicas.member_id
+                raise TopologyChangedError(
+                    f"{self._replicas.name(key)}: {me} follows the primary of topology version {replica.term}, not that"
+                    f" of {term}",
+                    topology_version=replica.term,
+                )
+            if replica.last != after:
+                behind = [
+                    (change.sequence, change.change_id, change.operation, bytes(change.rows)) for change in changes
+                ]
+                published = max((change.published for change in changes), default=0)
+                tails.append(CopyTail(partition, replica.last, behind, published))
+        return Reply(CopyTails(tails))
+
+    def copies_settled(self, request: Request[TellSettled]) -> Reply[Acknowledged]:
+        """A primary says up to which change all copies of its partitions have come."""
+        for table_id, partition, term, settled in request.message.copies:
+            replica = self._replicas.get((table_id, partition))
+            if replica is not None and replica.phase is ReplicaPhase.BACKUP:
+                replica.is_settled(term, settled)
+        return Reply(Acknowledged())
+
+    def expect(self, table_id: int, partition: int) -> None:
+        """Rows of a partition are about to come from its primary; changes to them may come sooner."""
+        key = (table_id, partition)
+        self._replicas.pop(key, None)
+        self._sent.not_read(key)
+        self._expected.add(key)
+        self._arriving[key] = []
+
+    def begin_at(self, table_id: int, copy: OpenedCopy) -> None:
+        """Go on from the state of the primary in which it has fixed the rows."""
+        key = (table_id, copy.partition)
+        self._expected.discard(key)
+        kept = [ReplicatedChange(*change) for change in copy.kept]
+        self._replicas[key] = Replica.built(copy.term, copy.settled, copy.last, kept)
+        for change_id, rows, sequence in copy.changes:
+            self._change_registry.note((*key, change_id), RecordedChange(rows, sequence))
+        if self._log is not None:
+            state = LoggedCopy(*key, copy.term, copy.last, copy.settled)
+            self._log.append(partial(body_of, state))
+
+    def arrived(self, table_id: int, partition: int) -> None:
+        """The rows are here: make the changes that came meanwhile.
+
+        Raises:
+            Error: One cannot be made; the copy is no good.
+        """
+        key = (table_id, partition)
+        arriving = self._arriving.pop(key, [])
+        replica = self._replicas[key]
+        feed = self._store.feed(*key)
+        if feed is not None:
+            feed.go_on(replica.last - len(arriving))
+        for change in arriving:
+            self.make(key, self._replicas[key], change)
+
+    def forget(self, key: CopyKey) -> None:
+        """A copy is not here any more, nor on its way."""
+        self._arriving.pop(key, None)
+        self._expected.discard(key)
+
+    def make(self, key: CopyKey, replica: Replica, change: ReplicatedChange) -> None:
+        """Make a change that another member has made."""
+        operation = (
+            ChangeOperation.DELETE if change.operation == ChangeOperation.DELETE else load_mode(change.operation)
+        )
+        try:
+            written = self._store.apply(key[0], key[1], operation, decode_rows(change.rows), is_copy=True)
+        except BaseException:
+            replica.could_not_make(change)
+            raise
+        self._change_registry.note((*key, change.change_id), RecordedChange(written, change.sequence))
+        self._recorded.record(key, replica, change, written)
+
+    async def load_published(self, table_id: int, published: int) -> None:
+        """Return when this member has published a load that another copy has published, which is decided therefore.
+
+        Raises:
+            LoadFailedError: It has not heard so for too long.
+        """
+        while self._waits_for_load(table_id, published):
+            await self._places.latch(table_id).wait_open()
+
+    async def _write_copy_behind(self, request: Request[WriteCopy]) -> Any:
+        await self.load_published(request.message.table_id, request.message.published)
+        answer = self.write_copy(request)
+        return await answer if isinstance(answer, Awaitable) else answer
+
+    def _waits_for_load(self, table_id: int, published: int) -> bool:
+        """Whether a load that another copy has published is prepared here, and about to be published."""
+        return published > self._replicas.published(table_id) and self._places.latch(table_id).is_closed
+
+    async def _durable(self, state: CopyState, log: MemberLog) -> Reply[CopyState]:
+        await log.durable()
+        return Reply(state)

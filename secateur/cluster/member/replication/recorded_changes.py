@@ -1,0 +1,77 @@
+"""Where the changes of copies are written down: in the log of the member, and in the change feeds of its partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from secateur.cluster.member.changes.change_registry import ChangeKey, ChangeRegistry
+from secateur.cluster.member.persistence.member_log import MemberLog
+from secateur.cluster.member.replication.replica import Replica, ReplicatedChange
+from secateur.storage.log.journal import MakeBody
+from secateur.storage.log.records import LoggedChange, LoggedCopy, body_of
+from secateur.storage.member_store import MemberStore
+
+__all__ = ["RecordedChanges"]
+
+
+class RecordedChanges:
+    """Lives on the member's event loop.
+
+    Args:
+        store: Has the change feeds.
+        change_registry: The recent changes.
+        log: The log; None for a member without a data directory.
+    """
+
+    def __init__(self, store: MemberStore, change_registry: ChangeRegistry, log: MemberLog | None) -> None:
+        self._store = store
+        self._change_registry = change_registry
+        self._log = log
+
+    def record(self, key: tuple[int, int], replica: Replica, change: ReplicatedChange, rows: int) -> None:
+        """A change of some rows was made here, to a partition of a table."""
+        feed = self._store.feed(*key)
+        if feed is not None:
+            feed.changed(self._published(key[0]), change.sequence)
+        if self._log is not None:
+            record = LoggedChange(
+                *key, replica.term, change.sequence, replica.settled, change.change_id, change.operation, rows
+            )
+            self._log.append(partial(body_of, record, (change.rows,)))
+
+    def begin_feed(self, key: tuple[int, int], sequence: int) -> None:
+        """The change feed of a partition goes on behind this change, which was on disk."""
+        feed = self._store.feed(*key)
+        if feed is not None:
+            feed.begin(self._published(key[0]), sequence)
+
+    def records(self, replicas: Mapping[tuple[int, int], Replica]) -> list[MakeBody]:
+        """The records of these copies and of the recent changes, for a checkpoint."""
+        made: list[MakeBody] = []
+        for (table_id, partition, change_id), change in self._change_registry.all_made():
+            known = LoggedChange(table_id, partition, 0, change.sequence, 0, change_id, "", change.rows, True)
+            made.append(partial(body_of, known))
+        for (table_id, partition), replica in replicas.items():
+            made.append(partial(body_of, LoggedCopy(table_id, partition, replica.term, replica.last, replica.settled)))
+            for kept in replica.kept:
+                record = LoggedChange(
+                    table_id,
+                    partition,
+                    replica.term,
+                    kept.sequence,
+                    replica.settled,
+                    kept.change_id,
+                    kept.operation,
+                    self._rows_of((table_id, partition, kept.change_id)),
+                    True,
+                )
+                made.append(partial(body_of, record, (kept.rows,)))
+        return made
+
+    def _rows_of(self, key: ChangeKey) -> int:
+        made = self._change_registry.made(key)
+        return 0 if made is None else made.rows
+
+    def _published(self, table_id: int) -> int:
+        return self._store.data_version(table_id).published

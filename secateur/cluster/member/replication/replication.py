@@ -1,0 +1,333 @@
+"""Replication: performs what ``Replica`` decides, here and on other members.
+
+This is where the parts meet: who waits for changes (:mod:`~secateur.cluster.member.replication.acknowledgements`), what
+is sent to other copies (:mod:`~secateur.cluster.member.replication.sent_changes`) and received from them
+(:mod:`~secateur.cluster.member.replication.received_changes`), how a copy takes over as the primary
+(:mod:`~secateur.cluster.member.replication.takeovers`) and how further copies join
+(:mod:`~secateur.cluster.member.replication.learners`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
+
+from secateur.cluster.background_tasks import BackgroundTasks
+from secateur.cluster.member.changes.change_registry import ChangeRegistry
+from secateur.cluster.member.persistence.member_log import MemberLog
+from secateur.cluster.member.replication.acknowledgements import Acknowledgements
+from secateur.cluster.member.replication.learners import Learners
+from secateur.cluster.member.replication.owned_partitions import owned_by, taken_by
+from secateur.cluster.member.replication.received_changes import ReceivedChanges
+from secateur.cluster.member.replication.recorded_changes import RecordedChanges
+from secateur.cluster.member.replication.replica import Replica, ReplicaPhase, ReplicatedChange
+from secateur.cluster.member.replication.replicas import CopyKey, Replicas
+from secateur.cluster.member.replication.sent_changes import SentChanges
+from secateur.cluster.member.replication.takeovers import Takeovers
+from secateur.cluster.member.tables.table_directory import TableDirectory
+from secateur.cluster.peers import Peers
+from secateur.engine_limits import EngineLimits
+from secateur.errors import Error, LoadFailedError, TopologyChangedError
+from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.topology.topology import Topology
+from secateur.storage.change import ChangeOperation
+from secateur.storage.log.journal import MakeBody
+from secateur.storage.log.replay import RecoveredCopy
+from secateur.storage.member_store import MemberStore
+
+__all__ = ["Replication"]
+
+_UNSETTLED_MAX: Final = 4096
+"""Changes of one partition that some copy has not confirmed; each is kept in memory for it."""
+
+
+class Replication:
+    """Keeps copies equal. Lives on the member's event loop.
+
+    Args:
+        member_id: This member.
+        store: Its partitions.
+        places: The members that keep copies of them, and the latches of their writes.
+        peers: The other members.
+        change_registry: Learns which changes this member has made as copies.
+        out_of_sync: Has the cluster count a member out as a holder of a partition, by affinity group, partition and
+            member.
+        limits: How long copies are waited for; None for the defaults.
+        log: Records the changes; None for a member without a data directory.
+
+    Attributes:
+        acknowledgements: Who waits until all copies have a change.
+        received: Answers what primaries ask of the copies here.
+        takeovers: How copies here become primaries.
+        learners: The copies that other members build of partitions of this one.
+        is_settling: Whether this member has just been started with what it had before, and loads are still in doubt:
+            until these are decided it makes no changes of other copies, which came behind them.
+    """
+
+    def __init__(
+        self,
+        member_id: str,
+        store: MemberStore,
+        places: TableDirectory,
+        peers: Peers,
+        change_registry: ChangeRegistry,
+        out_of_sync: Callable[[str, int, str], Awaitable[object]],
+        limits: EngineLimits | None = None,
+        log: MemberLog | None = None,
+    ) -> None:
+        limits = limits or EngineLimits()
+        self.is_settling = False
+        self._log = log
+        self._store = store
+        self._places = places
+        self._background = BackgroundTasks()
+        self._recorded = RecordedChanges(store, change_registry, log)
+        self._replicas = Replicas(member_id, store, places)
+        self.acknowledgements = Acknowledgements(self._replicas, limits.confirm_wait_s, log)
+        self._sent = SentChanges(
+            self._replicas,
+            places,
+            peers,
+            self.acknowledgements,
+            self._background,
+            out_of_sync,
+            limits.settled_after_s,
+        )
+        self.received = ReceivedChanges(
+            self._replicas, store, places, self._sent, change_registry, self._recorded, self._check_settled, log
+        )
+        self.takeovers = Takeovers(
+            self._replicas, peers, self.acknowledgements, self._sent, self.received, self._background
+        )
+        self.learners = Learners(self._replicas, self._sent)
+
+    # -- writes at the primary
+
+    def is_ready(self, table_id: int, partition: int) -> bool:
+        """Whether this member, which owns a partition, can write to it in this turn of the loop."""
+        replica = self._replicas.get((table_id, partition))
+        return (
+            replica is not None
+            and replica.takes_writes
+            and replica.unsettled < _UNSETTLED_MAX
+            and not self._places.latch(table_id).is_closed
+        )
+
+    async def primary(self, table_id: int, partition: int) -> None:
+        """Return once this member can write to a partition as its primary. Costs a microsecond when it can.
+
+        The caller has just found that this member owns the partition; this is checked again after every wait.
+
+        Raises:
+            TopologyChangedError: It is not the primary, or cannot find out what the other copies have; nothing was
+                written.
+            LoadFailedError: A load or change has kept writes waiting for too long, or copies do not confirm theirs;
+                nothing was written.
+        """
+        if self.is_ready(table_id, partition):
+            return
+        key, latch = (table_id, partition), self._places.latch(table_id)
+        while True:
+            others = self._places.backups(table_id, (partition,))
+            replica = self._replicas.get(key)
+            if replica is None:
+                self._store.partition(table_id, partition)  # that of a dropped range has an owner still
+                replica = self._replicas[key] = Replica.first_primary(others)
+            if latch.is_closed:
+                await latch.wait_open()
+            elif replica.phase is ReplicaPhase.TAKING_OVER:
+                await self.takeovers.wait(key)
+            elif not replica.takes_writes:
+                raise self._replicas.superseded(key, replica, "nothing was written")
+            elif replica.unsettled >= _UNSETTLED_MAX:
+                raise LoadFailedError(
+                    f"{self._replicas.name(key)}: {replica.unsettled} changes are not confirmed by all of"
+                    f" {', '.join(replica.others)}; nothing was written, try again",
+                    table_id=table_id,
+                )
+            else:
+                return
+
+    def check_primary(self, table_id: int, partition: int) -> None:
+        """Refuse to change a partition that is not this member's any more.
+
+        Raises:
+            TopologyChangedError: It is not; nothing was written.
+        """
+        key = (table_id, partition)
+        replica = self._replicas.get(key)
+        if replica is None or not replica.is_open:
+            raise self._replicas.superseded(key, replica or Replica(), "nothing was written")
+
+    def has_copies(self, table_id: int, partition: int) -> bool:
+        """Whether other members have to be sent the changes of a partition."""
+        replica = self._replicas.get((table_id, partition))
+        return replica is not None and bool(replica.receivers)
+
+    def made(
+        self,
+        table_id: int,
+        partition: int,
+        operation: ChangeOperation,
+        change_id: str,
+        rows: bytes | memoryview,
+        written: int = 0,
+    ) -> tuple[int, int]:
+        """The primary has made a change in this turn of the loop, of some rows: record it, and send it to the others.
+
+        Returns:
+            Its sequence number, and the copies it was sent to.
+        """
+        key = (table_id, partition)
+        replica = self._replicas[key]
+        sends = replica.append(change_id, operation.value, rows, self._replicas.published(table_id))
+        change = sends[0].change if sends else ReplicatedChange(replica.last, change_id, operation.value, rows)
+        self._recorded.record(key, replica, change, written)
+        for send in sends:
+            self._sent.send(key, replica, send)
+        self.acknowledgements.made(key, replica)
+        return replica.last, len(sends)
+
+    def last(self, table_id: int, partition: int) -> int:
+        """The number of the last change of a partition here."""
+        replica = self._replicas.get((table_id, partition))
+        return 0 if replica is None else replica.last
+
+    # -- copies that are built while others write
+
+    async def learn(self, table_id: int, partition: int, member: str) -> Replica:
+        """A member copies a partition: it is sent every change from now on. Ends in the turn in which it returns.
+
+        Raises:
+            TopologyChangedError: This member is not the primary, or cannot find out what the other copies have.
+        """
+        await self.primary(table_id, partition)
+        replica = self._replicas[table_id, partition]
+        replica.learn(member)
+        return replica
+
+    def drop_copy(self, table_id: int, partition: int) -> bool:
+        """Forget the state of a copy; False, and nothing happens, if this member is one of its owners.
+
+        A member that has left the cluster is only where it was the last one.
+        """
+        key = (table_id, partition)
+        holders = self._replicas.holders(key)
+        if self._replicas.member_id in (
+            holders if self._replicas.topology.has_member(self._replicas.member_id) else holders[:1]
+        ):
+            return False
+        replica = self._replicas.pop(key, None)
+        if replica is not None:
+            self._sent.stepped_down(key, replica)
+        self.received.forget(key)
+        return True
+
+    # -- a member that is started with what it had before
+
+    def restore(self, copies: Mapping[CopyKey, RecoveredCopy]) -> None:
+        """Go on from the state of copies that was on disk. The next topology says of which this member is primary."""
+        self.is_settling = True
+        live = {table.table_id: frozenset(table.scheme.live_ids()) for table in self._store.tables()}
+        for key, copy in copies.items():
+            if key[1] not in live.get(key[0], ()):
+                continue  # of a table or a range that was dropped
+            kept = [
+                ReplicatedChange(change.sequence, change.change_id, change.operation, rows)
+                for change, rows in copy.kept
+            ]
+            self._replicas[key] = Replica.built(copy.term, copy.settled, copy.last, kept)
+            self._recorded.begin_feed(key, copy.last)
+
+    def records(self) -> list[MakeBody]:
+        """The records of all copies and of the recent changes, for a checkpoint."""
+        return self._recorded.records(self._replicas)
+
+    def _check_settled(self) -> None:
+        if self.is_settling:
+            raise TopologyChangedError(
+                f"{self._replicas.member_id} has just been started, and settles loads that were under way when it ended"
+            )
+
+    # -- members and tables come and go
+
+    def update(self, topology: Topology) -> None:
+        """Take over a newer topology: stop waiting for copies of lost members, and take over new primaries."""
+        before, self._replicas.topology = self._replicas.topology, topology
+        is_recovered, self.is_settling = self.is_settling, False
+        changed = {
+            group
+            for group, owners in topology.owners.items()
+            if group in before.owners and before.owners[group] != owners
+        }
+        if (
+            set(before.member_ids) <= set(topology.member_ids)
+            and not changed
+            and not is_recovered
+            and topology.version == before.version + 1
+        ):
+            return
+        for key, replica in list(self._replicas.items()):
+            if replica.phase is ReplicaPhase.BACKUP:
+                continue
+            if not self._replicas.is_primary(key):
+                replica.step_down()
+                self._sent.stepped_down(key, replica)
+            elif replica.receivers:
+                self._follow(key, replica)
+        for table in self._places.tables():
+            if not table.replicated:
+                group = table.scheme.affinity_group()
+                me = self._replicas.member_id
+                taken = owned_by(me, topology, group) if is_recovered else taken_by(me, before, topology, group)
+                self.takeovers.begin(table, taken)
+
+    def take_over_again(self, table: TableDef) -> None:
+        """The owners of a table of which this member did not know the affinity group are those of the topology."""
+        self.takeovers.begin(
+            table, owned_by(self._replicas.member_id, self._replicas.topology, table.scheme.affinity_group())
+        )
+
+    def _follow(self, key: CopyKey, replica: Replica) -> None:
+        """Go on without the copies that do not count any more."""
+        living = self._replicas.others(key)
+        for member in replica.receivers:
+            if member in living:
+                self._replicas.counted.discard((key, member))
+            elif not self._replicas.topology.has_member(member) or not (
+                replica.is_learner(member) or (key, member) in self._replicas.counted
+            ):
+                self._replicas.counted.discard((key, member))
+                replica.left(member)
+        self._sent.opened(key, replica)
+
+    def forget(self, table_id: int) -> None:
+        """A table was dropped."""
+        dropped = TopologyChangedError(
+            f"table {table_id} was dropped while a write to it waited for its copies", table_id=table_id
+        )
+        self._forget({key for key in (*self._replicas, *self.received.arriving) if key[0] == table_id}, dropped)
+
+    def forget_dropped_ranges(self, table: TableDef) -> None:
+        """A table has these ranges now: nothing is kept of the partitions of others, whose ids nobody uses again."""
+        if table.scheme.live_partition_count < table.partition_count:
+            table_id, live = table.table_id, frozenset(table.scheme.live_ids())
+            dropped = TopologyChangedError(
+                f"a range of {table.name} was dropped while a write to it waited for its copies", table_id=table_id
+            )
+            known = (*self._replicas, *self.received.arriving)
+            self._forget({key for key in known if key[0] == table_id and key[1] not in live}, dropped)
+
+    def _forget(self, keys: set[CopyKey], why: Error) -> None:
+        for key in keys:
+            self._replicas.pop(key, None)
+            self.received.forget(key)
+            self._sent.forget(key, why)
+            if event := self._replicas.opening.pop(key, None):
+                event.set()
+        self._replicas.counted = {(key, member) for key, member in self._replicas.counted if key not in keys}
+
+    async def close(self) -> None:
+        """End everything that is under way."""
+        self._sent.close()
+        await self._background.close()

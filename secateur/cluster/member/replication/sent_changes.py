@@ -1,0 +1,211 @@
+"""The changes that a primary sends to other copies: what they answer, and what a copy that lacks some is sent again.
+
+A change is sent to all other copies in the turn of the event loop in which the primary makes it, and connections keep
+their order, so copies usually get changes in sequence. If one does not (its connection broke, its member was
+suspended), a repair sends it the missing changes until it has everything or does not count any more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
+from typing import assert_never
+
+from secateur.cluster.background_tasks import BackgroundTasks
+from secateur.cluster.member.replication.acknowledgements import Acknowledgements
+from secateur.cluster.member.replication.replica import CountOut, Effect, Replica, SendChange
+from secateur.cluster.member.replication.replicas import CopyKey, Replicas
+from secateur.cluster.member.replication.settled_notices import SettledNotices
+from secateur.cluster.member.tables.table_directory import TableDirectory
+from secateur.cluster.peers import Peers
+from secateur.errors import DiskError, Error, InterfaceError, OperationalError
+from secateur.protocol.changes import CopyState, WriteCopy
+
+__all__ = ["SentChanges"]
+
+_log = logging.getLogger(__name__)
+
+
+class SentChanges:
+    """Lives on the member's event loop.
+
+    Args:
+        replicas: The copies here.
+        places: The tables, and the latches of their writes.
+        peers: The other members.
+        acknowledgements: Who waits for the copies.
+        background: Runs what is sent later.
+        out_of_sync: Has the cluster count a member out as a holder of a partition, by affinity group, partition and
+            member.
+        settled_after_s: Seconds from a confirmation until the copies are told that all have it.
+    """
+
+    def __init__(
+        self,
+        replicas: Replicas,
+        places: TableDirectory,
+        peers: Peers,
+        acknowledgements: Acknowledgements,
+        background: BackgroundTasks,
+        out_of_sync: Callable[[str, int, str], Awaitable[object]],
+        settled_after_s: float,
+    ) -> None:
+        self._replicas = replicas
+        self._places = places
+        self._peers = peers
+        self._acknowledgements = acknowledgements
+        self._background = background
+        self._out_of_sync = out_of_sync
+        self._held: set[CopyKey] = set()
+        self._is_closed = False
+        self._notices = SettledNotices(replicas, peers, background, settled_after_s)
+
+    def send(self, key: CopyKey, replica: Replica, send: SendChange) -> None:
+        """Have another copy make a change that was made here: without a task where its member is connected."""
+        try:
+            is_sent = self._peers.ask_now(
+                send.member,
+                _write_copy(key, replica, send),
+                send.change.rows,
+                partial(self._answered, key, replica, send),
+            )
+        except Error:  # nothing was sent; sending it again says so where that is looked at
+            is_sent = False
+        if not is_sent:
+            self._background.start(self._send_later(key, replica, send))
+
+    def wake(self, key: CopyKey, replica: Replica) -> None:
+        """Tell those who wait for a copy how far all copies are; go on with loads when none is repaired any more."""
+        self._acknowledgements.settled_now(key, replica)
+        self.hold(key, replica.is_repairing)
+
+    def opened(self, key: CopyKey, replica: Replica) -> None:
+        """Look whether a copy that takes over has just opened: then it sends the others what they lack, and writes."""
+        if replica.is_open and key in self._replicas.opening:
+            self._replicas.opening.pop(key).set()
+            self.carry_out(key, replica, replica.repair())
+        self.wake(key, replica)
+
+    def stepped_down(self, key: CopyKey, replica: Replica) -> None:
+        """A copy is not the primary any more: nobody is to wait for it."""
+        self._replicas.counted = {(counted, member) for counted, member in self._replicas.counted if counted != key}
+        self.hold(key, False)
+        self._acknowledgements.fail(
+            key,
+            self._replicas.superseded(
+                key, replica, f"the rows are visible on {self._replicas.member_id}, but may have no copies"
+            ),
+        )
+        self._acknowledgements.forget(key)
+        if event := self._replicas.opening.pop(key, None):
+            event.set()
+
+    def carry_out(self, key: CopyKey, replica: Replica, effects: Sequence[Effect]) -> None:
+        """Send again what a copy lacks, or have it counted out."""
+        for effect in effects:
+            match effect:
+                case SendChange():
+                    self._background.start(self._send_later(key, replica, effect))
+                case CountOut(member, reason):
+                    self._background.start(self.count_out(key, member, reason))
+                case _:
+                    assert_never(effect)
+
+    def hold(self, key: CopyKey, is_repairing: bool) -> None:
+        """No load of the table is published while a copy is repaired."""
+        if is_repairing == (key in self._held):
+            return
+        latch = self._places.latch(key[0])
+        if is_repairing:
+            self._held.add(key)
+            latch.begin()
+        else:
+            self._held.discard(key)
+            latch.end()
+
+    async def count_out(self, key: CopyKey, member: str, reason: str) -> None:
+        """A copy cannot be caught up: it must not be counted on any more."""
+        try:
+            _log.error(
+                "%s: the copy on %s is out of sync and leaves the ownership: %s",
+                self._replicas.name(key),
+                member,
+                reason,
+            )
+            await self._out_of_sync(self._places.table(key[0]).scheme.affinity_group(), key[1], member)
+        except Error:
+            _log.exception("the controller did not hear of a copy that is out of sync")
+        else:
+            self.uncount(key[0], (key[1],), member)  # if it was only about to become an owner, it never will
+
+    def uncount(self, table_id: int, partitions: Iterable[int], member: str) -> None:
+        """A member will not be an owner of partitions that it has been building copies of."""
+        for partition in partitions:
+            key = (table_id, partition)
+            self._replicas.counted.discard((key, member))
+            replica = self._replicas.get(key)
+            if replica is not None and member not in self._replicas.others(key):
+                replica.left(member)
+                self.opened(key, replica)
+
+    def forget(self, key: CopyKey, why: Error) -> None:
+        """A partition is gone."""
+        self.hold(key, False)
+        self._acknowledgements.fail(key, why)
+        self._acknowledgements.forget(key)
+        self._notices.forget(key)
+
+    def not_read(self, key: CopyKey) -> None:
+        """Readers of a partition do not wait here: its copy is built anew."""
+        self._acknowledgements.forget(key)
+
+    def close(self) -> None:
+        """Send nothing more, and hear no answers."""
+        self._is_closed = True
+        self._notices.close()
+
+    async def _send_later(self, key: CopyKey, replica: Replica, send: SendChange) -> None:
+        """Have another copy make a change that was made here."""
+        if send.pause_s:
+            await asyncio.sleep(send.pause_s)
+            if not replica.repairs(send):
+                return
+        outcome: CopyState | Exception
+        try:
+            outcome = await self._peers.call(send.member, _write_copy(key, replica, send), send.change.rows)
+        except Exception as error:
+            outcome = error
+        self._answered(key, replica, send, outcome)
+
+    def _answered(self, key: CopyKey, replica: Replica, send: SendChange, outcome: CopyState | Exception) -> None:
+        """A copy has answered that it made a change, or did not."""
+        if self._is_closed:
+            return
+        match outcome:
+            case CopyState():
+                effects = replica.confirmed(send, outcome.last, outcome.term)
+                self._notices.tell_later(key)
+            case DiskError():  # it has the change in memory only, so it does not count
+                effects = replica.refused(send, str(outcome))
+            case OperationalError() | InterfaceError():
+                effects = replica.unanswered(send)
+            case _:
+                effects = replica.refused(send, f"{type(outcome).__name__}: {outcome}")
+        if self._replicas.get(key) is not replica:
+            return
+        self.carry_out(key, replica, effects)
+        self.wake(key, replica)
+        if replica.is_superseded:
+            visible = f"the rows are visible on {self._replicas.member_id}, but {send.member} refused their copy"
+            self._acknowledgements.fail(key, self._replicas.superseded(key, replica, visible))
+        elif not (replica.is_learner(send.member) or replica.has_confirmed(send.member, send.change.sequence)):
+            self._acknowledgements.give_up_later(key, send.change.sequence)
+
+
+def _write_copy(key: CopyKey, replica: Replica, send: SendChange) -> WriteCopy:
+    change = send.change
+    return WriteCopy(
+        *key, change.operation, change.change_id, change.sequence, send.term, replica.settled, change.published
+    )

@@ -1,0 +1,211 @@
+"""What a member needs of a statement before it runs: its plan, its values, the partitions that it reads.
+
+The member binds the plan's partition trees itself: a client with an old topology may ask the wrong member, but never
+gets a wrong answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+from msgspec import structs
+
+from secateur.cluster.member.statements.external_reads import ExternalReads
+from secateur.cluster.member.statements.local_execution import (
+    bound_partitions,
+    check_bound,
+    check_count,
+    check_versions,
+)
+from secateur.cluster.member.statements.own_view import OwnView
+from secateur.cluster.member.statements.read_state import check_state
+from secateur.cluster.member.statements.statement_threads import StatementThreads
+from secateur.engine.sql.kernel_call import in_thread
+from secateur.engine.sql.select_plan import FetchedRows, SelectPlan
+from secateur.errors import TopologyChangedError
+from secateur.expression_values import complete, complete_without_evaluation
+from secateur.partitioning.topology.topology import Topology
+from secateur.protocol.query import Execute
+from secateur.protocol.steps import ReadRequirements
+from secateur.storage.member_store import MemberStore
+
+__all__ = ["PreparedStatements"]
+
+_NONE: Final[frozenset[int]] = frozenset()
+
+
+class PreparedStatements:
+    """Keeps plans, and finds the partitions of their executions. Lives on the member's event loop.
+
+    Args:
+        member_id: This member.
+        store: Its partitions.
+        threads: For expressions that DuckDB evaluates.
+        fetch_plan: Gets a plan that is not kept here by its id.
+        fetch_system_table: Gets the rows of a system table from the controller by its name.
+        external_reads: Gets the rows of external tables.
+        plans_max: Plans kept.
+    """
+
+    def __init__(
+        self,
+        member_id: str,
+        store: MemberStore,
+        threads: StatementThreads,
+        fetch_plan: Callable[[str], Awaitable[SelectPlan]],
+        fetch_system_table: Callable[[str], Awaitable[pa.Table]],
+        external_reads: ExternalReads,
+        plans_max: int,
+    ) -> None:
+        self._member_id = member_id
+        self._store = store
+        self._threads = threads
+        self._fetch_plan = fetch_plan
+        self._fetch_system_table = fetch_system_table
+        self._external_reads = external_reads
+        self._plans: OrderedDict[str, SelectPlan] = OrderedDict()
+        self._plans_max = plans_max
+        self._view: OwnView | None = None
+
+    def update(self, topology: Topology) -> None:
+        """Take over a newer topology."""
+        self._view = OwnView.of(self._member_id, topology)
+
+    async def plan(self, plan_id: str) -> SelectPlan:
+        """A plan, fetched unless it is kept here.
+
+        Raises:
+            TopologyChangedError: The controller does not keep it any more; the client has to prepare its statement
+                again.
+            UnreachableError: The controller does not answer, and no other member has it.
+        """
+        plan = self._plans.get(plan_id)
+        if plan is None:
+            plan = self._plans[plan_id] = await self._fetch_plan(plan_id)
+            while len(self._plans) > self._plans_max:
+                self._plans.popitem(last=False)
+        return plan
+
+    def kept_plan(self, plan_id: str) -> SelectPlan:
+        """A plan that is kept here.
+
+        Raises:
+            TopologyChangedError: There is none of this id.
+        """
+        plan = self._plans.get(plan_id)
+        if plan is None:
+            raise TopologyChangedError(f"member {self._member_id} does not keep plan {plan_id}", plan=plan_id)
+        return plan
+
+    async def with_values(self, plan: SelectPlan, params: list[Any]) -> list[Any]:
+        """The parameters of a plan with the values of its expressions behind them, for one execution.
+
+        Raises:
+            ParameterError: Another number of parameters than the statement has.
+        """
+        if not plan.expressions:
+            return params
+        check_count(plan, params)
+        completed = complete_without_evaluation(params, plan.expressions)
+        if completed is not None:
+            return completed
+        return await in_thread(self._threads.quick, lambda _: complete(params, plan.expressions))
+
+    async def _completed(self, plan: SelectPlan, asked: Execute) -> Execute:
+        if not plan.expressions:
+            return asked
+        return structs.replace(asked, params=await self.with_values(plan, asked.params))
+
+    async def _ready(self, asked: Execute) -> tuple[SelectPlan, Execute]:
+        """A plan with the rows of the system tables and external tables that it reads, as they are now.
+
+        With it comes the execution with the values of its expressions.
+        """
+        plan = await self.plan(asked.plan)
+        asked = await self._completed(plan, asked)
+        if not plan.reads_fetched_rows:
+            return plan, asked
+        view = self._joined()
+        check_versions(self._store, plan)
+        tables = await asyncio.gather(*map(self._fetch_system_table, plan.system_tables))
+        rows = dict(zip(plan.system_tables, tables, strict=True))
+        fetched = {scan.relation: FetchedRows(rows[scan.system]) for scan in plan.scans if scan.system is not None}
+        external = await self._external_reads.rows(
+            plan,
+            asked.params,
+            view.topology,
+            pruning=asked.pruning,
+            in_parts=asked.pruning and not asked.as_written,
+        )
+        return plan.pinned({**fetched, **external}), asked
+
+    async def requirements(self, plan: SelectPlan, asked: Execute) -> ReadRequirements:
+        """The partitions that an execution reads, and the owners that it needs.
+
+        Raises:
+            TopologyChangedError: As :meth:`execute`.
+        """
+        partitions, topology, _ = self._placed(plan, await self._completed(plan, asked))
+        owners: set[str] = set()
+        for scan, ids in zip(plan.scans, partitions, strict=True):
+            if len(ids) and not scan.replicated:
+                owners |= topology.ownership(scan.group).owners_of(ids)
+        return ReadRequirements(sum(map(len, partitions)), tuple(sorted(owners)))
+
+    async def placed_rows(self, asked: Execute, partitions: Sequence[int]) -> tuple[SelectPlan | None, Execute]:
+        """The plan of a statement that is answered piece by piece over rows of this member, and its execution.
+
+        Args:
+            asked: The execution.
+            partitions: The partitions of the one table that it reads.
+
+        Returns:
+            The plan, or None if the statement is of another kind; the execution with the values of its expressions.
+
+        Raises:
+            TopologyChangedError: A partition is not this member's, or the table has other ranges by now.
+        """
+        plan = await self.plan(asked.plan)
+        if len(plan.scans) != 1 or plan.reads_fetched_rows or not plan.local.is_row_by_row:
+            return None, asked
+        asked = await self._completed(plan, asked)
+        view, (scan,) = self._joined(), plan.scans
+        check_versions(self._store, plan)
+        check_bound(plan, asked.params)
+        if not (scan.replicated or view.mine.get(scan.group, _NONE).issuperset(partitions)):
+            raise TopologyChangedError(
+                f"member {self._member_id} does not own all of the partitions of {scan.table} that were asked for:"
+                " fetch the owners again, and retry",
+                table=scan.table,
+                topology_version=view.topology.version,
+            )
+        return plan, asked
+
+    def _joined(self) -> OwnView:
+        if self._view is None:
+            raise TopologyChangedError(f"member {self._member_id} has not joined yet; try again")
+        return self._view
+
+    def _placed(self, plan: SelectPlan, asked: Execute) -> tuple[list[Sequence[int]], Topology, bool]:
+        """The partitions of each scan, the topology, and whether this member has all of them."""
+        view = self._joined()
+        check_versions(self._store, plan)
+        check_state(self._store, plan, asked, view.topology)
+        partitions = bound_partitions(plan, asked.params, pruning=asked.pruning)
+        for scan, ids in zip(plan.scans, partitions, strict=True):
+            if not (scan.replicated or view.mine.get(scan.group, _NONE).issuperset(ids)):
+                break
+        else:
+            return partitions, view.topology, True
+        for scan, ids in zip(plan.scans, partitions, strict=True):
+            if not scan.replicated:
+                if scan.group not in view.topology.owners:
+                    raise TopologyChangedError(
+                        f"member {self._member_id} does not know the owners of {scan.group} yet; try again"
+                    )
+                view.topology.check_live(view.topology.primaries(scan.group, ids))
+        return partitions, view.topology, False

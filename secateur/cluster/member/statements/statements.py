@@ -1,0 +1,213 @@
+"""Running a planned SELECT on a member: the execution modes *local*, *scatter* and *distributed*.
+
+What the runner does is in layers of one object: :mod:`~secateur.cluster.member.statements.prepared_statements` finds
+plans and partitions, :mod:`~secateur.cluster.member.statements.run_modes` runs them, and
+:mod:`~secateur.cluster.member.statements.profiled_statements` runs them for EXPLAIN ANALYZE. As objects that the runner
+holds, the layers would cost a short statement an attribute and a call at each of its steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, Final, TypeAlias, TypeVar
+
+import pyarrow as pa
+
+from secateur.cluster.member.admission.statement_admission import StatementAdmission
+from secateur.cluster.member.statements.few_row_reads import answer_few, answer_few_joined
+from secateur.cluster.member.statements.local_execution import local_execution
+from secateur.cluster.member.statements.open_results import within_bounds
+from secateur.cluster.member.statements.profiled_statements import ProfiledStatements
+from secateur.cluster.member.statements.scattered_statements import after, partitions_read
+from secateur.cluster.member.statements.statement_threads import THIS_MEMBER
+from secateur.engine.kernels.chunked_result import CompleteResult
+from secateur.engine.kernels.fragment import answer_by_arrow
+from secateur.engine.sql.row_stream import LocalRowStream
+from secateur.engine.sql.select_plan import SelectPlan
+from secateur.partitioning.topology.topology import Topology
+from secateur.partitioning.types.column_type import parse_type
+from secateur.protocol.operations import Operation
+from secateur.protocol.profile import StageWork
+from secateur.protocol.query import Execute, Executed
+from secateur.wire import PeerInfo, Reply, Request, ShortTable, decode_table, decode_tables
+
+__all__ = ["StatementRunner"]
+
+A = TypeVar("A", bound="Reply[Executed] | None")
+
+_NO_PAYLOAD: Final = memoryview(b"")
+_Answering: TypeAlias = Reply[Executed] | Coroutine[Any, Any, Reply[Executed]]
+
+
+class StatementRunner(ProfiledStatements):
+    """Answers ``execute`` requests. Lives on the member's event loop.
+
+    It is made as :class:`~secateur.cluster.member.statements.run_modes.RunModes`.
+    """
+
+    def execute(self, request: Request[Execute]) -> _Answering:
+        """Answer one execution of a plan.
+
+        Args:
+            request: The plan to run, undivided. :mod:`secateur.cluster.member.statements.open_results` is about results
+                in parts, :mod:`secateur.cluster.member.statements.query_steps` about queries in steps.
+
+        Raises:
+            TopologyChangedError: A required partition has no owner here or elsewhere as far as this member knows, or a
+                table has other ranges by now; nothing was done.
+            KeysChangedError: Rows have changed since keys were found in them; nothing was done.
+            LimitExceededError: The result would take more memory than results may, or too many statements wait.
+        """
+        plan = self._plans.get(request.message.plan)
+        if plan is None or plan.reads_fetched_rows or plan.expressions:
+            return self._fetch_and_run(request)
+        self._plans.move_to_end(plan.plan_id)
+        return self._run(plan, request)
+
+    def executed_now(self, plan: SelectPlan, asked: Execute, peer: PeerInfo) -> Executed | None:
+        """The answer of a plan that is kept here, if it is a few rows that are found without waiting; else None.
+
+        Raises:
+            Error: As :meth:`execute`.
+        """
+        if plan.reads_fetched_rows or plan.expressions:
+            return None
+        partitions, topology, is_here = self._placed(plan, asked)
+        if not is_here or self._acknowledged(partitions_read(plan, partitions)) is not None:
+            return None
+        request = Request(Operation.EXECUTE, asked, _NO_PAYLOAD, peer)
+        answer = self._run_local(plan, request, partitions, topology)
+        if not isinstance(answer, Reply):
+            answer.close()
+            return None
+        return None if answer.message.values is None else answer.message
+
+    async def rows(
+        self, plan: SelectPlan, params: Sequence[Any], *, pruning: bool, profiled: bool
+    ) -> tuple[pa.Table, tuple[StageWork, ...]]:
+        """The rows of a query, for another part of this member, and the work of the run, if that is requested.
+
+        Raises:
+            Error: As :meth:`execute`.
+        """
+        asked = Execute(plan.plan_id, list(params), pruning)
+        work: tuple[StageWork, ...] = ()
+        if profiled:
+            profiled_reply = await self.profile_part(asked, THIS_MEMBER, has_rows=True)
+            payload, result, work = (
+                profiled_reply.payload,
+                profiled_reply.message.result,
+                profiled_reply.message.profile.work,
+            )
+        else:
+            asked = await self._completed(plan, asked)
+            answer = self._run(plan, Request(Operation.EXECUTE_PART, asked, _NO_PAYLOAD, THIS_MEMBER))
+            reply = answer if isinstance(answer, Reply) else await answer
+            payload, result = reply.payload, reply.message
+        if result.values is None:
+            return decode_tables([payload] if isinstance(payload, (bytes, memoryview)) else payload), work
+        return (
+            ShortTable(result.values, result.rows).to_table([(name, parse_type(text)) for name, text in plan.columns]),
+            work,
+        )
+
+    async def _fetch_and_run(self, request: Request[Execute]) -> Reply[Executed]:
+        plan, asked = await self._ready(request.message)
+        reply = self._run(plan, Request(request.operation, asked, request.payload, request.peer))
+        return reply if isinstance(reply, Reply) else await reply
+
+    async def _in_turn(
+        self,
+        admission: StatementAdmission,
+        plan: SelectPlan,
+        request: Request[Execute],
+        run: Callable[[], Awaitable[A]],
+    ) -> A | Reply[Executed]:
+        """Run a statement of a client when it is its turn; one about the cluster, or a part of an admitted one, now.
+
+        Raises:
+            LimitExceededError: Too many statements wait; nothing was done.
+        """
+        if request.operation is not Operation.EXECUTE or plan.reads_system_tables_only:
+            return await run()
+        async with admission.admitted(request.peer) as has_waited:
+            if not has_waited:
+                return await run()
+            admitted = Request(Operation.EXECUTE_PART, request.message, request.payload, request.peer)
+            reply = self._run(plan, admitted)  # over the rows and owners of now
+            return reply if isinstance(reply, Reply) else await reply
+
+    def _run(self, plan: SelectPlan, request: Request[Execute]) -> _Answering:
+        if request.message.as_written:
+            plan = plan.as_written()
+        partitions, topology, is_here = self._placed(plan, request.message)
+        hot_keys = self._hot_keys
+        hot_keys.left -= 1
+        if not hot_keys.left:
+            hot_keys.note_statement(plan, request.message.params)
+        if not is_here:
+            if request.peer is not THIS_MEMBER and self._scattered.is_due(plan, request.message, partitions):
+                return self._run_scattered(plan, request, partitions, topology)
+            return self._in_turn(
+                self._admissions.long,
+                plan,
+                request,
+                lambda: self._distributed.run(request, self._ran(plan, partitions, topology, "distributed")),
+            )
+        answering = self._run_local(plan, request, partitions, topology)
+        # What this member works out for a change need not wait: it is acknowledged behind the changes that it has read.
+        waiting = None if request.peer is THIS_MEMBER else self._acknowledged(partitions_read(plan, partitions))
+        return answering if waiting is None else after(waiting, answering)
+
+    def _run_local(
+        self, plan: SelectPlan, request: Request[Execute], partitions: list[Sequence[int]], topology: Topology
+    ) -> _Answering:
+        asked = request.message
+        params, ran = asked.params, self._ran_here(plan, asked, partitions, topology)
+        if asked.pruning and plan.searched is not None:
+            few = answer_few(self._store, plan.scans[0], plan.searched, partitions[0], params)
+            if few is not None:
+                return ran.reply(few.rows)
+        elif asked.pruning and len(plan.scans) > 1 and not plan.reads_fetched_rows:
+            few = answer_few_joined(self._store, plan.scans, plan.local, partitions, params)
+            if few is not None:
+                return ran.reply(few.rows)
+        call = local_execution(self._store, plan, params, partitions, pruning=asked.pruning)
+        if call.is_quick:
+            found = answer_by_arrow(call.fragment, call.relations, params)
+            if found is not None:
+                return ran.reply(found)
+            call = call.by_duckdb()
+        if plan.empty is not None and call.is_empty:
+            return ran.reply(decode_table(plan.empty, ranges=False))
+        return self._in_turn(self._admissions.of(call), plan, request, lambda: self._run_in_thread(call, request, ran))
+
+    async def _run_scattered(
+        self, plan: SelectPlan, request: Request[Execute], partitions: list[Sequence[int]], topology: Topology
+    ) -> Reply[Executed]:
+        """Run a statement over a few partitions by scatter, or as a job if an owner has too many rows."""
+        asked, peer = request.message, request.peer
+
+        async def scatter() -> Reply[Executed] | None:
+            with self._results.running(peer):
+                scattered = await self._scatter(plan, asked, partitions, topology)
+                if scattered is None:
+                    return None
+                ran, result, members = (
+                    self._ran(plan, partitions, topology, "scatter"),
+                    scattered.result,
+                    scattered.members,
+                )
+                if isinstance(result, pa.Table) and asked.grant is not None and result.nbytes > asked.grant:
+                    rows = LocalRowStream(lambda _: CompleteResult(result), self._threads.quick)
+                    return await self._results.open(peer, rows, within_bounds(asked.grant), ran.executed(members))
+                return ran.reply(result if isinstance(result, ShortTable) else self._results.checked(result), members)
+
+        reply = await self._in_turn(self._admissions.quick, plan, request, scatter)
+        if reply is not None:
+            return reply
+
+        async def run_job() -> Reply[Executed]:
+            return await self._distributed.run(request, self._ran(plan, partitions, topology, "distributed"))
+
+        return await self._in_turn(self._admissions.long, plan, request, run_job)

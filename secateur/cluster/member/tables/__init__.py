@@ -1,0 +1,1 @@
+"""The tables of a member: their definitions, ranges and statistics, and the merging of recent changes."""

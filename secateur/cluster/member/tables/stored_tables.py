@@ -1,0 +1,116 @@
+"""The controller's requests about the tables that a member stores: to create, alter, catch up with and drop them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Executor
+
+from secateur.cluster.member.persistence.member_log import MemberLog
+from secateur.cluster.member.replication.built_copies import BuiltCopies
+from secateur.cluster.member.replication.copies import MemberCopies
+from secateur.cluster.member.replication.replication import Replication
+from secateur.cluster.member.tables.ranges import MemberRanges, resolved_table
+from secateur.cluster.member.tables.table_directory import TableDirectory
+from secateur.errors import TopologyChangedError
+from secateur.partitioning.topology.topology import Topology
+from secateur.protocol.catalog import (
+    CatchUp,
+    CommitRanges,
+    CreateStoredTable,
+    DropStoredTable,
+)
+from secateur.protocol.message import Acknowledged
+from secateur.storage.member_store import MemberStore
+from secateur.wire import Reply, Request
+
+__all__ = ["StoredTables"]
+
+
+class StoredTables:
+    """Answers the controller's requests about tables. Lives on the member's event loop.
+
+    Args:
+        store: The partitions.
+        places: Knows the definitions.
+        replication: Knows the copies.
+        copies: Fetches the rows of tables that others have already.
+        built_copies: The copies that were built while others write.
+        ranges: The ranges that are being added or dropped.
+        threads: What resolves definitions with many ranges.
+        log: Records definitions; None for a member without a data directory.
+        owners: This member's newest topology.
+    """
+
+    def __init__(
+        self,
+        store: MemberStore,
+        places: TableDirectory,
+        replication: Replication,
+        copies: MemberCopies,
+        built_copies: BuiltCopies,
+        ranges: MemberRanges,
+        threads: Executor,
+        log: MemberLog | None,
+        owners: Callable[[], Topology],
+    ) -> None:
+        self._store = store
+        self._places = places
+        self._replication = replication
+        self._copies = copies
+        self._built_copies = built_copies
+        self._ranges = ranges
+        self._threads = threads
+        self._log = log
+        self._owners = owners
+        self._dropped_meanwhile: list[set[int]] = []  # for each table that is being created, the ids dropped since
+
+    async def create(self, request: Request[CreateStoredTable]) -> Reply[Acknowledged]:
+        """Have a new table, with partitions that are empty."""
+        dropped: set[int] = set()
+        self._dropped_meanwhile.append(dropped)
+        try:
+            table = await resolved_table(request.message.table, self._threads)
+        finally:
+            self._dropped_meanwhile = [other for other in self._dropped_meanwhile if other is not dropped]
+        if table.table_id in dropped:
+            raise TopologyChangedError(f"table {table.name} was dropped before it was there", table=table.name)
+        self._store.create_table(table, request.message.partitions)
+        self._places.add_table(table)
+        return await self._recorded()
+
+    async def _recorded(self) -> Reply[Acknowledged]:
+        """Acknowledge a change of definitions once it is on disk."""
+        if self._log is not None:
+            await self._log.flushed()
+        return Reply(Acknowledged())
+
+    async def catch_up(self, request: Request[CatchUp]) -> Reply[Acknowledged]:
+        """Have a table that the other members have already; this member is about to join, or to return."""
+        table = await resolved_table(request.message.table, self._threads)
+        if self._store.find(table.table_id) is not None and not table.replicated:
+            self._places.add_table(table)
+            self._replication.take_over_again(table)
+            self._built_copies.drop_outdated(table.table_id)
+        ownership = None if table.replicated else self._owners().owners.get(table.scheme.affinity_group())
+        last_owned = [] if ownership is None else ownership.partitions_of(self._places.member_id)
+        await self._copies.catch_up(
+            table, request.message.source, last_owned=last_owned, is_current=request.message.is_current
+        )
+        self._places.add_table(table)
+        return await self._recorded()
+
+    async def drop(self, request: Request[DropStoredTable]) -> Reply[Acknowledged]:
+        """Forget a table, with all its rows."""
+        table_id = request.message.table_id
+        for dropped in self._dropped_meanwhile:
+            dropped.add(table_id)
+        self._store.drop_table(table_id)
+        self._built_copies.forget_table(table_id)
+        self._replication.forget(table_id)
+        self._places.remove_table(table_id)
+        return await self._recorded()
+
+    async def commit_ranges(self, request: Request[CommitRanges]) -> Reply[Acknowledged]:
+        """Have the ranges that were prepared."""
+        await self._ranges.commit(request)
+        return await self._recorded()
