@@ -126,7 +126,7 @@ class _Run:
                 self._echo = next(iter(self._connected(controls[:1], columns)))[2]
                 alone = [*self._connected(controls[1:], columns), *self._connected(peers, columns)]
                 for writes in (False, True):
-                    self._one_client(alone, controls, writes=writes)
+                    self._one_client(alone, writes=writes)
             self._many_clients(controls[:1], peers)
 
     def _started(self, peer: Peer, stack: ExitStack) -> Running | None:
@@ -153,7 +153,7 @@ class _Run:
         self._found.not_available[name] = str(why)
         _say(f"{name} is not available: {why}")
 
-    def _one_client(self, columns: Sequence[Column], controls: Sequence[Running], *, writes: bool) -> None:
+    def _one_client(self, columns: Sequence[Column], *, writes: bool) -> None:
         """Every candidate in each round of each statement, right after the control."""
         for statement in self._statements:
             if statement.writes is not writes:
@@ -177,7 +177,11 @@ class _Run:
                         rounds[client.name].append(
                             clients.closed(statement, values, self._plan.seconds, 1, echo_us=echo_us)
                         )
-            self._found.cells += [summarised(name, statement.name, 1, None, found) for name, found in rounds.items()]
+            self._found.cells += [
+                summarised(name, statement.name, 1, None, measured)
+                for name, measured in rounds.items()
+                if statement.name not in self._found.cannot[name]
+            ]
 
     def _compared(self, column: Column, statement: Statement) -> bool:
         """Whether the candidate has the statement, and answers it as DuckDB does."""

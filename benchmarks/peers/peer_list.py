@@ -93,7 +93,8 @@ def _python(adapter: str, venv: Venv | None, below: Path) -> list[str]:
 _HAZELCAST_PYTHON: Final = Venv("hazelcast-python", ("hazelcast-python-client==5.7.0",))
 _IGNITE_PYTHON: Final = Venv("ignite-python", ("pyignite==0.6.1",))
 _DAFT: Final = Venv("daft", ("daft[ray]==0.7.26", "pyarrow"))
-_SMALLPOND: Final = Venv("smallpond", ("smallpond==0.15.0",))
+# It imports a module that newer versions of DuckDB do not have.
+_SMALLPOND: Final = Venv("smallpond", ("smallpond==0.15.0", "duckdb==1.2.2"))
 
 CONTROLS: Final = (
     Peer("echo", (Client("echo", "echo_control"),), service="echo_control"),
