@@ -33,6 +33,7 @@ class _Caller:
     def connect(self, service: dict[str, Any]) -> None:
         # The library is not in the environment that holds the members.
         import hazelcast
+        from hazelcast.config import IntType
         from hazelcast.serialization.api import CompactSerializer
 
         class WholeOrder:
@@ -65,6 +66,8 @@ class _Caller:
             cluster_name="peers",
             cluster_members=service["addresses"],
             compact_serializers=[WholeOrderSerializer()],
+            # Keys are BIGINT; without this an int is a key of 32 bits, which finds no row and is no error.
+            default_int_type=IntType.LONG,
         )
         self._sql = self._client.sql
         self._texts = service["texts"]
