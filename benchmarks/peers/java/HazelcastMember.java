@@ -137,8 +137,8 @@ final class HazelcastMember {
 
     private static GenericRecord key(String[] row) {
         return GenericRecordBuilder.compact("OrderKey")
-                .setInt64("customer_id", Long.parseLong(row[0]))
-                .setInt64("order_id", Long.parseLong(row[1]))
+                .setNullableInt64("customer_id", Long.valueOf(row[0]))
+                .setNullableInt64("order_id", Long.valueOf(row[1]))
                 .build();
     }
 
