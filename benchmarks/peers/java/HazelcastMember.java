@@ -135,6 +135,7 @@ final class HazelcastMember {
         map.setAll(rows);
     }
 
+    /** SQL writes keys with nullable fields; the same values without are another key. */
     private static GenericRecord key(String[] row) {
         return GenericRecordBuilder.compact("OrderKey")
                 .setNullableInt64("customer_id", Long.valueOf(row[0]))
