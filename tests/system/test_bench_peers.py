@@ -21,6 +21,7 @@ ABSENT = Peer("absent", (Client("Absent", "duckdb_peer", venv=Venv("absent", ("-
 
 
 @pytest.mark.ray
+@pytest.mark.slow
 def test_a_run_compares_measures_and_leaves_no_process(tmp_path: Path) -> None:
     before = {process.pid for process in psutil.Process().children(recursive=True)}
     tables = write_tables(tmp_path / "data", ROWS)
