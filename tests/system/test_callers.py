@@ -62,6 +62,7 @@ CLIENTS_MAY = {
     "GET_OWNERS",
     "GET_OWNER_PAGES",
     "GET_RANGES",
+    "GET_JOB_LOGS",
     "GET_ROWS",
     "OPEN_SNAPSHOT",
     "READ_SNAPSHOT",
