@@ -137,6 +137,7 @@ def test_every_row_arrives_exactly_as_often_as_it_should(run: RunTest, seed: int
 
 
 @pytest.mark.parametrize("seed", range(60))
+@pytest.mark.sampled(one_in=3)
 def test_whatever_befalls_a_job_it_ends_and_leaves_nothing(run: RunTest, seed: int) -> None:
     dag, expected = random_dag(seed, count=300)
     chance = random.Random(seed)

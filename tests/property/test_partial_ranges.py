@@ -84,6 +84,7 @@ def random_history(seed: int) -> Iterator[History]:
 
 
 @pytest.mark.parametrize("seed", range(HISTORIES))
+@pytest.mark.sampled(one_in=3)
 def test_a_statement_needs_the_same_partitions_however_much_is_known(seed: int) -> None:
     for history in random_history(9000 + seed):
         client = Client(history.table.scheme)

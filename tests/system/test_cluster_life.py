@@ -148,7 +148,7 @@ def run_to_the_end(runtime: str, ending: str, *, interrupt: bool = False) -> Non
     )
 
 
-@pytest.mark.parametrize("runtime", ["embedded", pytest.param("ray", marks=pytest.mark.ray)])
+@pytest.mark.parametrize("runtime", ["embedded", pytest.param("ray", marks=[pytest.mark.ray, pytest.mark.slow])])
 @pytest.mark.parametrize(
     ("ending", "interrupt"),
     [("", False), ("raise ValueError('user code')", False), ("import threading; threading.Event().wait()", True)],

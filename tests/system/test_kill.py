@@ -125,6 +125,7 @@ def test_what_does_not_run_is_not_killed(cluster: Cluster, sql: str, kind: type[
             conn.execute(sql)
 
 
+@pytest.mark.slow
 def test_a_statement_that_is_being_planned_is_listed_and_killed(cluster: Cluster) -> None:
     """The planner evaluates the rows of an INSERT, which takes seconds for so many expressions."""
     rows = ", ".join(f"({-1 - number}, {number} + 1 * 2)" for number in range(30_000))

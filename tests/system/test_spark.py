@@ -521,6 +521,7 @@ class _Pushing(DataSource):
 @pytest.mark.xfail(
     reason="PySpark 4.1 to 4.3 reads a DataFrame that is filtered in two ways with the first filter only"
 )
+@pytest.mark.slow
 def test_filters_could_be_pushed_into_the_source(spark: SparkSession) -> None:
     """Once this passes, the reader may implement ``pushFilters``."""
     spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")

@@ -157,6 +157,7 @@ def inserting(address: str, token: str | None, table: str) -> Callable[[Iterator
 
 @pytest.mark.parametrize("is_used", [False, True], ids=["unused", "used"])
 @pytest.mark.parametrize("by_options", [False, True], ids=["write", "options"])
+@pytest.mark.slow
 def test_a_table_that_is_created_goes_again_with_a_load_that_fails(
     spark: SparkSession,
     cluster: Cluster,

@@ -144,6 +144,7 @@ def test_garbage_is_refused(own: Cluster) -> None:
         pytest.param("", id="nothing"),
     ],
 )
+@pytest.mark.sampled(one_in=2)
 def test_deep_and_large_statements_end(own: Cluster, sql: str) -> None:
     with own.connect() as conn:
         outcome(conn, sql)

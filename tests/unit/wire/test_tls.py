@@ -229,6 +229,7 @@ def test_a_key_needs_its_certificate() -> None:
 
 
 @pytest.mark.parametrize("rounds", range(8))
+@pytest.mark.sampled(one_in=4)
 def test_a_connection_that_comes_while_the_server_stops_is_closed(
     serve: Serve, echo: Any, loop: Any, tls: Tls, rounds: int
 ) -> None:

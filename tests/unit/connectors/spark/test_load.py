@@ -186,6 +186,7 @@ def test_a_task_that_fails_too_often_leaves_the_table_as_it_was(cluster: Any, ro
         ),
     ],
 )
+@pytest.mark.sampled(one_in=3)
 def test_bad_data_leave_the_table_as_it_was(
     cluster: Any, rows: Rows, change: Callable[[DataFrame], DataFrame], error: type[Error], words: str
 ) -> None:
@@ -205,6 +206,7 @@ def test_the_cause_is_what_spark_said(cluster: Any, rows: Rows) -> None:
     assert isinstance(caught.value.__context__, AnalysisException)
 
 
+@pytest.mark.slow
 def test_a_moved_partition_can_be_tried_again(cluster: Any, rows: Rows) -> None:
     cluster.publish_error = TopologyChangedError("partition 3 has moved", partition=3)
     with pytest.raises(TopologyChangedError) as caught:
@@ -229,6 +231,7 @@ def test_a_moved_partition_can_be_tried_again(cluster: Any, rows: Rows) -> None:
         pytest.param({"address": "127.0.0.1:1"}, InterfaceError, "secateur://host:port", id="no-address"),
     ],
 )
+@pytest.mark.sampled(one_in=3)
 def test_bad_arguments(cluster: Any, rows: Rows, arguments: dict[str, Any], error: type[Error], words: str) -> None:
     with pytest.raises(error, match=words):
         write(rows(1), "orders", **arguments)
