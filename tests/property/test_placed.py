@@ -14,7 +14,7 @@ import pytest
 from placed_run import STATEMENTS_PER_WORLD, compare_changes, compare_on_cluster, compare_world, gathers_small
 from secateur.engine.sql import Strategy
 
-WORLDS = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "6"))
+WORLDS = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "3"))
 FIRST_SEED = int(os.environ.get("SECATEUR_SEED", "0"))
 STATEMENTS_ON_CLUSTER = 20
 
