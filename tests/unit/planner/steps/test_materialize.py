@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from secateur.planner import BoundSelect, PlannedSelect, PlannedSteps, planner
+from secateur.planner import BoundSelect, PlannedSelect, PlannedSteps, query_planner
 
 VIP = (
     "CREATE TABLE vip (customer_id VARCHAR PRIMARY KEY, region VARCHAR, since DATE, best BIGINT, score DOUBLE) "
@@ -61,7 +61,7 @@ def test_subqueries_in_subqueries_do_not_explode(steps: Any, monkeypatch: pytest
         bound.append(args[0])
         return BoundSelect(*args, **options)
 
-    monkeypatch.setattr(planner, "BoundSelect", counted)
+    monkeypatch.setattr(query_planner, "BoundSelect", counted)
     nested = "SELECT region FROM vip"
     for _ in range(12):
         nested = f"SELECT region FROM vip WHERE region IN ({nested}) AND region = (SELECT max(region) FROM vip)"
