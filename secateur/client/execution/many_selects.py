@@ -7,10 +7,10 @@ does alone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 from secateur.client.dbapi.parameters import values_of
-from secateur.client.execution.member_batches import SETS_PER_FRAME, MemberBatch, answers_of, only_member
+from secateur.client.execution.member_batches import MemberBatch, answers_of, only_member
 from secateur.client.execution.routing import ExecutionMode
 from secateur.client.execution.select import SelectResult, run_select
 from secateur.client.execution.statement_call import StatementCall
@@ -64,27 +64,28 @@ def _batches(calls: Sequence[StatementCall[SelectStatement]]) -> list[MemberBatc
     begun: dict[tuple[str, str], MemberBatch[int]] = {}
     batches: list[MemberBatch[int]] = []
     for position, call in enumerate(calls):
-        member = _member(call)
+        member, params = _placed(call)
         if member is None:
             continue
         key = member, call.statement.plan_id
         batch = begun.get(key)
-        if batch is None or len(batch.positions) == SETS_PER_FRAME:
+        if batch is None or batch.is_full:
             batch = begun[key] = MemberBatch(member, [], [])
             batches.append(batch)
-        batch.add(position, values_of(call.statement, call.params, call.started))
+        batch.add(position, params)
     return [batch for batch in batches if len(batch.positions) > 1]
 
 
-def _member(call: StatementCall[SelectStatement]) -> str | None:
+def _placed(call: StatementCall[SelectStatement]) -> tuple[str | None, Sequence[Any]]:
+    """The member that can be asked for an execution together with others, or None, and the parameters of the plan."""
     session, statement = call.session, call.statement
     if session.pruning is not Pruning.ON or statement.steps is not None:
-        return None
+        return None, ()
     try:
         params = values_of(statement, call.params, call.started)
-        return session.when_known(lambda: only_member(session, statement, params))
+        return session.when_known(lambda: only_member(session, statement, params)), params
     except Error:
-        return None  # said, or solved, when it runs alone
+        return None, ()  # said, or solved, when it runs alone
 
 
 def _asked(calls: Sequence[StatementCall[SelectStatement]], batch: MemberBatch[int]) -> ExecuteMany:

@@ -19,12 +19,12 @@ from secateur.protocol.message import Message
 from secateur.protocol.statements import SelectStatement
 from secateur.wire import Answer
 
-__all__ = ["SETS_PER_FRAME", "MemberBatch", "answers_of", "only_member"]
+__all__ = ["MemberBatch", "answers_of", "only_member"]
 
 P = TypeVar("P")
 R = TypeVar("R")
 
-SETS_PER_FRAME: Final = 256
+_SETS_PER_FRAME: Final = 256
 """A member answers so many in some ten milliseconds."""
 
 
@@ -51,7 +51,7 @@ class MemberBatch(msgspec.Struct, Generic[P], frozen=True):
     @property
     def is_full(self) -> bool:
         """Whether there are as many as one frame takes."""
-        return len(self.positions) >= SETS_PER_FRAME
+        return len(self.positions) >= _SETS_PER_FRAME
 
     def behind(self, answered: int, until: int) -> MemberBatch[P]:
         """Those behind the first ones, of which some were answered in the frame and others were executed one by one."""

@@ -141,12 +141,12 @@ class RayRuntime:
             )
             starting.append(handle.start.remote())
         self._get(f"members {', '.join(member_ids)}", starting)
-        if self._settings.standby_controller and self._standby_timer is None and self._is_beside_controller():
-            self._standby_timer = threading.Timer(_STANDBY_S, self._start_standby)
-            self._standby_timer.daemon = True
+        if self._settings.standby_controller and self._is_beside_controller():
             if self._settings.detached:  # this process may leave it at any time
                 self._start_standby()
-            else:
+            elif self._standby_timer is None:
+                self._standby_timer = threading.Timer(_STANDBY_S, self._start_standby)
+                self._standby_timer.daemon = True
                 self._standby_timer.start()
 
     def _start_standby(self) -> None:
