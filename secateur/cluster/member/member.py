@@ -48,6 +48,7 @@ class Member(MemberParts):
         disk: Disk | None = None,
     ) -> None:
         super().__init__(member_id, settings, controller_address, on_given_up, own_address, disk)
+        self._stopping: asyncio.Task[None] | None = None
         statement_handlers = StatementHandlers(
             self._counts,
             self._statement_log,
@@ -211,7 +212,15 @@ class Member(MemberParts):
             self._membership.recovered(persistence.record)
 
     async def stop(self) -> None:
-        """Drop every connection and everything that runs, without a word to the others."""
+        """Drop every connection and everything that runs, without a word to the others.
+
+        Once it has begun, it goes on to its end, also when the caller is cancelled; another call waits for that.
+        """
+        if self._stopping is None:
+            self._stopping = asyncio.get_running_loop().create_task(self._stop(), name=f"{self.member_id} stops")
+        await asyncio.shield(self._stopping)
+
+    async def _stop(self) -> None:
         await self._server.stop()
         await self._background.close()
         await self._membership.close()

@@ -13,8 +13,8 @@ from secateur.cluster.member import Member
 def test_a_member_is_complete_when_it_is_constructed_and_leaves_nothing_when_it_is_stopped() -> None:
     async def run() -> None:
         member = Member("m1", ClusterSettings(), "127.0.0.1:9", lambda: None)
-        without_data_directory = {"_persistence", "_log"}
-        assert {name for name, value in vars(member).items() if value is None} == without_data_directory
+        not_yet = {"_persistence", "_log", "_stopping"}  # the first two without a data directory
+        assert {name for name, value in vars(member).items() if value is None} == not_yet
         await member.stop()
 
     before = set(threading.enumerate())
@@ -23,6 +23,26 @@ def test_a_member_is_complete_when_it_is_constructed_and_leaves_nothing_when_it_
     for thread in left:
         thread.join(20)  # the one that has ended the others may be ending itself
     assert not [thread.name for thread in left if thread.is_alive()]
+
+
+def test_a_stop_that_is_cancelled_anywhere_is_completed_by_the_next() -> None:
+    """As by the end of a cluster, while a member that was removed makes room for another one."""
+
+    async def stopped_in_two(turns: int) -> bool:
+        member = Member("m1", ClusterSettings(), "127.0.0.1:9", lambda: None)
+        first = asyncio.create_task(member.stop())
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        was_done = first.done()
+        first.cancel()
+        await asyncio.gather(first, return_exceptions=True)
+        await member.stop()
+        return was_done
+
+    assert not asyncio.run(stopped_in_two(0))
+    for turns in range(30):
+        if asyncio.run(stopped_in_two(turns)):
+            break
 
 
 def test_a_controller_is_complete_when_it_is_constructed() -> None:
