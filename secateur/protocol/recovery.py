@@ -109,12 +109,14 @@ class HeldTable(msgspec.Struct, frozen=True):
         version: The version of its ranges there.
         published: The number of the last load that was published there.
         has_load_in_doubt: Whether a load of it is prepared there, and its outcome is not known.
+        partitions: The partitions that were complete on the disk of a member that was started anew; None of others.
     """
 
     table_id: int
     version: int
     published: int = 0
     has_load_in_doubt: bool = False
+    partitions: tuple[int, ...] | None = None
 
 
 class MemberReport(msgspec.Struct, frozen=True, kw_only=True):

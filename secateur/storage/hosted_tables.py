@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from secateur.errors import TopologyChangedError, UnknownTableError
 from secateur.storage.change import ChangeCount
@@ -22,12 +22,14 @@ class HostedTable:
         partitions: The partitions on this member, by number.
         changes: Counts changes of any kind.
         published: Number of the last published load; 0 before the first.
+        arriving: The partitions whose rows are on their way from another member. Nobody counts on those.
     """
 
     layout: TableLayout
     partitions: dict[int, Partition]
     changes: ChangeCount
     published: int = 0
+    arriving: set[int] = field(default_factory=set)
 
     def partition(self, number: int) -> Partition:
         """One partition.

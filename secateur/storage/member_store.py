@@ -24,7 +24,14 @@ from secateur.storage.hosted_tables import HostedTable, HostedTables
 from secateur.storage.key_windows import KeyWindows
 from secateur.storage.layout import TableLayout
 from secateur.storage.log.journal import Journal
-from secateur.storage.log.records import LoggedChange, LoggedDrop, LoggedRanges, LoggedTable, body_of
+from secateur.storage.log.records import (
+    LoggedBuild,
+    LoggedBuilt,
+    LoggedDrop,
+    LoggedRanges,
+    LoggedTable,
+    body_of,
+)
 from secateur.storage.partition import Partition
 from secateur.storage.pinned_rows import PinnedRows, index_windows, pinned
 from secateur.storage.read_lease import ReadLease
@@ -201,18 +208,16 @@ class MemberStore:
         Raises:
             Error: As :meth:`create_table`, and as for an overwriting :meth:`write`.
         """
-        table = self._tables.get(tdef.table_id)
-        if table is None:
-            self.create_table(tdef, rows)
-            table = self._tables.table(tdef.table_id)
+        if tdef.table_id not in self._tables:
+            self.create_table(tdef, ())
+        table = self._tables.table(tdef.table_id)
         for partition, copied in rows.items():
             if partition not in table.partitions:
                 self.begin_copy(tdef.table_id, partition)
             self.write(tdef.table_id, partition, copied, "overwrite")
+            self._copy_is_complete(table, partition, copied)
         self.set_published(tdef.table_id, published)
         if self._journal is not None:
-            for partition, copied in rows.items():
-                self._journal.append(partial(_copied_body, tdef.table_id, partition, copied))
             self._journal.append(partial(table_body, table.layout.tdef, tuple(table.partitions), published))
 
     def set_published(self, table_id: int, published: int) -> None:
@@ -240,6 +245,7 @@ class MemberStore:
         for partition in kept.values():
             partition.adopt(layout)
         table.layout, table.partitions = layout, kept
+        table.arriving.intersection_update(kept)
         table.changes.total += 1
         self._record_partitions(table)
 
@@ -251,7 +257,9 @@ class MemberStore:
         """
         table = self._tables.table(table_id)
         table.partitions[partition] = Partition(table.layout, partition, table.changes)
-        self._record_partitions(table)
+        table.arriving.add(partition)
+        if self._journal is not None:
+            self._journal.append(partial(body_of, LoggedBuild(table_id, partition)))
         return table.layout
 
     def install_copy(self, table_id: int, partition: int, rows: SortedRows) -> None:
@@ -262,13 +270,27 @@ class MemberStore:
             TopologyChangedError: The partition is not here any more.
         """
         self.partition(table_id, partition).install(rows)
+        self._copy_is_complete(self._tables.table(table_id), partition, rows.table)
+
+    def _copy_is_complete(self, table: HostedTable, partition: int, rows: pa.Table) -> None:
+        table.arriving.discard(partition)
         if self._journal is not None:
-            self._journal.append(partial(_copied_body, table_id, partition, rows.table))
+            self._journal.append(partial(_built_body, table.layout.tdef.table_id, partition, rows))
+
+    def restore_copy(self, table_id: int, partition: int, rows: pa.Table) -> None:
+        """Have a copy that was complete before this member was started anew.
+
+        Raises:
+            Error: As :meth:`apply`.
+        """
+        self.apply(table_id, partition, ChangeOperation.OVERWRITE, rows, is_copy=True)
+        self._copy_is_complete(self._tables.table(table_id), partition, rows)
 
     def drop_partition(self, table_id: int, partition: int) -> None:
         """Forget a partition and its rows; nothing happens when it is not here."""
         table = self._tables.get(table_id)
         if table is not None and table.partitions.pop(partition, None) is not None:
+            table.arriving.discard(partition)
             table.changes.total += 1
             self._record_partitions(table)
 
@@ -481,6 +503,14 @@ class MemberStore:
         """
         return sorted(self._tables.table(table_id).partitions)
 
+    def arriving(self, table_id: int) -> list[int]:
+        """The partitions among :meth:`hosted` whose rows are on their way from another member, or never came.
+
+        Raises:
+            UnknownTableError: The table is not here.
+        """
+        return sorted(self._tables.table(table_id).arriving)
+
     def find(self, table_id: int) -> TableDef | None:
         """The description of a table; None if it is not here."""
         table = self._tables.get(table_id)
@@ -545,6 +575,5 @@ def _ranges_body(tdef: TableDef, partitions: tuple[int, ...]) -> Sequence[bytes 
     return body_of(LoggedRanges(tdef.table_id, partitions), (encode(TableDefinition.of(tdef)),))
 
 
-def _copied_body(table_id: int, partition: int, rows: pa.Table) -> Sequence[bytes | memoryview]:
-    change = LoggedChange(table_id, partition, 0, 0, 0, "", ChangeOperation.OVERWRITE.value, rows.num_rows)
-    return body_of(change, (encode_table(rows),))
+def _built_body(table_id: int, partition: int, rows: pa.Table) -> Sequence[bytes | memoryview]:
+    return body_of(LoggedBuilt(table_id, partition), (encode_table(rows),))

@@ -12,17 +12,21 @@ from functools import partial
 
 import pyarrow as pa
 import pytest
+from msgspec.structs import replace
 
 from secateur.errors import DamagedDirectoryError
 from secateur.partitioning.schemes import PartitionScheme
 from secateur.partitioning.tables import Column, TableDef
 from secateur.partitioning.types import parse_type
 from secateur.storage import ChangeOperation, MemberStore
+from secateur.storage.change import DuplicateKeys
+from secateur.storage.layout import TableLayout
 from secateur.storage.log.checkpoint import Checkpoint, WrittenSnapshot
 from secateur.storage.log.frames import HEAD_BYTES, FrameWriter, read_frames
 from secateur.storage.log.journal import MakeBody
 from secateur.storage.log.records import CheckpointHead, LoggedChange, body_of
 from secateur.storage.log.replay import SEGMENT, recover
+from secateur.storage.merge import sort_rows
 from secateur.wire import ShortTable, encode_rows
 from virtual_disk import VirtualDisk
 
@@ -266,3 +270,53 @@ def _frame_starts(number: int, data: bytes) -> list[int]:
         starts.append(place)
         place += HEAD_BYTES + len(body)
     return starts
+
+
+def _of_a_partition_that_comes(machine: _Machine, rows: Rows) -> None:
+    machine.store.begin_copy(1, 1)
+    machine.flush(syncs=True)
+    machine.store.install_copy(1, 1, sort_rows(TableLayout.of(TABLE), [table_of(rows)], DuplicateKeys.REFUSED))
+
+
+@pytest.mark.parametrize("has_checkpoint", [False, True])
+def test_a_copy_whose_rows_the_disk_has_lost_is_known_not_to_be_whole(has_checkpoint: bool) -> None:
+    """Seed 738 of the simulation: the disk lied, and of a copy that was built had only that the partition is here."""
+    disk = VirtualDisk(random.Random(1))
+    machine = _Machine(disk)
+    _of_a_partition_that_comes(machine, {1: 10, 2: 20})
+    assert machine.store.arriving(1) == []
+    machine.pending.clear()  # what the disk said it had written
+    again = _Machine(disk)
+    for _ in range(1 + has_checkpoint):
+        assert (again.store.hosted(1), again.store.arriving(1)) == ([0, 1], [1])
+        assert again.store.partition(1, 1).rows == 0
+        again = _Machine(disk)  # it has begun with a checkpoint of its own
+    again.store.drop_partition(1, 1)
+    assert again.store.arriving(1) == []
+
+
+def test_a_copy_that_was_built_is_whole_after_a_restart() -> None:
+    disk = VirtualDisk(random.Random(1))
+    machine = _Machine(disk)
+    _of_a_partition_that_comes(machine, {1: 10, 2: 20})
+    machine.flush(syncs=True)
+    again = _Machine(disk)
+    assert (again.store.hosted(1), again.store.arriving(1)) == ([0, 1], [])
+    assert again.store.relation(1, [1]).to_pydict() == {"k": [1, 2], "v": [10, 20]}
+
+
+def test_replicated_rows_that_did_not_arrive_are_known_not_to_be_whole() -> None:
+    disk = VirtualDisk(random.Random(1))
+    machine = _Machine(disk)
+    replicated = replace(TABLE, table_id=2, name="r", replicated=True)
+    machine.store.copy_table(replicated, {0: table_of({1: 10})}, 0)
+    whole, machine.pending = machine.pending, []
+    for end in range(len(whole)):
+        disk = VirtualDisk(random.Random(1))
+        machine = _Machine(disk)
+        machine.pending = whole[: end + 1]
+        machine.flush(syncs=True)
+        store = _Machine(disk).store
+        is_whole = 0 in store.hosted(2) and 0 not in store.arriving(2)
+        assert is_whole == (store.relation(2, store.hosted(2)).num_rows == 1)
+    assert is_whole

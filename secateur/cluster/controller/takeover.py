@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
 from msgspec import structs
 
-from secateur.cluster.controller.catalog import Catalog
 from secateur.cluster.controller.cluster_state import ClusterState
+from secateur.cluster.controller.disk_losses import DiskLosses, disk_losses
 from secateur.cluster.controller.jobs import ControllerJobs
 from secateur.cluster.controller.membership import MemberLost
 from secateur.cluster.controller.record import catalog_of
@@ -26,7 +26,6 @@ from secateur.cluster.controller.recovery import (
     is_from_disk,
     missing,
     newest_record,
-    outdated,
     recovered,
     recovered_from_disk,
     unheard,
@@ -128,25 +127,24 @@ class Takeover:
         catalog = catalog_of(state)
         # Members compare versions: those of this controller are newer than what the one before had begun.
         catalog = replace(catalog, version=max(catalog.version, views_version) + 1)
-        damage = {member_id: report.damage for member_id, report in self._reports.items() if report.damage}
-        if self._is_cold_start:
-            damage |= {
-                member_id: f"{member_id} lacks a load of table {table_id} that others have published: its disk has lost"
-                " what it had written."
-                for member_id, table_id in outdated(self._reports).items()
-            }
-        if damage and (lost := _without_copies(catalog, found, damage)):
+        reports = self._reports
+        if not self._is_cold_start:  # members that have gone on have in memory what they own
+            reports = {member_id: report for member_id, report in reports.items() if report.damage}
+        losses = disk_losses(catalog.tables(), found.record.topology, reports, found.lost)
+        if losses.lost:
             self._fail(
                 PartitionLostError(
-                    f"{lost}, and no other member has a copy: restore the directory from a copy of it, or remove it and"
-                    f" load what it had again. {' '.join(damage.values())}"
+                    f"{losses.lost}, and no other member has a copy: restore the directory from a copy of it, or remove"
+                    f" it and load what it had again. {' '.join(losses.members.values())}".rstrip()
                 )
             )
             return
         self._begin(found.record.epoch)
         self._state.restore(found.record.epoch, found.record.topology, catalog, state)
-        for member_id in found.lost:
+        for member_id in dict.fromkeys((*found.lost, *losses.members)):
             self._state.apply(MemberLost(member_id))
+        for copy in losses.copies:
+            self._state.apply(copy)
         await self._state.all_reached()
         await self._view_commands.tell(catalog)
         changing = self._state.changing_table
@@ -174,12 +172,15 @@ class Takeover:
         self._ended.set()
         self._state.events.add("controller_restarted", None, f"epoch {self._state.epoch}")
         if self._is_cold_start:
-            self._tell_of_disks(damage)
+            self._tell_of_disks(losses)
         _log.warning("the controller goes on in epoch %d with members %s", self._state.epoch, ", ".join(self._reports))
 
-    def _tell_of_disks(self, damage: Mapping[str, str]) -> None:
-        for member_id, why in damage.items():
+    def _tell_of_disks(self, losses: DiskLosses) -> None:
+        for member_id, why in losses.members.items():
             self._state.events.add("data_directory_damaged", member_id, why)
+        for copy in losses.copies:
+            detail = f"the disk has lost partition {copy.partition} of {copy.group}; another member has it"
+            self._state.events.add("copy_lost", copy.member_id, detail)
         for member_id, report in self._reports.items():
             if report.cut_bytes:
                 detail = f"{report.cut_bytes} bytes at the end were not completely written"
@@ -273,17 +274,3 @@ class Takeover:
             for member_id, answer in zip(members, answers, strict=True)
             if isinstance(answer, MemberReport) and member_id in self._state.topology.member_ids
         }
-
-
-def _without_copies(catalog: Catalog, found: Recovered, damaged: Collection[str]) -> str:
-    """Say which partitions have no copy but on damaged members; nothing if there are none."""
-    living = set(found.record.topology.member_ids).difference(damaged, found.lost)
-    for table in catalog.tables():
-        if table.replicated:
-            continue
-        ownership = found.record.topology.ownership(table.scheme.affinity_group())
-        for partition in table.scheme.live_partitions().tolist():
-            holders = set(ownership.holders(partition))
-            if living.isdisjoint(holders) and not holders.isdisjoint(damaged):
-                return f"partition {partition} of {table.name} is on {', '.join(sorted(holders & set(damaged)))} only"
-    return ""

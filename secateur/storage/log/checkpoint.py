@@ -12,7 +12,7 @@ import xxhash
 from secateur.storage.log.disk import Disk
 from secateur.storage.log.frames import FrameWriter
 from secateur.storage.log.journal import MakeBody
-from secateur.storage.log.records import CheckpointHead, LoggedOutcome, LoggedSnapshot, body_of
+from secateur.storage.log.records import CheckpointHead, LoggedBuild, LoggedOutcome, LoggedSnapshot, body_of
 from secateur.storage.log.replay import CHECKPOINT, SEGMENT, file_number
 from secateur.storage.log.snapshot_file import write_snapshot
 from secateur.storage.member_store import MemberStore, table_body
@@ -75,6 +75,7 @@ class Checkpoint:
         for table in store.tables():
             table_id, numbers = table.table_id, store.hosted(table.table_id)
             before.append(partial(table_body, table, tuple(numbers), store.data_version(table_id).published))
+            before.extend(partial(body_of, LoggedBuild(table_id, arriving)) for arriving in store.arriving(table_id))
             for partition_number in numbers:
                 partition = store.partition(table_id, partition_number)
                 known = written.get((table_id, partition_number))

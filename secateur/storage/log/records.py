@@ -11,6 +11,8 @@ import msgspec
 __all__ = [
     "CheckpointHead",
     "LogRecord",
+    "LoggedBuild",
+    "LoggedBuilt",
     "LoggedChange",
     "LoggedCopy",
     "LoggedDrop",
@@ -66,6 +68,30 @@ class LoggedRanges(_Record, frozen=True):
 
     table_id: int
     partitions: tuple[int, ...]
+
+
+class LoggedBuild(_Record, frozen=True):
+    """The member begins to build a copy of a partition: until :class:`LoggedBuilt` its rows are missing.
+
+    Attributes:
+        table_id: The table.
+        partition: The partition.
+    """
+
+    table_id: int
+    partition: int
+
+
+class LoggedBuilt(_Record, frozen=True):
+    """A copy of a partition is complete; the payload has its rows as they travel.
+
+    Attributes:
+        table_id: The table.
+        partition: The partition.
+    """
+
+    table_id: int
+    partition: int
 
 
 class LoggedDrop(_Record, frozen=True):
@@ -164,6 +190,8 @@ LogRecord: TypeAlias = (
     CheckpointHead
     | LoggedTable
     | LoggedRanges
+    | LoggedBuild
+    | LoggedBuilt
     | LoggedDrop
     | LoggedChange
     | LoggedLoad

@@ -21,6 +21,8 @@ from secateur.storage.log.disk import Disk
 from secateur.storage.log.frames import read_frames
 from secateur.storage.log.records import (
     CheckpointHead,
+    LoggedBuild,
+    LoggedBuilt,
     LoggedChange,
     LoggedCopy,
     LoggedDrop,
@@ -203,6 +205,10 @@ class _Replay:
                 store.set_published(table_id, published)
             case LoggedRanges(_, partitions):
                 store.alter_table(_table(payload), partitions)
+            case LoggedBuild(table_id, partition):
+                store.begin_copy(table_id, partition)
+            case LoggedBuilt(table_id, partition):
+                store.restore_copy(table_id, partition, decode_table(payload))
             case LoggedDrop(table_id):
                 store.drop_table(table_id)
                 for key in [key for key in found.copies if key[0] == table_id]:

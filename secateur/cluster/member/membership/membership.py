@@ -230,6 +230,7 @@ class Membership:
                     table.version,
                     self._store.data_version(table.table_id).published,
                     table.table_id in in_doubt,
+                    self._complete(table.table_id) if self._is_restored else None,
                 )
                 for table in self._store.tables()
             ),
@@ -239,6 +240,9 @@ class Membership:
             cut_bytes=0 if self._persistence is None else self._persistence.cut_bytes,
             is_restored=self._is_restored,
         )
+
+    def _complete(self, table_id: int) -> tuple[int, ...]:
+        return tuple(sorted(set(self._store.hosted(table_id)).difference(self._store.arriving(table_id))))
 
     def report_soon(self) -> None:
         if not self._is_reporting:

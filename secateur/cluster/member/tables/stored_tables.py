@@ -87,7 +87,11 @@ class StoredTables:
     async def catch_up(self, request: Request[CatchUp]) -> Reply[Acknowledged]:
         """Have a table that the other members have already; this member is about to join, or to return."""
         table = await resolved_table(request.message.table, self._threads)
-        if self._store.find(table.table_id) is not None and not table.replicated:
+        is_here = self._store.find(table.table_id) is not None
+        if is_here:
+            for partition in self._store.arriving(table.table_id):  # its rows did not come, and nobody sends them now
+                self._store.drop_partition(table.table_id, partition)
+        if is_here and not table.replicated:
             self._places.add_table(table)
             self._replication.take_over_again(table)
             self._built_copies.drop_outdated(table.table_id)

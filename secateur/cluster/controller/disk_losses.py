@@ -1,0 +1,107 @@
+"""What the disks of members do not have although they had said so: a function of the members' reports, without I/O.
+
+A member has a table, and a copy that it has built, on disk before the cluster counts on them. So a disk that lacks one
+has lost what it said it had written, or was never asked to write it (``fsync="off"``). What another member has is not
+lost: that one goes on as the owner, and the copy is built again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from secateur.cluster.controller.membership import CopyLost
+from secateur.cluster.controller.recovery import outdated
+from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.topology.topology import Topology
+from secateur.protocol.recovery import HeldTable, MemberReport
+
+__all__ = ["DiskLosses", "disk_losses"]
+
+_HAS_LOST = "its disk has lost what it had written."
+
+
+@dataclass(frozen=True, slots=True)
+class DiskLosses:
+    """What cannot be gone on with.
+
+    Attributes:
+        members: Those of which nothing is of use, each with a sentence that says why.
+        copies: Single copies of the others.
+        lost: A sentence for a partition of which no copy is left; empty while there is none.
+    """
+
+    members: Mapping[str, str]
+    copies: tuple[CopyLost, ...]
+    lost: str
+
+
+def disk_losses(
+    tables: Collection[TableDef], topology: Topology, reports: Mapping[str, MemberReport], gone: Collection[str]
+) -> DiskLosses:
+    """Compare what members have on disk with what they own.
+
+    Args:
+        tables: The tables of the cluster's newest record.
+        topology: Its topology.
+        reports: What all members say.
+        gone: Members whose copies do not count anyway.
+    """
+    members = dict(_unusable(tables, topology, reports))
+    living = set(topology.member_ids).difference(members, gone)
+    lacking: dict[CopyLost, None] = {}  # once for all tables of a group
+    lost = ""
+    for table in tables:
+        if table.replicated:
+            continue
+        group = table.scheme.affinity_group()
+        ownership, held = topology.ownership(group), _held(table, reports)
+        for partition in table.scheme.live_partitions().tolist():
+            holders = ownership.holders(partition)
+            owners = living.intersection(holders)
+            whole = {member for member in owners if _has(held.get(member), partition)}
+            # Without another copy, one may be missing only because the table's ranges are just being changed.
+            missing = {
+                member
+                for member in owners - whole
+                if whole or ((known := held.get(member)) is not None and known.version == table.version)
+            }
+            lacking.update((CopyLost(group, partition, member), None) for member in sorted(missing))
+            damaged = missing.union(members).intersection(holders)
+            if not lost and damaged and damaged.issuperset(living.intersection(holders)):
+                lost = f"partition {partition} of {table.name} is on {', '.join(sorted(damaged))} only"
+    return DiskLosses(members, tuple(lacking), lost)
+
+
+def _unusable(
+    tables: Iterable[TableDef], topology: Topology, reports: Mapping[str, MemberReport]
+) -> Iterator[tuple[str, str]]:
+    """Members whose directory is damaged, or that lack what every member has: a table, a load, replicated rows.
+
+    One without any record has a directory that is new.
+    """
+    for member, table_id in outdated(reports).items():
+        yield member, f"{member} lacks a load of table {table_id} that others have published: {_HAS_LOST}"
+    with_data = {member for member in topology.member_ids if member in reports and reports[member].record.version}
+    for table in tables:
+        held = _held(table, reports)
+        whole = {member for member, known in held.items() if not table.replicated or _has(known, 0)}
+        if whole:
+            for member in sorted(with_data - whole):
+                yield member, f"{member} lacks the rows of table {table.name}, which others have: {_HAS_LOST}"
+    for member, report in reports.items():
+        if report.damage and topology.has_member(member):
+            yield member, report.damage
+
+
+def _held(table: TableDef, reports: Mapping[str, MemberReport]) -> dict[str, HeldTable]:
+    return {
+        member: held
+        for member, report in reports.items()
+        for held in report.tables
+        if held.table_id == table.table_id and not report.damage
+    }
+
+
+def _has(held: HeldTable | None, partition: int) -> bool:
+    return held is not None and (held.partitions is None or partition in held.partitions)

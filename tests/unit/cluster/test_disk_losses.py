@@ -1,0 +1,104 @@
+"""After a loss of power, a copy that a disk has lost does not count, and one that others have goes on."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from secateur.cluster.controller import CopyLost
+from secateur.cluster.controller.disk_losses import DiskLosses, disk_losses
+from secateur.partitioning.schemes import HashComponent, PartitionScheme
+from secateur.partitioning.tables import Column, TableDef
+from secateur.partitioning.topology import MemberAddress, Ownership, Topology
+from secateur.partitioning.types import SqlType, TypeKind
+from secateur.protocol import ClusterRecord, HeldTable, MemberReport
+
+BIGINT = SqlType(TypeKind.BIGINT)
+ADDRESSES = tuple(MemberAddress(f"m{number}", "127.0.0.1", number) for number in (1, 2, 3))
+TABLE = TableDef(
+    name="t",
+    table_id=1,
+    columns=(Column("k", BIGINT, nullable=False),),
+    primary_key=("k",),
+    scheme_or_reference=PartitionScheme(hashes=(HashComponent(("k",), 3),), types=(("k", BIGINT),)),
+    backups=1,
+)
+GROUP = TABLE.scheme.affinity_group()
+REPLICATED = replace(TABLE, name="r", table_id=2, scheme_or_reference=PartitionScheme(), replicated=True)
+TOPOLOGY = Topology(
+    5, ADDRESSES, {GROUP: Ownership.of(("m1", "m2", "m3"), np.array([[0, 1, 2], [1, 2, 0]], dtype=np.uint16))}
+)
+WHOLE = {"m1": (0, 2), "m2": (0, 1), "m3": (1, 2)}
+
+
+def losses(
+    on_disk: dict[str, tuple[int, ...] | None], *, versions: dict[str, int] | None = None, damaged: str = ""
+) -> DiskLosses:
+    reports = {}
+    for address in ADDRESSES:
+        if address.id in on_disk:
+            version = (versions or {}).get(address.id, TABLE.version)
+            held = HeldTable(TABLE.table_id, version, partitions=on_disk[address.id])
+            reports[address.id] = _report(address, held, damage="a file is gone" if damaged == address.id else "")
+    return disk_losses([TABLE], TOPOLOGY, reports, ())
+
+
+def _report(address: MemberAddress, *held: HeldTable, damage: str = "") -> MemberReport:
+    record = ClusterRecord(0 if damage else 1, 0 if damage else 5, TOPOLOGY, b"")
+    tables = () if damage else held
+    return MemberReport(
+        address=address, record=record, holds_lease=False, tables=tables, damage=damage, is_restored=True
+    )
+
+
+def test_disks_that_have_what_their_members_own_have_lost_nothing() -> None:
+    assert losses(dict(WHOLE)) == DiskLosses({}, (), "")
+    assert losses(dict.fromkeys(WHOLE)) == DiskLosses({}, (), ""), "they live, and have it in memory"
+
+
+@pytest.mark.parametrize("member", ["m1", "m2"])
+def test_a_copy_that_another_member_has_does_not_count(member: str) -> None:
+    on_disk = WHOLE | {member: tuple(number for number in WHOLE[member] if number)}
+    assert losses(dict(on_disk)) == DiskLosses({}, (CopyLost(GROUP, 0, member),), "")
+
+
+def test_a_partition_that_no_disk_has_any_more_is_lost() -> None:
+    found = losses(WHOLE | {"m1": (2,), "m2": (1,)})
+    assert found.lost == "partition 0 of t is on m1, m2 only"
+
+
+def test_a_copy_that_only_a_damaged_directory_has_is_lost() -> None:
+    found = losses(WHOLE | {"m1": (2,)}, damaged="m2")
+    assert found.members == {"m2": "a file is gone"}
+    assert found.lost == "partition 0 of t is on m1, m2 only"
+    assert losses(dict(WHOLE), damaged="m2").lost == ""
+
+
+def test_a_partition_of_a_range_that_was_just_being_added_is_not_lost() -> None:
+    """The members of it have not been told, and nobody has written to it."""
+    assert losses(WHOLE | {"m1": (2,), "m2": (1,)}, versions={"m1": 0, "m2": 0}) == DiskLosses({}, (), "")
+
+
+def test_a_member_without_a_table_that_others_have_is_of_no_use() -> None:
+    reports = {
+        address.id: _report(address, HeldTable(TABLE.table_id, TABLE.version, partitions=WHOLE[address.id]))
+        for address in ADDRESSES[:2]
+    } | {"m3": _report(ADDRESSES[2])}
+    found = disk_losses([TABLE], TOPOLOGY, reports, ())
+    assert list(found.members) == ["m3"]
+    assert (found.copies, found.lost) == ((), "")
+    fresh = reports | {
+        "m3": MemberReport(address=ADDRESSES[2], record=ClusterRecord(0, 0, TOPOLOGY, b""), holds_lease=False)
+    }
+    assert disk_losses([TABLE], TOPOLOGY, fresh, ["m3"]) == DiskLosses({}, (), ""), "its directory is new"
+
+
+def test_a_member_that_lacks_replicated_rows_is_of_no_use() -> None:
+    reports = {
+        address.id: _report(address, HeldTable(2, REPLICATED.version, partitions=() if address.id == "m2" else (0,)))
+        for address in ADDRESSES
+    }
+    assert list(disk_losses([REPLICATED], TOPOLOGY, reports, ()).members) == ["m2"]
+    nobody = {address.id: _report(address, HeldTable(2, REPLICATED.version, partitions=())) for address in ADDRESSES}
+    assert disk_losses([REPLICATED], TOPOLOGY, nobody, ()) == DiskLosses({}, (), ""), "nobody has them: as before"
