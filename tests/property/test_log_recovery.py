@@ -18,15 +18,12 @@ from secateur.errors import DamagedDirectoryError
 from secateur.partitioning.schemes import PartitionScheme
 from secateur.partitioning.tables import Column, TableDef
 from secateur.partitioning.types import parse_type
-from secateur.storage import ChangeOperation, MemberStore
-from secateur.storage.change import DuplicateKeys
-from secateur.storage.layout import TableLayout
+from secateur.storage import ChangeOperation, DuplicateKeys, MemberStore, TableLayout, sort_rows
 from secateur.storage.log.checkpoint import Checkpoint, WrittenSnapshot
 from secateur.storage.log.frames import HEAD_BYTES, FrameWriter, read_frames
 from secateur.storage.log.journal import MakeBody
 from secateur.storage.log.records import CheckpointHead, LoggedChange, body_of
 from secateur.storage.log.replay import SEGMENT, recover
-from secateur.storage.merge import sort_rows
 from secateur.wire import ShortTable, encode_rows
 from virtual_disk import VirtualDisk
 

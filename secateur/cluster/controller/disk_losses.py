@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from secateur.cluster.controller.membership import CopyLost
 from secateur.cluster.controller.recovery import outdated
@@ -16,9 +17,10 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.recovery import HeldTable, MemberReport
 
-__all__ = ["DiskLosses", "disk_losses"]
+__all__ = ["DiskLosses"]
 
-_HAS_LOST = "its disk has lost what it had written."
+_HAS_LOST: Final = "its disk has lost what it had written."
+_NONE: Final[set[int]] = set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,42 +37,47 @@ class DiskLosses:
     copies: tuple[CopyLost, ...]
     lost: str
 
+    @classmethod
+    def of(
+        cls,
+        tables: Collection[TableDef],
+        topology: Topology,
+        reports: Mapping[str, MemberReport],
+        gone: Collection[str],
+    ) -> DiskLosses:
+        """Compare what members have on disk with what they own.
 
-def disk_losses(
-    tables: Collection[TableDef], topology: Topology, reports: Mapping[str, MemberReport], gone: Collection[str]
-) -> DiskLosses:
-    """Compare what members have on disk with what they own.
-
-    Args:
-        tables: The tables of the cluster's newest record.
-        topology: Its topology.
-        reports: What all members say.
-        gone: Members whose copies do not count anyway.
-    """
-    members = dict(_unusable(tables, topology, reports))
-    living = set(topology.member_ids).difference(members, gone)
-    lacking: dict[CopyLost, None] = {}  # once for all tables of a group
-    lost = ""
-    for table in tables:
-        if table.replicated:
-            continue
-        group = table.scheme.affinity_group()
-        ownership, held = topology.ownership(group), _held(table, reports)
-        for partition in table.scheme.live_partitions().tolist():
-            holders = ownership.holders(partition)
-            owners = living.intersection(holders)
-            whole = {member for member in owners if _has(held.get(member), partition)}
-            # Without another copy, one may be missing only because the table's ranges are just being changed.
-            missing = {
-                member
-                for member in owners - whole
-                if whole or ((known := held.get(member)) is not None and known.version == table.version)
-            }
-            lacking.update((CopyLost(group, partition, member), None) for member in sorted(missing))
-            damaged = missing.union(members).intersection(holders)
-            if not lost and damaged and damaged.issuperset(living.intersection(holders)):
-                lost = f"partition {partition} of {table.name} is on {', '.join(sorted(damaged))} only"
-    return DiskLosses(members, tuple(lacking), lost)
+        Args:
+            tables: The tables of the cluster's newest record.
+            topology: Its topology.
+            reports: What all members say.
+            gone: Members whose copies do not count anyway.
+        """
+        members = dict(_unusable(tables, topology, reports))
+        living = set(topology.member_ids).difference(members, gone)
+        lacking: dict[CopyLost, None] = {}  # once for all tables of a group
+        lost = ""
+        for table in tables:
+            if table.replicated:
+                continue
+            group = table.scheme.affinity_group()
+            ownership, held = topology.ownership(group), _held(table, reports)
+            on_disk = {m: None if known.partitions is None else set(known.partitions) for m, known in held.items()}
+            for partition in table.scheme.live_partitions().tolist():
+                holders = ownership.holders(partition)
+                owners = living.intersection(holders)
+                whole = {m for m in owners if (found := on_disk.get(m, _NONE)) is None or partition in found}
+                # Without another copy, one may be missing only because the table's ranges are just being changed.
+                missing = {
+                    member
+                    for member in owners - whole
+                    if whole or ((known := held.get(member)) is not None and known.version == table.version)
+                }
+                lacking.update((CopyLost(group, partition, member), None) for member in sorted(missing))
+                damaged = missing.union(members).intersection(holders)
+                if not lost and damaged and damaged.issuperset(living.intersection(holders)):
+                    lost = f"partition {partition} of {table.name} is on {', '.join(sorted(damaged))} only"
+        return cls(members, tuple(lacking), lost)
 
 
 def _unusable(
@@ -85,7 +92,7 @@ def _unusable(
     with_data = {member for member in topology.member_ids if member in reports and reports[member].record.version}
     for table in tables:
         held = _held(table, reports)
-        whole = {member for member, known in held.items() if not table.replicated or _has(known, 0)}
+        whole = {m for m, known in held.items() if not table.replicated or known.partitions is None or known.partitions}
         if whole:
             for member in sorted(with_data - whole):
                 yield member, f"{member} lacks the rows of table {table.name}, which others have: {_HAS_LOST}"
@@ -101,7 +108,3 @@ def _held(table: TableDef, reports: Mapping[str, MemberReport]) -> dict[str, Hel
         for held in report.tables
         if held.table_id == table.table_id and not report.damage
     }
-
-
-def _has(held: HeldTable | None, partition: int) -> bool:
-    return held is not None and (held.partitions is None or partition in held.partitions)

@@ -16,7 +16,7 @@ from typing import Final
 from msgspec import structs
 
 from secateur.cluster.controller.cluster_state import ClusterState
-from secateur.cluster.controller.disk_losses import DiskLosses, disk_losses
+from secateur.cluster.controller.disk_losses import DiskLosses
 from secateur.cluster.controller.jobs import ControllerJobs
 from secateur.cluster.controller.membership import MemberLost
 from secateur.cluster.controller.record import catalog_of
@@ -130,7 +130,7 @@ class Takeover:
         reports = self._reports
         if not self._is_cold_start:  # members that have gone on have in memory what they own
             reports = {member_id: report for member_id, report in reports.items() if report.damage}
-        losses = disk_losses(catalog.tables(), found.record.topology, reports, found.lost)
+        losses = DiskLosses.of(catalog.tables(), found.record.topology, reports, found.lost)
         if losses.lost:
             self._fail(
                 PartitionLostError(

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from secateur.cluster.controller import CopyLost
-from secateur.cluster.controller.disk_losses import DiskLosses, disk_losses
+from secateur.cluster.controller import CopyLost, DiskLosses
 from secateur.partitioning.schemes import HashComponent, PartitionScheme
 from secateur.partitioning.tables import Column, TableDef
 from secateur.partitioning.topology import MemberAddress, Ownership, Topology
@@ -41,7 +40,7 @@ def losses(
             version = (versions or {}).get(address.id, TABLE.version)
             held = HeldTable(TABLE.table_id, version, partitions=on_disk[address.id])
             reports[address.id] = _report(address, held, damage="a file is gone" if damaged == address.id else "")
-    return disk_losses([TABLE], TOPOLOGY, reports, ())
+    return DiskLosses.of([TABLE], TOPOLOGY, reports, ())
 
 
 def _report(address: MemberAddress, *held: HeldTable, damage: str = "") -> MemberReport:
@@ -85,13 +84,13 @@ def test_a_member_without_a_table_that_others_have_is_of_no_use() -> None:
         address.id: _report(address, HeldTable(TABLE.table_id, TABLE.version, partitions=WHOLE[address.id]))
         for address in ADDRESSES[:2]
     } | {"m3": _report(ADDRESSES[2])}
-    found = disk_losses([TABLE], TOPOLOGY, reports, ())
+    found = DiskLosses.of([TABLE], TOPOLOGY, reports, ())
     assert list(found.members) == ["m3"]
     assert (found.copies, found.lost) == ((), "")
     fresh = reports | {
         "m3": MemberReport(address=ADDRESSES[2], record=ClusterRecord(0, 0, TOPOLOGY, b""), holds_lease=False)
     }
-    assert disk_losses([TABLE], TOPOLOGY, fresh, ["m3"]) == DiskLosses({}, (), ""), "its directory is new"
+    assert DiskLosses.of([TABLE], TOPOLOGY, fresh, ["m3"]) == DiskLosses({}, (), ""), "its directory is new"
 
 
 def test_a_member_that_lacks_replicated_rows_is_of_no_use() -> None:
@@ -99,6 +98,6 @@ def test_a_member_that_lacks_replicated_rows_is_of_no_use() -> None:
         address.id: _report(address, HeldTable(2, REPLICATED.version, partitions=() if address.id == "m2" else (0,)))
         for address in ADDRESSES
     }
-    assert list(disk_losses([REPLICATED], TOPOLOGY, reports, ()).members) == ["m2"]
+    assert list(DiskLosses.of([REPLICATED], TOPOLOGY, reports, ()).members) == ["m2"]
     nobody = {address.id: _report(address, HeldTable(2, REPLICATED.version, partitions=())) for address in ADDRESSES}
-    assert disk_losses([REPLICATED], TOPOLOGY, nobody, ()) == DiskLosses({}, (), ""), "nobody has them: as before"
+    assert DiskLosses.of([REPLICATED], TOPOLOGY, nobody, ()) == DiskLosses({}, (), ""), "nobody has them: as before"
