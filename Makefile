@@ -13,7 +13,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 PIP_INSTALL := $(PY) -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
-EXTRAS := ray,spark,fast,cli,server,otel,demo,docs,dev
+EXTRAS := ray,spark,fast,cli,server,http,otel,demo,docs,dev
 
 # Spark's workers must be this environment, Ray must not call home, and nobody's running cluster or other Spark may be picked up by accident.
 export PYSPARK_PYTHON := $(CURDIR)/$(PY)

@@ -19,7 +19,7 @@ from rich.text import Text
 
 from secateur.cli.failures import CommandError
 from secateur.client.dbapi.cursor import Cursor
-from secateur.server.json_values import json_value_of
+from secateur.http.json_values import json_value_of
 
 __all__ = ["OutputFormat", "print_done", "print_records", "write_rows"]
 
@@ -43,7 +43,7 @@ def write_rows(cursor: Cursor, output_format: OutputFormat, *, into: TextIO | No
     Args:
         cursor: Has executed a statement with rows.
         output_format: ``csv`` has a line with the names, and NULL is an empty field; ``json`` is one array of objects;
-            its values are those of :mod:`secateur.server.json_values`; ``arrow`` is an Arrow IPC stream.
+            its values are those of :mod:`secateur.http.json_values`; ``arrow`` is an Arrow IPC stream.
         into: Where; None for standard output.
 
     Returns:

@@ -10,14 +10,14 @@ trust.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import IO, Final
 
 import pyarrow as pa
 
 from secateur.errors import LimitExceededError, ProtocolError
 
-__all__ = ["decode_schema", "decode_table", "decode_tables", "encode_table"]
+__all__ = ["decode_batches", "decode_schema", "decode_table", "decode_tables", "encode_table"]
 
 _ALIGNMENT_BYTES: Final = 8
 _READ_OPTIONS: Final = pa.ipc.IpcReadOptions()
@@ -104,6 +104,42 @@ def decode_tables(parts: Sequence[bytes | memoryview]) -> pa.Table:
     if any(table.schema != tables[0].schema for table in tables):
         raise ProtocolError("the pieces of an answer have different schemas")
     return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
+
+
+def decode_batches(file: IO[bytes]) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """Read one Arrow IPC stream as it arrives: its schema, and each batch once it is here.
+
+    Batches are checked as by :func:`decode_table` without ``ranges``, one after the other, each with the dictionaries
+    before it.
+
+    Raises:
+        ProtocolError: The bytes are not such a stream, also while the batches are read.
+        LimitExceededError: The stream is compressed, or its metadata are too large.
+    """
+    try:
+        messages = pa.ipc.MessageReader.open_stream(file)
+        head = [messages.read_next_message().serialize()]
+    except (pa.ArrowException, OSError, StopIteration, ValueError) as error:
+        raise _no_stream(error) from error
+    return decode_table(head[0], ranges=False).schema, _batches(messages, head)
+
+
+def _batches(messages: pa.ipc.MessageReader, head: list[pa.Buffer]) -> Iterator[pa.RecordBatch]:
+    while True:
+        try:
+            message = messages.read_next_message()
+        except StopIteration:
+            return
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise _no_stream(error) from error
+        if message.type == "dictionary":
+            head.append(message.serialize())
+        else:
+            yield from decode_table(b"".join([*head, message.serialize()]), ranges=False).to_batches()
+
+
+def _no_stream(error: Exception) -> ProtocolError:
+    return ProtocolError(f"what arrives should be an Arrow IPC stream and is not: {error}")
 
 
 def decode_schema(data: bytes | memoryview) -> pa.Schema:

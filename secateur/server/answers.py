@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
 from fastapi import Request, Response
 from fastapi.responses import StreamingResponse
 
+from secateur.http.arrow_answers import ARROW_TYPE
 from secateur.server.problems import PROBLEM_TYPE
-from secateur.server.results import ARROW_TYPE, KeptResult, arrow_stream
+from secateur.server.results import KeptResult, arrow_stream
 
 __all__ = [
     "ARROW_ANSWER",
@@ -38,9 +40,15 @@ def json_answer(body: Any, status: int = 200, headers: dict[str, str] | None = N
     )
 
 
-def arrow_answer(result: KeptResult, headers: dict[str, str] | None = None) -> Response:
-    """A result as an Arrow stream, in parts that are made as the reader takes them."""
-    return StreamingResponse(arrow_stream(result), media_type=ARROW_TYPE, headers=dict(headers or {}))
+def arrow_answer(result: KeptResult, description: Mapping[str, Any], headers: dict[str, str] | None = None) -> Response:
+    """A result as an Arrow stream, in parts that are made as the reader takes them.
+
+    Args:
+        result: The result.
+        description: What a JSON answer says beside the rows; it goes with the schema.
+        headers: Further headers.
+    """
+    return StreamingResponse(arrow_stream(result, description), media_type=ARROW_TYPE, headers=dict(headers or {}))
 
 
 def wants_arrow(request: Request) -> bool:

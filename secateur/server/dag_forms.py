@@ -31,7 +31,7 @@ from secateur.engine.processors.sorted_runs import merge_runs, sort_runs
 from secateur.engine.processors.top_n import top_n
 from secateur.engine.processors.union import union
 from secateur.errors import DagError
-from secateur.server.json_values import parameters_of
+from secateur.http.json_values import parameters_of
 
 __all__ = ["DagForm", "EdgeForm", "VertexForm", "dag_of_form"]
 

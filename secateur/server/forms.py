@@ -10,8 +10,8 @@ import msgspec
 from fastapi import Header, Path, Query
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
+from secateur.http.json_values import PARAMETER_TYPES
 from secateur.partitioning.tables.table import TableDef
-from secateur.server.json_values import PARAMETER_TYPES
 from secateur.server.limits import ServerLimits
 from secateur.server.problems import Problem
 

@@ -24,6 +24,7 @@ class JobConfigForm(BaseModel):
         default=None, description="the partitions that it can touch, by table; only their owners take part"
     )
     member_pruning: bool = True
+    pruning: bool = True
     timeout_s: Annotated[float, Field(gt=0, le=10**9, allow_inf_nan=False)] | None = None
     result_bytes_max: Annotated[int, Field(ge=1, le=RESULT_BYTES_MAX)] = RESULT_BYTES_MAX
     kernel_bytes_max: Annotated[int, Field(ge=1, le=2**50)] | None = None
@@ -40,6 +41,7 @@ class JobConfigForm(BaseModel):
             result_bytes_max=self.result_bytes_max,
             on_member_lost=self.on_member_lost,
             kernel_bytes_max=self.kernel_bytes_max,
+            pruning=self.pruning,
         )
 
 

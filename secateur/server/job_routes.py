@@ -22,6 +22,8 @@ from secateur.client.jobs.job_status import JobStatus
 from secateur.client.jobs.submittable import Params, SourceSelect
 from secateur.dag.codec import carries_code
 from secateur.errors import DagError, Error, NotSupportedError, ParameterError, ProtocolError
+from secateur.http.json_values import parameters_of
+from secateur.http.statement_state import StatementState
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.job_requirements import JobRequirements
 from secateur.partitioning.types.column_type import type_of_arrow
@@ -38,11 +40,10 @@ from secateur.server.forms import (
     iso_moment,
 )
 from secateur.server.job_forms import JobForm, JobList, JobLogForm, JobMetricsList, JobResultPage, JobStatusForm
-from secateur.server.json_values import parameters_of
 from secateur.server.problems import problem_of, problem_response
 from secateur.server.results import KeptResult, json_page
 from secateur.server.state import Server, ServerOfCaller
-from secateur.server.statements import StatementState, SubmittedStatement
+from secateur.server.statements import SubmittedStatement
 
 __all__ = ["router"]
 
@@ -132,14 +133,14 @@ async def get_job_result(
     if sink is None and len(results) > 1:
         raise HTTPException(422, f"job {job_id} has the results {', '.join(results)}: pick one with ?sink=")
     result = results[sink] if sink is not None else next(iter(results.values()), KeptResult((), pa.table({})))
+    columns = [{"name": column.name, "type": column.type} for column in result.columns]
+    description = status | {"columns": columns, "sinks": list(results)}
     if wants_arrow(request):
-        return arrow_answer(result)
+        return arrow_answer(result, description)
     page = await server.in_thread(
         json_page, result, offset, min(limit, server.limits.page_rows_max), server.limits.page_bytes_max
     )
-    columns = [{"name": column.name, "type": column.type} for column in result.columns]
-    body = status | {"columns": columns, "rows": msgspec.Raw(page.rows), "next_offset": page.next_offset}
-    return json_answer(body | {"sinks": list(results)})
+    return json_answer(description | {"rows": msgspec.Raw(page.rows), "next_offset": page.next_offset})
 
 
 @router.get("/jobs/{job_id}/metrics", responses={200: {"model": JobMetricsList}}, summary="Show the work of a job")

@@ -19,11 +19,12 @@ from prometheus_client.registry import Collector
 from secateur import __version__
 from secateur.client.dbapi.connection import Connection
 from secateur.errors import Error
+from secateur.http.statement_state import StatementState
 from secateur.planner.system.tables import SYSTEM_TABLES
 from secateur.server.connections import Connections
 from secateur.server.metric_names import METRICS
 from secateur.server.row_objects import row_objects
-from secateur.server.statements import StatementState, SubmittedStatements
+from secateur.server.statements import SubmittedStatements
 
 __all__ = ["METRICS_TYPE", "Metrics"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -12,12 +12,12 @@ import pyarrow as pa
 from secateur.client.dbapi.cursor import Cursor
 from secateur.client.dbapi.rows import Rows
 from secateur.errors import LimitExceededError
+from secateur.http.arrow_answers import ARROW_TYPE, described
+from secateur.http.json_values import json_value_of
 from secateur.protocol.statements import ResultColumn
-from secateur.server.json_values import json_value_of
 
-__all__ = ["ARROW_TYPE", "JsonPage", "KeptResult", "arrow_stream", "fetched", "json_page"]
+__all__ = ["JsonPage", "KeptResult", "arrow_stream", "fetched", "json_page"]
 
-ARROW_TYPE: Final = "application/vnd.apache.arrow.stream"
 _BATCH_ROWS: Final = 65_536
 
 
@@ -114,10 +114,15 @@ def json_page(result: KeptResult, offset: int, rows_max: int, bytes_max: int, *,
     return JsonPage(b"[" + b",".join(texts) + b"]", end if end < result.table.num_rows else None)
 
 
-def arrow_stream(result: KeptResult) -> Iterator[bytes]:
-    """The result in the Arrow IPC streaming format, a part for each batch."""
+def arrow_stream(result: KeptResult, description: Mapping[str, Any]) -> Iterator[bytes]:
+    """The result in the Arrow IPC streaming format, a part for each batch.
+
+    Args:
+        result: The result.
+        description: What a JSON answer says beside the rows.
+    """
     sink = _Parts()
-    with pa.ipc.new_stream(sink, result.table.schema) as writer:
+    with pa.ipc.new_stream(sink, described(result.table.schema, description)) as writer:
         yield sink.taken()
         for batch in result.table.to_batches(max_chunksize=_BATCH_ROWS):
             writer.write_batch(batch)

@@ -12,6 +12,7 @@ from pydantic import create_model
 from starlette.exceptions import HTTPException
 
 from secateur.errors import InternalError
+from secateur.http.json_values import parameters_of
 from secateur.planner.system.tables import SYSTEM_TABLES
 from secateur.server.answers import ARROW_ANSWER, arrow_answer, json_answer, wants_arrow
 from secateur.server.forms import (
@@ -29,7 +30,6 @@ from secateur.server.forms import (
     iso_moment,
     row_of_table,
 )
-from secateur.server.json_values import parameters_of
 from secateur.server.problems import problem_of, problem_response
 from secateur.server.results import json_page
 from secateur.server.state import Server, ServerOfCaller
@@ -189,17 +189,14 @@ async def _result(
         if statement.has_result:
             raise HTTPException(410, f"the rows of {statement.id!a} were dropped for newer ones: execute it again")
         return json_answer(_status(statement) | {"columns": [], "rows": [], "next_offset": None}, headers=location)
+    columns = [{"name": column.name, "type": column.type} for column in result.columns]
+    description = _status(statement) | {"columns": columns}
     if wants_arrow(request):
-        return arrow_answer(result, location)
+        return arrow_answer(result, description, location)
     page = await server.in_thread(
         json_page, result, offset, min(rows_max, server.limits.page_rows_max), server.limits.page_bytes_max
     )
-    columns = [{"name": column.name, "type": column.type} for column in result.columns]
-    body = _status(statement) | {
-        "columns": columns,
-        "rows": msgspec.Raw(page.rows),
-        "next_offset": page.next_offset,
-    }
+    body = description | {"rows": msgspec.Raw(page.rows), "next_offset": page.next_offset}
     return json_answer(body, headers=location)
 
 

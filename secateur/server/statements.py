@@ -12,39 +12,23 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any, Final
 
 from secateur.client.dbapi.cursor import Cursor
 from secateur.client.dbapi.stats import QueryStats
 from secateur.errors import Error, InternalError, JobCancelledError, LimitExceededError
+from secateur.http.statement_state import StatementState
 from secateur.server.callers import Caller
 from secateur.server.limits import ServerLimits
 from secateur.server.results import KeptResult, fetched
 
-__all__ = ["StatementState", "StatementsOfCaller", "SubmittedStatement", "SubmittedStatements"]
+__all__ = ["StatementsOfCaller", "SubmittedStatement", "SubmittedStatements"]
 
 _CANCEL_PAUSE_S: Final = 0.05
 """A statement may be cancelled before its thread has begun it: it is told again until it has ended."""
 _CLOSE_S: Final = 10.0
 _SQL_KEPT_MAX: Final = 10_000
 _log: Final = logging.getLogger(__name__)
-
-
-class StatementState(StrEnum):
-    """The state of a statement; the last three are final."""
-
-    WAITING = "waiting"
-    """It waits for a thread."""
-    RUNNING = "running"
-    DONE = "done"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-
-    @property
-    def is_final(self) -> bool:
-        """Whether it will not change any more."""
-        return self in (StatementState.DONE, StatementState.FAILED, StatementState.CANCELLED)
 
 
 @dataclass(eq=False, slots=True)

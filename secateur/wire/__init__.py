@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from secateur.exports import exports
-from secateur.protocol.arrow_ipc import decode_schema, decode_table, decode_tables, encode_table
+from secateur.protocol.arrow_ipc import decode_batches, decode_schema, decode_table, decode_tables, encode_table
 from secateur.wire.call_control import CallControl
 from secateur.wire.channel import SILENCE_S, Channel
 from secateur.wire.few_rows import decode_rows, encode_rows, has_few_rows
@@ -50,6 +50,7 @@ __all__ = [
     "ShortTable",
     "Tls",
     "TokenBook",
+    "decode_batches",
     "decode_rows",
     "decode_schema",
     "decode_table",

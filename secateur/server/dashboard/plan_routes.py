@@ -11,13 +11,13 @@ from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict
 
 from secateur.errors import DeadlineError, Error, InternalError, PruningMismatchError
+from secateur.http.json_values import parameters_of
 from secateur.server.dashboard.cluster_line import MEMBERS
 from secateur.server.dashboard.pages import html_answer
 from secateur.server.dashboard.plan_picture import plan_picture
 from secateur.server.dashboard.query_text import check_query
 from secateur.server.dashboard.templating import rendered
 from secateur.server.forms import Params, SqlText
-from secateur.server.json_values import parameters_of
 from secateur.server.problems import status_of
 from secateur.server.state import Server, ServerOfCaller
 

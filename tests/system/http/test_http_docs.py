@@ -9,9 +9,9 @@ from typing import Any, get_args
 import pytest
 
 from secateur import errors
+from secateur.http import PARAMETER_TYPES
 from secateur.server import ServerLimits
 from secateur.server.dag_forms import VertexForm
-from secateur.server.json_values import PARAMETER_TYPES
 from secateur.server.problems import status_of
 from secateur.tunable import tunables_of
 
@@ -24,8 +24,8 @@ def test_the_examples_run() -> None:
         for code in re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE):
             exec(code, names)
     finally:
-        for name in ("http", "server", "cluster"):
-            getattr(names[name], "close" if name == "http" else "stop")()
+        for name in ("http", "client", "server", "cluster"):
+            getattr(names[name], "close" if name in ("http", "client") else "stop")()
 
 
 def test_the_processors_are_those_of_the_form() -> None:

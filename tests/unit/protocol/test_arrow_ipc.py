@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import contextlib
+import io
 import struct
 import uuid
 from random import Random
@@ -9,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from secateur.errors import Error, LimitExceededError, ProtocolError
-from secateur.wire import decode_schema, decode_table, decode_tables, encode_table
+from secateur.wire import decode_batches, decode_schema, decode_table, decode_tables, encode_table
 
 TABLE = pa.table(
     {
@@ -98,6 +100,53 @@ def test_pieces_become_one_table() -> None:
         decode_tables([encode_table(TABLE), encode_table(TABLE.select(["n"]))])
 
 
+def _in_batches(table: pa.Table, rows: int, options: pa.ipc.IpcWriteOptions | None = None) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
+        writer.write_table(table, max_chunksize=rows)
+    return sink.getvalue().to_pybytes()
+
+
+def test_batches_are_there_before_those_behind_them_are_read() -> None:
+    data = _in_batches(TABLE, 1)
+    file = io.BytesIO(data)
+    schema, batches = decode_batches(file)
+    assert schema.equals(TABLE.schema)
+    read = [file.tell()]
+    found = []
+    for batch in batches:
+        found.append(batch)
+        read.append(file.tell())
+    assert pa.Table.from_batches(found).equals(TABLE)
+    assert read == sorted(set(read))
+    assert read[-2] < len(data)
+
+
+def test_a_stream_without_batches_has_a_schema() -> None:
+    schema, batches = decode_batches(io.BytesIO(_in_batches(TABLE.slice(0, 0), 1)))
+    assert schema.equals(TABLE.schema)
+    assert pa.Table.from_batches(batches, schema).num_rows == 0
+
+
+def _all(data: bytes) -> int:
+    return sum(batch.num_rows for batch in decode_batches(io.BytesIO(data))[1])
+
+
+@pytest.mark.parametrize("cut", range(0, len(_in_batches(TABLE, 1)) - 8, 101))
+def test_a_stream_that_is_cut_has_no_more_rows_than_arrived(cut: int) -> None:
+    """At the end of a message nothing is missing for Arrow; the length of the answer says so there."""
+    rows = 0
+    with contextlib.suppress(ProtocolError):
+        rows = _all(_in_batches(TABLE, 1)[:cut])
+    assert rows < TABLE.num_rows
+
+
+def test_batches_of_a_compressed_stream_are_refused() -> None:
+    data = _in_batches(pa.table({"n": [1] * 5000}), 5000, pa.ipc.IpcWriteOptions(compression="lz4"))
+    with pytest.raises(LimitExceededError, match="compressed"):
+        _all(data)
+
+
 def _raw(
     kind: pa.DataType,
     length: int,
@@ -172,6 +221,8 @@ def test_an_array_that_contradicts_itself_is_refused(array: pa.Array, ranges: bo
     data = encode_table(pa.table([array], ["x"]))
     with pytest.raises(ProtocolError, match="should be an Arrow IPC stream"):
         decode_table(data, ranges=ranges)
+    with pytest.raises(ProtocolError, match="should be an Arrow IPC stream"):
+        _all(bytes(data))
 
 
 def test_values_out_of_range_are_refused_unless_kernels_made_them() -> None:

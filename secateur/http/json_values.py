@@ -10,7 +10,8 @@ JSON has numbers, text, booleans, null, arrays and objects. Every type of SQL ha
 - UUID is text; BLOB is text in base 64.
 - Lists are arrays, STRUCTs objects, rows without names arrays, and MAPs arrays of ``[key, value]``.
 
-A parameter of a type that JSON lacks is an object ``{"type": "DECIMAL", "value": "12.50"}`` with the same encoding.
+A parameter of a type that JSON lacks is an object ``{"type": "DECIMAL", "value": "12.50"}`` with the same encoding, but
+for STRUCTs and MAPs, whose parts are parameters again.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from uuid import UUID
 from secateur.errors import ParameterError
 from secateur.partitioning.types.result_type import Constructor, ResultType, parse_result_type
 
-__all__ = ["PARAMETER_TYPES", "json_value_of", "parameters_of"]
+__all__ = ["PARAMETER_TYPES", "json_parameters", "json_value_of", "parameters_of"]
 
 Encode = Callable[[Any], Any]
 
@@ -133,6 +134,10 @@ def _parameter(value: Any, where: str, depth: int) -> Any:
             return _text(value, where)
         case list() if depth < _DEPTH_MAX:
             return [_parameter(item, where, depth + 1) for item in value]
+        case {"type": "STRUCT", "value": dict() as fields, **rest} if not rest and depth < _DEPTH_MAX:
+            return {_text(name, where): _parameter(item, where, depth + 1) for name, item in fields.items()}
+        case {"type": "MAP", "value": list() as entries, **rest} if not rest and depth < _DEPTH_MAX:
+            return dict(_entry(entry, where, depth + 1) for entry in entries)
         case {"type": str() as kind, "value": inner, **rest} if not rest:
             return _typed(kind, inner, where)
         case _:
@@ -141,6 +146,19 @@ def _parameter(value: Any, where: str, depth: int) -> Any:
                 ' {"type": "DATE", "value": "2024-01-31"}',
                 position=where,
             )
+
+
+def _entry(entry: Any, where: str, depth: int) -> tuple[Any, Any]:
+    match entry:
+        case [(None | bool() | int() | float() | str() | dict()) as key, item]:
+            of_key = _parameter(key, where, depth)
+            if not isinstance(of_key, dict):
+                return of_key, _parameter(item, where, depth)
+        case _:
+            pass
+    raise ParameterError(
+        f"parameter {where} is a MAP with the entry {entry!a}, which is no [key, value]", position=where
+    )
 
 
 def _text(value: str, where: str) -> str:
@@ -153,11 +171,15 @@ def _text(value: str, where: str) -> str:
 
 def _typed(kind: str, value: Any, where: str) -> Any:
     read = _READ.get(kind.upper())
-    if read is None:
+    if kind.upper() in _NESTED and value is not None:
+        raise ParameterError(
+            f"parameter {where} has the type {kind.upper()}, whose value is {_NESTED[kind.upper()]}", position=where
+        )
+    if read is None and kind.upper() not in _NESTED:
         raise ParameterError(
             f"parameter {where} has the type {kind!a}; the types are {', '.join(PARAMETER_TYPES)}", position=where
         )
-    if value is None:
+    if value is None or read is None:
         return None
     try:
         return read(_text(value, where) if isinstance(value, str) else value)
@@ -222,5 +244,49 @@ _READ: Final[dict[str, Callable[[Any], Any]]] = {
     "VARCHAR": _as_text(str),
 }
 
-PARAMETER_TYPES: Final = tuple(sorted(_READ))
+_NESTED: Final = {"STRUCT": "an object of parameters", "MAP": "an array of [key, value], parameters both"}
+
+PARAMETER_TYPES: Final = tuple(sorted([*_READ, *_NESTED]))
 """The types of parameters that are given as an object."""
+
+
+def json_parameters(params: list[Any] | dict[str, Any]) -> list[Any] | dict[str, Any]:
+    """Plain values, as :func:`secateur.client.dbapi.parameters.plain_values` makes them, in JSON.
+
+    :func:`parameters_of` is the way back.
+    """
+    if isinstance(params, dict):
+        return {name: _json_parameter(value) for name, value in params.items()}
+    return [_json_parameter(value) for value in params]
+
+
+def _json_parameter(value: Any) -> Any:
+    match value:
+        case None | bool() | str():
+            return value
+        case int():
+            return value if -(2**63) <= value < 2**63 else {"type": "HUGEINT", "value": str(value)}
+        case float():
+            return value if math.isfinite(value) else {"type": "DOUBLE", "value": _scalar(value)}
+        case list():
+            return [_json_parameter(item) for item in value]
+        case dict() if all(isinstance(key, str) for key in value):
+            return {"type": "STRUCT", "value": {key: _json_parameter(item) for key, item in value.items()}}
+        case dict():
+            entries = [[_json_parameter(key), _json_parameter(item)] for key, item in value.items()]
+            return {"type": "MAP", "value": entries}
+        case datetime():  # a date as well, so it comes first
+            kind = "TIMESTAMP" if value.tzinfo is None else "TIMESTAMP WITH TIME ZONE"
+        case _:
+            kind = _TYPE_OF[type(value)]
+    return {"type": kind, "value": _scalar(value)}
+
+
+_TYPE_OF: Final[dict[type, str]] = {
+    Decimal: "DECIMAL",
+    bytes: "BLOB",
+    date: "DATE",
+    time: "TIME",
+    timedelta: "INTERVAL",
+    UUID: "UUID",
+}

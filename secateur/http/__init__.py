@@ -1,0 +1,16 @@
+"""A Python client of the HTTP server, and what both sides share: it needs no port of the cluster but the server's."""
+
+from __future__ import annotations
+
+from secateur.exports import exports
+
+_FILES = {
+    "http_client": ["HttpClient"],
+    "http_job": ["HttpJob"],
+    "http_result": ["HttpResult"],
+    "http_statement": ["HttpStatement", "StatementInfo"],
+    "json_values": ["PARAMETER_TYPES", "json_parameters", "parameters_of"],
+    "statement_state": ["StatementState"],
+}
+
+__all__, __getattr__ = exports(__name__, _FILES)

@@ -1,0 +1,37 @@
+"""Arrow answers of the HTTP server: the rows, and beside the schema what a JSON answer says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+import pyarrow as pa
+
+from secateur.errors import ProtocolError
+
+__all__ = ["ARROW_TYPE", "described", "description_of"]
+
+ARROW_TYPE: Final = "application/vnd.apache.arrow.stream"
+"""The media type of an Arrow IPC stream."""
+_KEY: Final = b"secateur"
+
+
+def described(schema: pa.Schema, description: Mapping[str, Any]) -> pa.Schema:
+    """A schema with the JSON answer, without its rows, among its metadata."""
+    return schema.with_metadata({**(schema.metadata or {}), _KEY: msgspec.json.encode(description)})
+
+
+def description_of(schema: pa.Schema) -> bytes:
+    """The JSON that :func:`described` has put there.
+
+    Raises:
+        ProtocolError: There is none.
+    """
+    found: bytes | None = (schema.metadata or {}).get(_KEY)
+    if found is None:
+        raise ProtocolError(
+            "an Arrow stream came without the description that secateur's HTTP server sends with it: does the address"
+            " belong to another service, or to an older server?"
+        )
+    return found

@@ -1,0 +1,199 @@
+"""A job that is read and ended over HTTP."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from secateur.client.jobs.job import JobInfo
+from secateur.client.jobs.job_log import JobLog, LogLine
+from secateur.client.jobs.job_status import JobStatus
+from secateur.client.jobs.submittable import Submittable
+from secateur.errors import ParameterError
+from secateur.http.http_result import HttpResult
+from secateur.http.http_statement import batches_at, read_result, waited
+from secateur.http.http_transport import HttpTransport
+from secateur.protocol.job_config import JobConfig
+
+__all__ = ["HttpJob", "JobAnswer", "config_body", "job_body"]
+
+
+class JobAnswer(msgspec.Struct, frozen=True):
+    """A job as the server describes it."""
+
+    id: str
+    status: JobStatus
+    attempt: int
+    submitted: datetime
+    name: str | None = None
+    coordinator: str | None = None
+    ended: datetime | None = None
+    reason: str | None = None
+
+    def to_info(self) -> JobInfo:
+        """The same, as the Python client has it."""
+        ended_s = None if self.ended is None else self.ended.timestamp()
+        return JobInfo(
+            self.id,
+            self.name,
+            self.status,
+            self.attempt,
+            self.coordinator,
+            self.submitted.timestamp(),
+            ended_s,
+            self.reason,
+        )
+
+
+class _Line(msgspec.Struct, frozen=True):
+    time: datetime
+    level: str
+    member: str
+    vertex: str
+    attempt: int
+    logger: str
+    message: str
+
+
+class _Lines(msgspec.Struct, frozen=True):
+    items: list[_Line]
+    dropped: int
+    silent: list[str]
+
+
+class _Metrics(msgspec.Struct, frozen=True):
+    items: list[dict[str, Any]]
+
+
+class HttpJob:
+    """A job of the cluster, or a statement that runs as one. Made by :class:`HttpClient`, on which it depends.
+
+    Attributes:
+        job_id: Unique; for a DAG ``conn.job(job_id)`` of the Python client is the same job.
+    """
+
+    def __init__(self, transport: HttpTransport, job_id: str) -> None:
+        self.job_id = job_id
+        self._transport = transport
+        self._path = f"/api/v1/jobs/{job_id}"
+        self._final: JobInfo | None = None
+
+    @property
+    def info(self) -> JobInfo:
+        """The job as it is now. Costs one request, none once it has ended."""
+        return self._look(0.0)
+
+    @property
+    def status(self) -> JobStatus:
+        """Its status. Costs as much as :attr:`info`."""
+        return self.info.status
+
+    def wait(self, timeout_s: float | None = None) -> JobInfo:
+        """Wait until it has ended.
+
+        Args:
+            timeout_s: Seconds to wait; None waits for ever.
+
+        Raises:
+            DeadlineError: It has not ended by then; it goes on.
+        """
+        found: JobInfo = waited(self._look, lambda info: info.status.is_final, timeout_s, f"job {self.job_id}")
+        return found
+
+    def result(self, timeout_s: float | None = None, *, sink: str | None = None) -> HttpResult:
+        """Wait until it has completed, and return the rows that it has collected.
+
+        Args:
+            timeout_s: Seconds to wait; None waits for ever.
+            sink: The vertex that has collected them, if there are several.
+
+        Raises:
+            DeadlineError: It has not ended by then, or took longer than ``JobConfig.timeout_s``.
+            JobFailedError: A processor raised; names the vertex and the member.
+            JobCancelledError: It was cancelled.
+            ProgrammingError: It has several results and none was picked, or none of that name.
+            Error: Why it failed otherwise, or why its rows are gone.
+        """
+        self.wait(timeout_s)
+        return read_result(self._transport, f"{self._path}/result", {"sink": sink})
+
+    def batches(self, timeout_s: float | None = None, *, sink: str | None = None) -> Iterator[pa.RecordBatch]:
+        """As :meth:`result`, but yield the rows as they arrive: one batch is in memory at a time."""
+        self.wait(timeout_s)
+        yield from batches_at(self._transport, f"{self._path}/result", {"sink": sink})
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """The work of each vertex on each member so far, as :meth:`secateur.client.Job.metrics` has it."""
+        return self._transport.read("GET", f"{self._path}/metrics", _Metrics).items
+
+    def logs(self, limit: int = 1000) -> JobLog:
+        """What its processors have logged so far.
+
+        Args:
+            limit: Lines, the first ones, from 1 to 10,000.
+        """
+        found = self._transport.read("GET", f"{self._path}/logs", _Lines, query={"limit": limit})
+        lines = tuple(LogLine(**msgspec.structs.asdict(line)) for line in found.items)
+        return JobLog(lines, found.dropped, tuple(found.silent))
+
+    def cancel(self) -> JobInfo:
+        """Stop it on every member, wait until it has stopped, and return how it ended."""
+        return self._noted(self._transport.read("DELETE", self._path, JobAnswer))
+
+    def __repr__(self) -> str:
+        return f"<HttpJob {self.job_id}{'' if self._final is None else ' ' + self._final.status}>"
+
+    def _look(self, wait_s: float) -> JobInfo:
+        if self._final is not None:
+            return self._final
+        return self._noted(self._transport.read("GET", self._path, JobAnswer, query={"wait": wait_s}, wait_s=wait_s))
+
+    def _noted(self, answer: JobAnswer) -> JobInfo:
+        info = answer.to_info()
+        if info.status.is_final:
+            self._final = info
+        return info
+
+
+def job_body(job: str | Submittable | Mapping[str, Any]) -> dict[str, Any]:
+    """What a request says of the job that is submitted.
+
+    Args:
+        job: The text of a statement; a :class:`secateur.DAG` or a :class:`secateur.Pipeline`; or the ``dag`` of
+            docs/http.md as plain data.
+
+    Raises:
+        ParameterError: It is none of them.
+        DagError: The DAG is not valid.
+        SerializationError: A function in it cannot be pickled.
+    """
+    if isinstance(job, str):
+        return {"sql": job}
+    if isinstance(job, Mapping):
+        return {"dag": job}
+    if hasattr(job, "freeze"):
+        return {"encoded_dag": base64.b64encode(job.freeze().encoded()).decode("ascii")}
+    raise ParameterError(
+        f"a {type(job).__name__} is not a job: submit the text of a statement, a secateur.DAG, a secateur.Pipeline that"
+        " ends with write_to(...), or a mapping as in docs/http.md"
+    )
+
+
+def config_body(config: JobConfig) -> dict[str, Any]:
+    """A job configuration in JSON."""
+    required = config.required_partitions
+    return {
+        "name": config.name,
+        "required_partitions": None if required is None else {key: sorted(ids) for key, ids in required.items()},
+        "member_pruning": config.member_pruning,
+        "pruning": config.pruning,
+        "timeout_s": config.timeout_s,
+        "result_bytes_max": config.result_bytes_max,
+        "kernel_bytes_max": config.kernel_bytes_max,
+        "on_member_lost": str(config.on_member_lost),
+    }

@@ -1,0 +1,193 @@
+"""A statement that was submitted over HTTP: its state, its rows, its end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+import pyarrow as pa
+
+from secateur.client.dbapi.stats import QueryStats
+from secateur.errors import DeadlineError
+from secateur.http.arrow_answers import ARROW_TYPE
+from secateur.http.http_result import HttpResult
+from secateur.http.http_transport import HttpTransport
+from secateur.http.problem_errors import ProblemAnswer
+from secateur.http.statement_state import StatementState
+from secateur.protocol.arrow_ipc import decode_batches, decode_table
+
+__all__ = ["HttpStatement", "StatementInfo", "batches_at", "read_result", "result_of", "waited"]
+
+_POLL_S: Final = 30.0
+"""For so long the server holds back one answer that something has not ended yet; less than its ``wait_s_max``."""
+
+
+class StatementInfo(msgspec.Struct, frozen=True):
+    """A statement as it was at one moment.
+
+    Attributes:
+        id: Unique in the server.
+        sql: Its text; after its end, the beginning of it.
+        state: Where it was.
+        submitted: When, in UTC by the clock of the server.
+        started: When; None before.
+        ended: When; None before.
+        elapsed_ms: Milliseconds from its start to its end; None before.
+        row_count: Rows of its result, or rows that it changed; None where there is no such number.
+        stats: What it cost; None for what is no query, and before its end.
+        error: Why it failed or was cancelled; None otherwise.
+    """
+
+    id: str
+    sql: str
+    state: StatementState
+    submitted: datetime
+    started: datetime | None = None
+    ended: datetime | None = None
+    elapsed_ms: float | None = None
+    row_count: int | None = None
+    stats: QueryStats | None = None
+    error: ProblemAnswer | None = None
+
+
+class HttpStatement:
+    """A statement that the server runs. Made by :class:`HttpClient`, on which it depends.
+
+    Attributes:
+        id: Unique in the server; ``client.statement(id)`` is the same one.
+    """
+
+    def __init__(self, transport: HttpTransport, statement_id: str) -> None:
+        self.id = statement_id
+        self._transport = transport
+        self._path = f"/api/v1/statements/{statement_id}"
+        self._final: StatementInfo | None = None
+
+    @property
+    def info(self) -> StatementInfo:
+        """The statement as it is now. Costs one request, none once it has ended."""
+        return self._look(0.0)
+
+    @property
+    def state(self) -> StatementState:
+        """Its state. Costs as much as :attr:`info`."""
+        return self.info.state
+
+    def wait(self, timeout_s: float | None = None) -> StatementInfo:
+        """Wait until it has ended.
+
+        Args:
+            timeout_s: Seconds to wait; None waits for ever.
+
+        Raises:
+            DeadlineError: It has not ended by then; it goes on.
+        """
+        return waited(self._look, lambda info: info.state.is_final, timeout_s, f"statement {self.id}")
+
+    def result(self, timeout_s: float | None = None) -> HttpResult:
+        """Wait until it has ended, and return its rows; none if it is no query.
+
+        Args:
+            timeout_s: Seconds to wait; None waits for ever.
+
+        Raises:
+            DeadlineError: It has not ended by then; it goes on.
+            LimitExceededError: The server has dropped the rows for newer ones.
+            Error: Why it failed, or was cancelled.
+        """
+        self.wait(timeout_s)
+        return read_result(self._transport, f"{self._path}/result", {})
+
+    def batches(self, timeout_s: float | None = None) -> Iterator[pa.RecordBatch]:
+        """Wait until it has ended, and yield its rows as they arrive: one batch is in memory at a time.
+
+        Raises:
+            Error: As :meth:`result`.
+        """
+        self.wait(timeout_s)
+        yield from batches_at(self._transport, f"{self._path}/result", {})
+
+    def cancel(self) -> StatementInfo:
+        """End it on every member, and return how it ended. The change of a statement that ends just then may be made.
+
+        Raises:
+            ProgrammingError: The server does not know it any more.
+        """
+        info = self._look(0.0)
+        return info if info.state.is_final else self._noted(self._transport.read("DELETE", self._path, StatementInfo))
+
+    def forget(self) -> None:
+        """Let the server drop a statement that has ended, and its rows; one that runs is cancelled first."""
+        self.cancel()
+        self._transport.send("DELETE", self._path)
+
+    def __repr__(self) -> str:
+        return f"<HttpStatement {self.id}{'' if self._final is None else ' ' + self._final.state}>"
+
+    def _look(self, wait_s: float) -> StatementInfo:
+        if self._final is not None:
+            return self._final
+        answer = self._transport.read("GET", self._path, StatementInfo, query={"wait": wait_s}, wait_s=wait_s)
+        return self._noted(answer)
+
+    def _noted(self, info: StatementInfo) -> StatementInfo:
+        if info.state.is_final:
+            self._final = info
+        return info
+
+
+def waited(look: Callable[[float], Any], has_ended: Callable[[Any], bool], timeout_s: float | None, what: str) -> Any:
+    """Look again and again, each time for as long as the server waits, until something has ended.
+
+    Args:
+        look: Asks the server, which may hold back its answer for the given seconds.
+        has_ended: Whether an answer says so.
+        timeout_s: Seconds, all together; None for ever.
+        what: What is waited for.
+
+    Raises:
+        DeadlineError: It has not ended by then.
+    """
+    end_s = None if timeout_s is None else time.monotonic() + timeout_s
+    while True:
+        left_s = _POLL_S if end_s is None else min(_POLL_S, max(0.0, end_s - time.monotonic()))
+        found = look(left_s)
+        if has_ended(found):
+            return found
+        if end_s is not None and time.monotonic() >= end_s:
+            raise DeadlineError(
+                f"{what} has not ended within {timeout_s:g} s; it goes on: ask again, or cancel() it",
+                timeout_s=timeout_s,
+            )
+
+
+def read_result(transport: HttpTransport, path: str, query: dict[str, Any]) -> HttpResult:
+    """All rows of what has ended.
+
+    Raises:
+        Error: It failed, or its rows are not there any more.
+    """
+    return result_of(transport.send("GET", path, query=query, accept=ARROW_TYPE))
+
+
+def result_of(answer: Any) -> HttpResult:
+    """The rows in an answer; those of a statement without rows come as JSON, and are none."""
+    if answer.headers.get("content-type", "").startswith(ARROW_TYPE):
+        return HttpResult.of(decode_table(answer.content, ranges=False))
+    return HttpResult()
+
+
+def batches_at(transport: HttpTransport, path: str, query: dict[str, Any]) -> Iterator[pa.RecordBatch]:
+    """The rows of what has ended, as they arrive.
+
+    Raises:
+        Error: It failed, or its rows are not there any more.
+    """
+    with transport.streamed(path, query, 0.0) as (kind, file):
+        if kind == ARROW_TYPE:
+            _, batches = decode_batches(file)
+            for batch in batches:
+                yield batch.replace_schema_metadata(None)
