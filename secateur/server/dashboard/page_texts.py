@@ -36,7 +36,7 @@ class PageTexts:
         Args:
             template: Its template.
             query: What it was asked for.
-            values: What it shows; nothing of it depends on who asks.
+            values: What it shows, and all that the text depends on.
             line: The line of the cluster.
         """
         key = template, tuple(sorted(query.items()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
@@ -13,6 +14,7 @@ from eventually import eventually
 
 import secateur
 from secateur.cluster import Cluster
+from secateur.connectors import collect
 from secateur.protocol import TokenRole
 from secateur.server import HttpServer, ServerLimits
 
@@ -103,6 +105,30 @@ def test_a_page_acts_with_the_role_of_its_visitor(own: Cluster, readers_server: 
         headers = {"Authorization": f"Basic {password}", "Origin": readers_server.url}
         killed = httpx.delete(readers_server.url + "/api/v1/statements/m1:999999", headers=headers)
         assert killed.status_code == status, killed.text
+
+
+def log_values(rows: pa.RecordBatch) -> pa.RecordBatch:
+    logging.getLogger("mine").warning("values: %s", rows.to_pylist())
+    return rows
+
+
+def test_logs_and_rows_of_a_job_need_its_role_and_status_and_plan_do_not(
+    own: Cluster, readers_server: HttpServer, http: Http
+) -> None:
+    """Logs may have rows of any table. The page reads them with the token of its visitor."""
+    pipeline = secateur.Pipeline().read_table("t", where="id = 7").map(log_values).write_to(collect())
+    with own.connect() as conn:
+        job = conn.submit(pipeline, secateur.JobConfig(name="logs"))
+        job.result(60)
+    for role in ROLE_NAMES:
+        client, place = http(role), f"/api/v1/jobs/{job.job_id}"
+        page = client.get(f"/jobs/{job.job_id}")
+        assert page.status_code == 200, page.text
+        assert "Who does what" in page.text
+        assert ("&#39;id&#39;: 7" in page.text, "job-log-refused" in page.text) == (role == "code", role != "code")
+        assert [client.get(place + of).status_code for of in ("", "/metrics")] == [200, 200]
+        status = 200 if role == "code" else 403
+        assert [client.get(place + of).status_code for of in ("/logs", "/result")] == [status, status]
 
 
 def test_a_revoked_token_is_let_in_no_more_and_a_new_one_at_once(own: Cluster, readers_server: HttpServer) -> None:

@@ -32,6 +32,7 @@ READS = {
     "READ_CHANGES",
     "READ_SNAPSHOT",
     "REFRESH_STATISTICS",
+    "WAIT_FOR_JOB",
 }
 
 
