@@ -103,10 +103,12 @@ def _planned(page: Page) -> None:
 
 
 def _compared(page: Page) -> None:
+    page.set_viewport_size({"width": 1120, "height": 720})
     page.fill("#sql", "SELECT sum(amount) AS amount FROM orders WHERE customer = ?")
     page.fill("#params", '["C7"]')
     page.click("text=Compare pruning on and off")
     page.locator("#rows-equal").wait_for()
+    page.evaluate("scrollTo(0, 0)")
 
 
 def _opened(page: Page) -> None:
