@@ -24,6 +24,7 @@ from secateur.wire.tls import Tls, server_context
 __all__ = ["HttpServer", "serve"]
 
 _CONNECTIONS_MAX: Final = 512
+"""With so many uvicorn refuses requests, so room is made before that."""
 _BACKLOG: Final = 128
 _KEEP_ALIVE_S: Final = 30
 _STOP_S: Final = 5
@@ -87,7 +88,7 @@ class HttpServer:
             ) from error
         config = uvicorn.Config(
             application,
-            http=bounded_protocol(bounds.request_s_max),
+            http=bounded_protocol(bounds.request_s_max, _CONNECTIONS_MAX - 1),
             ws="none",
             log_config=None,
             access_log=False,

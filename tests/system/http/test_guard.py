@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import json
+import re
 import socket
 import time
 
@@ -214,3 +216,33 @@ def test_a_connection_that_does_not_ask_ends(cluster: Cluster) -> None:
             opened.sendall(body.encode())
             opened.settimeout(60)
             assert opened.recv(65_536).startswith(b"HTTP/1.1 408 ")
+
+
+@pytest.mark.parametrize("sent", [b"", HEALTH + b"X-Slow: ", HEALTH + b"\r\n"], ids=["nothing", "half", "idle"])
+def test_connections_that_ask_for_nothing_keep_nobody_out(cluster: Cluster, sent: bytes) -> None:
+    """Strangers need no token to open them. One whose request is under way stays, however old it is."""
+    with HttpServer(cluster.address) as server, contextlib.ExitStack() as stack:
+        place = ("127.0.0.1", int(server.url.rpartition(":")[2]))
+        endless = "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range * b.range % 7 = 4"
+        body = json.dumps({"sql": endless, "wait": 5}).encode()
+        asking = stack.enter_context(socket.create_connection(place))
+        head = (
+            "POST /api/v1/statements HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            f"Authorization: Bearer {cluster.token}\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n"
+        )
+        asking.sendall(head.encode() + body)
+        for number in range(600):
+            opened = stack.enter_context(socket.create_connection(place))
+            opened.sendall(sent)
+            if number % 50 == 0:  # the server gets to accept them
+                assert httpx.get(server.url + "/healthz").status_code == 200
+        for _ in range(5):
+            assert httpx.get(server.url + "/healthz").status_code == 200
+        asking.settimeout(60)
+        answer = asking.recv(65_536)
+        assert answer.startswith(b"HTTP/1.1 202 ")
+        place_of_statement = re.search(rb"(?i)\r\nlocation: (\S+)\r\n", answer)
+        assert place_of_statement is not None
+        headers = {"Authorization": f"Bearer {cluster.token}"}
+        ended = httpx.delete(server.url + place_of_statement[1].decode(), headers=headers, timeout=60)
+        assert ended.json()["state"] == "cancelled"
