@@ -36,7 +36,7 @@ def dashboard(
     token: Token = None,
     as_json: AsJson = False,
 ) -> None:
-    """Serve the job API over HTTP until Ctrl-C; its operations are listed at /docs.
+    """Serve the dashboard and the job API over HTTP until Ctrl-C; operations are listed at /docs.
 
     Callers send the token of the cluster; a browser asks for it as a password, with any user name.
 
@@ -63,6 +63,9 @@ def dashboard(
         cluster, secret, host=host, port=port, hosts=names or (), tls=https, cluster_tls=tls_at(cluster)
     )
     print_done(
-        f"{cluster} is served at {server.url}; Ctrl-C ends it", {"address": cluster, "url": server.url}, as_json=as_json
+        f"{cluster} is served at {server.url}; Ctrl-C ends it\n"
+        "a browser asks for a name and a password: any name, and the token of the cluster",
+        {"address": cluster, "url": server.url},
+        as_json=as_json,
     )
     server.run()

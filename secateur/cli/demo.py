@@ -6,10 +6,12 @@ import importlib.util
 import statistics
 from typing import Final, Literal
 
+import msgspec
 import typer
 
 import secateur
 from secateur.cli.failures import failing_with_a_message
+from secateur.cli.options import AsJson
 from secateur.cli.shell import cost_of
 
 __all__ = ["demo"]
@@ -34,7 +36,7 @@ _QUESTIONS: Final = (
 
 
 @failing_with_a_message
-def demo() -> None:
+def demo(as_json: AsJson = False) -> None:
     """Start three members, fill a table, and ask it four questions with pruning on and off.
 
     For example:
@@ -42,7 +44,13 @@ def demo() -> None:
         secateur demo
     """
     runtime: Literal["ray", "embedded"] = "ray" if importlib.util.find_spec("ray") is not None else "embedded"
-    typer.echo(f"starting three members ({'as Ray actors' if runtime == 'ray' else 'in this process'}) ...")
+
+    def say(text: str) -> None:
+        if not as_json:
+            typer.echo(text)
+
+    questions = []
+    say(f"starting three members ({'as Ray actors' if runtime == 'ray' else 'in this process'}) ...")
     with (
         secateur.start(members=3, runtime=runtime) as cluster,
         cluster.connect() as pruned,
@@ -51,14 +59,19 @@ def demo() -> None:
         unpruned.execute("SET pruning = off")
         pruned.execute(_TABLE)
         pruned.execute(_FILL)
-        typer.echo(f"{_ROWS:,} orders of {_CUSTOMERS:,} customers in 24 partitions\n")
+        say(f"{_ROWS:,} orders of {_CUSTOMERS:,} customers in 24 partitions\n")
         for title, sql in _QUESTIONS:
             found, everything = _median_ms(pruned, sql), _median_ms(unpruned, sql)
-            typer.echo(f"{title}: {sql}")
-            typer.echo(f"  pruned    {found[0]:7.2f} ms{cost_of(found[1])}")
-            typer.echo(f"  unpruned  {everything[0]:7.2f} ms{cost_of(everything[1])}\n")
-        typer.echo(str(pruned.explain(_QUESTIONS[1][1])))
-    typer.echo("\nYour own: `secateur start`, then `secateur load FILE --table t --create --primary-key ...`")
+            say(f"{title}: {sql}")
+            say(f"  pruned    {found[0]:7.2f} ms{cost_of(found[1])}")
+            say(f"  unpruned  {everything[0]:7.2f} ms{cost_of(everything[1])}\n")
+            told = {"pruned": found, "unpruned": everything}
+            times = {name: {"median_ms": ms, "stats": stats} for name, (ms, stats) in told.items()}
+            questions.append({"question": title, "sql": sql, **times})
+        say(str(pruned.explain(_QUESTIONS[1][1])))
+    say("\nYour own: `secateur start`, then `secateur load FILE --table t --create --primary-key ...`")
+    if as_json:
+        typer.echo(msgspec.json.encode(questions).decode())
 
 
 def _median_ms(connection: secateur.Connection, sql: str) -> tuple[float, secateur.QueryStats | None]:

@@ -24,6 +24,8 @@ from secateur.http.json_values import json_value_of
 __all__ = ["OutputFormat", "print_done", "print_records", "write_rows"]
 
 _FETCHED: Final = 10_000
+_LEGIBLE_CHARS: Final = 16
+"""A column of a table may fold its values to so many; below that a row takes a line for each column."""
 _TABLE_ROWS_MAX: Final = 10_000
 """Rows of a table: it is drawn when all of them are known."""
 
@@ -138,23 +140,43 @@ def _write_table(cursor: Cursor, stream: TextIO) -> int:
 
 
 def _draw(columns: Sequence[str], rows: Sequence[Sequence[Any]], stream: TextIO) -> None:
+    console = Console(file=stream, highlight=False)
+    if not console.is_terminal:
+        console.width = max(console.width, 2 * _width_of(columns, rows))  # nobody looks at a pipe through a window
+    elif console.width < _width_of(columns, rows, _LEGIBLE_CHARS):
+        for number, row in enumerate(rows, 1):
+            _draw_alone(number, columns, row, console)
+        return
     table = Table(show_edge=True, header_style="bold")
     for position, name in enumerate(columns):
         is_number = any(isinstance(row[position], (int, float, Decimal)) for row in rows)
         table.add_column(escape(name), justify="right" if is_number else "left", overflow="fold")
     for row in rows:
-        table.add_row(*(Text("NULL", style="dim") if value is None else Text(_text_of(value)) for value in row))
-    console = Console(file=stream, highlight=False)
-    if not console.is_terminal:
-        console.width = max(console.width, _width_of(columns, rows))  # nobody looks at a pipe through a window
+        table.add_row(*map(_cell, row))
     console.print(table)
 
 
-def _width_of(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> int:
+def _draw_alone(number: int, columns: Sequence[str], row: Sequence[Any], console: Console) -> None:
+    """A row as one line for each column, where side by side they would be too narrow to be read."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="bold", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, value in zip(columns, row, strict=True):
+        grid.add_row(escape(name), _cell(value))
+    console.print(f"row {number:,}", style="dim")
+    console.print(grid)
+
+
+def _cell(value: Any) -> Text:
+    return Text("NULL", style="dim") if value is None else Text(_text_of(value))
+
+
+def _width_of(columns: Sequence[str], rows: Sequence[Sequence[Any]], most: int | None = None) -> int:
+    """Characters of a table: of each column its longest value, or ``most``, which is folded then."""
     widths = [
         max([len(name), *(len(_text_of(row[position])) for row in rows), 4]) for position, name in enumerate(columns)
     ]
-    return 2 * sum(widths) + 4 * len(widths) + 2  # some characters are two cells wide
+    return sum(width if most is None else min(width, most) for width in widths) + 3 * len(widths) + 1
 
 
 def _write_csv(cursor: Cursor, stream: TextIO) -> int:

@@ -249,6 +249,8 @@ def _left_behind(name: str, settings: dict[str, Any]) -> KnownCluster:
         )
     up_within_s = settings["start_timeout_s"] + _BEFORE_AND_BEHIND_S
     deadline_s = time.monotonic() + up_within_s
+    if sys.stderr.isatty():
+        typer.echo(f"starting {settings['members']} members ...", err=True)  # Ray takes some seconds
     while os.waitpid(pid, os.WNOHANG) == (0, 0):
         found = local_clusters.find(name)
         if found is not None and found.pid == pid:

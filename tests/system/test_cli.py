@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import pty
+import re
 import shlex
 import subprocess
 import sys
@@ -26,7 +28,7 @@ import secateur
 from secateur.cli import local_clusters
 from secateur.cli.app import app
 from secateur.cli.completion import SqlCompleter
-from secateur.cli.rendering import OutputFormat
+from secateur.cli.rendering import OutputFormat, write_rows
 from secateur.cli.shell import Shell
 from secateur.cluster import Cluster
 from secateur.errors import ProgrammingError
@@ -64,6 +66,30 @@ def run(served: Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run
 def test_rows_as_a_table(run: Run) -> None:
     lines = run("sql", "-c", "SELECT * FROM orders WHERE customer_id = 'C2' ORDER BY order_id").stdout.splitlines()
     assert [line.replace(" ", "") for line in lines if "C2" in line] == ["│C2│2│4.25│", "│C2│3│NULL│"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "shown"),
+    [
+        (200, ["customer_id", "│        2 │", "│        3 │"]),
+        (24, ["row 1", "customer_id  C2", "order_id     2", "amount       4.25", "row 2", "amount       NULL"]),
+    ],
+)
+def test_rows_that_are_too_wide_for_a_terminal_have_a_line_for_each_column(
+    served: Cluster, monkeypatch: pytest.MonkeyPatch, columns: int, shown: list[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("TERM", "xterm")
+    ours, theirs = pty.openpty()
+    with os.fdopen(theirs, "w") as terminal, served.connect() as conn:
+        cursor = conn.execute("SELECT * FROM orders WHERE customer_id = 'C2' ORDER BY order_id")
+        write_rows(cursor, OutputFormat.TABLE, into=terminal)
+        terminal.flush()
+        said = re.sub(r"\x1b\[[\d;]*m", "", os.read(ours, 65_536).decode())
+    os.close(ours)
+    places = [said.index(text) for text in shown]
+    assert places == sorted(places)
+    assert ("┃" in said) == (columns == 200)
 
 
 def test_every_command_tells_what_it_did_as_json(run: Run, tmp_path: Path, served: Cluster) -> None:
@@ -386,6 +412,11 @@ def test_the_demo_shows_what_pruning_does(here: Callable[..., Result], monkeypat
     done = here("demo")
     assert done.exit_code == 0, done.output
     assert "(local: 1 of 24 partitions, 1 of 3 members)" in done.stdout
+    done = here("demo", "--json")
+    assert done.exit_code == 0, done.output
+    first, *_ = questions = json.loads(done.stdout)
+    assert len(questions) == 4
+    assert [first[name]["stats"]["partitions_read"] for name in ("pruned", "unpruned")] == [1, 24]
 
 
 def test_a_missing_library_is_named_with_what_installs_it() -> None:
