@@ -51,6 +51,7 @@ class SnapshotOpened(msgspec.Struct, frozen=True):
 
     Attributes:
         is_row_by_row: Whether the statement can be answered piece by piece; if it cannot, nothing was opened.
+        is_answered: Whether the payload is the answer of the statement, over all rows; then nothing was opened either.
         published: The number of the last load that was published in the table, as the request was answered.
         partitions: The partitions that have rows, in the order of the request.
     """
@@ -58,6 +59,7 @@ class SnapshotOpened(msgspec.Struct, frozen=True):
     is_row_by_row: bool
     published: int = 0
     partitions: list[PinnedPartition] = []
+    is_answered: bool = False
 
 
 class OpenSnapshot(Message[SnapshotOpened], frozen=True):
@@ -70,12 +72,15 @@ class OpenSnapshot(Message[SnapshotOpened], frozen=True):
         run: The statement.
         partitions: Partitions that this member owns.
         lease_s: Seconds without a read after which it ends.
+        answer_bytes: A snapshot whose columns take no more bytes than this is answered at once, and not kept; 0 keeps
+            every one.
     """
 
     snapshot: str
     run: Execute
     partitions: list[int]
     lease_s: float
+    answer_bytes: int = 0
 
 
 class SnapshotPiece(NamedTuple):

@@ -19,6 +19,8 @@ def main(address: str, token: str, table: str, folder: str, checkpoint: str) -> 
         SparkSession.builder.master("local[2]")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
+        # On a busy machine Spark's own processes do not find each other within its 15 s, and it waits for ever then.
+        .config("spark.python.authenticate.socketTimeout", "120s")
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("OFF")

@@ -104,6 +104,33 @@ def test_the_pieces_are_the_answer(
     assert rows_of(session, snapshot) == oracle(sql.format("t"), params)
 
 
+@pytest.mark.parametrize("answer_bytes", [1, 1 << 20], ids=["more than that", "few bytes"])
+@pytest.mark.parametrize(
+    "sql",
+    [
+        pytest.param("SELECT v, id * 2 AS n FROM t WHERE k = 'C7' AND v > 100.5", id="one key"),
+        pytest.param("SELECT * FROM t WHERE k = 'C7' AND id = 7", id="one row"),
+        pytest.param("SELECT * FROM t WHERE k = 'C7' AND id = -7", id="no row"),
+        pytest.param("SELECT * FROM t", id="several members"),
+    ],
+)
+def test_few_rows_of_one_member_come_at_once(mortal: Cluster, sql: str, answer_bytes: int) -> None:
+    with mortal.connect() as conn:
+        fill(conn, "t")
+        snapshot = open_snapshot(prepared_query(conn._session, sql, ()), lease_s=600, answer_bytes=answer_bytes)
+        assert snapshot is not None
+        is_at_once = len(snapshot.members) < 2 and sum(part.nbytes for part in snapshot.parts) <= answer_bytes
+        assert (snapshot.answer is not None) is is_at_once
+        kept = [member._snapshots.count for member in mortal._runtime._members.values()]  # type: ignore[attr-defined]
+        assert sum(kept) == (0 if is_at_once else len(snapshot.members))
+        if snapshot.answer is None:
+            rows = rows_of(conn._session, snapshot)
+        else:
+            found = pa.ipc.open_stream(snapshot.answer).read_all().to_pydict()
+            rows = sorted(zip(*found.values(), strict=True), key=repr)
+        assert rows == oracle(sql)
+
+
 @pytest.mark.parametrize(
     "sql",
     [

@@ -43,7 +43,7 @@ from secateur.protocol.snapshots import (
     SnapshotPiece,
 )
 from secateur.protocol.statements import ResultColumn, SelectStatement
-from secateur.wire import decode_table, decode_tables
+from secateur.wire import Answer, decode_table, decode_tables, encode_table
 
 __all__ = ["Snapshot", "SnapshotPart", "SnapshotReader", "close_snapshot", "open_snapshot", "prepared_query"]
 
@@ -91,6 +91,8 @@ class Snapshot:
         partitions_total: How many partitions the table has.
         taken_s: When it was opened, in seconds since 1970.
         lease_s: Seconds without a read after which members drop it.
+        answer: All its rows, as an Arrow IPC stream, if they were so few that the member answered at once; then no
+            member keeps it.
     """
 
     name: str
@@ -103,6 +105,7 @@ class Snapshot:
     partitions_total: int
     taken_s: float
     lease_s: float
+    answer: bytes | None = None
 
     @property
     def members(self) -> tuple[str, ...]:
@@ -129,7 +132,7 @@ def prepared_query(session: Session, sql: str, params: Parameters) -> StatementC
     return StatementCall(session, sql, plain, _query(prepared, sql), cached, started_s, time.time())
 
 
-def open_snapshot(call: StatementCall[SelectStatement], *, lease_s: float) -> Snapshot | None:
+def open_snapshot(call: StatementCall[SelectStatement], *, lease_s: float, answer_bytes: int = 0) -> Snapshot | None:
     """Open a snapshot of the rows that a query reads, at the members that own required partitions and no others.
 
     All members have published the same loads, as for any statement; changes of single partitions after each other may
@@ -138,6 +141,8 @@ def open_snapshot(call: StatementCall[SelectStatement], *, lease_s: float) -> Sn
     Args:
         call: From :func:`prepared_query`.
         lease_s: Seconds without a read after which the members drop it; at most an hour.
+        answer_bytes: If one member owns all required partitions, and the columns that the query reads of them take no
+            more bytes than this, the snapshot has the ``answer``.
 
     Returns:
         The snapshot; None for a query that cannot be answered piece by piece, because it reads several tables, or
@@ -148,7 +153,7 @@ def open_snapshot(call: StatementCall[SelectStatement], *, lease_s: float) -> Sn
 
     Cost: one round trip to each of these members, at once.
     """
-    return execute(_Opening(call, lease_s))
+    return execute(_Opening(call, lease_s, answer_bytes))
 
 
 def close_snapshot(session: Session, snapshot: Snapshot) -> None:
@@ -244,13 +249,18 @@ class _SnapshotExecution(StatementExecution[SelectStatement, Any]):
         return members
 
     def _open(
-        self, name: str, execution: Execute, members: Mapping[str, Sequence[int]], lease_s: float
-    ) -> dict[str, SnapshotOpened]:
+        self,
+        name: str,
+        execution: Execute,
+        members: Mapping[str, Sequence[int]],
+        lease_s: float,
+        answer_bytes: int = 0,
+    ) -> dict[str, Answer[SnapshotOpened]]:
         """Pin partitions at their owners."""
 
-        def ask(member: str) -> SnapshotOpened:
-            asked = OpenSnapshot(name, execution, list(members[member]), lease_s)
-            return self.session.ask_member(member, asked).message
+        def ask(member: str) -> Answer[SnapshotOpened]:
+            asked = OpenSnapshot(name, execution, list(members[member]), lease_s, answer_bytes)
+            return self.session.ask_member(member, asked)
 
         if len(members) < 2:
             return {member: ask(member) for member in members}
@@ -261,9 +271,10 @@ class _SnapshotExecution(StatementExecution[SelectStatement, Any]):
 class _Opening(_SnapshotExecution):
     """Opens a snapshot."""
 
-    def __init__(self, call: StatementCall[SelectStatement], lease_s: float) -> None:
+    def __init__(self, call: StatementCall[SelectStatement], lease_s: float, answer_bytes: int) -> None:
         super().__init__(call)
         self._lease_s = lease_s
+        self._answer_bytes = answer_bytes
 
     def attempt(self) -> Snapshot | None:
         statement, session, call = self.call.statement, self.session, self.call
@@ -281,28 +292,31 @@ class _Opening(_SnapshotExecution):
                 return None
         execution = Execute(statement.plan_id, list(params), pruning)
         name, opened = self._open_alike(execution, members)
-        if not all(answer.is_row_by_row for answer in opened.values()):
+        if not all(answer.message.is_row_by_row for answer in opened.values()):
             return None
         parts = tuple(
             SnapshotPart(member, part.partition, part.published, part.version, part.rows, part.bytes)
             for member, answer in opened.items()
-            for part in answer.partitions
+            for part in answer.message.partitions
         )
+        rows = [part for answer in opened.values() if answer.message.is_answered for part in answer.parts]
+        complete = bytes(encode_table(decode_tables(rows)) if len(rows) > 1 else rows[0]) if rows else None
         total, taken_s = statement.partitions_total, time.time()
         columns = statement.columns
         return Snapshot(
-            name, call.sql, call.params, statement, execution, columns, parts, total, taken_s, self._lease_s
+            name, call.sql, call.params, statement, execution, columns, parts, total, taken_s, self._lease_s, complete
         )
 
     def _open_alike(
         self, execution: Execute, members: Mapping[str, Sequence[int]]
-    ) -> tuple[str, dict[str, SnapshotOpened]]:
+    ) -> tuple[str, dict[str, Answer[SnapshotOpened]]]:
         """Open at all members between the same two publications."""
         end_s = time.monotonic() + _LOAD_WAIT_S
+        answer_bytes = self._answer_bytes if len(members) == 1 else 0  # of several, all may have to keep their rows
         while True:
             name = uuid4().hex
-            opened = self._open(name, execution, members, self._lease_s)
-            if len({answer.published for answer in opened.values()}) <= 1:
+            opened = self._open(name, execution, members, self._lease_s, answer_bytes)
+            if len({answer.message.published for answer in opened.values()}) <= 1:
                 return name, opened
             for member in members:
                 self.session.ask_member(member, CloseSnapshot(name))
@@ -334,7 +348,7 @@ class _OpeningAgain(_SnapshotExecution):
         ((member, partitions),) = self._owners([self._part.partition]).items()
         execution = Execute(self.call.statement.plan_id, snapshot.execution.params, snapshot.execution.pruning)
         opened = self._open(snapshot.name, execution, {member: partitions}, snapshot.lease_s)[member]
-        if not any(_is_same(self._part, found) for found in opened.partitions):
+        if not any(_is_same(self._part, found) for found in opened.message.partitions):
             raise DataChangedError(
                 f"{scan.table} has changed since {time.strftime('%H:%M:%S', time.gmtime(snapshot.taken_s))} UTC, when"
                 " this snapshot of it was opened, and a member that kept the rows of then was lost, or has dropped"

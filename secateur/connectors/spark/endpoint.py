@@ -108,15 +108,19 @@ class Endpoint:
             UnreachableError: The cluster cannot be reached at the address.
             AuthenticationError: The token is missing or wrong.
         """
-        from secateur.client.address import parse_address
-        from secateur.client.session import Session
-
-        host, port = parse_address(self.address)
-        session = Session(host, port, token=self.token, timeout_s=timeout_s, tls=self.tls)
+        session = self.connected(timeout_s=timeout_s)
         try:
             yield session
         finally:
             session.close()
+
+    def connected(self, *, timeout_s: float | None) -> Session:
+        """A connection that the caller closes; see :meth:`session`."""
+        from secateur.client.address import parse_address
+        from secateur.client.session import Session
+
+        host, port = parse_address(self.address)
+        return Session(host, port, token=self.token, timeout_s=timeout_s, tls=self.tls)
 
 
 def _tls(spark: SparkSession) -> Tls | None:

@@ -21,6 +21,7 @@ from secateur.client.execution.snapshot import (
 )
 from secateur.client.session import Session
 from secateur.connectors.spark.endpoint import Endpoint
+from secateur.connectors.spark.kept_session import with_kept_session
 from secateur.connectors.spark.read_tasks import pieces_of, tasks_of
 from secateur.connectors.spark.read_values import QueryTask, ReadOptions, RowsAtMember, RowsTask, SnapshotTask
 from secateur.connectors.spark.result_schema import spark_schema
@@ -31,7 +32,8 @@ __all__ = ["plan_tasks", "query_schema"]
 
 _INLINE_BYTES_MAX: Final = 1 << 20
 """Rows that take no more than this are read while Spark plans, and travel with the one task: it then needs no
-connection, and a look-up of one key costs what a task costs.
+connection, and a look-up of one key costs what a task costs. If one member has them, it answers the request that would
+open the snapshot.
 """
 
 
@@ -55,14 +57,18 @@ def plan_tasks(endpoint: Endpoint, options: ReadOptions) -> list[InputPartition]
     Raises:
         Error: The planner refuses the query, or the cluster cannot be reached.
     """
-    with endpoint.session(timeout_s=None) as session:
-        call = prepared_query(session, options.sql, options.params)
-        snapshot = open_snapshot(call, lease_s=options.lease_s)
-        if snapshot is None:
-            return [QueryTask()]
-        if sum(part.nbytes for part in snapshot.parts) <= min(_INLINE_BYTES_MAX, options.task_bytes):
-            return _inline(session, snapshot)
-        places = {member.id: (member.host, member.port) for member in session.topology.members}
+    return with_kept_session(endpoint, lambda session: _tasks(session, options))
+
+
+def _tasks(session: Session, options: ReadOptions) -> list[InputPartition]:
+    inline_bytes = min(_INLINE_BYTES_MAX, options.task_bytes)
+    call = prepared_query(session, options.sql, options.params)
+    snapshot = open_snapshot(call, lease_s=options.lease_s, answer_bytes=inline_bytes)
+    if snapshot is None:
+        return [QueryTask()]
+    if sum(part.nbytes for part in snapshot.parts) <= inline_bytes:
+        return _inline(session, snapshot)
+    places = {member.id: (member.host, member.port) for member in session.topology.members}
     columns = _plain(snapshot)
     tasks: list[InputPartition] = []
     for parts, pieces in tasks_of(snapshot.parts, options.task_bytes):
@@ -79,6 +85,8 @@ def _inline(session: Session, snapshot: Snapshot) -> list[InputPartition]:
     """Read a small snapshot now, in one task."""
     if not snapshot.parts:
         return []
+    if snapshot.answer is not None:
+        return [RowsTask(snapshot.answer, _plain(snapshot))]
     reader = SnapshotReader(session, snapshot)
     table = reader.read([_whole(part) for part in snapshot.parts])
     close_snapshot(session, snapshot)

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import msgspec
 import pyarrow as pa
 
 from secateur.cluster.member.admission.admissions import Admissions
@@ -40,7 +41,7 @@ from secateur.protocol.snapshots import (
 )
 from secateur.storage.member_store import MemberStore
 from secateur.storage.pinned_rows import PinnedRows, bytes_kept
-from secateur.wire import Reply, Request, encode_table
+from secateur.wire import PeerInfo, Reply, Request, encode_table
 
 __all__ = ["SNAPSHOTS_MAX", "MemberSnapshots"]
 
@@ -144,10 +145,11 @@ class MemberSnapshots:
         return None if found is None else found.table
 
     async def open(self, request: Request[OpenSnapshot]) -> Reply[SnapshotOpened]:
-        """Pin the partitions of the request, all in one turn of the event loop.
+        """Pin the partitions of the request, all in one turn of the event loop; answer at once over few bytes.
 
         Raises:
             TopologyChangedError: A partition is not this member's, or the plan is outdated; nothing was opened.
+            Error: As :meth:`read`, if it is answered at once.
         """
         asked = request.message
         plan, execution = await self._statements.placed_rows(asked.run, asked.partitions)
@@ -165,9 +167,16 @@ class MemberSnapshots:
         if waiting is not None:
             await waiting()
         searched = plan.searched if is_decided else None
-        self._keep(asked, plan.local if searched is None else searched, scan, execution.params, pins)
+        fragment = plan.local if searched is None else searched
         described = [pin.described for pin in (*filter(None, kept.values()), *pins)]
-        return Reply(SnapshotOpened(is_row_by_row=True, published=published, partitions=described))
+        opened = SnapshotOpened(is_row_by_row=True, published=published, partitions=described)
+        if before is None and asked.answer_bytes and sum(pin.rows.nbytes for pin in pins) <= asked.answer_bytes:
+            whole = _snapshot(asked, fragment, scan, execution.params, pins)
+            pieces = [SnapshotPiece(found.partition, 0, found.rows) for found in described]
+            table = await self._answered(request.peer, whole, pieces)
+            return Reply(msgspec.structs.replace(opened, is_answered=True), encode_table(table))
+        self._keep(asked, fragment, scan, execution.params, pins)
+        return Reply(opened)
 
     async def read(self, request: Request[ReadSnapshot]) -> Reply[SnapshotRows]:
         """Answer the statement of a snapshot over some of its rows.
@@ -182,14 +191,8 @@ class MemberSnapshots:
         if snapshot is None or not snapshot.pinned.keys() >= {piece.partition for piece in asked.pieces}:
             return Reply(SnapshotRows(is_open=False))
         self._renew(asked.snapshot, snapshot)
-        rows = sum(piece.rows for piece in asked.pieces)
-        is_long = is_long_over(rows)
-        admission = self._admissions.long if is_long else self._admissions.quick
-        threads = self._threads.long if is_long else self._threads.quick
-        async with admission.admitted(request.peer):
-            with self._results.running(request.peer):
-                table = await in_thread(threads, lambda stop: _answer(snapshot, asked.pieces, stop))
-        return Reply(SnapshotRows(is_open=True, rows=table.num_rows), encode_table(self._results.checked(table)))
+        table = await self._answered(request.peer, snapshot, asked.pieces)
+        return Reply(SnapshotRows(is_open=True, rows=table.num_rows), encode_table(table))
 
     def close(self, request: Request[CloseSnapshot]) -> Reply[Acknowledged]:
         """End a snapshot."""
@@ -202,16 +205,23 @@ class MemberSnapshots:
         for name in [name for name, snapshot in self._open.items() if snapshot.ends_s <= now_s]:
             del self._open[name]
 
+    async def _answered(self, peer: PeerInfo, snapshot: _Snapshot, pieces: Sequence[SnapshotPiece]) -> pa.Table:
+        """The answer over some pieces, in its turn."""
+        is_long = is_long_over(sum(piece.rows for piece in pieces))
+        admission = self._admissions.long if is_long else self._admissions.quick
+        threads = self._threads.long if is_long else self._threads.quick
+        async with admission.admitted(peer):
+            with self._results.running(peer):
+                table = await in_thread(threads, lambda stop: _answer(snapshot, pieces, stop))
+        return self._results.checked(table)
+
     def _keep(
         self, asked: OpenSnapshot, fragment: Fragment, scan: ScanPlan, params: Sequence[Any], pins: Sequence[_Pin]
     ) -> None:
         """Have the rows under the name of the snapshot."""
         snapshot = self._open.get(asked.snapshot)
         if snapshot is None:
-            lease_s = asked.lease_s if 0 <= asked.lease_s <= _LEASE_MAX_S else _LEASE_MAX_S
-            snapshot = self._open[asked.snapshot] = _Snapshot(
-                fragment, scan.relation, scan.table, params, {}, lease_s, 0.0
-            )
+            snapshot = self._open[asked.snapshot] = _snapshot(asked, fragment, scan, params, pins)
         for pin in pins:
             snapshot.pinned.setdefault(pin.rows.partition, pin)
         self._renew(asked.snapshot, snapshot)
@@ -221,6 +231,14 @@ class MemberSnapshots:
     def _renew(self, name: str, snapshot: _Snapshot) -> None:
         snapshot.ends_s = self._clock() + snapshot.lease_s
         self._open.move_to_end(name)
+
+
+def _snapshot(
+    asked: OpenSnapshot, fragment: Fragment, scan: ScanPlan, params: Sequence[Any], pins: Sequence[_Pin]
+) -> _Snapshot:
+    lease_s = asked.lease_s if 0 <= asked.lease_s <= _LEASE_MAX_S else _LEASE_MAX_S
+    pinned = {pin.rows.partition: pin for pin in pins}
+    return _Snapshot(fragment, scan.relation, scan.table, params, pinned, lease_s, 0.0)
 
 
 def _answer(snapshot: _Snapshot, pieces: Sequence[SnapshotPiece], cancellation: Cancellation) -> pa.Table:
