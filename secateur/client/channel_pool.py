@@ -13,7 +13,7 @@ from secateur.wire import Channel
 __all__ = ["ChannelPool"]
 
 _IDLE_MAX: Final = 8
-"""Sockets kept for the next request; a burst may open more."""
+"""Sockets kept for the next request; a burst may open more, and several threads may keep a few more."""
 
 
 class ChannelPool:
@@ -36,21 +36,23 @@ class ChannelPool:
         Raises:
             InterfaceError: The pool is closed.
         """
+        if not self._is_closed:
+            try:
+                return self._idle.pop()  # one step, of which two threads get different channels
+            except IndexError:
+                pass
         with self._lock:
             if self._is_closed:
                 raise InterfaceError("the connection is closed; open another with secateur.connect()")
-            if self._idle:
-                return self._idle.pop()
             channel = self._make()
             self._known.add(channel)
             return channel
 
     def give_back(self, channel: Channel) -> None:
         """End a loan."""
-        with self._lock:
-            if len(self._idle) < _IDLE_MAX and not self._is_closed:
-                self._idle.append(channel)
-                return
+        if len(self._idle) < _IDLE_MAX and not self._is_closed:
+            self._idle.append(channel)  # into a pool that another thread closes now: that closes the channel as well
+            return
         channel.close()
 
     def drop(self, channel: Channel) -> None:

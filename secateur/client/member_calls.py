@@ -13,6 +13,7 @@ from secateur.client.execution.result_stream import ResultStream
 from secateur.client.known_topology import KnownTopology
 from secateur.client.member_sign import Sign, sign_at
 from secateur.errors import Error, MemberLostError, OperationalError, UnreachableError
+from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.message import Message
 from secateur.protocol.query import Execute, Executed
 from secateur.wire import SILENCE_S, Answer, Channel, Payload
@@ -40,6 +41,7 @@ class MemberCalls(KnownTopology):
         self._id = uuid.uuid4().hex
         self._silence_s = min(SILENCE_S, controller.hello.silence_s or SILENCE_S)
         self._members: dict[tuple[str, int], ChannelPool] = {}
+        self._places: tuple[Topology, dict[str, ChannelPool]] = (self._topology, {})  # by the ids of one topology
         self._turns = itertools.count()
 
     def ask_member(
@@ -194,13 +196,18 @@ class MemberCalls(KnownTopology):
             channel.close()
 
     def _member(self, member_id: str) -> ChannelPool:
-        member = self._topology.member(member_id)
-        place = member.host, member.port
-        pool = self._members.get(place)
+        topology = self._topology
+        known_in, pools = self._places
+        if known_in is not topology:
+            known_in, pools = self._places = topology, {}
+        pool = pools.get(member_id)
         if pool is None:
+            member = topology.member(member_id)
+            place = member.host, member.port
             with self._lock:
                 self.check_open()
                 pool = self._members.setdefault(place, ChannelPool(lambda: self._member_channel(*place)))
+            pools[member_id] = pool
         return pool
 
     def _member_channel(self, host: str, port: int) -> Channel:

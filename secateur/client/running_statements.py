@@ -49,16 +49,14 @@ class RunningStatements:
             control = call_timeout(timeout_s)
         else:
             control = timeout.control() if timeout.milliseconds else CallControl()
-        with self._lock:
-            self._statements_running.add(control)
+        self._statements_running.add(control)  # in one step, as all that is done with this set
         self._local.control = control
         return control
 
     def end_statement(self, control: CallControl) -> None:
         """This thread has ended its statement; its result, if it comes in parts, may still be read."""
         self._local.control = None
-        with self._lock:
-            self._statements_running.discard(control)
+        self._statements_running.discard(control)
         control.deadline_s = None  # the rest of a result comes as fast as it is read
 
     def work_for(self, control: CallControl | None) -> CallControl | None:

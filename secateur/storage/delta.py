@@ -93,8 +93,9 @@ class Delta:
         """
         entry = self._entries.get(key)
         if entry is None:
-            start, stop = self.base.equal_range(key)
-            return (self.base.columns, start) if start < stop else None
+            base = self.base
+            position = base.position(key)
+            return None if position is None else (base.columns, position)
         if entry.source is None:
             return None
         self._make_batch()

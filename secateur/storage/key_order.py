@@ -101,6 +101,8 @@ class KeyOrder:
             )
         if None in prefix:
             return None
+        if len(prefix) == 1:
+            return (self.columns[0].cell(prefix[0]),)
         return tuple([column.cell(value) for column, value in zip(self.columns, prefix, strict=False)])
 
     def cells_of_key(self, key: Sequence[Any]) -> Cells:

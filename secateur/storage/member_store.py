@@ -320,7 +320,10 @@ class MemberStore:
             UnknownTableError: The table is not here.
             TopologyChangedError: The partition is not here.
         """
-        return self._tables.table(table_id).partition(partition)
+        try:
+            return self._tables[table_id].partitions[partition]
+        except KeyError:
+            return self._tables.table(table_id).partition(partition)  # which says what is not here
 
     def relation(
         self,

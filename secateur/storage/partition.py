@@ -217,7 +217,8 @@ class Partition:
         cells = self._layout.order.cells(key)
         if cells is None:
             return None
-        self._settle()
+        if self._snapshot is not None:
+            self._settle()
         recent = self._delta.recent_values(cells)
         return self._delta.find(cells) if recent is None else self._layout.as_in_arrow(recent)
 

@@ -10,17 +10,16 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from functools import partial
 
 from secateur.errors import TopologyChangedError
 
 __all__ = ["ReadLease", "lease_clock_s"]
 
 
-def _boot_time_s() -> float:
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
-
-
-lease_clock_s: Callable[[], float] = _boot_time_s if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic
+lease_clock_s: Callable[[], float] = (
+    partial(time.clock_gettime, time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic
+)
 """Seconds that only grow, also while the machine is suspended, where the platform has such a clock."""
 
 

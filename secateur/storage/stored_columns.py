@@ -68,7 +68,7 @@ class StoredColumns(tuple[pa.ChunkedArray, ...]):
             IndexError: There is no such row.
             ValueError, OverflowError: Python has no object for a value.
         """
-        return [reader.one(position) for reader in self._readers()]
+        return [reader.one(position) for reader in self._made or self._readers()]
 
     def run(self, columns: Sequence[int], start: int, stop: int) -> list[list[Any]]:
         """The values of neighbouring rows, by column.

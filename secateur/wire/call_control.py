@@ -12,7 +12,7 @@ __all__ = ["CallControl"]
 
 
 _lock: Final = threading.Lock()
-"""One for all: it is held for less than a microsecond, and making one for each statement would cost as much."""
+"""One for all: it is held while calls are ended, and making one for each statement would cost as much as a look-up."""
 
 
 class _Abortable(Protocol):
@@ -58,7 +58,7 @@ class CallControl:
         """End the calls under way and those to come, with an error; from any thread."""
         with _lock:
             self._ended = self._ended or error
-            for call in self._calls:
+            for call in tuple(self._calls):
                 call.abort()
 
     def begin(self, call: _Abortable) -> None:
@@ -67,12 +67,18 @@ class CallControl:
         Raises:
             Error: Calls are to be ended.
         """
-        with _lock:
-            if self._ended is not None or self.deadline_s is not None:
+        self._calls.append(call)
+        # Whoever ends calls has said so before it looks for them: it finds this one, or this finds that out.
+        if self._ended is not None or self.deadline_s is not None:
+            try:
                 self.check()
-            self._calls.append(call)
+            except Error:
+                self.done(call)
+                raise
 
     def done(self, call: _Abortable) -> None:
-        """A call has ended."""
-        with _lock:
-            self._calls.remove(call)
+        """A call has ended; its channel is not aborted after this."""
+        self._calls.remove(call)
+        if self._ended is not None:  # another thread may be about to abort the channel, which others are to use
+            with _lock:
+                pass

@@ -23,11 +23,13 @@ from secateur.protocol.failure import Failure
 from secateur.protocol.hello import Greeting
 from secateur.protocol.message import Message
 from secateur.protocol.operation import OperationBase, operation_of
+from secateur.tracing import is_traced
 from secateur.wire.call_control import CallControl
 from secateur.wire.frames import REQUEST_ID_MAX, Frame, FrameDecoder, FrameKind, Payload, encode_frame
 from secateur.wire.handshake import ClusterIdentity, hello, peer_limits
 from secateur.wire.limits import Limits
 from secateur.wire.messages import Answer
+from secateur.wire.socket_wait import TIMEOUTS, wait_at_most
 from secateur.wire.tls import Tls, client_context, handshake_error
 from secateur.wire.traces import trace_frame
 
@@ -100,6 +102,7 @@ class Channel:
         self._limits = limits or Limits()
         self._send_limits = self._limits
         self._takes_traces = False
+        self._wait_s = 0.0  # how long the socket waits for the next bytes; 0 before that was said
         self._lock = threading.Lock()
         self._decoder = FrameDecoder(self._limits)
         self._frames: Iterator[Frame] = iter(())
@@ -157,13 +160,16 @@ class Channel:
             if control is not None:
                 control.begin(self)
             try:
-                if self._ready(timeout_s) and control is not None:
+                if (self._socket is None or self._closed) and self._ready(timeout_s) and control is not None:
                     control.check()  # nothing hung up a connection that was only being made
                 frames = self._exchange(operation, header, payload, timeout_s, control, meanwhile)
             finally:
                 if control is not None:
                     control.done(self)
-        last = frames[-1] if len(frames) == 1 else frames[-2]  # behind several pieces comes a frame that only ends them
+        if len(frames) == 1:
+            (last,) = frames
+            return Answer(operation.replies.decode(last.header), (last.payload,) if last.payload else ())
+        last = frames[-2]  # behind several pieces comes a frame that only ends them
         return Answer(
             operation.replies.decode(last.header), tuple([frame.payload for frame in frames if frame.payload])
         )
@@ -215,7 +221,7 @@ class Channel:
         buffers = encode_frame(
             FrameKind.REQUEST, header, payload, self._send_limits, operation=operation.code, request_id=request_id
         )
-        if self._takes_traces and (trace := trace_frame()):
+        if self._takes_traces and is_traced() and (trace := trace_frame()):
             buffers[0] = trace + buffers[0]
         frames: list[Frame] = []
         whole = False  # unless an answer is read to its end, the next one on this connection would be mistaken for it
@@ -224,7 +230,8 @@ class Channel:
         if control is not None and control.deadline_s is not None:
             end_s = control.deadline_s if end_s is None else min(end_s, control.deadline_s)
         try:
-            self._wait_until(end_s)
+            if end_s is not None or self._wait_s != self._silence_s:
+                self._wait_until(end_s)
             for buffer in buffers:
                 self._send(buffer)
             if meanwhile is not None:
@@ -234,7 +241,7 @@ class Channel:
             while True:
                 try:
                     frame = self._next_frame()
-                except TimeoutError:
+                except TIMEOUTS:
                     self._wait_until(end_s)
                     silent_s += self._silence_s
                     if self._is_awaited is None or silent_s >= SILENCE_S or not self._is_awaited():
@@ -259,7 +266,7 @@ class Channel:
                 if wanted_s is not None:
                     end_s = time.monotonic() + wanted_s
                     self._wait_until(end_s)
-        except TimeoutError as error:
+        except TIMEOUTS as error:
             if control is not None and (ended := control.error) is not None:
                 raise ended from error
             if wanted_s is not None and end_s is not None and time.monotonic() >= end_s:
@@ -312,6 +319,7 @@ class Channel:
             self._encrypt(self._tls, deadline)
         self._decoder = FrameDecoder(self._limits)
         self._frames = iter(())
+        self._wait_s = 0.0
         self._send_limits, self._takes_traces = self._limits, False
         remaining = max(deadline - time.monotonic(), 0.001)
         try:
@@ -322,7 +330,7 @@ class Channel:
                 f"{self.address} accepted the connection but did not answer the hello: the process there is"
                 " stopped, overloaded or about to end",
                 address=self.address,
-                silent=isinstance(error.__cause__, TimeoutError),
+                silent=isinstance(error.__cause__, TIMEOUTS),
             ) from error
         except Error:  # the next request says hello again
             self._disconnect()
@@ -350,9 +358,9 @@ class Channel:
             wait_s = min(wait_s, end_s - time.monotonic())
             if wait_s <= 0:
                 raise TimeoutError
-        connected = self._connected
-        if connected.gettimeout() != wait_s:
-            connected.settimeout(wait_s)
+        if self._wait_s != wait_s:
+            wait_at_most(self._connected, wait_s)
+            self._wait_s = wait_s
 
     def _send(self, buffer: bytes | memoryview) -> None:
         if len(buffer) <= _SEND_BYTES:
@@ -364,20 +372,20 @@ class Channel:
             self._connected.sendall(whole[start : start + _SEND_BYTES])
 
     def _next_frame(self) -> Frame:
+        decoder = self._decoder
         while True:
             for frame in self._frames:
                 return frame
-            target = self._decoder.target()
-            if target is None:
+            if decoder.collecting is None:
                 data = self._connected.recv(_READ_BYTES)
-                only = self._decoder.only(data)
+                only = decoder.only(data)
                 if only is not None:
                     return only
-                self._frames = self._decoder.feed(data)
+                self._frames = decoder.feed(data)
                 count = len(data)
             else:
-                count = self._connected.recv_into(target)
-                whole = self._decoder.filled(count)
+                count = self._connected.recv_into(decoder.target())
+                whole = decoder.filled(count)
                 self._frames = iter(() if whole is None else (whole,))
             if not count:
                 raise ConnectionError("the peer closed it")

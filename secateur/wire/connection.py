@@ -90,8 +90,9 @@ class ServerConnection(FrameReceiver):
         self._name = ""  # of this server, once it has said hello
         self._gone = asyncio.Event()
         self._peer: PeerInfo | None = None  # None until a good hello
+        self._allowed: dict[int, OperationBase] = {}  # what the peer may request, as far as it has requested it
         self._refused = False
-        self._has_said_all = False  # the end of the stream was written: answers that come later are dropped
+        self._has_said_all = False  # nothing more can be sent: answers that come later are dropped
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._transport: asyncio.Transport
@@ -125,12 +126,12 @@ class ServerConnection(FrameReceiver):
 
     def resume_writing(self) -> None:
         self._outbox.resume()
-        while self._waiting and self._outbox.clear.is_set() and not self._refused:
+        while self._waiting and self._outbox.is_clear and not self._refused:
             self._take(self._waiting.popleft())
         self._read_on()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._refused = True
+        self._refused = self._has_said_all = True
         self._gone.set()
         self._outbox.abandon()
         self._drop_waiting()
@@ -149,7 +150,7 @@ class ServerConnection(FrameReceiver):
 
     def tell_alive(self) -> None:
         """Tell the peer, if it waits for an answer, that this side is at work."""
-        if self._in_flight and self._peer is not None and not self._refused and self._outbox.clear.is_set():
+        if self._in_flight and self._peer is not None and not self._refused and self._outbox.is_clear:
             self._write(FrameKind.ALIVE, b"")
 
     def check_token(self, tokens: TokenBook) -> None:
@@ -181,7 +182,7 @@ class ServerConnection(FrameReceiver):
         self._transport.abort()
 
     def _read_on(self) -> None:
-        if self._outbox.clear.is_set() and not self._is_held_up and not self._transport.is_closing():
+        if self._outbox.is_clear and not self._is_held_up and not self._transport.is_closing():
             self._transport.resume_reading()
 
     def _drop_waiting(self) -> None:
@@ -202,11 +203,12 @@ class ServerConnection(FrameReceiver):
             self._held.completed(self, len(frame.payload) - counted)
         if self._refused:
             self._held.release(len(frame.payload))
+        elif self._waiting or not self._outbox.is_clear:
+            self._waiting.append(frame)
+        elif frame.kind is FrameKind.REQUEST and self._peer is not None and not frame.payload:  # nearly every frame
+            self._answer(frame, self._peer)
         else:
-            if self._waiting or not self._outbox.clear.is_set():
-                self._waiting.append(frame)
-            else:
-                self._take(frame)
+            self._take(frame)
         return not self._refused
 
     def frames_failed(self, error: Error) -> None:
@@ -276,6 +278,12 @@ class ServerConnection(FrameReceiver):
             ProtocolError: There is no such operation here, or its message cannot be read.
             AuthenticationError: Its sender may not request the operation, or the role of its token does not allow it.
         """
+        operation = self._allowed.get(frame.operation)
+        if operation is None or frame.kind is FrameKind.NOTIFY:
+            operation = self._checked(frame, peer)
+        return Request(operation, operation.requests.decode(frame.header), frame.payload, peer)
+
+    def _checked(self, frame: Frame, peer: PeerInfo) -> OperationBase:
         operation = self._operations.get(frame.operation)
         if operation is None or (operation.reply is None) is not (frame.kind is FrameKind.NOTIFY):
             raise ProtocolError(
@@ -292,7 +300,9 @@ class ServerConnection(FrameReceiver):
                 f"{operation.title!r} needs a token with the role {needed.title!r}, and the token {peer.token_id!r} of"
                 f" this connection has the role {peer.token_role.title!r}; nothing was done"
             )
-        return Request(operation, operation.requests.decode(frame.header), frame.payload, peer)
+        if frame.kind is FrameKind.REQUEST:
+            self._allowed[frame.operation] = operation  # the peer stays who it is for as long as it is connected
+        return operation
 
     def _answer(self, frame: Frame, peer: PeerInfo) -> bool:
         """Answer a request, now or in a task of its own; whether the latter, which then holds the payload."""
@@ -437,7 +447,7 @@ class ServerConnection(FrameReceiver):
 
     def _write(self, kind: FrameKind, header: bytes, payload: Payload = b"", request_id: int = _NO_REQUEST) -> None:
         buffers = encode_frame(kind, header, payload, self._limits, request_id=request_id)
-        if not self._has_said_all and not self._gone.is_set() and not self._transport.is_closing():
+        if not self._has_said_all and not self._transport.is_closing():
             self._outbox.write(buffers)
 
     def _refuse(self, error: Error, request_id: int = _NO_REQUEST) -> None:
@@ -453,7 +463,7 @@ class ServerConnection(FrameReceiver):
         self._send_error(request_id, error)
         if self._timer is not None:
             self._timer.cancel()
-        if self._outbox.clear.is_set():
+        if self._outbox.is_clear:
             with contextlib.suppress(OSError, NotImplementedError):
                 self._transport.write_eof()
                 self._has_said_all = True

@@ -52,9 +52,11 @@ class FrameReceiver(asyncio.BufferedProtocol):
         raise NotImplementedError(f"{type(self).__name__} has no frames_failed()")
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        target = None if self._has_ended else self._decoder.target()
-        self._reads_payload = target is not None
-        return self._read if target is None else target
+        if self._decoder.collecting is None or self._has_ended:
+            self._reads_payload = False
+            return self._read
+        self._reads_payload = True
+        return self._decoder.target()
 
     def buffer_updated(self, nbytes: int) -> None:
         if self._has_ended:

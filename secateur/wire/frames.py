@@ -123,27 +123,28 @@ class FrameDecoder:
 
     Attributes:
         limits: The bounds of the next frame; a server widens them after the hello.
+        collecting: The memory of a payload that is being collected; None between two payloads. See :meth:`target`.
     """
 
-    __slots__ = ("_filled", "_head", "_partial", "_payload", "_wanted", "limits")
+    __slots__ = ("_filled", "_head", "_partial", "_wanted", "collecting", "limits")
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self._partial = bytearray()  # the start of a frame whose header is incomplete
         self._wanted = 0  # bytes of _partial that make looking at it again worth while
         self._head = Frame(FrameKind.REQUEST, 0, 0, b"", _EMPTY)  # of the frame whose payload is being collected
-        self._payload: memoryview | None = None
+        self.collecting: memoryview | None = None
         self._filled = 0
 
     @property
     def idle(self) -> bool:
         """Whether the stream stands between two frames."""
-        return self._payload is None and not self._partial
+        return self.collecting is None and not self._partial
 
     @property
     def collected(self) -> int:
         """Bytes of a payload that is still on its way."""
-        return self._filled if self._payload is not None else 0
+        return self._filled if self.collecting is not None else 0
 
     def only(self, data: bytes) -> Frame | None:
         """The frame that the bytes are, if they are exactly one that begins where the last one ended.
@@ -154,7 +155,7 @@ class FrameDecoder:
         Returns:
             The frame; None if the bytes are anything else, of which nothing was taken in.
         """
-        if self._partial or self._payload is not None or len(data) < _HEAD.size or not data.startswith(_PREFIX):
+        if self._partial or self.collecting is not None or len(data) < _HEAD.size or not data.startswith(_PREFIX):
             return None
         _, _, code, operation, request_id, header_bytes, payload_bytes = _HEAD.unpack_from(data)
         payload_start = _HEAD.size + header_bytes
@@ -178,9 +179,9 @@ class FrameDecoder:
             LimitExceededError: A frame announces more than the limits allow. The decoder is of no further use.
         """
         position = 0
-        if self._payload is not None:
-            position = min(len(data), len(self._payload) - self._filled)
-            self._payload[self._filled : self._filled + position] = memoryview(data)[:position]
+        if self.collecting is not None:
+            position = min(len(data), len(self.collecting) - self._filled)
+            self.collecting[self._filled : self._filled + position] = memoryview(data)[:position]
             frame = self._advance(position)
             if frame is None:
                 return
@@ -223,12 +224,13 @@ class FrameDecoder:
             self._partial += data[position:]
             _check_prefix(self._partial)
 
-    def target(self) -> memoryview | None:
-        """Return the memory for the rest of a payload while one is being collected, else None.
+    def target(self) -> memoryview:
+        """Return the memory for the rest of the payload that is being collected.
 
         A socket may read straight into it and then call :meth:`filled`.
         """
-        return None if self._payload is None else self._payload[self._filled :]
+        assert self.collecting is not None
+        return self.collecting[self._filled :]
 
     def filled(self, count: int) -> Frame | None:
         """Note that ``count`` bytes of :meth:`target` were written; returns the frame when that completed it."""
@@ -239,15 +241,15 @@ class FrameDecoder:
         # cost us memory by announcing a large payload
         payload = memoryview(pa.allocate_buffer(payload_bytes)).cast("B")
         payload[: len(arrived)] = arrived
-        self._payload, self._filled = payload, len(arrived)
+        self.collecting, self._filled = payload, len(arrived)
 
     def _advance(self, count: int) -> Frame | None:
-        assert self._payload is not None
+        assert self.collecting is not None
         self._filled += count
-        if self._filled < len(self._payload):
+        if self._filled < len(self.collecting):
             return None
-        frame = msgspec.structs.replace(self._head, payload=self._payload)
-        self._payload = None
+        frame = msgspec.structs.replace(self._head, payload=self.collecting)
+        self.collecting = None
         return frame
 
 

@@ -22,9 +22,10 @@ class SendBuffer:
     Attributes:
         clear: Set while everything has been passed to the transport and the transport accepts more. Callers that can
             wait for it should do so before they write.
+        is_clear: Whether it is set; a server looks at that several times for each request.
     """
 
-    __slots__ = ("_paused", "_transport", "_waiting", "clear")
+    __slots__ = ("_paused", "_transport", "_waiting", "clear", "is_clear")
 
     def __init__(self, transport: asyncio.Transport, buffer_bytes_max: int) -> None:
         transport.set_write_buffer_limits(high=buffer_bytes_max)
@@ -32,11 +33,11 @@ class SendBuffer:
         self._waiting: deque[memoryview] = deque()
         self._paused = False
         self.clear = asyncio.Event()
-        self.clear.set()
+        self._set_clear()
 
     def write(self, buffers: Sequence[bytes | memoryview]) -> None:
         """Send buffers after everything written before; returns at once."""
-        if self.clear.is_set() and len(buffers) == 1:  # every small frame
+        if self.is_clear and len(buffers) == 1:  # every small frame
             self._transport.write(buffers[0])
             return
         self._waiting.extend(memoryview(buffer).cast("B") for buffer in buffers if len(buffer))
@@ -45,7 +46,7 @@ class SendBuffer:
     def pause(self) -> None:
         """The transport asks for a pause."""
         self._paused = True
-        self.clear.clear()
+        self._unset_clear()
 
     def resume(self) -> None:
         """The transport has room again."""
@@ -56,7 +57,15 @@ class SendBuffer:
         """The peer has disconnected: drop the unsent data and fail the writers that wait."""
         self._waiting.clear()
         self._paused = False
+        self._set_clear()
+
+    def _set_clear(self) -> None:
+        self.is_clear = True
         self.clear.set()
+
+    def _unset_clear(self) -> None:
+        self.is_clear = False
+        self.clear.clear()
 
     def _flush(self) -> None:
         while self._waiting and not self._paused:
@@ -65,6 +74,6 @@ class SendBuffer:
                 self._waiting.appendleft(buffer[_PIECE_BYTES:])
             self._transport.write(buffer[:_PIECE_BYTES])
         if self._waiting:
-            self.clear.clear()
+            self._unset_clear()
         elif not self._paused:
-            self.clear.set()
+            self._set_clear()

@@ -86,8 +86,13 @@ def shorten(arrays: Sequence[pa.Array | pa.ChunkedArray], types: Sequence[SqlTyp
 
 def is_short(columns: Sequence[list[Any]], types: Sequence[SqlType]) -> bool:
     """Whether all texts in columns of plain values are short."""
-    texts = [column for column, kind in zip(columns, types, strict=True) if kind.kind in _LONG_KINDS]
-    return sum(len(value) for column in texts for value in column if value is not None) <= _CHARACTERS_MAX
+    characters = 0
+    for column, kind in zip(columns, types, strict=True):
+        if kind.kind in _LONG_KINDS:
+            for value in column:
+                if value is not None:
+                    characters += len(value)
+    return characters <= _CHARACTERS_MAX
 
 
 def _values(array: pa.Array | pa.ChunkedArray, kind: SqlType) -> list[Any]:

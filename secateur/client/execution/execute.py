@@ -22,7 +22,14 @@ from secateur.client.execution.statement_cache import Prepared
 from secateur.client.execution.statement_call import StatementCall
 from secateur.client.member_sign import Sign
 from secateur.client.session import Session
-from secateur.errors import DeadlineError, Error, MemberLostError, UnreachableError
+from secateur.errors import (
+    DeadlineError,
+    Error,
+    MemberLostError,
+    UnknownOwnersError,
+    UnknownRangesError,
+    UnreachableError,
+)
 
 __all__ = ["Retryable", "StatementExecution", "execute"]
 
@@ -81,7 +88,10 @@ def execute(execution: Retryable[R]) -> R:
     policy: RetryPolicy | None = None
     while True:
         try:
-            return execution.session.when_known(execution.attempt)
+            try:
+                return execution.attempt()
+            except (UnknownRangesError, UnknownOwnersError):
+                return execution.session.when_known(execution.attempt)  # which fetches them
         except Error as error:
             if not execution.may_repeat(error):
                 raise

@@ -73,6 +73,8 @@ class _Get(Retryable[list[Row | None]]):
         table = self._table
         rows, keys = table.read(self._read)
         try:
+            if len(keys) == 1:
+                return self._one(rows, keys)
             partitions = [rows.partition_of(key) for key in keys]
         except NoRangeError:
             if table.refresh():  # the range may have been added since
@@ -81,9 +83,12 @@ class _Get(Retryable[list[Row | None]]):
                 return [None]
             # One by one: only some of the keys are in no range.
             return [row for key in self._keys for row in _Get(table, [key]).attempt()]
-        if len(keys) > 1:
-            return self._grouped(rows, keys, partitions)
-        answer = self.session.ask_member(table.owner(rows, partitions[0]), self._request(rows, keys))
+        return self._grouped(rows, keys, partitions)
+
+    def _one(self, rows: RowKeys, keys: list[list[Any]]) -> list[Row | None]:
+        definition = rows.definition
+        member = self._table.owner(rows, rows.partition_of(keys[0]))
+        answer = self.session.ask_member(member, GetRows(definition.table_id, definition.version, keys))
         found = answer.message
         if found.values is not None and not found.missing:
             return list(zip(*found.values, strict=True))

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from secateur.errors import NullKeyError, ParameterError
-from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.types.coerce import coerce
 from secateur.protocol.statements import ResultColumn
 from secateur.wire import travels_short
 
 __all__ = ["RowKeys"]
+
+_PLAIN: Final = frozenset({int, str})
+"""The usual keys, which are told by their types: to ask whether one is a Mapping takes longer."""
 
 
 class RowKeys:
@@ -29,7 +31,16 @@ class RowKeys:
         takes_values: Whether plain values represent these completely.
     """
 
-    __slots__ = ("_columns", "_names", "_scheme", "definition", "group", "result_columns", "takes_values", "types")
+    __slots__ = (
+        "_columns",
+        "_names",
+        "_partition_of",
+        "definition",
+        "group",
+        "result_columns",
+        "takes_values",
+        "types",
+    )
 
     def __init__(self, table: TableDef) -> None:
         self.definition = table
@@ -39,7 +50,7 @@ class RowKeys:
         self.takes_values = travels_short(self.types)
         self._columns: tuple[Column, ...] = tuple(table.column(name) for name in table.primary_key)
         self._names = table.primary_key
-        self._scheme: PartitionScheme = table.scheme
+        self._partition_of = table.scheme.partition_function(table.primary_key)
 
     def read(self, key: Any) -> list[Any]:
         """The canonical values of a key, in key order.
@@ -56,7 +67,7 @@ class RowKeys:
         Cost: a microsecond for each column.
         """
         columns = self._columns
-        if len(columns) == 1 and not isinstance(key, (Mapping, tuple, list)):
+        if len(columns) == 1 and (type(key) in _PLAIN or not isinstance(key, (Mapping, tuple, list))):
             values = [coerce(key, columns[0].type, column=columns[0].name)]
         else:
             given = self._named(key) if isinstance(key, Mapping) else key
@@ -87,7 +98,7 @@ class RowKeys:
         """
         if not self.group:
             return 0
-        return self._scheme.partition_of(dict(zip(self._names, values, strict=True)))
+        return self._partition_of(values)
 
     def _named(self, key: Mapping[str, Any]) -> list[Any]:
         given = {name.casefold(): value for name, value in key.items()}

@@ -19,7 +19,7 @@ import xxhash
 
 from secateur.partitioning.types.encoding import ByteKeys, EncodedColumn, WordKeys
 
-__all__ = ["SPARK_SEED", "first_seed", "hash_columns", "hash_values", "pmod", "pmod_array"]
+__all__ = ["SPARK_SEED", "first_seed", "hash_columns", "hash_values", "pmod", "pmod_array", "xxh64"]
 
 SPARK_SEED: Final = 42
 
@@ -39,7 +39,8 @@ _BLOCK_ROWS: Final = 16_384
 # Beyond this length the C library's per-call cost no longer matters and its stripes are faster than ours.
 _VECTOR_BYTES_MAX: Final = 128
 
-_xxh64 = xxhash.xxh64_intdigest
+xxh64: Final = xxhash.xxh64_intdigest
+"""Hashes bytes, with the state before them."""
 
 
 def first_seed(seed: int) -> int:
@@ -47,7 +48,7 @@ def first_seed(seed: int) -> int:
 
     Unsigned 64 bit.
     """
-    return SPARK_SEED if seed == 0 else _xxh64(struct.pack("<q", seed), SPARK_SEED)
+    return SPARK_SEED if seed == 0 else xxh64(struct.pack("<q", seed), SPARK_SEED)
 
 
 def hash_values(encoders: Sequence[Callable[[Any], bytes]], values: Sequence[Any], seed: int = SPARK_SEED) -> int:
@@ -64,7 +65,7 @@ def hash_values(encoders: Sequence[Callable[[Any], bytes]], values: Sequence[Any
     state = seed
     for encode, value in zip(encoders, values, strict=True):
         if value is not None:
-            state = _xxh64(encode(value), state)
+            state = xxh64(encode(value), state)
     return state
 
 
@@ -208,7 +209,7 @@ def _hash_bytes(
             remaining[rows] -= stage_bytes
     _avalanche(state, np.empty_like(state))
     for row in long.tolist():
-        state[row] = _xxh64(data[starts[row] : starts[row] + lengths[row]].data, int(seeds[row]))
+        state[row] = xxh64(data[starts[row] : starts[row] + lengths[row]].data, int(seeds[row]))
     return state
 
 

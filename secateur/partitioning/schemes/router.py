@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from secateur.errors import NoRangeError, NullKeyError, ParameterError, UnknownRangesError
 from secateur.partitioning.schemes.components import HashComponent, RangeComponent
-from secateur.partitioning.schemes.hashing import first_seed, hash_columns, hash_values, pmod, pmod_array
+from secateur.partitioning.schemes.hashing import first_seed, hash_columns, hash_values, pmod, pmod_array, xxh64
 from secateur.partitioning.schemes.layout import Layout
 from secateur.partitioning.schemes.partial_ranges import EVERY_KEY, KeyInterval, unknown_ranges
 from secateur.partitioning.schemes.ranges import NO_RANGE, RangeIndex
@@ -108,6 +108,28 @@ class Router:
             return self._route(values)
         except _NOT_CANONICAL:
             return self._route(self._canonical(values))
+
+    def function_of(self, names: Sequence[str]) -> Callable[[Sequence[Any]], int]:
+        """:meth:`partition_of` of the values of some columns, which include those that partition, in their order."""
+        whole = self.partition_of
+
+        def partition_of_named(values: Sequence[Any]) -> int:
+            return whole(dict(zip(names, values, strict=True)))
+
+        bucketer = self._groups[0][0] if self._index is None and len(self._groups[0]) == 1 else None
+        if bucketer is None or len(bucketer.columns) != 1 or bucketer.columns[0] not in names:
+            return partition_of_named
+        position, (encode,) = names.index(bucketer.columns[0]), bucketer.encoders
+        seed, partitions = bucketer.seed, bucketer.partitions
+
+        def partition_of_one(values: Sequence[Any]) -> int:
+            value = values[position]
+            try:
+                return pmod(seed if value is None else xxh64(encode(value), seed), partitions)
+            except _NOT_CANONICAL:
+                return partition_of_named(values)
+
+        return partition_of_one
 
     def bucketers(self, hashes: tuple[HashComponent, ...]) -> tuple[_Bucketer, ...]:
         """The compiled form of the hash components of some live range, or of the table."""

@@ -218,6 +218,18 @@ class PartitionScheme(msgspec.Struct, frozen=True, array_like=True, dict=True, w
         """
         return self._router.partition_of(values)
 
+    def partition_function(self, names: Sequence[str]) -> Callable[[Sequence[Any]], int]:
+        """:meth:`partition_of` with everything but the values resolved, for look-ups by key.
+
+        Args:
+            names: Columns in canonical form, among them those that partition.
+
+        Returns:
+            The partition of the values of these columns, in this order; it raises as :meth:`partition_of`. Cost: half
+            of it where one hashed column partitions.
+        """
+        return self._router.function_of(names)
+
     def partitions_of(
         self, table: pa.Table | pa.RecordBatch, *, unmatched_allowed: bool = False
     ) -> npt.NDArray[np.int32]:

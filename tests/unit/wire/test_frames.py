@@ -143,7 +143,7 @@ def test_a_socket_may_fill_the_payload_in_place() -> None:
     frame = decoder.filled(95)
     assert frame is not None
     assert bytes(frame.payload) == bytes(range(200))
-    assert decoder.target() is None
+    assert decoder.collecting is None
     assert [f.request_id for f in decoder.feed(stream[cut + 195 :])] == [4]
 
 

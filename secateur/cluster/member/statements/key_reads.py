@@ -30,11 +30,21 @@ _Found: TypeAlias = _Row | None
 
 
 class _KnownTable(NamedTuple):
-    """A definition of a table, and what is known of the form of its rows."""
+    """A definition of a table, and what was worked out from it.
+
+    Attributes:
+        definition: The table.
+        types: Those of its columns.
+        travels_short: Whether plain values represent these completely.
+        hugeints: The positions of the columns of type HUGEINT, whose values Arrow has as Decimals.
+        partition_of: The partition of a key.
+    """
 
     definition: TableDef
     types: list[SqlType]
     travels_short: bool
+    hugeints: tuple[int, ...]
+    partition_of: Callable[[Sequence[Any]], int]
 
 
 class KeyReads:
@@ -100,7 +110,13 @@ class KeyReads:
         known = self._known.get(asked.table_id)
         if known is None or known.definition is not table:
             types = [column.type for column in table.columns]
-            known = self._known[asked.table_id] = _KnownTable(table, types, travels_short(types))
+            known = self._known[asked.table_id] = _KnownTable(
+                table,
+                types,
+                travels_short(types),
+                tuple([position for position, kind in enumerate(types) if kind.kind is TypeKind.HUGEINT]),
+                table.scheme.partition_function(table.primary_key),
+            )
         return known
 
     def _found(self, known: _KnownTable, keys: Sequence[list[Any]]) -> tuple[list[_Found], _Waiting | None]:
@@ -113,7 +129,7 @@ class KeyReads:
             if len(key) != len(names):
                 raise ProtocolError(f"a key of {table.name} has {len(names)} values, not {len(key)}", table=table.name)
             try:
-                partition = 0 if table.replicated else table.scheme.partition_of(dict(zip(names, key, strict=True)))
+                partition = 0 if table.replicated else known.partition_of(key)
             except NoRangeError:
                 found.append(None)
                 continue
@@ -134,7 +150,7 @@ class KeyReads:
         if not rows:
             return Reply(FoundRows(missing, []))
         if known.travels_short and len(rows) <= SHORT_ROWS_MAX:
-            values = _short(rows, known.types)
+            values = _short(rows, known)
             if values is not None:
                 return Reply(FoundRows(missing, values))
         pieces = (_in_arrow(row, known) for row in rows)
@@ -160,31 +176,30 @@ def _one_row(known: _KnownTable, found: Sequence[_Found]) -> list[list[Any]] | N
     if len(found) != 1 or not known.travels_short or (row := found[0]) is None:
         return None
     if isinstance(row, list):
-        return _sendable([[value] for value in row], known.types)
+        return _sendable([[value] for value in row], known)
     if type(row[0]) is not StoredColumns:
         return None
     try:
         values = [[value] for value in row[0].row(row[1])]
     except (ValueError, OverflowError):
         return None
-    return _sendable(values, known.types)
+    return _sendable(values, known)
 
 
-def _short(rows: Sequence[_Row], types: Sequence[SqlType]) -> list[list[Any]] | None:
+def _short(rows: Sequence[_Row], known: _KnownTable) -> list[list[Any]] | None:
     """Rows as plain values by column; None if texts are long, or Python has no object for a value."""
     try:
         found = [row if isinstance(row, list) else _values(*row) for row in rows]
     except (ValueError, OverflowError):
         return None
-    return _sendable([list(column) for column in zip(*found, strict=True)], types)
+    return _sendable([list(column) for column in zip(*found, strict=True)], known)
 
 
-def _sendable(values: list[list[Any]], types: Sequence[SqlType]) -> list[list[Any]] | None:
+def _sendable(values: list[list[Any]], known: _KnownTable) -> list[list[Any]] | None:
     """Values of Arrow as they travel; None if texts are long."""
-    for index, kind in enumerate(types):
-        if kind.kind is TypeKind.HUGEINT:
-            values[index] = [None if value is None else int(value) for value in values[index]]
-    return values if is_short(values, types) else None
+    for position in known.hugeints:
+        values[position] = [None if value is None else int(value) for value in values[position]]
+    return values if is_short(values, known.types) else None
 
 
 async def _after(waiting: _Waiting, reply: Reply[FoundRows]) -> Reply[FoundRows]:
