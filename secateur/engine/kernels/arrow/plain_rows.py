@@ -14,7 +14,7 @@ from msgspec.structs import force_setattr
 from secateur.engine.kernels.arrow.exact_values import InexactError
 from secateur.engine.kernels.arrow.expression import ColumnExpression
 from secateur.engine.kernels.arrow.fragment import ArrowFragment
-from secateur.engine.kernels.arrow.small_groups import SMALL_ROWS_MAX, compile_small_aggregation
+from secateur.engine.kernels.arrow.small_groups import compile_small_aggregation, plain_rows_max
 from secateur.engine.kernels.arrow.window import compile_window
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.wire import SHORT_ROWS_MAX, ShortTable, is_short, travels_short
@@ -87,7 +87,7 @@ def _compiled(fragment: ArrowFragment) -> PlainProgram | None:
             return None
         return ShortTable(values, len(values[0])) if is_short(values, types) else None
 
-    return PlainProgram(SMALL_ROWS_MAX, aggregated)
+    return PlainProgram(plain_rows_max(fragment), aggregated)
 
 
 def _choice(
