@@ -311,7 +311,8 @@ class MemberStore:
         Raises:
             UnknownTableError: The table is not here.
         """
-        return self._tables.table(table_id).layout.tdef
+        hosted = self._tables.get(table_id) or self._tables.table(table_id)
+        return hosted.layout.tdef
 
     def partition(self, table_id: int, partition: int) -> Partition:
         """One partition.

@@ -52,7 +52,12 @@ _NOWHERE: Final = StatementRoute(ExecutionMode.NONE, ())
 
 
 def choose_route(
-    statement: SelectStatement, params: Sequence[Any], topology: Topology, *, pruning: bool
+    statement: SelectStatement,
+    params: Sequence[Any],
+    topology: Topology,
+    *,
+    pruning: bool,
+    ids: Sequence[int] | None = None,
 ) -> StatementRoute:
     """Evaluate the partition trees and find the owners.
 
@@ -61,6 +66,7 @@ def choose_route(
         params: Its parameters in order, plain.
         topology: The owners.
         pruning: Whether to leave out partitions that cannot match.
+        ids: The partitions of its only scan, if they were found already.
 
     Raises:
         TopologyChangedError: The topology does not know a table of the statement: one of them is out of date.
@@ -71,13 +77,13 @@ def choose_route(
         return StatementRoute(ExecutionMode.LOCAL, topology.member_ids) if statement.empty is None else _NOWHERE
     owners: set[str] = set()
     empty = True
-    ids: Sequence[int] = ()
+    last: Sequence[int] = ()
     for scan in statement.scans:
-        ids = partitions_of(scan, params) if pruning else scan.tree.live_ids()
-        if len(ids):
+        last = (partitions_of(scan, params) if pruning else scan.tree.live_ids()) if ids is None else ids
+        if len(last):
             empty = False
             if not scan.replicated:
-                owners |= topology.ownership(scan.group).owners_of(ids)
+                owners |= topology.ownership(scan.group).owners_of(last)
     if empty:
         # Without a stored answer, any member can compute the answer over no rows.
         return (
@@ -89,7 +95,7 @@ def choose_route(
         return StatementRoute(ExecutionMode.LOCAL, topology.member_ids)
     if len(owners) == 1:
         return StatementRoute(ExecutionMode.LOCAL, tuple(owners))
-    return StatementRoute(ExecutionMode.DISTRIBUTED, tuple(sorted(owners)), ids if len(statement.scans) == 1 else None)
+    return StatementRoute(ExecutionMode.DISTRIBUTED, tuple(sorted(owners)), last if len(statement.scans) == 1 else None)
 
 
 def partitions_of(scan: RoutedScan, params: Sequence[Any]) -> Sequence[int]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum, auto
 from functools import lru_cache
-from typing import Final, assert_never
+from typing import Any, Final, assert_never
 
 import msgspec
 import pyarrow as pa
@@ -17,7 +18,13 @@ from secateur.client.execution.execute import StatementExecution, execute
 from secateur.client.execution.ranges_known import check_ranges
 from secateur.client.execution.result_stream import GRANT_BYTES, ResultStream
 from secateur.client.execution.retry_policy import is_final
-from secateur.client.execution.routing import ExecutionMode, choose_coordinator, choose_route
+from secateur.client.execution.routing import (
+    ExecutionMode,
+    StatementRoute,
+    choose_coordinator,
+    choose_route,
+    partitions_of,
+)
 from secateur.client.execution.scatter import ask_owners
 from secateur.client.execution.statement_cache import Prepared
 from secateur.client.execution.statement_call import StatementCall
@@ -32,6 +39,7 @@ from secateur.errors import (
     UnknownTableError,
     UnreachableError,
 )
+from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.profile import RunProfile
 from secateur.protocol.pruning import Pruning
 from secateur.protocol.query import Execute, Profile
@@ -216,42 +224,20 @@ def _run(call: StatementCall[SelectStatement], *, pruning: bool, wanted: RunOpti
     params = values_of(statement, call.params, call.started)
     topology = session.topology
     steps = statement.steps if pruning else None
-    route = (
-        choose_route(statement, params, topology, pruning=pruning)
-        if steps is None
-        else choose_coordinator(statement, statement.first_scans, params, topology)
-    )
-    if route.execution_mode is ExecutionMode.NONE:
-        check_ranges(session, statement.scans)
-        assert statement.empty is not None
-        empty = _decoded(statement.empty)
-        stats = call.stats(
-            execution=route.execution_mode,
-            members_touched=0,
-            partitions_read=0,
-            partitions_total=statement.partitions_total,
-            topology_version=topology.version,
-            members_total=len(topology.members),
+    only = statement.scans[0] if pruning and steps is None and len(statement.scans) == 1 else None
+    ids = None if only is None else partitions_of(only, params)
+    if only is not None and ids is not None and len(ids) == 1 and not only.replicated:  # what most statements need
+        member = session.owner(only.group, ids[0])
+    else:
+        route = (
+            choose_route(statement, params, topology, pruning=pruning, ids=ids)
+            if steps is None
+            else choose_coordinator(statement, statement.first_scans, params, topology)
         )
-        return SelectResult(empty, statement.columns, stats, profile=RunProfile(empty.num_rows, empty.nbytes, ()))
-    if not route.members:
-        topology.check_any()
-    topology.check_live(route.members)
-    if route.partitions is not None and pruning and wanted in _ROWS_ONLY:
-        found = ask_owners(session, statement, params, route.partitions, topology)
-        if found is not None:
-            session.note_topology(found.topology_version)
-            session.note_statistics(found.statistics_version)
-            stats = call.stats(
-                execution=ExecutionMode.SCATTER,
-                members_touched=found.members,
-                partitions_read=found.partitions_read,
-                partitions_total=statement.partitions_total,
-                topology_version=found.topology_version,
-                members_total=len(topology.members),
-            )
-            return SelectResult(found.rows, statement.columns, stats)
-    member = route.members[session.turn() % len(route.members)] if len(route.members) > 1 else route.members[0]
+        answered = _answered_here(call, params, topology, route, is_scattered=pruning and wanted in _ROWS_ONLY)
+        if answered is not None:
+            return answered
+        member = route.members[session.turn() % len(route.members)] if len(route.members) > 1 else route.members[0]
     as_written = session.pruning is Pruning.VERIFY and not pruning
     grant = GRANT_BYTES if wanted is RunOptions.ROWS_IN_PARTS else None
     asked = Execute(statement.plan_id, list(params), pruning, grant, as_written, steps=steps)
@@ -285,3 +271,47 @@ def _run(call: StatementCall[SelectStatement], *, pruning: bool, wanted: RunOpti
     )
     rows = decode_tables(parts) if has_rows else ShortTable(values or [], result.rows if values else 0)
     return SelectResult(rows, statement.columns, stats, rest, profile, narrowed)
+
+
+def _answered_here(
+    call: StatementCall[SelectStatement],
+    params: Sequence[Any],
+    topology: Topology,
+    route: StatementRoute,
+    *,
+    is_scattered: bool,
+) -> SelectResult | None:
+    """The answer over no rows, or of owners that the client has asked itself; None where a member has to be asked."""
+    session, statement = call.session, call.statement
+    if route.execution_mode is ExecutionMode.NONE:
+        check_ranges(session, statement.scans)
+        assert statement.empty is not None
+        empty = _decoded(statement.empty)
+        stats = call.stats(
+            execution=route.execution_mode,
+            members_touched=0,
+            partitions_read=0,
+            partitions_total=statement.partitions_total,
+            topology_version=topology.version,
+            members_total=len(topology.members),
+        )
+        return SelectResult(empty, statement.columns, stats, profile=RunProfile(empty.num_rows, empty.nbytes, ()))
+    if not route.members:
+        topology.check_any()
+    topology.check_live(route.members)
+    if route.partitions is None or not is_scattered:
+        return None
+    found = ask_owners(session, statement, params, route.partitions, topology)
+    if found is None:
+        return None
+    session.note_topology(found.topology_version)
+    session.note_statistics(found.statistics_version)
+    stats = call.stats(
+        execution=ExecutionMode.SCATTER,
+        members_touched=found.members,
+        partitions_read=found.partitions_read,
+        partitions_total=statement.partitions_total,
+        topology_version=found.topology_version,
+        members_total=len(topology.members),
+    )
+    return SelectResult(found.rows, statement.columns, stats)

@@ -18,7 +18,6 @@ from secateur.errors import (
     UnreachableError,
 )
 from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.topology.topology import Topology
 
 __all__ = ["KeyTable"]
 
@@ -28,19 +27,16 @@ R = TypeVar("R")
 class KeyTable:
     """One table in one session. Threads may share it: keys of a definition that is replaced stay what they are.
 
-    It remembers the owners of the partitions that were asked for, as long as the session knows no newer topology.
-
     Args:
         session: The connection.
         definition: The table, of a large scheme as much as the session knows.
     """
 
-    __slots__ = ("_keys", "_owners", "session")
+    __slots__ = ("_keys", "session")
 
     def __init__(self, session: Session, definition: TableDef) -> None:
         self.session = session
         self._keys = RowKeys(definition)
-        self._owners: tuple[Topology, str, dict[int, str]] | None = None
 
     @property
     def keys(self) -> RowKeys:
@@ -71,21 +67,12 @@ class KeyTable:
             PartitionLostError: Every copy of it is lost.
             UnknownOwnersError: Its owners have to be fetched first.
         """
+        if keys.group:
+            return self.session.owner(keys.group, partition)
         topology = self.session.topology
-        if not keys.group:
-            topology.check_any()
-            members = topology.member_ids
-            return members[self.session.turn() % len(members)]
-        known = self._owners
-        if known is None or known[0] is not topology or known[1] != keys.group:
-            known = self._owners = topology, keys.group, {}
-        owners = known[2]
-        member = owners.get(partition)
-        if member is None:
-            member = topology.ownership(keys.group).primary(partition)
-            topology.check_live((member,))
-            owners[partition] = member
-        return member
+        topology.check_any()
+        members = topology.member_ids
+        return members[self.session.turn() % len(members)]
 
     def refresh(self, *, waits: bool = True) -> bool:
         """Fetch the definition again; whether it is another.

@@ -94,7 +94,8 @@ def bound_partitions(plan: SelectPlan, params: Sequence[Any], *, pruning: bool) 
     Raises:
         ParameterError: Another number of parameters than the statement has.
     """
-    check_bound(plan, params)
+    if len(params) != plan.bound_count:
+        check_bound(plan, params)
     return [_partitions(scan, params, pruning=pruning) for scan in plan.scans]
 
 

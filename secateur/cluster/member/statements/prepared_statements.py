@@ -194,7 +194,8 @@ class PreparedStatements:
         """The partitions of each scan, the topology, and whether this member has all of them."""
         view = self._joined()
         check_versions(self._store, plan)
-        check_state(self._store, plan, asked, view.topology)
+        if asked.since is not None:
+            check_state(self._store, plan, asked, view.topology)
         partitions = bound_partitions(plan, asked.params, pruning=asked.pruning)
         for scan, ids in zip(plan.scans, partitions, strict=True):
             if not (scan.replicated or view.mine.get(scan.group, _NONE).issuperset(ids)):
