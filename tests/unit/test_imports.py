@@ -127,8 +127,13 @@ def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), str(path))
 
 
-def imports_of(path: Path) -> Iterator[tuple[int, str]]:
+@functools.cache
+def imports_of(path: Path) -> tuple[tuple[int, str], ...]:
     """Line and absolute dotted name of everything that a source file imports."""
+    return tuple(_imports_of(path))
+
+
+def _imports_of(path: Path) -> Iterator[tuple[int, str]]:
     for node in ast.walk(tree_of(path)):
         match node:
             case ast.Import(names=names):
@@ -156,6 +161,10 @@ def room_of(dotted: str) -> str | None:
 
 def place_of(path: Path) -> str:
     return path.relative_to(PACKAGE).as_posix()
+
+
+PLACES = {".".join(path.relative_to(ROOT).with_suffix("").parts): place_of(path) for path in SOURCES}
+"""The files of the package by their dotted names."""
 
 
 def room_breaches(path: Path) -> list[str]:
@@ -216,14 +225,9 @@ def circles_of(imports: Mapping[str, set[str]]) -> list[set[str]]:
 
 def imported_files(path: Path) -> set[str]:
     """The files of the package that a file imports; not the ``__init__`` of rooms, which only export."""
-    found = set()
-    for _, name in imports_of(path):
-        parts = name.split(".")
-        for end in (len(parts), len(parts) - 1):
-            file = ROOT.joinpath(*parts[:end]).with_suffix(".py")
-            if parts[0] == "secateur" and file.is_file():
-                found.add(place_of(file))
-    return found - {place_of(path)}
+    names = {name for _, name in imports_of(path)}
+    names |= {name.rpartition(".")[0] for name in names}  # where the last part is a name of the file
+    return {PLACES[name] for name in names if name in PLACES} - {place_of(path)}
 
 
 @pytest.mark.parametrize(
