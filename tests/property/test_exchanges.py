@@ -17,6 +17,7 @@ from secateur.planner import CostModel, Planner
 from worlds import World, check
 
 SEED = int(os.environ.get("SECATEUR_SEED", "20261121"))
+WORLDS = round(float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
 TABLES = {
     "l": "PARTITION BY HASH (k) PARTITIONS 7",
     "r": "PARTITION BY HASH (k) PARTITIONS 7",
@@ -121,7 +122,7 @@ def test_exchanges_change_no_answer(routed: float, shuffled: float, wanted: Exch
         semi_join_share_max=1.0,
     )
     seen: Counter[ExchangeKind] = Counter()
-    for number in range(2):
+    for number in range(WORLDS):
         rng = random.Random(SEED + number)
         world = _world(rng, model)
         for sql in _statements(rng):

@@ -22,6 +22,8 @@ import pytest
 import secateur
 
 SEED = int(os.environ.get("SECATEUR_SEED", "20261125"))
+STATEMENTS = int(30 * float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
+"""Of each turn, between which rows change."""
 COLUMNS = {
     "tiny": ("TINYINT", lambda r: r.randrange(-128, 128)),
     "number": ("BIGINT", lambda r: r.choice([r.randrange(-9, 9), 2**63 - 1, -(2**63)])),
@@ -99,7 +101,7 @@ def test_few_rows_are_those_of_duckdb(cluster: secateur.Connection, partitions: 
     oracle.execute("SET TimeZone = 'UTC'")
     for turn in range(3):
         oracle.register("t", table_of(list(rows.values()), schema))
-        for _ in range(60):
+        for _ in range(STATEMENTS):
             sql, params = statement(r)
             try:
                 expected = shown(oracle.execute(sql, params).fetchall())

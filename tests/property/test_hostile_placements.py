@@ -284,7 +284,7 @@ def world(request: pytest.FixtureRequest) -> World:
 
 
 @pytest.mark.parametrize("sql", [*SUBQUERIES, *JOINS, *NAMES, *CTES, *GROUPS, *VALUES])
-@pytest.mark.sampled(one_in=5)
+@pytest.mark.sampled(one_in=8)
 def test_placed_answers_equal_duckdb(world: World, sql: str) -> None:
     rng = random.Random(3)
     assert all(check(world, sql, (), rng) for _ in range(2)), "DuckDB refuses the statement"

@@ -16,6 +16,7 @@ import pytest
 import secateur
 
 SEED = int(os.environ.get("SECATEUR_SEED", "1"))
+SEEDS = range(SEED, SEED + int(2 * float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1"))))
 STATEMENTS = 60
 COLUMNS = {
     "t": ("TINYINT", -(2**7), 2**7 - 1),
@@ -43,7 +44,7 @@ def given(rng: random.Random) -> Any:
     return rng.choice([0, 1, -1, rng.randrange(-300, 300), 2**31 - 1, -(2**31), 2**40, 2**63 - 1, None, 1.5, 2.0, True])
 
 
-@pytest.mark.parametrize("seed", range(SEED, SEED + 4))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_integer_updates(conn: secateur.Connection, table_name: str, seed: int) -> None:
     rng = random.Random(seed)
     columns = ", ".join(f"{name} {text}" for name, (text, _, _) in COLUMNS.items())

@@ -18,6 +18,7 @@ from secateur.planner.text import take_literal_rows
 from secateur.protocol import EvaluatedInsert
 
 SEED = int(os.environ.get("SECATEUR_SEED", "1"))
+SEEDS = range(SEED, SEED + int(2 * float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1"))))
 STATEMENTS = 25
 COLUMNS = {
     "k": "BIGINT",
@@ -81,7 +82,7 @@ def outcome(context: DescribedTables, sql: str) -> Any:
     return statement.insert.mode, statement.insert.table.name, repr(statement.rows.to_pylist())
 
 
-@pytest.mark.parametrize("seed", range(SEED, SEED + 4))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_taken_rows_are_the_evaluated_ones(context: DescribedTables, seed: int) -> None:
     rng, taken = random.Random(seed), 0
     for _ in range(STATEMENTS):

@@ -19,7 +19,8 @@ import pytest
 import secateur
 
 SEED = int(os.environ.get("SECATEUR_SEED", "1"))
-STATEMENTS = 50
+SEEDS = range(SEED, SEED + int(2 * float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1"))))
+STATEMENTS = 30
 COLUMNS = {
     "i": "INTEGER",
     "b": "BIGINT NOT NULL",
@@ -133,7 +134,7 @@ def _parameters_before(sql: str) -> int:
     return len(re.findall(r"\$\d+", sql[: sql.index(" ON CONFLICT")]))
 
 
-@pytest.mark.parametrize("seed", range(SEED, SEED + 4))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_upserts_of_one_row(conn: secateur.Connection, table_name: str, seed: int) -> None:
     rng = random.Random(seed)
     columns = ", ".join(f"{name} {text}" for name, text in COLUMNS.items())
