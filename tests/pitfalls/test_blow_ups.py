@@ -110,7 +110,7 @@ def test_a_large_result_stays_on_the_way_of_a_small_one(conn: secateur.Connectio
 
 def test_rows_outlive_the_member_that_held_them() -> None:
     """ray #7189, raydp #454: data held in actors or by ray.put died with its owner."""
-    with secateur.start(members=3, runtime="embedded") as cluster, cluster.connect() as conn:
+    with secateur.start(members=3, runtime="embedded", member_silence_s=2.0) as cluster, cluster.connect() as conn:
         conn.execute("CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT) PARTITION BY HASH (k) PARTITIONS 8 BACKUPS 1")
         conn.table("t").load(pa.table({"k": range(100), "v": range(100)}))
         cluster.kill_member(conn.table("t").owner_of(conn.table("t").partition_of({"k": 7})))

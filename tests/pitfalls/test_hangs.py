@@ -13,7 +13,7 @@ from secateur.errors import DagError, DeadlineError, Error, JobCancelledError
 
 def test_a_member_that_left_is_named_and_nothing_hangs() -> None:
     """hazelcast #18538, #17849: a member left and the job hung, or the error did not name the member."""
-    with secateur.start(members=2, runtime="embedded") as cluster, cluster.connect() as conn:
+    with secateur.start(members=2, runtime="embedded", member_silence_s=2.0) as cluster, cluster.connect() as conn:
         conn.execute("CREATE TABLE t (k BIGINT PRIMARY KEY) PARTITION BY HASH (k) PARTITIONS 8 BACKUPS 0")
         conn.table("t").load(pa.table({"k": range(40)}))
         lost = next(member.id for member in cluster.members())

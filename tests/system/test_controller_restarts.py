@@ -23,7 +23,7 @@ DDL = "CREATE TABLE {} (id BIGINT, v BIGINT, PRIMARY KEY (id)) PARTITION BY HASH
 
 @pytest.fixture
 def mortal() -> Iterator[Cluster]:
-    with secateur.start(members=3, runtime="embedded") as cluster:
+    with secateur.start(members=3, runtime="embedded", member_silence_s=2.0) as cluster:
         yield cluster
 
 

@@ -23,7 +23,7 @@ from secateur.server import HttpServer
 
 @pytest.fixture
 def cluster() -> Iterator[Cluster]:
-    with secateur.start(members=3, runtime="embedded") as running, running.connect() as conn:
+    with secateur.start(members=3, runtime="embedded", member_silence_s=2.0) as running, running.connect() as conn:
         conn.execute("CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT) PARTITION BY HASH (k) PARTITIONS 12")
         conn.table("t").load(pa.table({"k": range(600), "v": range(600)}))
         yield running

@@ -38,7 +38,7 @@ def copying(source: object, target: str, mode: str) -> secateur.DAG:
 
 
 def test_every_copy_has_the_rows() -> None:
-    with secateur.start(members=3, runtime="embedded") as cluster, cluster.connect() as conn:
+    with secateur.start(members=3, runtime="embedded", member_silence_s=2.0) as cluster, cluster.connect() as conn:
         source, target = table(conn, "source"), table(conn, "target")
         conn.table(source).load(ROWS)
         job = conn.submit(copying(table_source(source), target, "upsert"), secateur.JobConfig())
@@ -121,7 +121,7 @@ def test_an_upsert_is_run_again_when_a_member_is_lost(tmp_path: Path) -> None:
             time.sleep(0.005)
         yield ROWS.slice(500)
 
-    with secateur.start(members=3, runtime="embedded") as cluster, cluster.connect() as conn:
+    with secateur.start(members=3, runtime="embedded", member_silence_s=2.0) as cluster, cluster.connect() as conn:
         table(conn, "target")
         job = secateur.Pipeline().read_generator(in_two, everywhere=False).write_to(table_sink("target")).submit(conn)
         while not half.exists():

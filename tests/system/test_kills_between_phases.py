@@ -26,7 +26,7 @@ pytestmark = pytest.mark.sampled(one_in=3)
 
 @pytest.fixture
 def cluster() -> Iterator[Cluster]:
-    with secateur.start(members=3, runtime="embedded") as cluster:
+    with secateur.start(members=3, runtime="embedded", member_silence_s=2.0) as cluster:
         yield cluster
 
 

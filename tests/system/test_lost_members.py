@@ -28,7 +28,9 @@ ROWS = pa.table({"id": pa.array(range(100)), "v": pa.array(range(100))})
 
 @pytest.fixture
 def mortal() -> Iterator[Cluster]:
-    with secateur.start(members=3, runtime="embedded", rebalancing=False, replace_members=False) as cluster:
+    with secateur.start(
+        members=3, runtime="embedded", member_silence_s=2.0, rebalancing=False, replace_members=False
+    ) as cluster:
         yield cluster
 
 

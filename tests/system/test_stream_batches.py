@@ -23,7 +23,7 @@ _numbers = itertools.count()
 
 @pytest.fixture
 def mortal() -> Iterator[Cluster]:
-    with secateur.start(members=2, runtime="embedded") as cluster:
+    with secateur.start(members=2, runtime="embedded", member_silence_s=2.0) as cluster:
         yield cluster
 
 

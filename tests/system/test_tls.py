@@ -62,7 +62,7 @@ def test_a_connection_without_tls_or_trust_is_refused_at_every_port(
 
 
 def test_a_member_that_is_killed_is_replaced_over_tls(tls: secateur.Tls) -> None:
-    with secateur.start(members=2, runtime="embedded", tls=tls, member_silence_s=10.0) as own, own.connect() as conn:
+    with secateur.start(members=2, runtime="embedded", tls=tls, member_silence_s=3.0) as own, own.connect() as conn:
         conn.execute(
             "CREATE TABLE t (id BIGINT, v BIGINT, PRIMARY KEY (id)) PARTITION BY HASH (id) PARTITIONS 4 BACKUPS 1"
         )
