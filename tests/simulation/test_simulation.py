@@ -31,20 +31,27 @@ def test_a_seed_replays_exactly() -> None:
 
 
 def test_no_promise_is_broken_while_members_links_and_clocks_fail() -> None:
-    found = outcomes(100, 8)
+    found = outcomes(100, 4)
     assert not [outcome for outcome in found if outcome["wrong"]]
-    assert sum(len(outcome["faults"]) for outcome in found) > 25
-    assert sum(outcome["calls"] for outcome in found) > 400
+    assert sum(len(outcome["faults"]) for outcome in found) > 12
+    assert sum(outcome["calls"] for outcome in found) > 200
 
 
 def test_members_that_are_given_up_bring_the_only_copies_back() -> None:
-    found = outcomes(0, 6, "--without-backups")
+    found = outcomes(0, 4, "--without-backups")
     assert not [outcome for outcome in found if outcome["wrong"]]
     assert any("SIGSTOP" in fault or "cut" in fault for outcome in found for fault in outcome["faults"])
 
 
 @pytest.mark.timeout(1500)
-def test_each_fault_of_the_product_is_found_within_200_seeds() -> None:
-    command = [sys.executable, str(_RUN), "--plant=all", "--seeds=200"]
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param(["--focus"], id="about its trouble"),
+        pytest.param([], marks=pytest.mark.slow, id="about everything"),
+    ],
+)
+def test_each_fault_of_the_product_is_found_within_200_seeds(options: list[str]) -> None:
+    command = [sys.executable, str(_RUN), "--plant=all", "--seeds=200", *options]
     done = subprocess.run(command, capture_output=True, text=True, timeout=1490, check=False)
     assert done.stdout.endswith("7 found, 0 missed\n"), done.stdout + done.stderr
