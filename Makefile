@@ -41,14 +41,16 @@ help: ## this list
 demo: $(STAMP) java ## real flights: Spark loads three Ray members, pruned SQL reads them back
 	@$(PY) -m examples.flights $(DEMO_ARGS)
 
-# Whole files go to one of the workers, so that what a module starts is started once.
+# Whole files go to one of the workers, so that what a module starts is started once. They go in the order of their
+# names, which has many short files at its end: by number of tests, the last ones would be single tests of a minute.
 WORKERS ?= 2
+PYTEST_WORKERS := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 test: $(STAMP) java ## all tests but the slow ones, on WORKERS=2 processes: about ten minutes
-	@$(PY) -m pytest -m "not slow" -n $(WORKERS) --dist loadfile $(PYTEST_ARGS)
+	@$(PY) -m pytest -m "not slow" $(PYTEST_WORKERS) $(PYTEST_ARGS)
 
 # Of the slow ones, `make wheel` and `make nightly` have their own targets.
 test-slow: $(STAMP) java ## the slow tests: all cases of those that are sampled, faults of Ray and Spark, TPC at scale factor 1: an hour or two
-	@$(PY) -m pytest -m slow -n $(WORKERS) --dist loadfile --ignore=tests/system/test_wheel.py $(PYTEST_ARGS)
+	@$(PY) -m pytest -m slow $(PYTEST_WORKERS) --ignore=tests/system/test_wheel.py $(PYTEST_ARGS)
 
 test-long: $(STAMP) ## the property tests with many times the cases: an hour
 	@SECATEUR_PROPERTY_FACTOR=20 SECATEUR_PRUNING_WORLDS=100 SECATEUR_STATEMENTS=20000 $(PY) -m pytest -m "not ray and not spark" -o timeout=3600 tests/property tests/pitfalls/test_relational_products.py tests/unit/cluster/test_lease.py $(PYTEST_ARGS)
