@@ -18,6 +18,7 @@ from secateur.wire.handshake import ClusterIdentity, hello
 from secateur.wire.limits import Limits
 from secateur.wire.messages import Answer, Handled, Handler, PeerInfo, Reply, Request
 from secateur.wire.short_table import SHORT_ROWS_MAX, ShortTable, is_short, shorten, travels_short
+from secateur.wire.socket_wait import TIMEOUTS, wait_at_most
 from secateur.wire.tls import Tls
 from secateur.wire.token_book import TokenBook
 
@@ -30,6 +31,7 @@ __all__ = [
     "ALIVE_S",
     "SHORT_ROWS_MAX",
     "SILENCE_S",
+    "TIMEOUTS",
     "Answer",
     "CallControl",
     "Channel",
@@ -63,6 +65,7 @@ __all__ = [
     "is_short",
     "shorten",
     "travels_short",
+    "wait_at_most",
 ]
 
 _FILES = {

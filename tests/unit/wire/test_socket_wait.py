@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from secateur.wire.socket_wait import TIMEOUTS, wait_at_most
+from secateur.wire import TIMEOUTS, wait_at_most
 
 
 @pytest.fixture
