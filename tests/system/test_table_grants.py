@@ -66,6 +66,7 @@ from secateur.protocol import (
     SteppedQuery,
     Tables,
     TokenRole,
+    WaitForJob,
     WriteRows,
     decode,
     encode,
@@ -394,6 +395,7 @@ def test_requests_past_our_clients_are_refused(own: Cluster) -> None:
         ListJobs(),
         GetJobPlan("none"),
         GetJobMetrics("none"),
+        WaitForJob("none", 0),
         ReadSnapshot("theirs", []),
         CloseSnapshot("theirs"),
     ]
