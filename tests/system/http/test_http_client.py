@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 import sys
 import time
@@ -45,6 +46,7 @@ from secateur.errors import (
 from secateur.http import HttpClient, StatementState
 from secateur.processors import map_batches
 from secateur.server import HttpServer, ServerLimits
+from secateur.server.job_forms import JobConfigForm
 
 ENDLESS = "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range * b.range % 7 = 3"
 
@@ -308,6 +310,26 @@ def test_functions_of_a_job_run_and_their_logs_and_errors_come_back(client: Http
 def test_a_pipeline_is_a_job(client: HttpClient, table: str) -> None:
     pipeline = secateur.Pipeline().read_table(table, where="customer = ?", params=["C4"]).write_to(collect())
     assert len(client.submit(pipeline).result(60)) == 100
+
+
+def test_a_configuration_travels_whole(client: HttpClient, conn: secateur.Connection, table: str) -> None:
+    assert set(JobConfigForm.model_fields) == {field.name for field in dataclasses.fields(secateur.JobConfig)}
+    pipeline = secateur.Pipeline().read_table(table, where="customer = 'C4'").write_to(collect())
+    partition = conn.table(table).partition_of({"customer": "C4"})
+    config = secateur.JobConfig(
+        name="whole",
+        required_partitions={table: frozenset({partition})},
+        timeout_s=60,
+        result_bytes_max=10_000_000,
+        on_member_lost="fail",
+        kernel_bytes_max=100_000_000,
+    )
+    read = {}
+    for chosen in (config, secateur.JobConfig(pruning=False)):
+        job = client.submit(pipeline, chosen)
+        assert len(job.result(60)) == 100
+        read[job.info.name] = {entry["member"] for entry in job.metrics() if entry["vertex"].startswith("read")}
+    assert (len(read["whole"]), len(read[None])) == (1, 3)
 
 
 def test_a_statement_is_a_job(client: HttpClient) -> None:
