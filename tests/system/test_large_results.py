@@ -157,6 +157,22 @@ def test_every_way_to_read(large: Cluster) -> None:
     eventually(lambda: nothing_is_open(large))
 
 
+@pytest.mark.parametrize("limit", [0, 10, ROWS], ids=["no rows", "few rows", "in parts"])
+def test_other_libraries_take_a_cursor_as_it_is(large: Cluster, limit: int) -> None:
+    """DuckDB exports a stream three times before it reads it: looking at the columns takes no rows."""
+    sql = f"SELECT id, s FROM big WHERE id < {limit}"
+    with large.connect() as conn:
+        cursor = conn.execute(sql)
+        assert duckdb.sql("SELECT count(*), count(DISTINCT id) FROM cursor").fetchall() == [(limit, limit)]
+        assert cursor.fetchall() == []
+        cursor = conn.execute(sql)
+        assert (pa.table(cursor).num_rows, pa.table(cursor).num_rows) == (limit, 0)
+        cursor = conn.execute(sql)
+        reader = pa.RecordBatchReader.from_stream(cursor)
+        assert reader.schema.names == ["id", "s"]
+        assert sum(batch.num_rows for batch in reader) == limit
+
+
 def test_a_small_result_is_one_answer(large: Cluster) -> None:
     with large.connect() as conn:
         conn.execute("SELECT count(*) FROM big").fetchall()

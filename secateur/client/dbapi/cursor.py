@@ -6,7 +6,6 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from html import escape
-from itertools import chain
 from types import TracebackType
 from typing import Any, Final, Self, assert_never
 
@@ -303,20 +302,23 @@ class Cursor:
         if rows_max < 1:
             raise InterfaceError(f"fetch_record_batch({rows_max}): a batch has at least one row")
         rows = self._result()
-        tables = rows.tables()
-        first = next(tables)
+
+        def check_is_open() -> None:
+            if self._rows is not rows:
+                raise InterfaceError(
+                    "the cursor was closed or has executed something else: nothing more can be read of this result"
+                )
 
         def batches() -> Iterator[pa.RecordBatch]:
-            for table in chain((first,), tables):
+            # Rows are taken once they are read: DuckDB exports a stream several times to see its columns.
+            check_is_open()
+            for table in rows.tables():
                 yield from table.combine_chunks().to_batches(
                     max_chunksize=rows_max
                 )  # partitions make many small chunks
-                if self._rows is not rows:
-                    raise InterfaceError(
-                        "the cursor was closed or has executed something else: nothing more can be read of this result"
-                    )
+                check_is_open()
 
-        return pa.RecordBatchReader.from_batches(first.schema, batches())
+        return pa.RecordBatchReader.from_batches(rows.schema, batches())
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Export the remaining rows as an Arrow stream, which polars, pandas, pyarrow, DuckDB and others read.

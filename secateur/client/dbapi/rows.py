@@ -60,6 +60,11 @@ class Rows:
         """Rows handed out so far."""
         self._result = result
 
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns in Arrow."""
+        return as_table(self._result, self.columns).schema
+
     def take(self, count: int) -> list[tuple[Any, ...]]:
         """The next rows, at most ``count``."""
         start = self.position

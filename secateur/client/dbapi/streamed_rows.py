@@ -41,6 +41,11 @@ class StreamedRows:
         """Rows handed out so far."""
         return self._before + self._part.position
 
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns in Arrow."""
+        return self._part.schema
+
     def take(self, count: int) -> list[tuple[Any, ...]]:
         """The next rows, at most ``count``; fewer only at the end."""
         rows = self._part.take(count)
