@@ -6,6 +6,7 @@ from secateur.exports import exports
 
 _FILES = {
     "arrow_data": ["as_chunks", "as_table"],
+    "load_progress": ["progress_line"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

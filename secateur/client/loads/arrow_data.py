@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import pyarrow as pa
@@ -21,9 +21,10 @@ def as_table(data: Any) -> pa.Table | pa.RecordBatchReader:
     """Convert an object to an Arrow table.
 
     It may come from pyarrow, datasets included, from pandas, polars, lazy frames included, anything else with
-    ``__arrow_c_stream__``, or be a mapping of column names to values, or a list of rows.
+    ``__arrow_c_stream__``, or be a list or iterator of batches, a mapping of column names to values, or a list of rows.
 
-    Arrow data are not copied. A RecordBatchReader is returned as it is: it is read once, batch by batch. Rows are
+    Arrow data are not copied. A RecordBatchReader is returned as it is: it is read once, batch by batch, and so is an
+    iterator of batches, whose first one is taken now. Rows are
     mappings of column names to values; a column that a row does not name is NULL in it, and an empty list is no rows.
 
     Raises:
@@ -43,6 +44,10 @@ def as_table(data: Any) -> pa.Table | pa.RecordBatchReader:
             return data.scanner().to_reader()
         if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__") or isinstance(data, Mapping):
             return pa.table(data)
+        if isinstance(data, (list, tuple)) and data and all(isinstance(part, pa.RecordBatch) for part in data):
+            return pa.Table.from_batches(data)
+        if isinstance(data, Iterator):
+            return _reader_of(data)
         if isinstance(data, (list, tuple)) and all(isinstance(row, Mapping) for row in data):
             names = dict.fromkeys(
                 name for row in data for name in row
@@ -57,17 +62,38 @@ def as_table(data: Any) -> pa.Table | pa.RecordBatchReader:
             f" FROM {text_literal(str(path))}"
         )
     kinds = (
-        "a pyarrow Table, RecordBatch or RecordBatchReader, a pandas or polars DataFrame, a dict of columns, or a list"
-        " of dicts, one a row"
+        "a pyarrow Table, RecordBatch or RecordBatchReader, a list or iterator of RecordBatches, a pandas or polars"
+        " DataFrame, a dict of columns, or a list of dicts, one a row"
     )
-    raise DataError(f"a {type(data).__module__}.{type(data).__qualname__} is not a table: pass {kinds}{_way_of(data)}")
+    raise DataError(f"a {type(data).__module__}.{type(data).__qualname__} is not a table: pass {kinds}")
 
 
-def _way_of(data: Any) -> str:
-    """Suggest how to make a table of an object that is nearly one."""
-    if isinstance(data, Iterable):
-        return "; of an iterable of batches, pyarrow.RecordBatchReader.from_batches(schema, batches)"
-    return ""
+def _reader_of(batches: Iterator[Any]) -> pa.RecordBatchReader:
+    """Read batches as they are asked for; without any, there are no columns either.
+
+    Raises:
+        TypeError: The first one is no batch. Another one that is none, or has other columns, is a DataError when it is
+            read.
+    """
+    first = next(batches, None)
+    if first is None:
+        return pa.table({}).to_reader()
+    if not isinstance(first, pa.RecordBatch):
+        raise TypeError(
+            f"its first item is a {type(first).__qualname__}, and no pyarrow.RecordBatch; of rows make a list"
+        )
+
+    def checked() -> Iterator[pa.RecordBatch]:
+        yield first
+        for number, batch in enumerate(batches, 2):
+            if not isinstance(batch, pa.RecordBatch) or not batch.schema.equals(first.schema):
+                raise DataError(
+                    f"item {number} of the batches is no RecordBatch with the columns of the first one"
+                    f" ({', '.join(first.schema.names)})"
+                )
+            yield batch
+
+    return pa.RecordBatchReader.from_batches(first.schema, checked())
 
 
 def as_chunks(

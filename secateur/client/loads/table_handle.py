@@ -16,6 +16,7 @@ from secateur.client.key_value.put import put_rows
 from secateur.client.key_value.tables import KeyTable
 from secateur.client.loads.arrow_data import as_table
 from secateur.client.loads.load import LoadMode, Progress, load_rows
+from secateur.client.loads.load_progress import progress_line
 from secateur.client.loads.unused_table import dropped_on_failure
 from secateur.client.session import Session
 from secateur.errors import NoRangeError, NullKeyError, ParameterError, TopologyChangedError
@@ -151,18 +152,20 @@ class TableHandle:
         group = self._table.scheme.affinity_group()
         return self._session.when_known(lambda: self._session.topology.ownership(group).primary(number))
 
-    def load(self, data: Any, mode: str = "append", *, progress: Progress | None = None) -> int:
+    def load(self, data: Any, mode: str = "append", *, progress: bool | Progress | None = None) -> int:
         """Load rows: all of them become visible at once, or none.
 
         Args:
-            data: A pyarrow Table, RecordBatch, RecordBatchReader or Dataset, a pandas or polars DataFrame, a polars
-                LazyFrame, anything else with ``__arrow_c_stream__``, a dict of columns, a list of dicts, one a row, or
-                the path of a Parquet, CSV, JSON or Arrow file. Columns are matched by name without regard to case and
-                converted where that is exact; nullable columns may be missing.
+            data: A pyarrow Table, RecordBatch, RecordBatchReader or Dataset, a list or iterator of RecordBatches, a
+                pandas or polars DataFrame, a polars LazyFrame, anything else with ``__arrow_c_stream__``, a dict of
+                columns, a list of dicts, one a row, or the path of a Parquet, CSV, JSON or Arrow file. Columns are
+                matched by name without regard to case and converted where that is exact; nullable columns may be
+                missing.
             mode: ``"append"`` (a key that is there already is an error), ``"overwrite"`` (replaces all rows of the
                 table), ``"overwrite_ranges"`` (replaces those of each range partition that gets a row), ``"upsert"``
                 (replaces rows with the same key) or ``"ignore"`` (leaves out rows whose key is there already).
-            progress: Called with the rows sent so far, after each chunk of about 32 MiB.
+            progress: True shows a line on ``sys.stderr``; a function is called with the rows sent so far, after each
+                chunk of about 32 MiB.
 
         Returns:
             Rows loaded.
@@ -178,12 +181,15 @@ class TableHandle:
 
             with open_table_file(Path(data)) as opened:
                 return self.load(opened.reader, mode, progress=progress)
-        if not self._session.is_traced:
-            return load_rows(self._session, self._table, as_table(data), LoadMode.of(mode), progress=progress).rows
-        with operation_span("load", self.name) as describe:
-            rows = load_rows(self._session, self._table, as_table(data), LoadMode.of(mode), progress=progress).rows
-            describe({"secateur.mode": mode, "secateur.rows": rows})
-        return rows
+        table = as_table(data)
+        total = table.num_rows if isinstance(table, pa.Table) else None
+        with progress_line(self.name, total, progress) as report:
+            if not self._session.is_traced:
+                return load_rows(self._session, self._table, table, LoadMode.of(mode), progress=report).rows
+            with operation_span("load", self.name) as describe:
+                rows = load_rows(self._session, self._table, table, LoadMode.of(mode), progress=report).rows
+                describe({"secateur.mode": mode, "secateur.rows": rows})
+            return rows
 
     @contextmanager
     def dropped_on_failure(self) -> Iterator[Self]:

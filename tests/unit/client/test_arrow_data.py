@@ -29,6 +29,7 @@ class Capsule:
         pytest.param({"x": [1, 2]}, id="dict"),
         pytest.param(Capsule(), id="capsule"),
         pytest.param([{"x": 1}, {"x": 2}], id="list of dicts"),
+        pytest.param(TABLE.to_batches(max_chunksize=1), id="list of batches"),
         pytest.param(pl.DataFrame({"x": [1, 2]}).lazy(), id="lazy frame"),
     ],
 )
@@ -40,6 +41,18 @@ def test_a_dataset_is_read_batch_by_batch() -> None:
     reader = as_table(pyarrow.dataset.dataset(TABLE))
     assert isinstance(reader, pa.RecordBatchReader)
     assert reader.read_all().equals(TABLE)
+
+
+def test_an_iterator_of_batches_is_read_batch_by_batch() -> None:
+    taken = []
+    batches = TABLE.to_batches(max_chunksize=1)
+    reader = as_table(taken.append(batch) or batch for batch in batches)  # type: ignore[func-returns-value]
+    assert (isinstance(reader, pa.RecordBatchReader), len(taken)) == (True, 1)
+    assert reader.read_all().equals(TABLE)
+    assert list(as_chunks(as_table(iter([])))) == []
+    unlike = as_table(iter([*batches, pa.record_batch({"y": [1]})]))
+    with pytest.raises(DataError, match=r"item 3 of the batches is no RecordBatch with the columns .* \(x\)"):
+        list(as_chunks(unlike))
 
 
 def test_rows_may_name_different_columns() -> None:
@@ -70,7 +83,8 @@ def test_a_pandas_frame_without_its_index() -> None:
         pytest.param([{"x": 1}, {"x": "a"}], "the list does not convert to Arrow", id="rows of mixed types"),
         pytest.param("it's.csv", r"COPY table FROM 'it''s.csv'", id="path as text"),
         pytest.param(Path("rows.parquet"), r"'rows.parquet' is a path, .* TableHandle.load takes paths", id="path"),
-        pytest.param((batch for batch in TABLE.to_batches()), "RecordBatchReader.from_batches", id="generator"),
+        pytest.param(({"x": n} for n in range(2)), "its first item is a dict, .* of rows make a list", id="generator"),
+        pytest.param([*TABLE.to_batches(), pa.record_batch({"y": [1]})], "does not convert", id="unlike batches"),
         pytest.param({"x": [1], "y": [1, 2]}, "the dict does not convert to Arrow", id="ragged dict"),
         pytest.param(pd.DataFrame({"x": [1, "a"]}), "the DataFrame does not convert to Arrow", id="mixed column"),
     ],
