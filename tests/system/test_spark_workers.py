@@ -5,6 +5,7 @@ are not where they were.
 from __future__ import annotations
 
 import dataclasses
+import os
 import pickle
 import socket
 import subprocess
@@ -75,6 +76,13 @@ TaskContext._getOrCreate()._taskAttemptId = 7
 staged = writer.write(iter(batches))
 print(sum(staged.rows.values()), *sorted(set(sys.modules) - before))
 """
+PLAN = """
+import gc, pickle, sys
+import pyspark.sql.worker.plan_data_source_read
+reader = pickle.load(sys.stdin.buffer)
+plans = [reader.partitions() for _ in range(2)]
+print(len(plans[0]), len(plans[1]), gc.get_freeze_count())
+"""
 
 
 @pytest.fixture(scope="module")
@@ -87,9 +95,15 @@ def options() -> Iterator[dict[str, str]]:
         yield {"address": cluster.address, "token": cluster.token, "table": "t"}
 
 
-def run(code: str, value: object) -> tuple[int, list[str]]:
+def run(code: str, value: object, **environment: str) -> tuple[int, list[str]]:
     """What a task's code prints in a process that has loaded what a worker of Spark has, and no more."""
-    done = subprocess.run([sys.executable, "-c", code], input=pickle.dumps(value), capture_output=True, cwd=ROOT)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        input=pickle.dumps(value),
+        capture_output=True,
+        cwd=ROOT,
+        env={**os.environ, **environment},
+    )
     assert done.returncode == 0, done.stderr.decode()
     rows, *modules = done.stdout.decode().split()
     return int(rows), modules
@@ -106,6 +120,15 @@ def test_a_task_with_its_rows_loads_not_even_the_wire(options: dict[str, str]) -
     rows, modules = run(READ, (reader, task))
     assert rows == 1
     assert of(modules, (*NEVER, *WIRE)) == []
+
+
+def test_a_process_that_plans_is_spared_collections_of_what_it_has_loaded(options: dict[str, str]) -> None:
+    """Where Spark uses it again, and nowhere else; it ends although it keeps its connection."""
+    reader = QueryReader(*read_options({**options, "where": "k = 77"}), SCHEMA)
+    assert run(PLAN, reader) == (1, ["1", "0"])
+    tasks, (again, frozen) = run(PLAN, reader, SPARK_REUSE_WORKER="1")
+    assert (tasks, again) == (1, "1")
+    assert int(frozen) > 10_000
 
 
 def test_a_task_that_reads_from_a_member_loads_the_wire_and_no_client(options: dict[str, str]) -> None:
