@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -24,6 +25,7 @@ import secateur
 from secateur.cluster import Cluster
 from secateur.connectors.spark import SecateurDataSource
 from secateur.connectors.spark.environment import this_environment
+from secateur.connectors.spark.write_options import load_writer
 from secateur.connectors.spark.writer import LoadWriter, StagedTask
 from secateur.errors import Error
 
@@ -110,6 +112,33 @@ def test_a_task_that_is_killed_is_run_again_and_its_rows_count_once(
     with this_environment(spark):
         spark.dataSource.register(DyingSource)
         rows(spark, 2).write.format("dying").mode("overwrite").options(**options).save()
+    assert values(filled) == [(2, ROWS)]
+    eventually(lambda: nothing_is_staged(filled), "rows are still staged")
+
+
+@pytest.mark.parametrize("counts", ["original", "copy"])
+def test_of_a_task_and_its_speculative_copy_one_counts(
+    losing: Cluster, filled: secateur.Connection, monkeypatch: pytest.MonkeyPatch, counts: str
+) -> None:
+    """Spark starts no copy on the host of the original. Here all of the copy runs in the middle of the original."""
+    options = {"address": losing.address, "token": losing.token or "", "table": "t", "chunk_bytes": "1"}
+    load = load_writer(options, StructType().add("k", "long").add("v", "long"), overwrite=True)
+    batches = pa.table({"k": list(range(ROWS)), "v": [2] * ROWS}).to_batches(max_chunksize=100)
+    staged = {}
+
+    def attempt(name: str, number: int, rows: Iterator[pa.RecordBatch]) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(TaskContext, "get", lambda: SimpleNamespace(taskAttemptId=lambda: number))
+            staged[name] = load.write(rows)
+
+    def with_a_copy_in_between() -> Iterator[pa.RecordBatch]:
+        yield from batches[:5]
+        attempt("copy", 8, iter(batches))
+        yield from batches[5:]
+
+    attempt("original", 7, with_a_copy_in_between())
+    assert {name: sum(task.rows.values()) for name, task in staged.items()} == {"copy": ROWS, "original": ROWS}
+    load.commit([staged[counts]])
     assert values(filled) == [(2, ROWS)]
     eventually(lambda: nothing_is_staged(filled), "rows are still staged")
 
