@@ -9,9 +9,14 @@ from collections.abc import Callable
 __all__ = ["eventually"]
 
 
-def eventually(holds: Callable[[], bool], what: str = "it did not come about", timeout_s: float = 30.0) -> None:
-    """Return as soon as a condition holds; ``what`` says what is wrong when it does not within the time."""
+def eventually(
+    holds: Callable[[], bool], what: str = "it did not come about", timeout_s: float = 30.0, pause_s: float = 0.02
+) -> None:
+    """Return as soon as a condition holds; ``what`` says what is wrong when it does not within the time.
+
+    ``pause_s`` is waited between two looks; looks that take a while would hold up what they wait for.
+    """
     deadline_s = time.monotonic() + timeout_s
     while not holds():
         assert time.monotonic() < deadline_s, what
-        threading.Event().wait(0.02)
+        threading.Event().wait(pause_s)
