@@ -43,8 +43,9 @@ def read(
     All tasks, and all actions on the DataFrame, read the rows of the moment of its first action: members keep these
     rows until nobody has read them for ``snapshot_s``. An action after that, or after the loss of a member, works while
     the table is unchanged, and is otherwise refused; make a new DataFrame then, which reads the rows of its own time.
-    This holds for a table and for a query of one table that neither groups, sorts nor limits rows. Any other query runs
-    in one task, once for each action, as it would run for a client; each of these runs has a time of its own.
+    This holds for a table and for a query of one table that neither groups, sorts nor limits rows. Any other query, and
+    one of a view, runs in one task, once for each action, as it would run for a client; each of these runs has a time
+    of its own.
 
     Args:
         spark: The session.
