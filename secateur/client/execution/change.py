@@ -144,9 +144,8 @@ class ChangeExecution(StatementExecution[C, ChangeOutcome]):
             params: The parameters of the plan.
             operation: How the change is made, in the words of :class:`ChangeOnePartition`.
         """
-        statement, topology = self.call.statement, self.session.topology
-        member = topology.ownership(scan.group).primary(partition)
-        topology.check_live([member])
+        statement, topology_version = self.call.statement, self.session.topology.version
+        member = self.session.owner(scan.group, partition)
         asked = ChangeOnePartition(
             statement.select.plan_id, list(params), self.pruning, operation, self.change_id, self.profiled
         )
@@ -162,7 +161,7 @@ class ChangeExecution(StatementExecution[C, ChangeOutcome]):
             ExecutionMode.LOCAL,
             changed.members_touched,
             1,
-            topology.version,
+            topology_version,
             profile=profile_of_change(changed) if self.profiled else None,
         )
 

@@ -59,7 +59,7 @@ def _given(keys: RowKeys, rows: Sequence[Any]) -> pa.Table | ShortTable:
 
 def _in_order(table: TableDef, row: Any) -> Sequence[Any]:
     """The values of a row in the order of the columns; nullable columns that are not named are NULL."""
-    if isinstance(row, Mapping):
+    if type(row) is not tuple and isinstance(row, Mapping):
         given = {table.column(name).name: value for name, value in row.items()}
         if len(given) < len(row):
             raise ParameterError(f"a row for {table.name} names a column twice: {', '.join(row)}", table=table.name)

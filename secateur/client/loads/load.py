@@ -281,9 +281,8 @@ class _LoadExecution(Retryable[LoadResult]):
 
     def _write(self, table: TableDef, partition: int, rows: pa.Table | ShortTable) -> LoadResult:
         """Write rows of one partition, in the schema of the table, at its primary."""
-        topology, payload = self.session.topology, encode_rows(rows)
-        member = topology.ownership(table.scheme.affinity_group()).primary(partition)
-        topology.check_live([member])
+        payload = encode_rows(rows)
+        member = self.session.owner(table.scheme.affinity_group(), partition)
         asked = WriteRows(table.table_id, partition, self._mode.value, self._change_id)
         started_s, self._written_to = time.perf_counter(), member
         try:

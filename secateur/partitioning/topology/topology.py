@@ -339,8 +339,9 @@ class Topology(msgspec.Struct, frozen=True, array_like=True, dict=True):
             PartitionLostError: One of the owners is no member.
         """
         members = self._by_id
-        lost = sorted({owner for owner in owners if owner not in members})
+        lost = [owner for owner in owners if owner not in members]
         if lost:
+            lost = sorted(set(lost))
             raise PartitionLostError(
                 f"the last copies of partitions that the statement needs were on {', '.join(lost)}, which"
                 f" left the cluster (topology version {self.version}): their rows are lost, unless these come back."
