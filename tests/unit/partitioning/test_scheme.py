@@ -250,6 +250,37 @@ class TestRows:
             TWO_HASHES.partitions_of(pa.table({"a": [1], "c": [1]}))
 
 
+ONE_HASH = PartitionScheme((HashComponent(("b",), 271),), types=types(b="BIGINT"))
+
+
+class TestPartitionFunction:
+    @pytest.mark.parametrize(
+        ("scheme", "names", "keys"),
+        [
+            (PartitionScheme(), ["a"], [[1], ["x"]]),
+            (ONE_HASH, ["b"], [[0], [-(2**63)], [2**63 - 1], [None], ["12"], [12.0], [True]]),
+            (ONE_HASH, ["a", "b", "c"], [["x", 5, None], [None, -5, 1], [0, "7", 0]]),
+            (TWO_HASHES, ["c", "a", "b"], [[3, 1, "x"], [None, -1, ""], ["3", "1", "x"]]),
+            (VARIED, ["a", "c"], [[1, -5], [2, 0], [3, 29], [None, 1], ["4", "7"]]),
+        ],
+        ids=["single", "one hash", "one hash among others", "two hashes", "ranges"],
+    )
+    def test_it_is_the_partition_of_the_named_values(
+        self, scheme: PartitionScheme, names: list[str], keys: list[list[Any]]
+    ) -> None:
+        partition_of = scheme.partition_function(names)
+        for key in keys:
+            assert partition_of(key) == scheme.partition_of(dict(zip(names, key, strict=True)))
+
+    def test_it_refuses_what_the_scheme_refuses(self) -> None:
+        with pytest.raises(DataError, match="b"):
+            ONE_HASH.partition_function(["b"])(["no number"])
+        with pytest.raises(NoRangeError):
+            VARIED.partition_function(["a", "c"])([1, 15])
+        with pytest.raises(NullKeyError):
+            VARIED.partition_function(["a", "c"])([1, None])
+
+
 class TestIdentity:
     @pytest.mark.parametrize("scheme", [PartitionScheme(), TWO_HASHES, VARIED], ids=["single", "hashes", "ranges"])
     def test_wire_and_pickle_round_trips(self, scheme: PartitionScheme) -> None:

@@ -31,6 +31,8 @@ def test_search_is_counting(grid: SortedRows, layout: TableLayout, probe: tuple[
     assert grid.equal_range(cells) == (less, less + equal)
     assert grid.bound(cells, after=False) == less
     assert grid.bound(cells, after=True) == less + equal
+    if len(cells) == len(layout.order.columns):
+        assert grid.position(cells) == (less if equal else None)
 
 
 @pytest.mark.parametrize("lengths", [(1,), (2,), (3,), (1, 1), (1, 2, 1), (7, 1, 30)], ids=str)
@@ -45,9 +47,26 @@ def test_the_empty_prefix_is_everything(grid: SortedRows) -> None:
     assert grid.equal_range(()) == (0, grid.rows)
 
 
+@pytest.mark.parametrize(
+    ("key", "values"), [(["a"], [-7, 0, 3, 9]), (["b"], ["", "m", "mm"]), (["f"], [-1.5, 0.0, 2.0])]
+)
+def test_the_position_of_a_key_is_where_its_range_begins(make_table: Any, key: list[str], values: list[Any]) -> None:
+    layout = TableLayout.of(make_table({"a": "BIGINT", "b": "VARCHAR", "f": "DOUBLE"}, key))
+    columns = {"a": range(len(values)), "b": map(str, range(len(values))), "f": range(len(values)), key[0]: values}
+    table = pa.table({name: list(column) for name, column in columns.items()}, schema=layout.schema)
+    found = sort_rows(layout, [table], DuplicateKeys.REFUSED)
+    probes = {"a": [-8, 1, 10], "b": ["a", "n", "zz"], "f": [-2.0, -0.0, 1.0, 3.0]}[key[0]]
+    for value in [*values, *probes]:
+        cells = layout.order.cells([value])
+        assert cells is not None
+        start, stop = found.equal_range(cells)
+        assert found.position(cells) == (start if start < stop else None)
+
+
 def test_no_rows(layout: TableLayout) -> None:
     nothing = SortedRows(layout.schema.empty_table(), layout.order)
     assert nothing.equal_range((1, b"x")) == (0, 0)
+    assert nothing.position((1, b"x")) is None
     assert nothing.bound((1,), after=True) == 0
     assert nothing.nbytes < 100
 
