@@ -7,6 +7,7 @@ import threading
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -26,7 +27,7 @@ from secateur.partitioning.types import parse_type
 from secateur.testing import LocalCluster
 from secateur.testing.local_cluster import until
 
-ROWS = pa.table({"a": list(range(3_000_000))})
+ROWS = pa.table({"a": np.arange(3_000_000)})
 
 
 async def taken(stream: RowStream, bytes_wanted: int) -> list[pa.Table]:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from secateur.engine.kernels import Fragment, JobKernel, run
 from secateur.errors import DataError, LimitExceededError
 
-ROWS = pa.table({"k": pa.array([f"{n * 7919 % 600_000:0>60}" for n in range(600_000)])})
+NUMBERS = pa.array(np.arange(600_000) * 7919 % 600_000)
+ROWS = pa.table({"k": pc.utf8_lpad(NUMBERS.cast(pa.string()), 60, "0")})
 SORT = Fragment("SELECT k FROM rows ORDER BY k", ("rows",), (("k", "VARCHAR"),))
 ONE = Fragment("SELECT 1 AS one", (), (("one", "INTEGER"),))
 LIMIT_BYTES = 60_000_000
