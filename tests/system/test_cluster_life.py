@@ -92,7 +92,10 @@ def test_a_token_is_asked_of_everybody() -> None:
 
 
 def test_a_dead_member_is_succeeded_by_its_backups() -> None:
-    with secateur.start(members=3, runtime="embedded", replace_members=False) as cluster, cluster.connect() as conn:
+    with (
+        secateur.start(members=3, runtime="embedded", member_silence_s=2.0, replace_members=False) as cluster,
+        cluster.connect() as conn,
+    ):
         conn.execute(DDL)
         conn.table("t").load(ROWS)
         cluster.kill_member("m2")
@@ -107,7 +110,7 @@ def test_a_dead_member_is_succeeded_by_its_backups() -> None:
 
 
 def test_partitions_without_a_backup_are_named_when_their_member_dies() -> None:
-    with secateur.start(members=2, runtime="embedded") as cluster, cluster.connect() as conn:
+    with secateur.start(members=2, runtime="embedded", member_silence_s=2.0) as cluster, cluster.connect() as conn:
         conn.execute(DDL + " BACKUPS 0")
         conn.table("t").load(ROWS)
         table = conn.table("t")

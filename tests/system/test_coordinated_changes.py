@@ -22,7 +22,7 @@ KEYS = 60
 
 @pytest.fixture
 def mortal() -> Iterator[Cluster]:
-    with secateur.start(members=3, runtime="embedded") as cluster:
+    with secateur.start(members=3, runtime="embedded", member_silence_s=2.0) as cluster:
         yield cluster
 
 

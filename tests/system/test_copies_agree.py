@@ -15,7 +15,7 @@ KEYS = 200
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_what_was_acknowledged_survives_a_member(seed: int) -> None:
-    with secateur.start(members=3, runtime="embedded") as cluster, cluster.connect() as conn:
+    with secateur.start(members=3, runtime="embedded", member_silence_s=2.0) as cluster, cluster.connect() as conn:
         conn.execute("CREATE TABLE t (id BIGINT, v BIGINT, PRIMARY KEY (id)) PARTITION BY HASH (id) PARTITIONS 12")
         failures: list[BaseException] = []
 

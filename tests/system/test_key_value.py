@@ -336,7 +336,7 @@ def test_a_member_answers_only_for_what_it_owns(three: Cluster, items: secateur.
 
 
 def test_gets_and_puts_follow_a_lost_member() -> None:
-    with secateur.start(members=3, runtime="embedded") as cluster, cluster.connect() as conn:
+    with secateur.start(members=3, runtime="embedded", member_silence_s=2.0) as cluster, cluster.connect() as conn:
         conn.execute("CREATE TABLE t (id BIGINT PRIMARY KEY, v BIGINT) PARTITION BY HASH (id) PARTITIONS 16 BACKUPS 1")
         handle = conn.table("t")
         handle.put_many([(key, 0) for key in range(64)])

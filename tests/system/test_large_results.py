@@ -372,7 +372,7 @@ def test_what_is_gathered_has_a_limit(large: Cluster) -> None:
 
 @pytest.mark.parametrize("sql", [MOVED, JOINED_IN_ORDER], ids=["a join of rows that move", "a join in order"])
 def test_a_member_that_is_lost_in_the_middle_is_named(sql: str) -> None:
-    with secateur.start(members=3, runtime="embedded") as cluster, cluster.connect() as conn:
+    with secateur.start(members=3, runtime="embedded", member_silence_s=2.0) as cluster, cluster.connect() as conn:
         conn.execute(DDL)
         conn.execute("CREATE TABLE kinds (k DOUBLE PRIMARY KEY, name VARCHAR) REPLICATED")
         conn.table("big").load(rows())

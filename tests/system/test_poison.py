@@ -25,7 +25,9 @@ class Endless(Processor):
 
 @pytest.fixture
 def mortal() -> Iterator[Cluster]:
-    with secateur.start(members=4, runtime="embedded", rebalancing=False, replace_members=False) as cluster:
+    with secateur.start(
+        members=4, runtime="embedded", member_silence_s=2.0, rebalancing=False, replace_members=False
+    ) as cluster:
         yield cluster
 
 

@@ -28,7 +28,7 @@ WRITES: list[Callable[[secateur.Connection, int], object]] = [
 @pytest.mark.parametrize("stale", [False, True], ids=["told", "with old owners"])
 def test_what_needs_a_lost_partition_fails_at_once_and_for_good(stale: bool) -> None:
     cluster: Cluster
-    with secateur.start(members=2, runtime="embedded") as cluster, cluster.connect() as conn:
+    with secateur.start(members=2, runtime="embedded", member_silence_s=2.0) as cluster, cluster.connect() as conn:
         conn.execute("CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT) PARTITION BY HASH (k) PARTITIONS 8 BACKUPS 0")
         conn.table("t").load(ROWS)
         table = conn.table("t")

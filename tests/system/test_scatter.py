@@ -296,7 +296,7 @@ def held_owner(cluster: Cluster) -> Iterator[list[Held]]:
 
 @pytest.fixture
 def mortal() -> Iterator[Cluster]:
-    with secateur.start(members=3, runtime="embedded", replace_members=False) as cluster:
+    with secateur.start(members=3, runtime="embedded", member_silence_s=2.0, replace_members=False) as cluster:
         yield cluster
 
 

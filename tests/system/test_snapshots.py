@@ -42,7 +42,7 @@ def filled(conn: secateur.Connection, table_name: str) -> str:
 @pytest.fixture
 def mortal() -> Iterator[Cluster]:
     """A cluster of which members are lost."""
-    with secateur.start(members=3, runtime="embedded") as running:
+    with secateur.start(members=3, runtime="embedded", member_silence_s=2.0) as running:
         yield running
 
 
