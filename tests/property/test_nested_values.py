@@ -24,6 +24,7 @@ from secateur.partitioning.types import SqlType, TypeKind
 ROWS = 30
 COLUMNS = 4
 SEED = int(os.environ.get("SEED", "20261123"))
+TURNS = int(2 * float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
 
 
 @dataclass
@@ -118,7 +119,7 @@ def _parameter(value: Any, type_: SqlType) -> Any:
             return value
 
 
-@pytest.mark.parametrize("turn", range(4))
+@pytest.mark.parametrize("turn", range(TURNS))
 def test_nested_values_are_unchanged(conn: secateur.Connection, table_name: str, turn: int) -> None:
     rng = random.Random(f"{SEED} {turn}")
     world = World.drawn(rng, table_name)

@@ -4,6 +4,7 @@ both kernels and the wire together.
 
 from __future__ import annotations
 
+import os
 import random
 from decimal import Decimal
 from typing import Any
@@ -16,6 +17,7 @@ from predicates import Predicates
 from worlds import World, random_rows, random_scheme, sorted_rows
 
 STATEMENTS_PER_WORLD = 60
+WORLDS = int(2 * float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
 SHAPES = [
     "a, b, c, v",
     "a, v",
@@ -25,7 +27,7 @@ SHAPES = [
 ]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(WORLDS))
 def test_statements(conn: secateur.Connection, table_name: str, seed: int) -> None:
     rng = random.Random(7000 + seed)
     ddl = (
