@@ -1,4 +1,4 @@
-"""Docstrings without an example are not searched for one: that took a third of the time before the first test."""
+"""Docstrings without an example are not searched for one: that took two fifths of what collecting takes."""
 
 from __future__ import annotations
 
