@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from secateur.errors import ParameterError
@@ -37,6 +37,7 @@ VALUES = st.recursive(
 )
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # the machine may be busy
 @given(st.lists(VALUES, max_size=4) | st.dictionaries(KEYS, VALUES, max_size=3))
 def test_they_are_the_same_on_the_other_side(params: Any) -> None:
     text = msgspec.json.encode(json_parameters(params))
