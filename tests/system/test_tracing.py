@@ -22,7 +22,7 @@ from span_files import FOLDER
 
 import secateur
 from secateur.connectors import collect
-from secateur.errors import DataError, ProgrammingError
+from secateur.errors import DataError, InterfaceError, ProgrammingError
 from secateur.processors import count_rows
 
 HERE = Path(__file__).parent
@@ -158,6 +158,16 @@ def test_a_new_statement_is_planned_asked_of_one_member_and_answered_by_a_kernel
     assert kernel["parent"] == member["id"]
     assert (kernel["attributes"]["secateur.kernel"], kernel["attributes"]["secateur.rows"]) == ("arrow", 1)
     assert len({span["trace"] for span in found.spans}) == 1
+
+
+def test_what_is_no_text_is_the_same_error_as_without_traces(
+    traced: secateur.Connection, spans: InMemorySpanExporter
+) -> None:
+    cursor = traced.cursor()
+    for call in (lambda: cursor.execute(None), lambda: cursor.executemany(7, [])):  # type: ignore[arg-type]
+        with pytest.raises(InterfaceError, match="a statement is text, not a"):
+            call()
+    assert not spans.get_finished_spans()
 
 
 def test_a_known_plan_is_not_planned_again(traced: secateur.Connection, spans: InMemorySpanExporter) -> None:

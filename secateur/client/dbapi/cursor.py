@@ -128,6 +128,7 @@ class Cursor:
             Error: The statement, its parameters or the data are invalid; the connection and the cursor stay usable.
         """
         if self._session.is_traced:
+            self._check_statement(operation)
             with statement_span(operation) as describe:
                 self._execute(operation, parameters, timeout)
                 describe(_described(self.stats))
@@ -164,6 +165,7 @@ class Cursor:
             NotSupportedError: The statement sets an option, or is another one without parameters.
         """
         if self._session.is_traced:
+            self._check_statement(operation)
             with statement_span(operation):
                 self._execute_many(operation, seq_of_parameters)
         else:
@@ -416,10 +418,13 @@ class Cursor:
         left = None if self._rows.num_rows < 0 else self._rows.num_rows - self._rows.position
         return html_table(self._rows.columns, shown, left)
 
-    def _begin(self, operation: str) -> None:
+    def _check_statement(self, operation: str) -> None:
         self._check_open()
         if not isinstance(operation, str):
             raise InterfaceError(f"a statement is text, not a {type(operation).__name__}")
+
+    def _begin(self, operation: str) -> None:
+        self._check_statement(operation)
         if self._rows is not None:
             self._drop_rows()
         self._later.clear()
