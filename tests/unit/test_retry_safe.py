@@ -38,6 +38,7 @@ EXCEPTIONS = {
     ("LimitExceededError", "cluster/controller/planning.py", "statements wait to be planned", "True"),
     ("LimitExceededError", "cluster/member/changes/change_turns.py", "changes", "True"),
     ("LimitExceededError", "cluster/member/admission/statement_admission.py", "statements wait at member", "True"),
+    ("UnreachableError", "http/http_transport.py", "the connection to", "may_repeat"),
     ("LimitExceededError", "server/callers.py", "tokens that the HTTP server does not know", "True"),
     ("LimitExceededError", "server/statements.py", "statements of the HTTP server run or wait", "True"),
 }
