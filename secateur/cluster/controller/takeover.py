@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final
@@ -17,6 +17,7 @@ from msgspec import structs
 
 from secateur.cluster.controller.cluster_state import ClusterState
 from secateur.cluster.controller.disk_losses import DiskLosses
+from secateur.cluster.controller.encoded_table import encoded_table
 from secateur.cluster.controller.jobs import ControllerJobs
 from secateur.cluster.controller.membership import MemberLost
 from secateur.cluster.controller.record import catalog_of
@@ -36,6 +37,7 @@ from secateur.cluster.controller.view_commands import ViewCommands
 from secateur.cluster.lease import LeaseTimes
 from secateur.cluster.peers import Peers
 from secateur.errors import Error, PartitionLostError, UnreachableError
+from secateur.protocol.catalog import CatchUp
 from secateur.protocol.codec import decode
 from secateur.protocol.recovery import ControllerState, GetReport, MemberReport
 
@@ -161,6 +163,8 @@ class Takeover:
             }
             with self._state.on_behalf_of(state.changing_for):
                 await self._table_commands.settle_change(changing, versions)
+        if self._is_cold_start:
+            await self._catch_up(reports, None if changing is None else changing.table_id)
         await self._table_commands.settle_tables(
             {member_id: [held.table_id for held in report.tables] for member_id, report in reports.items()}
         )
@@ -174,6 +178,28 @@ class Takeover:
         if self._is_cold_start:
             self._tell_of_disks(losses)
         _log.warning("the controller goes on in epoch %d with members %s", self._state.epoch, ", ".join(self._reports))
+
+    async def _catch_up(self, reports: Mapping[str, MemberReport], settled: int | None) -> None:
+        """Have members whose disks have lost a change of ranges take it over.
+
+        As of a member that returns, new partitions of which it is the only owner are empty; others are built.
+
+        Args:
+            reports: What the members have.
+            settled: A table whose members have the same ranges by now, whatever they have reported.
+        """
+        for table in self._state.catalog.tables():
+            for member_id, report in reports.items():
+                has_older = any(
+                    held.table_id == table.table_id and held.version < table.version for held in report.tables
+                )
+                if has_older and table.table_id != settled:
+                    detail = f"its disk has lost a change of the ranges of {table.name}"
+                    self._state.events.add("data_directory_damaged", member_id, detail)
+                    try:
+                        await self._state.call(member_id, CatchUp(await encoded_table(table), None, is_current=True))
+                    except Error as error:
+                        _log.warning("member %s does not take the ranges of %s: %s", member_id, table.name, error)
 
     def _tell_of_disks(self, losses: DiskLosses) -> None:
         for member_id, why in losses.members.items():

@@ -273,7 +273,8 @@ class Membership:
             self._has_old_builds = False
             self._built_copies.forget_outdated()
             for table in self._places.tables():
-                if not table.replicated:
+                # Of ranges that are not those of now, which a disk may have lost, this topology has no owners.
+                if not table.replicated and table.scheme.affinity_group() in topology.owners:
                     self._built_copies.drop_outdated(table.table_id)
         return Reply(Acknowledged())
 
