@@ -180,6 +180,27 @@ def test_what_a_torn_tail_had_comes_back_from_another_copy(tmp_path: Path) -> No
         assert rows_of(cluster, "t") == expected, "the other copies are whole"
 
 
+@pytest.mark.parametrize("backups", [0, 1])
+def test_a_change_of_ranges_that_a_disk_has_lost_is_taken_over(tmp_path: Path, backups: int) -> None:
+    """Seed 1276 of the simulation: the other members have the new ranges, and one that lied has those of before."""
+    with start(tmp_path) as cluster, cluster.connect() as conn:
+        conn.execute(
+            "CREATE TABLE r (k INTEGER PRIMARY KEY, v INTEGER) PARTITION BY HASH (k) PARTITIONS 6,"
+            f" RANGE (k) (PARTITION VALUES < 100) BACKUPS {backups}"
+        )
+        conn.table("r").load(pa.table({"k": pa.array(range(60), pa.int32()), "v": pa.array(range(60), pa.int32())}))
+        expected = rows_of(cluster, "r")
+    with start(tmp_path) as cluster, cluster.connect() as conn:
+        conn.execute("ALTER TABLE r ADD PARTITION 100 <= VALUES < 200")
+    _log_of(tmp_path / "m2").write_bytes(b"")
+    with start(tmp_path) as cluster, cluster.connect() as conn:
+        assert rows_of(cluster, "r") == expected
+        events = conn.execute("SELECT detail FROM secateur.events WHERE member = 'm2' AND detail LIKE '%ranges of r'")
+        assert events.fetchall() == [("its disk has lost a change of the ranges of r",)]
+        conn.execute("INSERT INTO r SELECT k + 100, v FROM r")
+        assert len(rows_of(cluster, "r")) == 2 * len(expected)
+
+
 def test_a_directory_in_use_or_of_others_is_refused(tmp_path: Path) -> None:
     directory = tmp_path / "data"
     with start(directory, members=2), pytest.raises(DiskError, match="in use by another process"):
