@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from functools import partial
 from typing import Any
 
 from secateur.cluster.member.changes.change_registry import ChangeRegistry, RecordedChange
@@ -18,7 +17,6 @@ from secateur.protocol.changes import CopyState, CopyTail, CopyTails, GetCopyTai
 from secateur.protocol.copies import OpenedCopy
 from secateur.protocol.message import Acknowledged
 from secateur.storage.change import ChangeOperation, load_mode
-from secateur.storage.log.records import LoggedCopy, body_of
 from secateur.storage.member_store import MemberStore
 from secateur.wire import Handled, Reply, Request, decode_rows
 
@@ -156,11 +154,10 @@ class ReceivedChanges:
         self._expected.discard(key)
         kept = [ReplicatedChange(*change) for change in copy.kept]
         self._replicas[key] = Replica.built(copy.term, copy.settled, copy.last, kept)
-        for change_id, rows, sequence in copy.changes:
-            self._change_registry.note((*key, change_id), RecordedChange(rows, sequence))
-        if self._log is not None:
-            state = LoggedCopy(*key, copy.term, copy.last, copy.settled)
-            self._log.append(partial(body_of, state))
+        known = [(change_id, RecordedChange(rows, sequence)) for change_id, rows, sequence in copy.changes]
+        for change_id, change in known:
+            self._change_registry.note((*key, change_id), change)
+        self._recorded.copy_begun(key, self._replicas[key], known)
 
     def arrived(self, table_id: int, partition: int) -> None:
         """The rows are here: make the changes that came meanwhile.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 
-from secateur.cluster.member.changes.change_registry import ChangeKey, ChangeRegistry
+from secateur.cluster.member.changes.change_registry import ChangeKey, ChangeRegistry, RecordedChange
 from secateur.cluster.member.persistence.member_log import MemberLog
 from secateur.cluster.member.replication.replica import Replica, ReplicatedChange
+from secateur.cluster.member.replication.replicas import CopyKey
 from secateur.storage.log.journal import MakeBody
 from secateur.storage.log.records import LoggedChange, LoggedCopy, body_of
 from secateur.storage.member_store import MemberStore
@@ -46,28 +47,40 @@ class RecordedChanges:
         if feed is not None:
             feed.begin(self._published(key[0]), sequence)
 
-    def records(self, replicas: Mapping[tuple[int, int], Replica]) -> list[MakeBody]:
+    def copy_begun(self, key: CopyKey, replica: Replica, known: Iterable[tuple[str, RecordedChange]]) -> None:
+        """A copy is built here from the rows of its primary, which contain these changes, by their ids."""
+        if self._log is None:
+            return
+        for change_id, change in known:
+            self._log.append(_known_body(key, change_id, change))
+        for made in self._records_of(key, replica):
+            self._log.append(made)
+
+    def records(self, replicas: Mapping[CopyKey, Replica]) -> list[MakeBody]:
         """The records of these copies and of the recent changes, for a checkpoint."""
-        made: list[MakeBody] = []
-        for (table_id, partition, change_id), change in self._change_registry.all_made():
-            known = LoggedChange(table_id, partition, 0, change.sequence, 0, change_id, "", change.rows, True)
-            made.append(partial(body_of, known))
-        for (table_id, partition), replica in replicas.items():
-            made.append(partial(body_of, LoggedCopy(table_id, partition, replica.term, replica.last, replica.settled)))
-            for kept in replica.kept:
-                record = LoggedChange(
-                    table_id,
-                    partition,
-                    replica.term,
-                    kept.sequence,
-                    replica.settled,
-                    kept.change_id,
-                    kept.operation,
-                    self._rows_of((table_id, partition, kept.change_id)),
-                    True,
-                )
-                made.append(partial(body_of, record, (kept.rows,)))
+        made = [
+            _known_body((table_id, partition), change_id, change)
+            for (table_id, partition, change_id), change in self._change_registry.all_made()
+        ]
+        for key, replica in replicas.items():
+            made += self._records_of(key, replica)
         return made
+
+    def _records_of(self, key: CopyKey, replica: Replica) -> Iterator[MakeBody]:
+        """The state of a copy, and the changes that it keeps for others."""
+        yield partial(body_of, LoggedCopy(*key, replica.term, replica.last, replica.settled))
+        for kept in replica.kept:
+            record = LoggedChange(
+                *key,
+                replica.term,
+                kept.sequence,
+                replica.settled,
+                kept.change_id,
+                kept.operation,
+                self._rows_of((*key, kept.change_id)),
+                True,
+            )
+            yield partial(body_of, record, (kept.rows,))
 
     def _rows_of(self, key: ChangeKey) -> int:
         made = self._change_registry.made(key)
@@ -75,3 +88,8 @@ class RecordedChanges:
 
     def _published(self, table_id: int) -> int:
         return self._store.data_version(table_id).published
+
+
+def _known_body(key: CopyKey, change_id: str, change: RecordedChange) -> MakeBody:
+    """The fact that a change was made, for clients that ask again."""
+    return partial(body_of, LoggedChange(*key, 0, change.sequence, 0, change_id, "", change.rows, True))
