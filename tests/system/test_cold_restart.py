@@ -16,6 +16,8 @@ from eventually import eventually
 import secateur
 from secateur.cluster import Cluster
 from secateur.errors import DiskError, PartitionLostError, ProgrammingError
+from secateur.protocol import WriteRows
+from secateur.wire import encode_rows
 
 WRITER = Path(__file__).with_name("cold_restart_writer.py")
 
@@ -199,6 +201,31 @@ def test_a_change_of_ranges_that_a_disk_has_lost_is_taken_over(tmp_path: Path, b
         assert events.fetchall() == [("its disk has lost a change of the ranges of r",)]
         conn.execute("INSERT INTO r SELECT k + 100, v FROM r")
         assert len(rows_of(cluster, "r")) == 2 * len(expected)
+
+
+def test_a_change_that_is_asked_for_again_is_known_to_a_copy_that_was_built(tmp_path: Path) -> None:
+    """Seed 1941 of the simulation: the client had not heard of its change, and the new owner made it twice."""
+
+    def write(cluster: Cluster, partition: int, key: int) -> int:
+        with cluster.connect() as conn:
+            owner = conn.table("t").owner_of(partition)
+            asked = WriteRows(conn._session.table("t").table_id, partition, "append", f"change of {partition}")
+            rows = pa.table({"k": pa.array([key], pa.int32()), "v": pa.array([key], pa.int32())})
+            return int(conn._session.ask_member(owner, asked, encode_rows(rows)).message.rows)
+
+    with start(tmp_path, members=1) as cluster, cluster.connect() as conn:
+        conn.execute("CREATE TABLE t (k INTEGER PRIMARY KEY, v INTEGER) PARTITION BY HASH (k) PARTITIONS 8 BACKUPS 0")
+        table = conn.table("t")
+        keys = {table.partition_of({"k": key}): key for key in range(200)}
+        for partition, key in keys.items():
+            assert write(cluster, partition, key) == 1
+        cluster.scale(2)
+        owners = "SELECT DISTINCT primary_member FROM secateur.partitions ORDER BY 1"
+        eventually(lambda: conn.execute(owners).fetchall() == [("m1",), ("m2",)], "no partition has moved")
+    with start(tmp_path, members=2) as cluster:
+        for partition, key in keys.items():
+            assert write(cluster, partition, key) == 1
+        assert rows_of(cluster, "t") == sorted((key, key) for key in keys.values())
 
 
 def test_a_directory_in_use_or_of_others_is_refused(tmp_path: Path) -> None:
