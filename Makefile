@@ -45,7 +45,7 @@ demo: $(STAMP) java ## real flights: Spark loads three Ray members, pruned SQL r
 # names, which has many short files at its end: by number of tests, the last ones would be single tests of a minute.
 WORKERS ?= 2
 PYTEST_WORKERS := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
-test: $(STAMP) java ## all tests but the slow ones, on WORKERS=2 processes: about ten minutes
+test: $(STAMP) java ## all tests but the slow ones, on WORKERS=2 processes: about twenty minutes
 	@$(PY) -m pytest -m "not slow" $(PYTEST_WORKERS) $(PYTEST_ARGS)
 
 # Of the slow ones, `make wheel` and `make nightly` have their own targets.
