@@ -50,18 +50,8 @@ class JobAnswer(msgspec.Struct, frozen=True):
         )
 
 
-class _Line(msgspec.Struct, frozen=True):
-    time: datetime
-    level: str
-    member: str
-    vertex: str
-    attempt: int
-    logger: str
-    message: str
-
-
 class _Lines(msgspec.Struct, frozen=True):
-    items: list[_Line]
+    items: list[LogLine]
     dropped: int
     silent: list[str]
 
@@ -138,8 +128,7 @@ class HttpJob:
             limit: Lines, the first ones, from 1 to 10,000.
         """
         found = self._transport.read("GET", f"{self._path}/logs", _Lines, query={"limit": limit})
-        lines = tuple(LogLine(**msgspec.structs.asdict(line)) for line in found.items)
-        return JobLog(lines, found.dropped, tuple(found.silent))
+        return JobLog(tuple(found.items), found.dropped, tuple(found.silent))
 
     def cancel(self) -> JobInfo:
         """Stop it on every member, wait until it has stopped, and return how it ended."""
