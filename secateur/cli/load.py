@@ -13,13 +13,14 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from secateur.cli.connecting import connected
-from secateur.cli.failures import failing_with_a_message
+from secateur.cli.failures import CommandError, failing_with_a_message
 from secateur.cli.options import AddressOption, AsJson, Token
 from secateur.cli.rendering import print_done
 from secateur.client.copy.table_file import FORMATS, open_table_file
 from secateur.client.loads.load import LoadMode
 from secateur.client.loads.load import Progress as OnProgress
 from secateur.client.loads.table_handle import TableHandle
+from secateur.errors import DuplicateKeyError
 
 __all__ = ["load"]
 
@@ -75,7 +76,15 @@ def load(
                     _shown_progress(path.name, opened.rows) as progress,
                     nullcontext() if created is None else created.dropped_on_failure(),
                 ):
-                    total += connection.table(table).load(opened.reader, mode.value, progress=progress)
+                    try:
+                        total += connection.table(table).load(opened.reader, mode.value, progress=progress)
+                    except DuplicateKeyError as error:
+                        if mode is not LoadMode.APPEND:
+                            raise
+                        raise CommandError(
+                            f"{type(error).__name__}: {error.message}; with --mode upsert, the rows of a file replace"
+                            " those that the table has"
+                        ) from error
     print_done(f"{total:,} rows loaded into {table}", {"table": table, "rows": total}, as_json=as_json)
 
 

@@ -9,7 +9,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, Any, Final, TypeVar, cast
 
-import httpx
+try:
+    import httpx
+except ModuleNotFoundError as error:
+    if error.name != "httpx":
+        raise
+    raise ModuleNotFoundError('secateur.http needs httpx: pip install "secateur[http]"', name="httpx") from None
 import msgspec
 
 from secateur.errors import DeadlineError, Error, InterfaceError, ProtocolError, UnreachableError

@@ -215,7 +215,9 @@ def test_files_become_a_table_and_a_table_becomes_files(run: Run, served: Cluste
     assert (
         "cannot be read as arrow" in run("load", str(tmp_path / "bad.arrow"), "--table", "loaded", exit_code=1).stderr
     )
-    assert "DuplicateKeyError" in run("load", str(tmp_path / "o.csv"), "--table", "loaded", exit_code=1).stderr
+    refused = run("load", str(tmp_path / "o.csv"), "--table", "loaded", exit_code=1).stderr
+    assert "DuplicateKeyError: loaded: key (" in refused
+    assert "--mode upsert" in refused
     run("export", str(tmp_path / "some.csv"), "--query", "SELECT order_id FROM loaded WHERE order_id = 3;")
     assert (tmp_path / "some.csv").read_text() == "order_id\n3\n"
 

@@ -79,6 +79,13 @@ assert not importlib.util.find_spec("tests") and not importlib.util.find_spec("b
 folder = pathlib.Path(secateur.__file__).parent
 assert folder.is_relative_to(sys.prefix) and (folder / "py.typed").exists()
 assert importlib.metadata.version("secateur") == secateur.__version__
+try:
+    import secateur.http
+    secateur.http.HttpClient
+except ModuleNotFoundError as error:
+    assert 'pip install "secateur[http]"' in str(error), error
+else:
+    raise AssertionError("httpx is installed, though it is another extra")
 print(secateur.__version__)
 """
     done = run(environment / "venv" / "bin" / "python", "-W", "error", "-c", code, folder=environment)
