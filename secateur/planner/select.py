@@ -8,13 +8,14 @@ the statement in two where that is exact.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from hashlib import blake2b
 from typing import Any, Final
 
 from msgspec.structs import replace
 from sqlglot import Token, exp
 
+from secateur.cached_properties import cached_property
 from secateur.engine.kernels.arrow.fragment import ArrowFragment
 from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.engine.kernels.fragment import Fragment

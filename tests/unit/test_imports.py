@@ -24,7 +24,7 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 
 # A room may import from the floors below it and from itself. Rooms on one floor do not know each other.
 FLOORS = [
-    {"errors", "exports", "tracing"},
+    {"cached_properties", "errors", "exports", "tracing"},
     {"structured_logs"},
     {"tunable"},
     {"engine_limits"},
@@ -426,7 +426,7 @@ def _is_of_arrow(node: ast.expr) -> bool:
 
 
 TESTS = ROOT / "tests"
-MODULES_MAX = 118
+MODULES_MAX = 119
 """How many modules of secateur the unit tests may import directly, rooms included."""
 
 

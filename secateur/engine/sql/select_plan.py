@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
-from functools import cached_property
 from hashlib import blake2b
 from typing import Final, NamedTuple, assert_never
 
@@ -17,6 +16,7 @@ import msgspec
 import pyarrow as pa
 from msgspec.structs import asdict, replace
 
+from secateur.cached_properties import cached_property
 from secateur.engine.exchange.key_routing import can_route
 from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.sql.key_search import KeySearch

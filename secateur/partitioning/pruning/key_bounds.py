@@ -14,11 +14,12 @@ Source: Apache Kudu, "Scan Optimization & Partition Pruning" (pushing predicates
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property, reduce
+from functools import reduce
 from typing import Any, Final
 
 import msgspec
 
+from secateur.cached_properties import cached_property
 from secateur.partitioning.pruning.condition import Box, Choice, Constraint
 from secateur.partitioning.pruning.discrete import enumerate_points
 from secateur.partitioning.pruning.domain import EVERYTHING, Domain, Span

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import msgspec
 from msgspec.structs import force_setattr
 
+from secateur.cached_properties import cached_property
 from secateur.errors import ParameterError
 from secateur.partitioning.pruning.expressions import expressions_in
 from secateur.partitioning.pruning.nodes import All, Everywhere, Keys, Node, Nothing

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
 from hashlib import blake2b
 from threading import Lock
 from typing import Any, Final, NamedTuple
@@ -21,6 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from msgspec.structs import replace
 
+from secateur.cached_properties import cached_property
 from secateur.errors import NotSupportedError, TopologyChangedError, UnknownColumnError
 from secateur.partitioning.schemes.components import HashComponent, RangeComponent, RangePartition, RetiredRange
 from secateur.partitioning.schemes.garbage_collection import no_garbage_collection

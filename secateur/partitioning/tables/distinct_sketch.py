@@ -12,12 +12,13 @@ well.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any, Final
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
+
+from secateur.cached_properties import cached_property
 
 __all__ = ["SKETCH_HASHES_MAX", "DistinctSketch"]
 

@@ -6,13 +6,13 @@ from it, and clients route with it.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import msgspec
 import pyarrow as pa
 from msgspec.structs import force_setattr
 
+from secateur.cached_properties import cached_property
 from secateur.errors import UnknownColumnError
 from secateur.partitioning.schemes.large_scheme import LargeScheme
 from secateur.partitioning.schemes.scheme import PartitionScheme, find_scheme

@@ -7,7 +7,6 @@ knows that one of the two is out of date.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -15,6 +14,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from secateur.cached_properties import cached_property
 from secateur.errors import PartitionLostError, TopologyChangedError, UnknownOwnersError, UnreachableError
 
 __all__ = ["OWNERS_PAGE", "MemberAddress", "Ownership", "Topology"]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from functools import cached_property
 
+from secateur.cached_properties import cached_property
 from secateur.planner.checks.claims import PlacedText, Source
 from secateur.planner.checks.column_names import all_folded, called, listed, shown_columns
 from secateur.planner.checks.conjuncts import base_of, leaves, said_in

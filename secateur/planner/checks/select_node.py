@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Final, TypeAlias
 
+from secateur.cached_properties import cached_property
 from secateur.planner.text.folding import folded
 
 __all__ = ["BEHIND_WHERE", "Node", "OrderItem", "SelectNode", "is_bare", "is_plain_star", "named_columns"]
