@@ -381,6 +381,7 @@ def start(
     hot_key_sampling: int = DEFAULTS.hot_key_sampling,
     log_format: Literal["text", "json"] = "text",
     tracing: str | None = DEFAULTS.tracing,
+    planning_timeout_s: float = DEFAULTS.planning_timeout_s,
     plan_cache_max: int = DEFAULTS.plan_cache_max,
     cluster_id: str | None = None,
     limits: Limits = DEFAULTS.limits,
@@ -430,6 +431,7 @@ def start(
         hot_key_sampling: As there.
         log_format: As there.
         tracing: As there.
+        planning_timeout_s: As there.
         plan_cache_max: As there.
         cluster_id: As there; None makes one.
         limits: As there.
@@ -481,6 +483,7 @@ def start(
         hot_key_sampling=hot_key_sampling,
         log_format=log_format,
         tracing=tracing,
+        planning_timeout_s=planning_timeout_s,
         plan_cache_max=plan_cache_max,
         cluster_id=secrets.token_hex(4) if cluster_id is None else cluster_id,
         limits=limits,

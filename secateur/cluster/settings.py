@@ -141,6 +141,12 @@ class ClusterSettings:
         "configure OpenTelemetry there, see docs/tracing.md; by default there are no spans of these processes",
         default=None,
     )
+    planning_timeout_s: float = setting(
+        "seconds that planning one statement may take at the controller, which plans for all connections: a text of "
+        "many thousand conditions is refused with `LimitExceededError` then; lists as `IN` or as parameters take no "
+        "time",
+        default=30.0,
+    )
     plan_cache_max: int = setting("plans kept by the controller and by each member", default=1024)
     start_timeout_s: float = setting(
         "seconds that the cluster may take to come up, Ray included",
@@ -257,6 +263,8 @@ class ClusterSettings:
                 raise ProgrammingError(f"{name}={getattr(self, name)!r}: a number of statements, at least {least}")
         if self.result_bytes_max < 1:
             raise ProgrammingError(f"result_bytes_max={self.result_bytes_max!r}: a number of bytes, at least 1")
+        if not self.planning_timeout_s > 0:
+            raise ProgrammingError(f"planning_timeout_s={self.planning_timeout_s!r}: a number of seconds, more than 0")
         if self.slow_statement_s is not None and not self.slow_statement_s >= 0:
             raise ProgrammingError(
                 f"slow_statement_s={self.slow_statement_s!r}: a number of seconds, at least 0, or None to log none"

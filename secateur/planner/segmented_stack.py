@@ -21,6 +21,8 @@ from contextvars import copy_context
 from functools import wraps
 from typing import Any, Final, ParamSpec, TypeVar
 
+from secateur.engine.kernels.duckdb.cancellation import check_cancelled
+
 __all__ = ["FRAMES_MAX", "on_segmented_stack", "with_deep_stack"]
 
 P = ParamSpec("P")
@@ -45,14 +47,17 @@ _here: Final = _Here()
 def on_segmented_stack(function: Callable[P, T]) -> Callable[P, T]:
     """Let a function recurse more deeply than one thread allows, inside of :func:`with_deep_stack`.
 
-    The recursion may go through other functions.
+    The recursion may go through other functions. It ends when the work of its thread was cancelled: nearly all that
+    takes long while a large statement is planned comes by here.
 
     Raises:
         RecursionError: More than :data:`FRAMES_MAX` frames.
+        JobCancelledError: The work was cancelled.
     """
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        check_cancelled()
         return (
             _in_new_segment(function, args, kwargs)
             if _here.segments and _is_segment_full()

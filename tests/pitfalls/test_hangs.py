@@ -8,7 +8,7 @@ import pytest
 import secateur
 from secateur.connectors import collect
 from secateur.dag import DAG, Processor, between, from_
-from secateur.errors import DagError, DeadlineError, Error, JobCancelledError
+from secateur.errors import DagError, DeadlineError, Error, JobCancelledError, LimitExceededError
 
 
 def test_a_member_that_left_is_named_and_nothing_hangs() -> None:
@@ -42,6 +42,21 @@ def test_a_client_that_knows_a_statement_sees_ranges_that_come_and_go(
     assert counts() == [12, 7, 1]
     conn.execute(f"ALTER TABLE {table_name} DROP PARTITION 0 <= VALUES < 10")
     assert counts() == [2, 2, 1]
+
+
+def test_a_statement_that_takes_long_to_plan_holds_nobody_up() -> None:
+    """Thousands of conditions, as programs generate them."""
+    conditions = " OR ".join(f"k = {number} AND v <> {number}" for number in range(20_000))
+    with (
+        secateur.start(members=1, runtime="embedded", planning_timeout_s=0.5) as cluster,
+        cluster.connect() as conn,
+        cluster.connect() as other,
+    ):
+        conn.execute("CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT)")
+        with pytest.raises(LimitExceededError, match="planning_timeout_s"):
+            conn.execute(f"SELECT * FROM t WHERE {conditions}")
+        assert other.execute("SELECT count(*) FROM t").fetchall() == [(0,)]
+        assert conn.execute("SELECT max(v) FROM t").fetchall() == [(None,)]
 
 
 class Endless(Processor):

@@ -160,6 +160,7 @@ class Controller:
             self._jobs,
             requests,
             self._versions,
+            settings.planning_timeout_s,
         )
         self._publications = Publications(
             self._state,

