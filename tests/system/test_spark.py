@@ -422,6 +422,39 @@ def test_types_arrive_as_the_nearest_of_spark(
         read(spark, started, query="SELECT INTERVAL 1 MONTH AS i")
 
 
+def test_what_is_never_null_is_so_in_spark(
+    spark: SparkSession, started: Cluster, connection: secateur.Connection, table_name: str, tmp_path: Path
+) -> None:
+    """Spark spares itself a look at each value then; it would believe so also of columns of which it is not true."""
+    ddl = f"CREATE TABLE {table_name} (k BIGINT PRIMARY KEY, v BIGINT NOT NULL, n VARCHAR, w BIGINT {{}})"
+    connection.execute(ddl.format("NOT NULL"))
+    connection.execute(f"CREATE VIEW {table_name}_view AS SELECT k, v, n FROM {table_name}")
+    connection.execute(f"INSERT INTO {table_name} VALUES (1, 2, NULL, 3), (4, 5, 'six', 7)")
+
+    def nullable(df: DataFrame) -> dict[str, bool]:
+        return {field.name: field.nullable for field in df.schema.fields}
+
+    def read(**what: Any) -> DataFrame:
+        return secateur.spark.read(spark, address=started.address, token="hush", **what)
+
+    source = spark.read.format("secateur").option("address", started.address).option("token", "hush")
+    whole = read(table=table_name.upper())
+    assert nullable(whole) == {"k": False, "v": False, "n": True, "w": False}
+    assert nullable(source.option("table", table_name).option("columns", "W, n").load()) == {"w": False, "n": True}
+    assert nullable(read(table=f"{table_name}_view")) == dict.fromkeys("kvn", True)
+    assert nullable(read(query=f"SELECT k, v FROM {table_name}")) == dict.fromkeys("kv", True)
+    assert set(nullable(read(table="secateur.members", columns=["id", "node"])).values()) == {True}
+    assert [tuple(row) for row in whole.orderBy("k").collect()] == [(1, 2, None, 3), (4, 5, "six", 7)]
+    assert [tuple(row) for row in whole.where("n IS NULL AND v IS NOT NULL").collect()] == [(1, 2, None, 3)]
+
+    late = read(table=table_name)
+    connection.execute(f"CREATE OR REPLACE TABLE {table_name} {ddl.format('').partition(table_name)[2]}")
+    connection.execute(f"INSERT INTO {table_name} VALUES (1, 2, NULL, NULL)")
+    with pytest.raises(PySparkException, match="column 'w' has a NULL, and was NOT NULL when the DataFrame was made"):
+        late.collect()
+    assert [tuple(row) for row in read(table=table_name).collect()] == [(1, 2, None, None)]
+
+
 def test_a_query_that_would_change_something_is_not_carried_out(
     spark: SparkSession, started: Cluster, connection: secateur.Connection, filled: str
 ) -> None:

@@ -33,7 +33,7 @@ def endpoint(cluster: Cluster) -> Endpoint:
 
 
 def read(cluster: Cluster, key: int, sql: str = SQL) -> list[dict[str, Any]]:
-    tasks = plan_tasks(endpoint(cluster), ReadOptions(sql, [key], 1 << 26, 600.0))
+    tasks = plan_tasks(endpoint(cluster), ReadOptions(sql, None, [key], 1 << 26, 600.0))
     assert all(isinstance(task, RowsTask) for task in tasks)
     tables = [decode_table(task.rows, ranges=False) for task in tasks if isinstance(task, RowsTask)]
     return pa.concat_tables(tables).to_pylist() if tables else []

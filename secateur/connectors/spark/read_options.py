@@ -75,6 +75,8 @@ def given_options(options: Mapping[str, str], schema: StructType | None = None) 
 def with_options(schema: StructType, options: Mapping[str, str]) -> StructType:
     """The columns of a table that is created in Spark's catalog, with its options; any other columns as they are.
 
+    Those of the catalog may be NULL for all that Spark knows: it would refuse to insert what it takes for nullable.
+
     Spark 4.3 keeps the options of such a table, but hands none on to who reads it, only the columns. Who writes to it
     gets, where names and types are equal, the columns of the query, perhaps with the options of another table: so an
     INSERT has to give the options itself.
@@ -82,8 +84,9 @@ def with_options(schema: StructType, options: Mapping[str, str]) -> StructType:
     if not _is_of_catalog(options):
         return schema
     given = {name: value for name, value in given_options(options).items() if name != "token"}
-    first, *others = schema.fields
-    return StructType([StructField(first.name, first.dataType, first.nullable, {_METADATA: given}), *others])
+    first, *others = (StructField(field.name, field.dataType) for field in schema.fields)
+    first.metadata = {_METADATA: given}
+    return StructType([first, *others])
 
 
 def check_secrets(options: Mapping[str, str]) -> None:
@@ -138,7 +141,7 @@ def read_options(options: Mapping[str, str], schema: StructType | None = None) -
     params = unpack(bytes.fromhex(given["params"])) if "params" in given else ()
     task_bytes = positive("taskBytes", given.get("taskbytes", str(TASK_BYTES)))
     lease_s = positive("snapshotSeconds", given.get("snapshotseconds", f"{LEASE_S:.0f}"))
-    return Endpoint.of_options(given), ReadOptions(sql, params, task_bytes, lease_s)
+    return Endpoint.of_options(given), ReadOptions(sql, None if query else table, params, task_bytes, lease_s)
 
 
 def option_of_params(params: Any) -> str:

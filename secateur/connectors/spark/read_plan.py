@@ -25,6 +25,7 @@ from secateur.connectors.spark.kept_session import with_kept_session
 from secateur.connectors.spark.read_tasks import pieces_of, tasks_of
 from secateur.connectors.spark.read_values import QueryTask, ReadOptions, RowsAtMember, RowsTask, SnapshotTask
 from secateur.connectors.spark.result_schema import spark_schema
+from secateur.errors import UnknownTableError
 from secateur.protocol.arrow_ipc import encode_table
 from secateur.protocol.snapshots import SnapshotPiece
 
@@ -38,14 +39,26 @@ open the snapshot.
 
 
 def query_schema(endpoint: Endpoint, options: ReadOptions) -> StructType:
-    """The columns of a query.
+    """The columns of a query; those of a table that are NOT NULL are so in Spark as well.
 
     Raises:
         NotSupportedError: Spark has no type for a column.
         Error: The planner refuses the query, or the cluster cannot be reached.
     """
     with endpoint.session() as session:
-        return spark_schema(prepared_query(session, options.sql, options.params).statement.columns)
+        columns = prepared_query(session, options.sql, options.params).statement.columns
+        return spark_schema(columns, _never_null(session, options.table))
+
+
+def _never_null(session: Session, table: str | None) -> frozenset[str]:
+    """The folded names of the NOT NULL columns of a table; none of a view or a system table."""
+    if table is None:
+        return frozenset()
+    try:
+        found = session.outlined_table(table)
+    except UnknownTableError:
+        return frozenset()
+    return frozenset(column.name.casefold() for column in found.columns if not column.nullable)
 
 
 def plan_tasks(endpoint: Endpoint, options: ReadOptions) -> list[InputPartition]:

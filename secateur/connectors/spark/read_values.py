@@ -20,12 +20,14 @@ class ReadOptions:
 
     Attributes:
         sql: The query.
+        table: The table, view or system table of which it selects columns as they are; None for any other query.
         params: Its parameters.
         task_bytes: About as many bytes does a task read.
         lease_s: Seconds without a read for which members keep the rows.
     """
 
     sql: str
+    table: str | None
     params: Sequence[Any]
     task_bytes: int
     lease_s: float

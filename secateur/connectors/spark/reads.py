@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -61,7 +62,8 @@ def read(
         snapshot_s: Seconds for which members keep rows that nobody reads; at most 3600.
 
     Returns:
-        A DataFrame whose columns may be NULL. Types are those of :mod:`~secateur.connectors.spark.result_schema`.
+        A DataFrame. Columns of a table that are NOT NULL are so in Spark, all others may be NULL. Types are those of
+        :mod:`~secateur.connectors.spark.result_schema`.
 
     Raises:
         ProgrammingError: Neither or both of ``table`` and ``query`` are given, or the query is none.
@@ -88,7 +90,8 @@ def read(
     reader = spark.read.format(SecateurDataSource.name()).options(**options)
     if runs_beside_us(spark):
         # Asked here, it costs a round trip. Spark would start a process for it, which imports secateur first.
-        reader = reader.schema(query_schema(*read_options(options)))
+        given, what = read_options(options)
+        reader = reader.schema(query_schema(given, replace(what, table=table)))
     register(spark)
     try:
         return reader.load()

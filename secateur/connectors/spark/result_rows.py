@@ -34,7 +34,8 @@ def spark_table(table: pa.Table, columns: Sequence[tuple[str, str]], schema: Str
         schema: Spark's; names are matched without regard to case, and columns that it does not have are left out.
 
     Raises:
-        DataError: A value that Spark's type does not hold, or a column that the query does not have.
+        DataError: A value that Spark's type does not hold, a NULL where Spark expects none, or a column that the query
+            does not have.
     """
     wanted = to_arrow_schema(schema, timezone="UTC")
     by_name = {name.casefold(): index for index, (name, _) in enumerate(columns)}
@@ -46,7 +47,14 @@ def spark_table(table: pa.Table, columns: Sequence[tuple[str, str]], schema: Str
                 f"the query has no column {field.name!r}; it has {', '.join(name for name, _ in columns)}",
                 column=field.name,
             )
-        arrays.append(_converted(table.column(index), columns[index], field.type))
+        values = table.column(index)
+        if not field.nullable and values.null_count:
+            raise DataError(
+                f"column {field.name!r} has a NULL, and was NOT NULL when the DataFrame was made: the table has been"
+                " made anew since; read it again",
+                column=field.name,
+            )
+        arrays.append(_converted(values, columns[index], field.type))
     return pa.Table.from_arrays(arrays, schema=wanted)
 
 
