@@ -126,6 +126,7 @@ class StatementReplies:
         self._planner = Planner(cost_model=cost_model)
         self._plans: OrderedDict[str, SelectPlan] = OrderedDict()
         self._texts: dict[str, str] = {}
+        self._facts: dict[str, StatementFacts] = {}
         self._plans_max = plans_max
         self._lock = threading.Lock()
 
@@ -145,8 +146,15 @@ class StatementReplies:
     def facts(self, plan_id: str) -> StatementFacts | None:
         """The statement for which a plan was made, and how it is pruned; None when it is not known any more."""
         with self._lock:
-            text, plan = self._texts.get(plan_id), self._plans.get(plan_id)
-        return None if text is None or plan is None else facts_of(text, plan)
+            text, plan, facts = self._texts.get(plan_id), self._plans.get(plan_id), self._facts.get(plan_id)
+        if text is None or plan is None:
+            return None
+        if facts is None or facts.statement != text:  # other words may have made the same plan since
+            facts = facts_of(text, plan)
+            with self._lock:
+                if plan_id in self._plans:
+                    self._facts[plan_id] = facts
+        return facts
 
     def prepare(self, sql: str, params: Params, settings: Mapping[str, Any], view: PlanningView) -> Command | Prepared:
         """Plan a statement: a command to carry out, or what the client executes.
@@ -240,6 +248,7 @@ class StatementReplies:
             while len(self._plans) > self._plans_max:
                 dropped, _ = self._plans.popitem(last=False)
                 del self._texts[dropped]
+                self._facts.pop(dropped, None)
         if planned is None:
             return QueryPart(plan.plan_id)
         steps = tuple(

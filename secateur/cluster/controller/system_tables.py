@@ -21,8 +21,9 @@ from secateur.cluster.controller.hot_key_rows import list_hot_keys
 from secateur.cluster.controller.jobs import ControllerJobs
 from secateur.cluster.controller.load_history import LoadHistory
 from secateur.cluster.controller.member_list import ANSWER_WAIT_S, MemberList
-from secateur.cluster.controller.running_requests import CONTROLLER, RunningRequest
+from secateur.cluster.controller.running_requests import RunningRequest
 from secateur.cluster.controller.setting_rows import setting_rows
+from secateur.cluster.controller.statement_rows import reason_of, statement_table
 from secateur.cluster.controller.stored_parts import PartitionHits, TableParts, stored_parts
 from secateur.cluster.peers import Peers
 from secateur.cluster.settings import ClusterSettings
@@ -33,16 +34,13 @@ from secateur.planner.explain.statement_facts import StatementFacts
 from secateur.planner.system.tables import SYSTEM_TABLES
 from secateur.protocol.changes import GetStagedLoads
 from secateur.protocol.hot_keys import GetHotKeys
-from secateur.protocol.latency_histogram import LatencyHistogram
 from secateur.protocol.membership import GetMemberStats
 from secateur.protocol.message import Acknowledged, Message
 from secateur.protocol.query import (
     DescribeStatement,
     GetStatements,
-    PlanExecutions,
     ReadSystemTable,
     StatementDescription,
-    StatementEntry,
 )
 from secateur.wire import Reply, Request, encode_table
 
@@ -58,7 +56,6 @@ _KIND_EXTERNAL: Final = "EXTERNAL"
 
 
 _NO_PARTS: Final = TableParts({}, {}, 0)
-_NEVER_EXECUTED: Final[Row] = {"executions": 0}
 
 
 class SystemTables:
@@ -94,7 +91,7 @@ class SystemTables:
         self._requests = requests
         self._loads = loads
         self._settings = settings
-        self._rows: dict[str, Callable[[], Awaitable[Sequence[Row]]]] = {
+        self._rows: dict[str, Callable[[], Awaitable[Sequence[Row] | pa.Table]]] = {
             "members": self._member_rows,
             "tables": self._tables,
             "columns": self._columns,
@@ -111,12 +108,13 @@ class SystemTables:
     async def answer(self, request: Request[ReadSystemTable]) -> Reply[Acknowledged]:
         """The rows of one system table, as an Arrow table."""
         name = request.message.table
-        rows = self._rows.get(name)
-        if rows is None:
+        made = self._rows.get(name)
+        if made is None:
             raise ProtocolError(f"there is no system table {name!r}; there is {', '.join(self._rows)}")
-        return Reply(
-            Acknowledged(), encode_table(pa.Table.from_pylist(list(await rows()), schema=_schema(SYSTEM_TABLES[name])))
-        )
+        rows = await made()
+        if not isinstance(rows, pa.Table):
+            rows = pa.Table.from_pylist(list(rows), schema=_schema(SYSTEM_TABLES[name]))
+        return Reply(Acknowledged(), encode_table(rows))
 
     def describe(self, request: Request[DescribeStatement]) -> Reply[StatementDescription]:
         """What ``secateur.statements`` would say of one statement, for the member that logs it."""
@@ -126,7 +124,7 @@ class SystemTables:
             StatementDescription(
                 None if facts is None else facts.statement,
                 None if facts is None else facts.fingerprint,
-                _reason(entry, facts),
+                reason_of(entry, facts),
                 len(self._state.topology.members),
             )
         )
@@ -283,46 +281,15 @@ class SystemTables:
             if load.table_id in names
         ]
 
-    async def _statements(self) -> list[Row]:
-        answers = await self._asked(GetStatements())
-        facts: dict[str, StatementFacts | None] = {}
-        executions: dict[str, list[PlanExecutions]] = {}  # by the text, or by the id of a plan whose text is forgotten
-        for _, answer in answers:
-            for plan_id in {entry.plan_id for entry in answer.statements} - facts.keys():
-                facts[plan_id] = self._facts_of(plan_id)
-            for counted in answer.executions:
-                if counted.plan_id not in facts:
-                    facts[counted.plan_id] = self._facts_of(counted.plan_id)
-                executions.setdefault(_text_or_id(counted.plan_id, facts), []).append(counted)
-        times = {text: _times_row(counted) for text, counted in executions.items()}
-        members_total = len(self._state.topology.members)
-        now_s = time.time()
-        own: list[Row] = [
-            {
-                "member": CONTROLLER,
-                "number": request.number,
-                "id": f"{CONTROLLER}:{request.number}",
-                "state": request.state.value,
-                "statement": request.statement,
-                "started": _moment(request.started_s),
-                "elapsed_ms": 1000 * (now_s - request.started_s),
-                "members_total": members_total,
-            }
-            for request in self._requests()
-        ]
-        return own + [
-            {
-                **asdict(entry),
-                **_facts_row(entry, facts[entry.plan_id]),
-                **times.get(_text_or_id(entry.plan_id, facts), _NEVER_EXECUTED),
-                "member": member_id,
-                "id": f"{member_id}:{entry.number}",
-                "members_total": members_total,
-                "started": _moment(entry.started),
-            }
-            for member_id, answer in answers
-            for entry in answer.statements
-        ]
+    async def _statements(self) -> pa.Table:
+        return statement_table(
+            await self._asked(GetStatements()),
+            self._requests(),
+            self._facts_of,
+            len(self._state.topology.members),
+            time.time(),
+            _schema(SYSTEM_TABLES["statements"]),
+        )
 
     async def _latencies(self) -> list[Row]:
         return [
@@ -361,52 +328,6 @@ class SystemTables:
                 raise answer
             found.append((member_id, answer))
         return found
-
-
-def _text_or_id(plan_id: str, facts: Mapping[str, StatementFacts | None]) -> str:
-    known = facts[plan_id]
-    return plan_id if known is None else known.statement
-
-
-def _reason(entry: StatementEntry, facts: StatementFacts | None) -> str | None:
-    """Why an execution left nothing out; None if it did."""
-    read, whole = entry.partitions_read, entry.partitions_total
-    if entry.pruning is False:
-        return "pruning is off: SET pruning = on"
-    if read is not None and whole is not None and read < whole:
-        return None
-    if facts is not None and facts.reason is not None:
-        return facts.reason
-    if read == whole and read is not None and read > 1:
-        return "the values of this execution need every partition: EXPLAIN with them says why"
-    return None
-
-
-def _facts_row(entry: StatementEntry, facts: StatementFacts | None) -> Row:
-    """How the statement is pruned in general, and why this execution left nothing out."""
-    read, whole = entry.partitions_read, entry.partitions_total
-    return {
-        "statement": None if facts is None else facts.statement,
-        "fingerprint": None if facts is None else facts.fingerprint,
-        "tree": None if facts is None else facts.tree,
-        "prunable": None if facts is None else facts.is_prunable,
-        "pruned": None if read is None or whole is None else read < whole,
-        "reason": _reason(entry, facts),
-    }
-
-
-def _times_row(executions: Sequence[PlanExecutions]) -> Row:
-    """The executions of a text on all members; there is at least one."""
-    count = sum(each.executions for each in executions)
-    longest_ms = max(each.elapsed_max_ms for each in executions)
-    latencies = LatencyHistogram.merged(each.latencies for each in executions)
-    return {
-        "executions": count,
-        "mean_ms": sum(each.elapsed_ms for each in executions) / count,
-        "p50_ms": min(latencies.percentile_ms(0.5), longest_ms),
-        "p99_ms": min(latencies.percentile_ms(0.99), longest_ms),
-        "max_ms": longest_ms,
-    }
 
 
 def _schema(table: TableDef) -> pa.Schema:

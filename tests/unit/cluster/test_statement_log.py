@@ -129,6 +129,15 @@ def test_all_that_have_ended_are_counted_by_how_they_ran() -> None:
             assert 0 < each.elapsed_ms <= sum(up_to_ms * count for up_to_ms, count in each.latencies.buckets)
 
 
+def test_each_is_counted_once_however_often_somebody_asks() -> None:
+    log = StatementLog("m1", ended_max=2)
+    for number in range(1, 21):
+        log.execute(request("a"), lambda _: Reply(ANSWER))
+        answer = told(log)
+        assert [each.executions for each in answer.executions] == [number]
+        assert [each.statements for each in answer.totals] == [number]
+
+
 @pytest.mark.parametrize("ended_max", [1, 100])
 def test_members_and_pruned_statements_are_added_up(ended_max: int) -> None:
     log = StatementLog("m1", ended_max=ended_max)

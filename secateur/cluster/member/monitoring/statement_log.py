@@ -4,7 +4,8 @@ A statement whose rows come in parts runs until the last of them was fetched, or
 that were sent.
 
 It must cost next to nothing beside a statement of 100 microseconds: an entry is a tuple, and its text form is made on
-demand. Entries are added up by plan when many of them have come together, before the oldest are dropped.
+demand. Entries are added up, by plan and by how they ran, when many of them have come together or somebody asks: each
+once.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import math
 import time
 import weakref
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -122,6 +123,7 @@ class StatementLog:
         self._ended_max = ended_max
         self._slowest_max = ended_max // _SLOWEST_SHARE
         self._held_max = ended_max + max(ended_max // 4, 1)
+        self._added_up = 0  # of those that have ended, the first ones that the two below have in them
         self._executions: OrderedDict[str, PlanExecutions] = OrderedDict()
         self._totals: dict[str, ExecutionTotals] = {}
 
@@ -212,49 +214,50 @@ class StatementLog:
         if entry[4] >= self._slow_s:
             self._on_slow(self._described(entry), split())
         if len(ended) > self._held_max:
-            dropped = ended[: -self._ended_max]
+            self._add_up()
+            self._slowest = self._slowest_with(ended[: -self._ended_max])
             del ended[: -self._ended_max]
-            self._slowest = self._slowest_with(dropped)
-            self._executions = self._added_up(dropped)
-            self._totals = self._totals_with(dropped)
+            self._added_up = len(ended)
 
     def _slowest_with(self, dropped: Sequence[_Ended]) -> list[_Ended]:
         """The slowest of those that are not among the newest any more, and of these."""
         return heapq.nlargest(self._slowest_max, [*self._slowest, *dropped], key=lambda entry: entry[4])
 
-    def _added_up(self, entries: Sequence[_Ended]) -> OrderedDict[str, PlanExecutions]:
-        """The executions of each plan that have been added up already, and these."""
-        elapsed_ms: dict[str, list[float]] = {}
-        for _, plan_id, _, _, elapsed_s, _, _ in entries:
-            times = elapsed_ms.pop(plan_id, [])
+    def _add_up(self) -> None:
+        """Add those up that have ended since this was done last."""
+        entries = self._ended[self._added_up :]
+        self._added_up = len(self._ended)
+        by_plan: dict[str, list[float]] = {}
+        by_execution: dict[str, list[_Ended]] = {}
+        for entry in entries:
+            _, plan_id, _, _, elapsed_s, said, _ = entry
+            times = by_plan.pop(plan_id, [])
             times.append(1000 * elapsed_s)
-            elapsed_ms[plan_id] = times  # last, because it has run last
-        found = self._executions.copy()
-        for plan_id, times in elapsed_ms.items():
-            known = found.pop(plan_id, None) or PlanExecutions(plan_id, 0, 0.0, 0.0, LatencyHistogram())
-            found[plan_id] = PlanExecutions(
+            by_plan[plan_id] = times  # last, because it has run last
+            by_execution.setdefault(_how_it_ran(said), []).append(entry)
+        self._count_plans(by_plan)
+        self._count_totals(by_execution)
+
+    def _count_plans(self, times_ms: Mapping[str, list[float]]) -> None:
+        for plan_id, times in times_ms.items():
+            known = self._executions.pop(plan_id, None) or PlanExecutions(plan_id, 0, 0.0, 0.0, LatencyHistogram())
+            self._executions[plan_id] = PlanExecutions(
                 plan_id,
                 known.executions + len(times),
                 known.elapsed_ms + sum(times),
                 max(known.elapsed_max_ms, *times),
                 known.latencies.with_latencies(times),
             )
-        while len(found) > _COUNTED_PLANS_MAX:
-            found.popitem(last=False)
-        return found
+        while len(self._executions) > _COUNTED_PLANS_MAX:
+            self._executions.popitem(last=False)
 
-    def _totals_with(self, entries: Sequence[_Ended]) -> dict[str, ExecutionTotals]:
-        """What has been added up already, and these, by how they ran."""
-        groups: dict[str, list[_Ended]] = {}
-        for entry in entries:
-            groups.setdefault(_how_it_ran(entry[5]), []).append(entry)
-        found = self._totals.copy()
+    def _count_totals(self, groups: Mapping[str, list[_Ended]]) -> None:
         for execution, group in groups.items():
-            known = found.get(execution) or ExecutionTotals(execution, 0, 0.0, LatencyHistogram())
+            known = self._totals.get(execution) or ExecutionTotals(execution, 0, 0.0, LatencyHistogram())
             times = [1000 * elapsed_s for _, _, _, _, elapsed_s, _, _ in group]
             executed = [said for _, _, _, _, _, said, _ in group if isinstance(said, Executed)]
             others = sum(len(said.members) - 1 for said in executed if said.members)
-            found[execution] = ExecutionTotals(
+            self._totals[execution] = ExecutionTotals(
                 execution,
                 known.statements + len(times),
                 known.elapsed_ms + sum(times),
@@ -263,7 +266,6 @@ class StatementLog:
                 known.pruned + sum(said.partitions_read < said.partitions_total for said in executed),
                 known.unpruned + sum(said.partitions_read == said.partitions_total > 1 for said in executed),
             )
-        return found
 
     async def _awaited(
         self,
@@ -390,7 +392,8 @@ class StatementLog:
 
         The slowest of those before the newest stand behind them.
         """
-        totals = list(self._totals_with(self._ended).values())
+        self._add_up()
+        totals = list(self._totals.values())
         if request.message.totals_only:
             return Reply(Statements(totals=totals))
         now_s = time.time()
@@ -417,39 +420,38 @@ class StatementLog:
         ]
         slowest = self._slowest_with(self._ended[: -self._ended_max])
         ended = [*sorted(slowest, key=lambda entry: entry[0]), *self._ended[-self._ended_max :]]
-        executions = list(self._added_up(self._ended).values())
-        return Reply(Statements([*running, *reading, *map(self._described, reversed(ended))], executions, totals))
+        listed = [*running, *reading, *map(self._described, reversed(ended))]
+        return Reply(Statements(listed, list(self._executions.values()), totals))
 
     def _described(self, entry: _Ended) -> StatementEntry:
         number, plan_id, pruning, started_s, elapsed_s, said, failure = entry
-        state = "failed" if said is None else "done"
-        known = StatementEntry(
+        if not isinstance(said, Executed):
+            return StatementEntry(
+                number=number,
+                plan_id=plan_id,
+                state="failed" if said is None else "done",
+                started=started_s,
+                elapsed_ms=1000 * elapsed_s,
+                members=None if said is None else [self._member_id],
+                rows=said.rows if isinstance(said, (ChangedRows, WorkedOut)) else None,
+                error=failure,
+                pruning=pruning,
+            )
+        return StatementEntry(
             number=number,
             plan_id=plan_id,
-            state=state,
+            state="done",
             started=started_s,
             elapsed_ms=1000 * elapsed_s,
+            execution=said.execution,
+            members=said.members or [self._member_id],  # an answer that names no members is this member's alone
+            partitions_read=said.partitions_read,
+            rows=said.rows,
             error=failure,
+            partitions_total=said.partitions_total,
+            topology_version=said.topology_version,
             pruning=pruning,
         )
-        match said:
-            case None:
-                return known
-            case Executed():
-                members = said.members or [self._member_id]  # an answer that names no members is this member's alone
-                return replace(
-                    known,
-                    execution=said.execution,
-                    members=members,
-                    partitions_read=said.partitions_read,
-                    partitions_total=said.partitions_total,
-                    topology_version=said.topology_version,
-                    rows=said.rows,
-                )
-            case ChangedRows() | WorkedOut():
-                return replace(known, members=[self._member_id], rows=said.rows)
-            case _:
-                return replace(known, members=[self._member_id])
 
 
 def _how_it_ran(said: msgspec.Struct | None) -> str:

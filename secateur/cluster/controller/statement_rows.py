@@ -1,0 +1,163 @@
+"""The rows of ``secateur.statements``: what members list, and what the controller knows of the plans that they name.
+
+Three members list 3,300 statements of some hundred plans, and a dashboard asks for them again and again while the
+controller has other work. So the rows are made column by column, and what belongs to a plan once for each plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from operator import attrgetter
+from typing import Any, Final
+
+import pyarrow as pa
+
+from secateur.cluster.controller.running_requests import CONTROLLER, RunningRequest
+from secateur.planner.explain.statement_facts import StatementFacts
+from secateur.protocol.latency_histogram import LatencyHistogram
+from secateur.protocol.query import PlanExecutions, StatementEntry, Statements
+
+__all__ = ["reason_of", "statement_table"]
+
+_NEVER_EXECUTED: Final[Mapping[str, Any]] = {"executions": 0}
+_OF_PLANS: Final = (
+    *("plan_id", "statement", "fingerprint", "tree", "prunable"),
+    *("executions", "mean_ms", "p50_ms", "p99_ms", "max_ms"),
+)
+_LISTED: Final = tuple(name for name in StatementEntry.__struct_fields__ if name not in ("plan_id", "started"))
+
+
+def statement_table(
+    answers: Sequence[tuple[str, Statements]],
+    requests: Iterable[RunningRequest],
+    facts_of: Callable[[str], StatementFacts | None],
+    members_total: int,
+    now_s: float,
+    schema: pa.Schema,
+) -> pa.Table:
+    """The requests of the controller, then the statements of each member.
+
+    Args:
+        answers: What each member has told.
+        requests: On which the controller works.
+        facts_of: The statement of a plan by the plan's id, as long as it is known.
+        members_total: How many members the cluster has.
+        now_s: Seconds since the epoch.
+        schema: The columns.
+
+    Returns:
+        Some 5 us for each statement have made it.
+    """
+    own = pa.Table.from_pylist([_request_row(request, members_total, now_s) for request in requests], schema=schema)
+    return pa.concat_tables([own, _listed(answers, facts_of, members_total, schema)])
+
+
+def reason_of(entry: StatementEntry, facts: StatementFacts | None) -> str | None:
+    """Why an execution left nothing out; None if it did."""
+    read, whole = entry.partitions_read, entry.partitions_total
+    if entry.pruning is False:
+        return "pruning is off: SET pruning = on"
+    if read is not None and whole is not None and read < whole:
+        return None
+    if facts is not None and facts.reason is not None:
+        return facts.reason
+    if read == whole and read is not None and read > 1:
+        return "the values of this execution need every partition: EXPLAIN with them says why"
+    return None
+
+
+def _request_row(request: RunningRequest, members_total: int, now_s: float) -> Mapping[str, Any]:
+    return {
+        "member": CONTROLLER,
+        "number": request.number,
+        "id": f"{CONTROLLER}:{request.number}",
+        "state": request.state.value,
+        "statement": request.statement,
+        "started": datetime.fromtimestamp(request.started_s, UTC).replace(tzinfo=None),
+        "elapsed_ms": 1000 * (now_s - request.started_s),
+        "members_total": members_total,
+    }
+
+
+def _listed(
+    answers: Sequence[tuple[str, Statements]],
+    facts_of: Callable[[str], StatementFacts | None],
+    members_total: int,
+    schema: pa.Schema,
+) -> pa.Table:
+    entries = [entry for _, answer in answers for entry in answer.statements]
+    members = [member_id for member_id, answer in answers for _ in answer.statements]
+    places = {plan_id: place for place, plan_id in enumerate(dict.fromkeys(entry.plan_id for entry in entries))}
+    facts = {plan_id: facts_of(plan_id) for plan_id in places}
+    plans = _plan_table(answers, facts, facts_of, schema)
+    of_plans = plans.take(pa.array([places[entry.plan_id] for entry in entries], pa.int32()))
+    columns: dict[str, Any] = {
+        **{name: list(map(attrgetter(name), entries)) for name in _LISTED},
+        "member": members,
+        "id": [f"{member_id}:{entry.number}" for member_id, entry in zip(members, entries, strict=True)],
+        "started": [round(1e6 * entry.started) for entry in entries],
+        "members_total": pa.repeat(pa.scalar(members_total, schema.field("members_total").type), len(entries)),
+        "pruned": [
+            None
+            if entry.partitions_read is None or entry.partitions_total is None
+            else entry.partitions_read < entry.partitions_total
+            for entry in entries
+        ],
+        "reason": [reason_of(entry, facts[entry.plan_id]) for entry in entries],
+        **{name: of_plans.column(name) for name in plans.column_names},
+    }
+    return pa.table([columns[field.name] for field in schema], schema=schema)
+
+
+def _plan_table(
+    answers: Sequence[tuple[str, Statements]],
+    facts: Mapping[str, StatementFacts | None],
+    facts_of: Callable[[str], StatementFacts | None],
+    schema: pa.Schema,
+) -> pa.Table:
+    """A row for each plan of which a member lists a statement; ``executions`` are those of its text in all plans."""
+    known = dict(facts)
+    executions: dict[str, list[PlanExecutions]] = {}  # by the text, or by the id of a plan whose text is forgotten
+    for _, answer in answers:
+        for counted in answer.executions:
+            if counted.plan_id not in known:
+                known[counted.plan_id] = facts_of(counted.plan_id)
+            executions.setdefault(_text_or_id(counted.plan_id, known), []).append(counted)
+    wanted = dict.fromkeys(_text_or_id(plan_id, facts) for plan_id in facts)
+    times = {text: _times_row(executions[text]) if text in executions else _NEVER_EXECUTED for text in wanted}
+    rows = [
+        {"plan_id": plan_id, **_facts_row(known_facts), **times[_text_or_id(plan_id, facts)]}
+        for plan_id, known_facts in facts.items()
+    ]
+    return pa.Table.from_pylist(rows, schema=pa.schema([schema.field(name) for name in _OF_PLANS]))
+
+
+def _text_or_id(plan_id: str, facts: Mapping[str, StatementFacts | None]) -> str:
+    known = facts[plan_id]
+    return plan_id if known is None else known.statement
+
+
+def _facts_row(facts: StatementFacts | None) -> Mapping[str, Any]:
+    if facts is None:
+        return {}
+    return {
+        "statement": facts.statement,
+        "fingerprint": facts.fingerprint,
+        "tree": facts.tree,
+        "prunable": facts.is_prunable,
+    }
+
+
+def _times_row(executions: Sequence[PlanExecutions]) -> Mapping[str, Any]:
+    """The executions of a text on all members; there is at least one."""
+    count = sum(each.executions for each in executions)
+    longest_ms = max(each.elapsed_max_ms for each in executions)
+    latencies = LatencyHistogram.merged(each.latencies for each in executions)
+    return {
+        "executions": count,
+        "mean_ms": sum(each.elapsed_ms for each in executions) / count,
+        "p50_ms": min(latencies.percentile_ms(0.5), longest_ms),
+        "p99_ms": min(latencies.percentile_ms(0.99), longest_ms),
+        "max_ms": longest_ms,
+    }
