@@ -242,6 +242,7 @@ _FILES = {
         "MEMBER_OPERATIONS",
         "Operation",
     ],
+    "plan_summary": ["ListedExecutions", "PlanSummary"],
     "profile": [
         "RunProfile",
         "StageWork",

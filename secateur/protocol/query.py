@@ -11,6 +11,7 @@ from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.protocol.hello import Versions
 from secateur.protocol.latency_histogram import LatencyHistogram
 from secateur.protocol.message import Acknowledged, Message
+from secateur.protocol.plan_summary import PlanSummary
 from secateur.protocol.profile import RunProfile
 from secateur.protocol.statements import PreparedStatement
 from secateur.protocol.steps import NarrowedScans, SteppedQuery, StepResult
@@ -385,21 +386,28 @@ class Statements(msgspec.Struct, frozen=True):
         statements: Those that run, then the newest that have ended, newest first.
         executions: The executions of each plan.
         totals: All that have ended, by how they ran.
+        summaries: What the executions of each plan come to.
     """
 
     statements: list[StatementEntry] = []
     executions: list[PlanExecutions] = []
     totals: list[ExecutionTotals] = []
+    summaries: list[PlanSummary] = []
 
 
 class GetStatements(Message[Statements], frozen=True):
-    """The statements of a member.
+    """The statements of a member, and what they come to, but for the summaries.
 
     Attributes:
         totals_only: Whether only their totals are wanted, which are a thousandth of the bytes.
+        summaries_only: Whether only their summaries are wanted.
+        ended_of_plan_max: How many of the ended ones of each plan are wanted, and nothing else but those that run;
+            None: all.
     """
 
     totals_only: bool = False
+    summaries_only: bool = False
+    ended_of_plan_max: int | None = None
 
 
 class KillRunningStatement(Message[Acknowledged], frozen=True):

@@ -1,4 +1,4 @@
-"""The rows of ``secateur.statements``: what members list, and what the controller knows of the plans that they name.
+"""The rows of ``secateur.statements`` and of those of its kind: what members list, and what is known of its plans.
 
 Three members list 3,300 statements of some hundred plans, and a dashboard asks for them again and again while the
 controller has other work. So the rows are made column by column, and what belongs to a plan once for each plan.
@@ -18,7 +18,7 @@ from secateur.planner.explain.statement_facts import StatementFacts
 from secateur.protocol.latency_histogram import LatencyHistogram
 from secateur.protocol.query import PlanExecutions, StatementEntry, Statements
 
-__all__ = ["reason_of", "statement_table"]
+__all__ = ["reason_of", "statement_table", "why_whole"]
 
 _NEVER_EXECUTED: Final[Mapping[str, Any]] = {"executions": 0}
 _OF_PLANS: Final = (
@@ -44,7 +44,7 @@ def statement_table(
         facts_of: The statement of a plan by the plan's id, as long as it is known.
         members_total: How many members the cluster has.
         now_s: Seconds since the epoch.
-        schema: The columns.
+        schema: The columns, those of ``secateur.statements`` or some of them.
 
     Returns:
         Some 5 us for each statement have made it.
@@ -56,15 +56,25 @@ def statement_table(
 def reason_of(entry: StatementEntry, facts: StatementFacts | None) -> str | None:
     """Why an execution left nothing out; None if it did."""
     read, whole = entry.partitions_read, entry.partitions_total
-    if entry.pruning is False:
-        return "pruning is off: SET pruning = on"
-    if read is not None and whole is not None and read < whole:
+    if entry.pruning is not False and read is not None and whole is not None and read < whole:
         return None
+    if entry.pruning is False or (read == whole and read is not None and read > 1):
+        return why_whole(facts, pruning=entry.pruning is not False)
+    return None if facts is None else facts.reason
+
+
+def why_whole(facts: StatementFacts | None, *, pruning: bool) -> str:
+    """Why an execution has read all of several partitions.
+
+    Args:
+        facts: Of its statement, if they are known.
+        pruning: Whether it was asked to read only the required ones.
+    """
+    if not pruning:
+        return "pruning is off: SET pruning = on"
     if facts is not None and facts.reason is not None:
         return facts.reason
-    if read == whole and read is not None and read > 1:
-        return "the values of this execution need every partition: EXPLAIN with them says why"
-    return None
+    return "the values of this execution need every partition: EXPLAIN with them says why"
 
 
 def _request_row(request: RunningRequest, members_total: int, now_s: float) -> Mapping[str, Any]:
@@ -97,7 +107,7 @@ def _listed(
         "member": members,
         "id": [f"{member_id}:{entry.number}" for member_id, entry in zip(members, entries, strict=True)],
         "started": [round(1e6 * entry.started) for entry in entries],
-        "members_total": pa.repeat(pa.scalar(members_total, schema.field("members_total").type), len(entries)),
+        "members_total": [members_total] * len(entries),
         "pruned": [
             None
             if entry.partitions_read is None or entry.partitions_total is None
@@ -130,7 +140,9 @@ def _plan_table(
         {"plan_id": plan_id, **_facts_row(known_facts), **times[_text_or_id(plan_id, facts)]}
         for plan_id, known_facts in facts.items()
     ]
-    return pa.Table.from_pylist(rows, schema=pa.schema([schema.field(name) for name in _OF_PLANS]))
+    return pa.Table.from_pylist(
+        rows, schema=pa.schema([schema.field(name) for name in _OF_PLANS if name in schema.names])
+    )
 
 
 def _text_or_id(plan_id: str, facts: Mapping[str, StatementFacts | None]) -> str:

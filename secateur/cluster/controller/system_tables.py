@@ -24,6 +24,7 @@ from secateur.cluster.controller.member_list import ANSWER_WAIT_S, MemberList
 from secateur.cluster.controller.running_requests import RunningRequest
 from secateur.cluster.controller.setting_rows import setting_rows
 from secateur.cluster.controller.statement_rows import reason_of, statement_table
+from secateur.cluster.controller.statement_summary_rows import statement_summary_rows
 from secateur.cluster.controller.stored_parts import PartitionHits, TableParts, stored_parts
 from secateur.cluster.peers import Peers
 from secateur.cluster.settings import ClusterSettings
@@ -55,6 +56,8 @@ _KIND_VIEW: Final = "VIEW"
 _KIND_EXTERNAL: Final = "EXTERNAL"
 
 
+_NEWEST: Final = GetStatements(ended_of_plan_max=20)
+_RUNNING: Final = GetStatements(ended_of_plan_max=0)
 _NO_PARTS: Final = TableParts({}, {}, 0)
 
 
@@ -100,7 +103,10 @@ class SystemTables:
             "events": self._events,
             "loads": self._load_rows,
             "settings": self._setting_rows,
-            "statements": self._statements,
+            "statements": lambda: self._statements("statements", GetStatements()),
+            "newest_statements": lambda: self._statements("newest_statements", _NEWEST),
+            "running_statements": lambda: self._statements("running_statements", _RUNNING),
+            "statement_summaries": self._statement_summaries,
             "latencies": self._latencies,
             "hot_keys": self._hot_keys,
         }
@@ -281,15 +287,19 @@ class SystemTables:
             if load.table_id in names
         ]
 
-    async def _statements(self) -> pa.Table:
+    async def _statements(self, name: str, asked: GetStatements) -> pa.Table:
         return statement_table(
-            await self._asked(GetStatements()),
+            await self._asked(asked),
             self._requests(),
             self._facts_of,
             len(self._state.topology.members),
             time.time(),
-            _schema(SYSTEM_TABLES["statements"]),
+            _schema(SYSTEM_TABLES[name]),
         )
+
+    async def _statement_summaries(self) -> list[Row]:
+        answers = await self._asked(GetStatements(summaries_only=True))
+        return statement_summary_rows(answers, self._facts_of, len(self._state.topology.members))
 
     async def _latencies(self) -> list[Row]:
         return [

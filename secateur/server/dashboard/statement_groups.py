@@ -13,28 +13,13 @@ __all__ = ["SLOW_MS", "executions_of", "is_unpruned", "running_statements", "sta
 SLOW_MS: Final = 10.0
 """A statement that reads every partition of a large table takes longer than this; a pruned one hardly ever."""
 
-_GROUPS: Final = """
-SELECT fingerprint, arg_max(statement, started) AS statement, arg_max(tree, started) AS tree,
-  bool_or(prunable) AS prunable, arg_max(reason, started) FILTER (WHERE reason IS NOT NULL) AS reason,
-  CAST(round(sum(share)) AS BIGINT) AS executions, sum(share * mean_ms) AS total_ms,
-  count(*) AS listed, count(*) FILTER (WHERE state NOT IN ('done', 'failed')) AS running,
-  count(*) FILTER (WHERE state = 'failed') AS failed,
-  avg(elapsed_ms) AS mean_ms, quantile_cont(elapsed_ms, 0.5) AS p50_ms, quantile_cont(elapsed_ms, 0.99) AS p99_ms,
-  max(elapsed_ms) AS max_ms, avg(partitions_read) AS partitions_read, max(partitions_total) AS partitions_total,
-  avg(len(members)) AS members_touched, max(members_total) AS members_total, avg(rows) AS rows,
-  count(*) FILTER (WHERE pruned) AS pruned,
-  count(*) FILTER (WHERE partitions_read = partitions_total AND partitions_total > 1) AS unpruned
-FROM (SELECT *, executions / count(*) OVER (PARTITION BY statement) AS share FROM secateur.statements
-  WHERE fingerprint IS NOT NULL)
-GROUP BY fingerprint
-"""
+_GROUPS: Final = "SELECT * FROM secateur.statement_summaries"
 _EXECUTIONS: Final = (
-    "SELECT * FROM secateur.statements WHERE fingerprint = ?"
+    "SELECT * FROM secateur.newest_statements WHERE fingerprint = ?"
     " ORDER BY state IN ('done', 'failed'), started DESC LIMIT 20"
 )
 _RUNNING: Final = (
-    "SELECT * FROM secateur.statements WHERE state NOT IN ('done', 'failed') AND statement IS NOT NULL"
-    " ORDER BY elapsed_ms DESC LIMIT 200"
+    "SELECT * FROM secateur.running_statements WHERE statement IS NOT NULL ORDER BY elapsed_ms DESC LIMIT 200"
 )
 _TREE: Final = re.compile(r"(?:^|; )((?:[^:;]|::)+): ")
 
@@ -63,7 +48,7 @@ def statement_groups(readings: Readings) -> list[Row]:
 
 
 def executions_of(readings: Readings, fingerprint: str) -> Sequence[Row]:
-    """The running and the newest ended executions of a fingerprint, as in ``secateur.statements``.
+    """The running and the newest ended executions of a fingerprint.
 
     Raises:
         Error: The cluster did not answer.

@@ -15,29 +15,28 @@ import heapq
 import math
 import time
 import weakref
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
+from secateur.cluster.member.monitoring.ended_statement import EndedStatement
+from secateur.cluster.member.monitoring.plan_summaries import summarize_plans
 from secateur.cluster.member.monitoring.slow_statements import TimeSplit
+from secateur.cluster.member.monitoring.statement_sums import StatementSums
 from secateur.engine.sql.kernel_call import KERNEL_TIMES
 from secateur.errors import JobCancelledError, ProgrammingError
 from secateur.protocol.changes import ChangedRows, ChangeOnePartition, StageChange, WorkedOut, WorkOutChange
-from secateur.protocol.latency_histogram import LatencyHistogram
 from secateur.protocol.query import (
     Execute,
     Executed,
     ExecuteFirstStage,
-    ExecutionTotals,
     FirstStageRows,
     GetStatements,
     NextRows,
     PartOfRows,
-    PlanExecutions,
     ScatteredRun,
     StatementEntry,
     Statements,
@@ -49,14 +48,8 @@ __all__ = ["StatementLog"]
 _ENDED_MAX: Final = 1000
 _SLOWEST_SHARE: Final = 10
 """Beside the newest, one in so many of their number is kept for being the slowest of those before."""
-_COUNTED_PLANS_MAX: Final = 4096
-"""Plans whose executions are counted; those that have not run for longest are forgotten."""
 
 M = TypeVar("M", Execute, ChangeOnePartition, StageChange, WorkOutChange)
-
-_Ended = tuple[int, str, bool, float, float, msgspec.Struct | None, str | None]
-"""Number, id of the plan, whether it was pruned, seconds since the epoch, seconds that it took, what the answer says,
-and what went wrong."""
 
 
 @dataclass(slots=True)
@@ -118,14 +111,13 @@ class StatementLog:
         self._running: dict[int, _Running] = {}
         self._reading: dict[int, _Reading] = {}
         self._killed_readers: dict[int, JobCancelledError] = {}
-        self._ended: list[_Ended] = []
-        self._slowest: list[_Ended] = []
+        self._ended: list[EndedStatement] = []
+        self._slowest: list[EndedStatement] = []
         self._ended_max = ended_max
         self._slowest_max = ended_max // _SLOWEST_SHARE
         self._held_max = ended_max + max(ended_max // 4, 1)
-        self._added_up = 0  # of those that have ended, the first ones that the two below have in them
-        self._executions: OrderedDict[str, PlanExecutions] = OrderedDict()
-        self._totals: dict[str, ExecutionTotals] = {}
+        self._added_up = 0  # of those that have ended, the first ones that are in the sums
+        self._sums = StatementSums()
 
     def execute(
         self, request: Request[M], run: Callable[[Request[M]], Reply[Any] | Awaitable[Reply[Any]]]
@@ -208,7 +200,7 @@ class StatementLog:
         )
         self._append((number, asked.plan, True, started_s, time.perf_counter() - begun, ran, None))
 
-    def _append(self, entry: _Ended, split: Callable[[], TimeSplit] = TimeSplit) -> None:
+    def _append(self, entry: EndedStatement, split: Callable[[], TimeSplit] = TimeSplit) -> None:
         ended = self._ended
         ended.append(entry)
         if entry[4] >= self._slow_s:
@@ -219,53 +211,14 @@ class StatementLog:
             del ended[: -self._ended_max]
             self._added_up = len(ended)
 
-    def _slowest_with(self, dropped: Sequence[_Ended]) -> list[_Ended]:
+    def _slowest_with(self, dropped: Sequence[EndedStatement]) -> list[EndedStatement]:
         """The slowest of those that are not among the newest any more, and of these."""
         return heapq.nlargest(self._slowest_max, [*self._slowest, *dropped], key=lambda entry: entry[4])
 
     def _add_up(self) -> None:
         """Add those up that have ended since this was done last."""
-        entries = self._ended[self._added_up :]
+        self._sums.add(self._ended[self._added_up :])
         self._added_up = len(self._ended)
-        by_plan: dict[str, list[float]] = {}
-        by_execution: dict[str, list[_Ended]] = {}
-        for entry in entries:
-            _, plan_id, _, _, elapsed_s, said, _ = entry
-            times = by_plan.pop(plan_id, [])
-            times.append(1000 * elapsed_s)
-            by_plan[plan_id] = times  # last, because it has run last
-            by_execution.setdefault(_how_it_ran(said), []).append(entry)
-        self._count_plans(by_plan)
-        self._count_totals(by_execution)
-
-    def _count_plans(self, times_ms: Mapping[str, list[float]]) -> None:
-        for plan_id, times in times_ms.items():
-            known = self._executions.pop(plan_id, None) or PlanExecutions(plan_id, 0, 0.0, 0.0, LatencyHistogram())
-            self._executions[plan_id] = PlanExecutions(
-                plan_id,
-                known.executions + len(times),
-                known.elapsed_ms + sum(times),
-                max(known.elapsed_max_ms, *times),
-                known.latencies.with_latencies(times),
-            )
-        while len(self._executions) > _COUNTED_PLANS_MAX:
-            self._executions.popitem(last=False)
-
-    def _count_totals(self, groups: Mapping[str, list[_Ended]]) -> None:
-        for execution, group in groups.items():
-            known = self._totals.get(execution) or ExecutionTotals(execution, 0, 0.0, LatencyHistogram())
-            times = [1000 * elapsed_s for _, _, _, _, elapsed_s, _, _ in group]
-            executed = [said for _, _, _, _, _, said, _ in group if isinstance(said, Executed)]
-            others = sum(len(said.members) - 1 for said in executed if said.members)
-            self._totals[execution] = ExecutionTotals(
-                execution,
-                known.statements + len(times),
-                known.elapsed_ms + sum(times),
-                known.latencies.with_latencies(times),
-                known.members_touched + len(group) + others,
-                known.pruned + sum(said.partitions_read < said.partitions_total for said in executed),
-                known.unpruned + sum(said.partitions_read == said.partitions_total > 1 for said in executed),
-            )
 
     async def _awaited(
         self,
@@ -392,23 +345,37 @@ class StatementLog:
 
         The slowest of those before the newest stand behind them.
         """
+        asked = request.message
+        if asked.ended_of_plan_max is not None:
+            ended = _newest_of_plans(reversed(self._listed()), asked.ended_of_plan_max)
+            return Reply(Statements([*self._unended(), *map(self._described, ended)]))
         self._add_up()
-        totals = list(self._totals.values())
-        if request.message.totals_only:
-            return Reply(Statements(totals=totals))
+        if asked.totals_only:
+            return Reply(Statements(totals=self._sums.totals))
+        if asked.summaries_only:
+            running = [one.plan_id for one in self._running.values()]
+            running += [one.plan_id for one in self._reading.values()]
+            return Reply(Statements(summaries=summarize_plans(self._sums.executions, self._listed(), running)))
+        listed = [*self._unended(), *map(self._described, reversed(self._listed()))]
+        return Reply(Statements(listed, self._sums.executions, self._sums.totals))
+
+    def _listed(self) -> list[EndedStatement]:
+        """The ended ones that are kept, the newest last, and the slowest of those before in front."""
+        slowest = self._slowest_with(self._ended[: -self._ended_max])
+        return [*sorted(slowest, key=lambda entry: entry[0]), *self._ended[-self._ended_max :]]
+
+    def _unended(self) -> Iterator[StatementEntry]:
         now_s = time.time()
-        running = [
-            StatementEntry(
+        for number, one in self._running.items():
+            yield StatementEntry(
                 number=number,
                 plan_id=one.plan_id,
                 state="waiting" if self._is_waiting(one.task) else "running",
                 started=one.started_s,
                 elapsed_ms=1000 * (now_s - one.started_s),
             )
-            for number, one in self._running.items()
-        ]
-        reading = [
-            StatementEntry(
+        for entry in self._reading.values():
+            yield StatementEntry(
                 number=entry.number,
                 plan_id=entry.plan_id,
                 state="running",
@@ -416,14 +383,8 @@ class StatementLog:
                 elapsed_ms=1000 * (now_s - entry.started_s),
                 rows=entry.rows,
             )
-            for entry in self._reading.values()
-        ]
-        slowest = self._slowest_with(self._ended[: -self._ended_max])
-        ended = [*sorted(slowest, key=lambda entry: entry[0]), *self._ended[-self._ended_max :]]
-        listed = [*running, *reading, *map(self._described, reversed(ended))]
-        return Reply(Statements(listed, list(self._executions.values()), totals))
 
-    def _described(self, entry: _Ended) -> StatementEntry:
+    def _described(self, entry: EndedStatement) -> StatementEntry:
         number, plan_id, pruning, started_s, elapsed_s, said, failure = entry
         if not isinstance(said, Executed):
             return StatementEntry(
@@ -454,14 +415,14 @@ class StatementLog:
         )
 
 
-def _how_it_ran(said: msgspec.Struct | None) -> str:
-    match said:
-        case None:
-            return "failed"
-        case Executed():
-            return said.execution
-        case _:
-            return "change"
+def _newest_of_plans(entries: Iterable[EndedStatement], count: int) -> Iterator[EndedStatement]:
+    """The first so many of each plan."""
+    seen: dict[str, int] = {}
+    for entry in entries:
+        before = seen.get(entry[1], 0)
+        if before < count:
+            seen[entry[1]] = before + 1
+            yield entry
 
 
 def _described_failure(error: BaseException) -> str:

@@ -1,0 +1,76 @@
+"""What the statements of a member come to since it is there: by plan, and by how they ran."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from secateur.cluster.member.monitoring.ended_statement import EndedStatement, how_it_ran
+from secateur.protocol.latency_histogram import LatencyHistogram
+from secateur.protocol.query import Executed, ExecutionTotals, PlanExecutions
+
+__all__ = ["StatementSums"]
+
+_PLANS_MAX: Final = 4096
+"""Plans whose executions are counted; those that have not run for longest are forgotten."""
+
+
+class StatementSums:
+    """Adds ended statements up, many at a time."""
+
+    def __init__(self) -> None:
+        self._executions: OrderedDict[str, PlanExecutions] = OrderedDict()
+        self._totals: dict[str, ExecutionTotals] = {}
+
+    @property
+    def executions(self) -> list[PlanExecutions]:
+        """The executions of each plan, the one that has run last at the end."""
+        return list(self._executions.values())
+
+    @property
+    def totals(self) -> list[ExecutionTotals]:
+        """All statements by how they ran."""
+        return list(self._totals.values())
+
+    def add(self, entries: Iterable[EndedStatement]) -> None:
+        """Count statements that have not been counted."""
+        by_plan: dict[str, list[float]] = {}
+        by_execution: dict[str, list[EndedStatement]] = {}
+        for entry in entries:
+            _, plan_id, _, _, elapsed_s, said, _ = entry
+            times = by_plan.pop(plan_id, [])
+            times.append(1000 * elapsed_s)
+            by_plan[plan_id] = times  # last, because it has run last
+            by_execution.setdefault(how_it_ran(said), []).append(entry)
+        self._add_plans(by_plan)
+        self._add_totals(by_execution)
+
+    def _add_plans(self, times_ms: Mapping[str, list[float]]) -> None:
+        for plan_id, times in times_ms.items():
+            known = self._executions.pop(plan_id, None) or PlanExecutions(plan_id, 0, 0.0, 0.0, LatencyHistogram())
+            self._executions[plan_id] = PlanExecutions(
+                plan_id,
+                known.executions + len(times),
+                known.elapsed_ms + sum(times),
+                max(known.elapsed_max_ms, *times),
+                known.latencies.with_latencies(times),
+            )
+        while len(self._executions) > _PLANS_MAX:
+            self._executions.popitem(last=False)
+
+    def _add_totals(self, groups: Mapping[str, list[EndedStatement]]) -> None:
+        for execution, group in groups.items():
+            known = self._totals.get(execution) or ExecutionTotals(execution, 0, 0.0, LatencyHistogram())
+            times = [1000 * elapsed_s for _, _, _, _, elapsed_s, _, _ in group]
+            executed = [said for _, _, _, _, _, said, _ in group if isinstance(said, Executed)]
+            others = sum(len(said.members) - 1 for said in executed if said.members)
+            self._totals[execution] = ExecutionTotals(
+                execution,
+                known.statements + len(times),
+                known.elapsed_ms + sum(times),
+                known.latencies.with_latencies(times),
+                known.members_touched + len(group) + others,
+                known.pruned + sum(said.partitions_read < said.partitions_total for said in executed),
+                known.unpruned + sum(said.partitions_read == said.partitions_total > 1 for said in executed),
+            )
