@@ -135,7 +135,7 @@ class ServerLimits:
     page_share_max: float = tunable(
         0.02,
         "share",
-        "the share of the time for which the cluster may be busy with one table of the dashboard, which is read again"
+        "the share of the time for which the cluster may be busy with one query of the dashboard, which is made again"
         " only when that allows it; at the latest after 15 seconds",
         "chosen as what watching may cost",
         least=0.001,

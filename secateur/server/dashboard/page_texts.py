@@ -1,6 +1,6 @@
 """The texts of the pages, which are written again only when what they show has changed.
 
-An open page is asked for every 0.7 seconds, and most of the time nothing in it is new but the line at its top: writing
+An open page is asked for every 1.4 seconds, and most of the time nothing in it is new but the line at its top: writing
 a page of 271 partitions takes ten milliseconds, comparing what it shows with what it has shown a tenth of one.
 """
 

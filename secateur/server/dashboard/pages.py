@@ -30,7 +30,10 @@ from secateur.server.dashboard.templating import PAGE_HEADERS, STATIC_FILES, ren
 from secateur.server.problems import status_of
 from secateur.server.state import Server, ServerOfCaller
 
-__all__ = ["html_answer", "router"]
+__all__ = ["NEXT_HEADER", "html_answer", "router"]
+
+NEXT_HEADER: Final = "Secateur-Next-Ms"
+"""After so many milliseconds there may be something new: the script fetches the page then."""
 
 router = APIRouter(include_in_schema=False)
 
@@ -258,9 +261,10 @@ def _add(page: _Page) -> None:
         query = {**request.query_params, **request.path_params}
         status, text = await server.in_thread(_text_of, server, page, query)
         tag = f'"{hashlib.sha256(text.encode()).hexdigest()[:20]}"'
+        headers = {"ETag": tag, NEXT_HEADER: str(server.readings.next_ms())}
         if request.headers.get("if-none-match") == tag:
-            return Response(status_code=304, headers={"ETag": tag})
-        return html_answer(text, status, {"ETag": tag})
+            return Response(status_code=304, headers=headers)
+        return html_answer(text, status, headers)
 
     router.add_api_route(page.path, answer, name=f"page_{page.template}", methods=["GET"])
 

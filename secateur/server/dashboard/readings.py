@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import OrderedDict, deque
@@ -15,17 +16,18 @@ from secateur.errors import Error
 from secateur.server.connections import Connections
 from secateur.server.row_objects import row_objects
 
-__all__ = ["Reading", "Readings"]
+__all__ = ["PERIOD_S", "Reading", "Readings"]
 
-_FRESH_S: Final = 0.7
-"""Together with the pause of the script between two requests, what is shown is at most 1.5 seconds old."""
+PERIOD_S: Final = 1.4
+"""Time is divided into periods, and each query is made at most once in each. A page is fetched at the beginning of
+each, so what it shows is at most 1.4 seconds old, and the time of the fetch, however many pages are open. A change is
+to be on a page within 2 seconds.
+"""
 _STALE_S: Final = 15.0
 _TIMES_MAX: Final = 5
 """A reading costs what the quickest of the last ones took: the others have waited for something else, and a page of a
-busy cluster should not be old for it.
+busy cluster should not be old for it. Until so many were made, it is made again in every period.
 """
-_UNKNOWN_S: Final = 2.0
-"""Until so many were made that the quickest says something."""
 _DOWN_S: Final = 1.0
 _KEPT_MAX: Final = 64
 
@@ -64,11 +66,13 @@ class Readings:
     Args:
         connections: To the cluster.
         share_max: The share of the time for which each query may be under way.
+        period_s: The seconds within which a query is made at most once.
     """
 
-    def __init__(self, connections: Connections, share_max: float) -> None:
+    def __init__(self, connections: Connections, share_max: float, period_s: float = PERIOD_S) -> None:
         self._connections = connections
         self._share_max = share_max
+        self._period_s = period_s
         self._kept: OrderedDict[Key, _Kept] = OrderedDict()
         self._texts: set[str] = set()
         self._own_ms: list[float] = []
@@ -97,6 +101,10 @@ class Readings:
     def rows(self, sql: str, params: Sequence[Any] = ()) -> Sequence[dict[str, Any]]:
         """The rows of :meth:`read`."""
         return self.read(sql, params).rows
+
+    def next_ms(self) -> int:
+        """The milliseconds until the next period begins: a page that is fetched before would show what it shows now."""
+        return math.ceil(1000 * (self._period_s - time.monotonic() % self._period_s))
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:
@@ -132,5 +140,8 @@ class Readings:
             del self._own_ms[:-1000]
         kept.reading, kept.failure = Reading(rows, begun_s, own_before), None
         kept.times_s.append(ended_s - begun_s)
-        most_s = _STALE_S if len(kept.times_s) == _TIMES_MAX else _UNKNOWN_S
-        kept.next_s = ended_s + min(max(_FRESH_S, min(kept.times_s) / self._share_max), most_s)
+        periods = 1
+        if len(kept.times_s) == _TIMES_MAX:
+            pause_s = min(min(kept.times_s) / self._share_max, _STALE_S)
+            periods = max(math.ceil(pause_s / self._period_s), 1)
+        kept.next_s = (begun_s // self._period_s + periods) * self._period_s

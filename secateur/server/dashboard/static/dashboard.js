@@ -2,7 +2,8 @@
 // Keeps the pages of the dashboard up to date, and sends what its buttons ask for.
 // A page is fetched again and compared part by part, so that focus, scrolling and open details stay as they are.
 
-const PAUSE_MS = 700;
+const PAUSE_MS = 1400; // without an answer that says when there may be something new
+const SPREAD_MS = 100; // so that the pages of many browsers are not asked for at once
 const ROWS_SHOWN = 500;
 const fresh = document.getElementById("fresh");
 const said = document.getElementById("said");
@@ -34,7 +35,9 @@ function patch(old, now) {
   wanted.forEach((node, index) => (index < present.length ? patch(present[index], node) : old.append(node)));
 }
 
+// Returns the milliseconds after which there may be something new.
 async function refresh() {
+  let next = PAUSE_MS;
   try {
     const answer = await fetch(here(location.pathname + location.search), { headers: { "If-None-Match": tag } });
     if (answer.status !== 304) {
@@ -45,6 +48,7 @@ async function refresh() {
       }
       tag = answer.headers.get("ETag") || "";
     }
+    next = Number(answer.headers.get("Secateur-Next-Ms")) || PAUSE_MS;
     answered = Date.now();
     fresh.textContent = "live";
     fresh.className = "fresh";
@@ -52,11 +56,12 @@ async function refresh() {
     fresh.textContent = `no answer for ${Math.round((Date.now() - answered) / 1000)} s`;
     fresh.className = "fresh old";
   }
+  return next + SPREAD_MS * Math.random();
 }
 
 async function keepFresh() {
-  if (!document.hidden) await refresh();
-  setTimeout(keepFresh, PAUSE_MS);
+  const next = document.hidden ? PAUSE_MS : await refresh();
+  setTimeout(keepFresh, next);
 }
 
 function say(text) {
