@@ -543,8 +543,8 @@ class MemberStore:
         result = []
         for table_id, table in sorted(self._tables.items()):
             rows = {number: partition.rows for number, partition in sorted(table.partitions.items()) if partition.rows}
-            sizes = {number: table.partitions[number].nbytes for number in rows}
-            nbytes = sum(partition.nbytes for partition in table.partitions.values())
+            bytes_of = {number: partition.nbytes for number, partition in table.partitions.items()}
+            sizes, nbytes = {number: bytes_of[number] for number in rows}, sum(bytes_of.values())
             result.append(
                 TableStats(
                     table_id, table.layout.tdef.name, len(table.partitions), sum(rows.values()), nbytes, rows, sizes
