@@ -49,6 +49,7 @@ _CUSTOMERS: Final = 5_000
 _STATEMENTS: Final = 200
 _LISTED_MIN: Final = 1_100
 _SHARE_MAX: Final = 0.02
+_PAGES: Final = ("/", "/statements", "/statements/{fingerprint}", "/partitions?table=orders")
 _TRICKLE_S: Final = 0.1
 _LOOK_UP: Final = "SELECT sum(amount) FROM orders WHERE customer = ?"
 
@@ -100,7 +101,7 @@ def main() -> int:
         0; with ``--check`` 1 if a bar was missed.
     """
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pages", nargs="+", default=["/", "/statements", "/partitions?table=orders"])
+    parser.add_argument("--pages", nargs="+", default=_PAGES, help="{fingerprint} stands for that of the look-ups")
     parser.add_argument("--blocks", type=int, default=8, help="blocks of four rounds, with and without load")
     parser.add_argument("--seconds", type=float, default=3 * PERIOD_S, help="how long a round takes")
     parser.add_argument("--clients", type=int, default=2)
@@ -127,7 +128,9 @@ def main() -> int:
             found = [abba_block(measure, opened) for _ in range(options.blocks + 1)]
             return found[1:]  # the first one warms up
 
-        for page in options.pages:
+        summaries = "SELECT fingerprint FROM secateur.statement_summaries WHERE statement = ?"
+        ((fingerprint,),) = connection.execute(summaries, [_LOOK_UP]).fetchall()
+        for page in (path.replace("{fingerprint}", fingerprint) for path in options.pages):
             print(page, flush=True)
             if not options.quiet:
                 bars += _under_load(page, blocks(page, lambda: _loaded_round(clients, groups, options.seconds)))
