@@ -87,6 +87,8 @@ def test_the_newest_of_a_plan_are_listed_as_they_are_among_all(conn: secateur.Co
             assert of_it == all_of_member[:20]
             left_out += len(all_of_member[20:])
     assert left_out >= 10
+    ended = conn.execute("SELECT state, ended, count(*) FROM secateur.newest_statements GROUP BY ALL").fetchall()
+    assert {(state, flag) for state, flag, _ in ended} == {("done", True), ("failed", True), ("running", False)}
 
 
 def test_what_runs_is_listed_alone(conn: secateur.Connection) -> None:

@@ -25,6 +25,7 @@ _OF_PLANS: Final = (
     *("plan_id", "statement", "fingerprint", "tree", "prunable"),
     *("executions", "mean_ms", "p50_ms", "p99_ms", "max_ms"),
 )
+_ENDED: Final = frozenset({"done", "failed"})
 _LISTED: Final = tuple(name for name in StatementEntry.__struct_fields__ if name not in ("plan_id", "started"))
 
 
@@ -83,6 +84,7 @@ def _request_row(request: RunningRequest, members_total: int, now_s: float) -> M
         "number": request.number,
         "id": f"{CONTROLLER}:{request.number}",
         "state": request.state.value,
+        "ended": False,
         "statement": request.statement,
         "started": datetime.fromtimestamp(request.started_s, UTC).replace(tzinfo=None),
         "elapsed_ms": 1000 * (now_s - request.started_s),
@@ -108,6 +110,7 @@ def _listed(
         "id": [f"{member_id}:{entry.number}" for member_id, entry in zip(members, entries, strict=True)],
         "started": [round(1e6 * entry.started) for entry in entries],
         "members_total": [members_total] * len(entries),
+        "ended": [entry.state in _ENDED for entry in entries],
         "pruned": [
             None
             if entry.partitions_read is None or entry.partitions_total is None

@@ -173,7 +173,7 @@ _TABLES: Final = (
         p99_ms="DOUBLE",
         max_ms="DOUBLE",
     ),
-    _table("newest_statements", _STATEMENT_KEY, **_RUNNING_STATEMENT, **_ENDED_STATEMENT),
+    _table("newest_statements", _STATEMENT_KEY, **_RUNNING_STATEMENT, **_ENDED_STATEMENT, ended=_FLAG),
     _table("running_statements", _STATEMENT_KEY, **_RUNNING_STATEMENT, rows=_NUMBER, fingerprint=_TEXT),
     _table(
         "statement_summaries",

@@ -15,9 +15,9 @@ SLOW_MS: Final = 10.0
 
 _GROUPS: Final = "SELECT * FROM secateur.statement_summaries"
 _EXECUTIONS: Final = (
-    "SELECT * FROM secateur.newest_statements WHERE fingerprint = ?"
-    " ORDER BY state IN ('done', 'failed'), started DESC LIMIT 20"
+    "SELECT * FROM secateur.newest_statements WHERE fingerprint = ? ORDER BY ended, started DESC LIMIT 20"
 )
+"""In the order of columns, which members sort without DuckDB: an expression there took 6 ms more."""
 _RUNNING: Final = (
     "SELECT * FROM secateur.running_statements WHERE statement IS NOT NULL ORDER BY elapsed_ms DESC LIMIT 200"
 )
