@@ -21,6 +21,9 @@ export PYSPARK_DRIVER_PYTHON := $(CURDIR)/$(PY)
 export RAY_USAGE_STATS_ENABLED := 0
 export SPARK_LOCAL_IP := 127.0.0.1
 unexport PYTHONHOME PYTHONPATH RAY_ADDRESS SPARK_HOME
+# Members, commands and workers of Spark are processes, and the assertions of tests are rewritten in each worker: without
+# what Python keeps of what it has compiled, each of them would compile all of secateur again.
+unexport PYTHONDONTWRITEBYTECODE
 
 # The stamp holds the path of the checkout. An environment whose Python is gone, or that was moved here with the folder, does not count as installed.
 $(shell { [ -x $(PY) ] && [ "$$(cat $(STAMP) 2>/dev/null)" = "$(CURDIR)" ]; } || rm -f $(STAMP))
