@@ -26,6 +26,8 @@ from secateur.protocol import decode, encode
 
 DAMAGED = 40
 """Damaged copies of each value."""
+CASES = 3
+"""One in so many: those of a file are plans of one kind, and each of them takes its time."""
 
 
 def planned_values(folder: str) -> Iterator[Any]:
@@ -39,7 +41,7 @@ def planned_values(folder: str) -> Iterator[Any]:
             yield table.scheme
             yield TableDefinition.of(table)
         yield from tables.statistics_snapshot.tables.values()
-        for case in file.cases:
+        for case in file.cases[::CASES]:
             try:
                 statement = tables.prepare(case.sql, case.parameters or (), case.settings)
             except Error:

@@ -20,7 +20,7 @@ from secateur.cluster import Cluster
 from secateur.partitioning.tables import TableDef
 from worlds import DAYS, INTEGERS, TEXTS, has_range, random_scheme, sorted_rows
 
-WORLDS = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "4"))
+WORLDS = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "2"))
 STATEMENTS_PER_WORLD = 25
 ASSIGNMENTS = [
     "v = v + 1",

@@ -17,7 +17,7 @@ from dml import Statements
 from secateur.cluster import Cluster
 from test_changes import copies_agree
 
-WORLDS = int(os.environ.get("SECATEUR_DML_WORLDS", "2"))
+WORLDS = int(os.environ.get("SECATEUR_DML_WORLDS", "1"))
 STATEMENTS_PER_WORLD = 25
 SCHEMES = [
     "PARTITION BY HASH (k) PARTITIONS 3",

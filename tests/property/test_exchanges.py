@@ -18,6 +18,8 @@ from worlds import World, check
 
 SEED = int(os.environ.get("SECATEUR_SEED", "20261121"))
 WORLDS = round(float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
+JOINS = 7
+"""Of each kind, in each world."""
 TABLES = {
     "l": "PARTITION BY HASH (k) PARTITIONS 7",
     "r": "PARTITION BY HASH (k) PARTITIONS 7",
@@ -57,7 +59,7 @@ def _world(rng: random.Random, model: CostModel) -> World:
 def _statements(rng: random.Random) -> Iterator[str]:
     names = list(TABLES)
     for kind in KINDS:
-        for _ in range(14):
+        for _ in range(JOINS):
             left, right = rng.choice(names), rng.choice(names)
             on = f"a.{rng.choice('kjj')} = b.{rng.choice('kkj')}" + rng.choice(
                 ["", "", " AND b.v > 1", " AND a.v = b.v", " AND a.k = 2"]
@@ -128,7 +130,7 @@ def test_exchanges_change_no_answer(routed: float, shuffled: float, wanted: Exch
         for sql in _statements(rng):
             if check(world, sql, [], rng):
                 seen.update(stage.exchange for stage in world.prepare(sql, []).plan.stages)
-    assert seen[wanted] > 20, seen
+    assert seen[wanted] > 10, seen
 
 
 def test_gathering_changes_no_answer() -> None:

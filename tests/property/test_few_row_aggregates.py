@@ -19,6 +19,7 @@ import secateur
 from secateur.cluster.member.statements import statements
 
 SEED = int(os.environ.get("SECATEUR_SEED", "20261129"))
+STATEMENTS = int(60 * float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
 COLUMNS = (
     "customer BIGINT, number BIGINT, status VARCHAR, quantity INTEGER, small UTINYINT, large BIGINT, price DOUBLE,"
     " paid DECIMAL(10, 2), PRIMARY KEY (customer, number)"
@@ -77,7 +78,7 @@ def test_aggregates_of_few_rows_are_those_of_duckdb(monkeypatch: pytest.MonkeyPa
         connection.table("t").load(loaded)
         oracle.execute(f"CREATE TABLE t ({COLUMNS})")
         oracle.execute("INSERT INTO t SELECT * FROM loaded")
-        for number in range(120):
+        for number in range(STATEMENTS):
             sql, params = statement(r)
             for _ in range(2):
                 expected = oracle.execute(sql, params).fetchall()

@@ -16,7 +16,7 @@ import pytest
 import secateur
 from secateur.cluster import Cluster
 
-WORLDS = int(os.environ.get("SECATEUR_INDEX_WORLDS", "2"))
+WORLDS = int(os.environ.get("SECATEUR_INDEX_WORLDS", "1"))
 COLUMNS = "(k INTEGER PRIMARY KEY, a INTEGER, b VARCHAR, c DATE, d DOUBLE, e BIGINT NOT NULL)"
 INDEXES = ["a", "b", "c", "d", "a, e", "e, a", "b, e", "a, b", "c, a, b", "b, d"]
 

@@ -16,7 +16,7 @@ import pytest
 import secateur
 
 SEED = int(os.environ.get("SECATEUR_SEED", "1"))
-SEEDS = range(SEED, SEED + int(2 * float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1"))))
+SEEDS = range(SEED, SEED + int(float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1"))))
 STATEMENTS = 60
 COLUMNS = {
     "t": ("TINYINT", -(2**7), 2**7 - 1),

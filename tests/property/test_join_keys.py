@@ -19,7 +19,7 @@ from secateur.planner import CostModel, PlannedSelect
 from secateur.protocol import SubqueryUse
 from worlds import World, examined_closely
 
-WORLDS = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "2"))
+WORLDS = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "1"))
 FIRST_SEED = int(os.environ.get("SECATEUR_SEED", "0"))
 STATEMENTS_PER_WORLD = 20
 

@@ -17,7 +17,7 @@ import pytest
 
 from worlds import World, check
 
-WORLDS = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "4"))
+WORLDS = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "2"))
 FIRST_SEED = int(os.environ.get("SECATEUR_PRUNING_SEED", "0"))
 STATEMENTS_PER_WORLD = 12
 BINDINGS_PER_STATEMENT = 3

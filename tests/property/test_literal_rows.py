@@ -18,7 +18,7 @@ from secateur.planner.text import take_literal_rows
 from secateur.protocol import EvaluatedInsert
 
 SEED = int(os.environ.get("SECATEUR_SEED", "1"))
-SEEDS = range(SEED, SEED + int(2 * float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1"))))
+SEEDS = range(SEED, SEED + int(float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1"))))
 STATEMENTS = 25
 COLUMNS = {
     "k": "BIGINT",

@@ -17,7 +17,7 @@ from secateur.engine.sql import Strategy
 
 WORLDS = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "1"))
 FIRST_SEED = int(os.environ.get("SECATEUR_SEED", "0"))
-STATEMENTS_ON_CLUSTER = 20
+STATEMENTS_ON_CLUSTER = 10
 
 
 @pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + WORLDS))

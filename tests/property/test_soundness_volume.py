@@ -1,4 +1,4 @@
-"""Soundness by numbers: 2,000 statements in every run, 20,000 in ``make test-long``, a million in ``make nightly``.
+"""Soundness by numbers: 1,000 statements in every run, 20,000 in ``make test-long``, a million in ``make nightly``.
 
 Planning a text costs what twenty executions cost, so a text is planned once and bound many times, as in life. For one
 binding DuckDB names the rows that the predicate holds for, of a table in which every row carries its partition: each of
@@ -21,7 +21,7 @@ import pytest
 from predicates import Predicates
 from worlds import World, check, random_world, rows_as_tuples
 
-STATEMENTS = int(os.environ.get("SECATEUR_STATEMENTS", "2000"))
+STATEMENTS = int(os.environ.get("SECATEUR_STATEMENTS", "1000"))
 FIRST_SEED = int(os.environ.get("SECATEUR_SEED", "0"))
 STATEMENTS_PER_SEED = 500
 BINDINGS_PER_TEXT = 48

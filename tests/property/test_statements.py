@@ -17,7 +17,7 @@ from predicates import Predicates
 from worlds import World, random_rows, random_scheme, sorted_rows
 
 STATEMENTS_PER_WORLD = 60
-WORLDS = int(2 * float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
+WORLDS = int(float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
 SHAPES = [
     "a, b, c, v",
     "a, v",

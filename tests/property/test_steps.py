@@ -16,7 +16,7 @@ from secateur.cluster import Cluster
 from subqueries import SubqueryPredicates
 from worlds import World, check, random_world, sorted_rows
 
-WORLDS = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "2"))
+WORLDS = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "1"))
 SEED = int(os.environ.get("SECATEUR_PRUNING_SEED", "0"))
 STATEMENTS_PER_WORLD = 16
 CLUSTER_WORLDS = max(WORLDS // 4, 1)

@@ -370,7 +370,7 @@ def tally() -> Iterator[Counter[str]]:
 
 
 @pytest.mark.parametrize("seed", range(WORLDS))
-@pytest.mark.sampled(one_in=3)
+@pytest.mark.sampled(one_in=6)
 def test_the_kept_partitions_are_those_of_the_satisfying_keys(seed: int, tally: Counter[str]) -> None:
     rng = random.Random(FIRST_SEED + seed)
     space = Space(rng)

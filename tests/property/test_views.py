@@ -17,7 +17,7 @@ from relational import Relational, relational_world
 from secateur.errors import DatabaseError
 from worlds import DAYS, INTEGERS, TEXTS, World, check
 
-WORLDS = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "3"))
+WORLDS = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "1"))
 FIRST_SEED = int(os.environ.get("SECATEUR_SEED", "0"))
 VIEWS_PER_WORLD = 20
 

@@ -28,7 +28,7 @@ from secateur.cluster.lease import (
 from secateur.errors import ProgrammingError
 
 TIMES = LeaseTimes(5.0)
-BLOCKS = int(2 * float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
+BLOCKS = int(float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
 """Of 15 random worlds; the simulation looks for two owners of a partition as well."""
 PARTITIONS = {0: ("m1", "m2"), 1: ("m2", "m3"), 2: ("m3", "m1"), 3: ("m1", "m3"), 4: ("m2", "m1"), 5: ("m3", "m2")}
 IDS = ("m1", "m2", "m3")
