@@ -7,13 +7,17 @@ import gc
 import itertools
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 import pytest
 import trustme
 
 import secateur
 from secateur.cluster import Cluster
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _numbers = itertools.count(1)
 
@@ -70,6 +74,35 @@ def conn(cluster: Cluster) -> Iterator[secateur.Connection]:
 def table_name() -> str:
     """A name that no other test uses."""
     return f"t{next(_numbers)}"
+
+
+@pytest.fixture(scope="session")
+def spark_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., SparkSession]]:
+    """Makes a session with some configuration, for one file; all have one Spark, of two cores, where a task may fail
+    twice. To start another one and have Java compile everything again costs ten seconds of processor time.
+    """
+    from pyspark.sql import SparkSession
+
+    from secateur.connectors.spark.environment import activate
+
+    driver = (
+        SparkSession.builder.master("local[2,3]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.warehouse.dir", tmp_path_factory.mktemp("warehouse").as_uri())
+        .getOrCreate()
+    )
+    driver.sparkContext.setLogLevel("OFF")
+
+    def session(settings: Mapping[str, str] | None = None) -> SparkSession:
+        made = driver.newSession()
+        for name, value in (settings or {}).items():
+            made.conf.set(name, value)
+        activate(made)
+        return made
+
+    yield session
+    driver.stop()
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ differs.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -218,20 +218,9 @@ def range_schemes(rng: random.Random, rows: pa.Table) -> Iterator[PartitionSchem
 
 
 @pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
-    from pyspark.sql import SparkSession
-
-    session = (
-        SparkSession.builder.master("local[2]")
-        .appName("partition-function")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.shuffle.partitions", "2")
-        # Not UTC, and with daylight saving: an instant that is moved by the session's zone shows.
-        .config("spark.sql.session.timeZone", "America/New_York")
-        .getOrCreate()
-    )
-    yield session
-    session.stop()
+def spark(spark_session: Callable[..., Any]) -> Any:
+    # Not UTC, and with daylight saving: an instant that is moved by the session's zone shows.
+    return spark_session({"spark.sql.session.timeZone": "America/New_York", "spark.sql.shuffle.partitions": "2"})
 
 
 @pytest.fixture(scope="module")

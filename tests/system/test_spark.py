@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -35,18 +35,8 @@ PER_CUSTOMER = "SELECT day, count(*), sum(price) FROM {} WHERE customer = ? GROU
 
 
 @pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    session = (
-        SparkSession.builder.master("local[2,2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.warehouse.dir", tmp_path_factory.mktemp("warehouse").as_uri())
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("OFF")
-    yield session
-    session.stop()
+def spark(spark_session: Callable[..., SparkSession]) -> SparkSession:
+    return spark_session({"spark.sql.session.timeZone": "UTC"})
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
@@ -36,18 +36,10 @@ ROWS = 1000
 
 
 @pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    session = (
-        SparkSession.builder.master("local[2,3]")  # a task may fail twice
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.warehouse.dir", tmp_path_factory.mktemp("warehouse").as_uri())
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("OFF")
+def spark(spark_session: Callable[..., SparkSession]) -> SparkSession:
+    session = spark_session()
     secateur.spark.register(session)
-    yield session
-    session.stop()
+    return session
 
 
 @pytest.fixture

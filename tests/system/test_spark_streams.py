@@ -9,7 +9,7 @@ import random
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -71,25 +71,16 @@ def faults(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory, faults: Path) -> Iterator[SparkSession]:
+def spark(spark_session: Callable[..., SparkSession], faults: Path) -> Iterator[SparkSession]:
     global FAULTS
     FAULTS = str(faults)
-    session = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.sql.warehouse.dir", tmp_path_factory.mktemp("warehouse").as_uri())
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("OFF")
+    session = spark_session({"spark.sql.shuffle.partitions": "2"})
     secateur.spark.register(session)
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
     with this_environment(session):
         session.dataSource.register(DyingSource)
     yield session
     cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
-    session.stop()
 
 
 class Files:

@@ -24,20 +24,10 @@ pytestmark = pytest.mark.spark
 
 
 @pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    session = (
-        SparkSession.builder.master("local[2,2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.session.timeZone", "America/New_York")
-        .config("spark.sql.timeType.enabled", "true")
-        .config("spark.sql.warehouse.dir", tmp_path_factory.mktemp("warehouse").as_uri())
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("OFF")
+def spark(spark_session: Callable[..., SparkSession]) -> SparkSession:
+    session = spark_session({"spark.sql.session.timeZone": "America/New_York", "spark.sql.timeType.enabled": "true"})
     secateur.spark.register(session)
-    yield session
-    session.stop()
+    return session
 
 
 def write(df: DataFrame, table: str, cluster: Cluster, **options: Any) -> secateur.spark.LoadReport:

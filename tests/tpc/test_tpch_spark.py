@@ -26,18 +26,8 @@ SOON = (4, 16, 22)
 
 
 @pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    session = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.sql.warehouse.dir", tmp_path_factory.mktemp("warehouse").as_uri())
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("OFF")
-    yield session
-    session.stop()
+def spark(spark_session: Callable[..., SparkSession]) -> SparkSession:
+    return spark_session({"spark.sql.shuffle.partitions": "2"})
 
 
 @pytest.fixture(scope="module")

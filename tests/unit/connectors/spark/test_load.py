@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from types import SimpleNamespace
@@ -43,24 +43,14 @@ Rows = Callable[[int], DataFrame]
 
 
 @pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    session = (
-        SparkSession.builder.master("local[2,2]")  # two cores; a task may fail once
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.session.timeZone", "America/New_York")
-        .config("spark.sql.timeType.enabled", "true")
-        .config("spark.sql.warehouse.dir", tmp_path_factory.mktemp("warehouse").as_uri())
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("OFF")
+def spark(spark_session: Callable[..., SparkSession]) -> SparkSession:
+    session = spark_session({"spark.sql.session.timeZone": "America/New_York", "spark.sql.timeType.enabled": "true"})
     with pytest.MonkeyPatch.context() as patch:
         # whatever the user's environment says, workers of a local Spark have to run here
         patch.setattr(session.sparkContext, "pythonExec", "no-such-python")
         register(session)
         assert session.sparkContext.pythonExec == "no-such-python"
-    yield session
-    session.stop()
+    return session
 
 
 @pytest.fixture
