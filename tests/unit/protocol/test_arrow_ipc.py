@@ -241,14 +241,11 @@ def test_values_out_of_range_are_refused_unless_kernels_made_them() -> None:
 
 
 @pytest.mark.parametrize("codec", ["zstd", "lz4"])
-@pytest.mark.parametrize(
-    "column",
-    [
-        pytest.param(pa.array(["\0" * 100_000_000]), id="rows"),
-        pytest.param(pa.array(["\0" * 100_000_000]).dictionary_encode(), id="dictionary"),
-    ],
-)
-def test_compressed_buffers_are_refused_before_they_are_unpacked(codec: str, column: pa.Array) -> None:
+@pytest.mark.parametrize("is_dictionary", [False, True], ids=["rows", "dictionary"])
+def test_compressed_buffers_are_refused_before_they_are_unpacked(codec: str, is_dictionary: bool) -> None:
+    column = pa.array(["\0" * 100_000_000])
+    if is_dictionary:
+        column = column.dictionary_encode()
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(
         sink, pa.schema([("s", column.type)]), options=pa.ipc.IpcWriteOptions(compression=codec)
