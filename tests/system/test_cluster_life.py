@@ -161,22 +161,6 @@ def test_no_process_outlives_the_one_that_started_it(runtime: str, ending: str, 
     run_to_the_end(runtime, ending, interrupt=interrupt)
 
 
-@pytest.mark.ray
-def test_ray_members_are_named_and_a_dead_one_is_noticed() -> None:
-    with secateur.start(members=3, runtime="ray") as cluster, cluster.connect() as conn:
-        conn.execute(DDL)
-        conn.table("t").load(ROWS)
-        ports = {int(member.address.rpartition(":")[2]) for member in cluster.members()}
-        processes = {link.pid for link in psutil.net_connections("tcp") if link.laddr and link.laddr.port in ports}
-        niceness = {psutil.Process(pid).nice() for pid in processes if pid}
-        assert niceness == {psutil.Process().nice()}, "members stand behind the processes of their clients"
-        cluster.kill_member("m1")
-        assert conn.execute("SELECT count(*), sum(v) FROM t").fetchall() == [(1000, 499_500)]
-        # Ray starts the member again, under a new id; it may have joined by now.
-        alive = {member.id: member.is_alive for member in cluster.members()}
-        assert (alive["m1"], alive["m2"], alive["m3"]) == (False, True, True)
-
-
 def test_a_secret_is_made_that_only_this_process_has() -> None:
     with secateur.start(members=1, runtime="embedded") as cluster:
         assert cluster.token is not None

@@ -1,4 +1,6 @@
-"""Jobs where members are processes of their own: functions really travel, and so do tracebacks."""
+"""Where members are processes of their own: functions really travel, and so do tracebacks; a process that ends is
+noticed.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 import cloudpickle
+import psutil
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -31,7 +34,7 @@ P = secateur.Pipeline()
 def on_ray() -> Iterator[Cluster]:
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
     try:
-        with secateur.start(members=3, runtime="ray", member_silence_s=10.0) as cluster:
+        with secateur.start(members=3, runtime="ray", member_silence_s=5.0) as cluster:
             with cluster.connect() as conn:
                 conn.execute(
                     "CREATE TABLE visits (user_id BIGINT, event_id BIGINT, value BIGINT, PRIMARY KEY (user_id,"
@@ -49,6 +52,10 @@ def conn(on_ray: Cluster) -> Iterator[secateur.Connection]:
         yield connection
 
 
+def alive(cluster: Cluster) -> list[str]:
+    return [member.id for member in cluster.members() if member.is_alive]
+
+
 def doubled(batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch.set_column(batch.schema.get_field_index("value"), "value", pc.multiply(batch["value"], 2))
 
@@ -57,7 +64,7 @@ def broken(batch: pa.RecordBatch) -> pa.RecordBatch:
     raise ValueError("no such model")
 
 
-def test_a_pipeline_over_all_members(conn: secateur.Connection) -> None:
+def test_a_pipeline_over_all_members(on_ray: Cluster, conn: secateur.Connection) -> None:
     job = (
         P.read_table("visits")
         .map(doubled)
@@ -70,7 +77,7 @@ def test_a_pipeline_over_all_members(conn: secateur.Connection) -> None:
     assert {row["value"]: row["n"] for row in job.result(timeout_s=60).to_pylist()} == {
         2 * v: n for v, n in Counter(n % 7 for n in range(2000)).items()
     }
-    assert job.members_touched == ["m1", "m2", "m3"]
+    assert job.members_touched == alive(on_ray)
 
 
 @pytest.mark.parametrize("light", [False, True], ids=["on record", "light"])
@@ -119,3 +126,33 @@ def test_a_function_that_cannot_travel_is_named_at_submit(conn: secateur.Connect
     lock = threading.Lock()
     with pytest.raises(SerializationError, match=r"vertex 'score': its functions cannot be pickled .*lock"):
         P.read_table("visits").map(lambda batch: (lock, batch)[1], name="score").write_to(collect()).submit(conn)
+
+
+def test_one_key_reaches_its_owner_alone(on_ray: Cluster, conn: secateur.Connection) -> None:
+    table = conn.table("visits")
+    for user in (1, 2, 3, 17):
+        owner = table.owner_of(table.partition_of({"user_id": user}))
+        before = {member.id: member.frames_received for member in on_ray.members()}
+        cursor = conn.execute("SELECT count(*), min(event_id) FROM visits WHERE user_id = ?", [user])
+        assert [member.id for member in on_ray.members() if member.frames_received > before[member.id]] == [owner]
+        assert cursor.fetchall() == [(40, user)]
+        assert cursor.stats is not None
+        assert (cursor.stats.members_touched, cursor.stats.partitions_read) == (1, 1)
+
+
+def test_members_stand_behind_no_other_process(on_ray: Cluster) -> None:
+    ports = {int(member.address.rpartition(":")[2]) for member in on_ray.members() if member.is_alive}
+    processes = {link.pid for link in psutil.net_connections("tcp") if link.laddr and link.laddr.port in ports}
+    niceness = {psutil.Process(pid).nice() for pid in processes if pid}
+    assert niceness == {psutil.Process().nice()}, "members stand behind the processes of their clients"
+
+
+def test_a_dead_member_is_noticed_and_costs_no_row(on_ray: Cluster, conn: secateur.Connection) -> None:
+    dead, *others = alive(on_ray)
+    on_ray.kill_member(dead)
+    assert conn.execute("SELECT count(*), sum(value) FROM visits").fetchall() == [
+        (len(ROWS), sum(ROWS["value"].to_pylist()))
+    ]
+    # Ray starts the member again, under a new id; it may have joined by now.
+    assert dead not in alive(on_ray)
+    assert set(others) <= set(alive(on_ray))

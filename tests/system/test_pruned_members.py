@@ -20,7 +20,7 @@ ROWS = pa.table(
 )
 
 
-@pytest.fixture(scope="module", params=["embedded", pytest.param("ray", marks=pytest.mark.ray)])
+@pytest.fixture(scope="module", params=["embedded", pytest.param("ray", marks=[pytest.mark.ray, pytest.mark.slow])])
 def orders(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     with secateur.start(members=3, runtime=request.param, member_silence_s=10.0) as cluster, cluster.connect() as conn:
         conn.execute(
