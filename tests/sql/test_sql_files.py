@@ -84,14 +84,14 @@ def run(path: Path, connection: Any, directory: Path, *, oracle: bool) -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-@pytest.mark.sampled(one_in=4)
+@pytest.mark.sampled(one_in=6)
 def test_three_members(path: Path, cluster: Cluster, tmp_path: Path) -> None:
     with cluster.connect() as connection:
         run(path, connection, tmp_path, oracle=False)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-@pytest.mark.sampled(one_in=4)
+@pytest.mark.sampled(one_in=12)
 def test_one_member(path: Path, lone_cluster: Cluster, tmp_path: Path) -> None:
     with lone_cluster.connect() as connection:
         run(path, connection, tmp_path, oracle=False)

@@ -245,7 +245,10 @@ def test_after_everything_has_ended_a_reader_goes_on_if_it_was_at_the_end(tmp_pa
 
 def test_members_that_die_cost_no_change_and_double_none() -> None:
     """A reader follows writers while members are killed and replaced one after the other."""
-    with secateur.start(members=3, runtime="embedded") as cluster, cluster.connect() as conn:
+    with (
+        secateur.start(members=3, runtime="embedded", member_silence_s=2.0) as cluster,
+        cluster.connect() as conn,
+    ):
         conn.execute(DDL.format("t", 1))
         changes = conn.changes("t")
         batches: list[pa.RecordBatch] = []
@@ -271,7 +274,7 @@ def test_members_that_die_cost_no_change_and_double_none() -> None:
         for writer in writers:
             writer.start()
         missing = "SELECT count(*) FROM secateur.partitions WHERE table_name = 't' AND copies_missing > 0"
-        for _ in range(3):
+        for _ in range(2):
             seen = len(batches)
             eventually(lambda: batches.extend(changes) or len(batches) > seen + 3)  # noqa: B023
             cluster.kill_member(next(member.id for member in cluster.members() if member.is_alive))

@@ -26,7 +26,7 @@ from secateur.errors import (
 from secateur.protocol import GetMemberStats, Role
 from secateur.wire import Channel
 
-pytestmark = pytest.mark.sampled(one_in=2)
+pytestmark = pytest.mark.sampled(one_in=3)
 
 ROWS = 400_000
 DDL = "CREATE TABLE big (id BIGINT PRIMARY KEY, v DOUBLE, s VARCHAR) PARTITION BY HASH (id) PARTITIONS 24 BACKUPS 0"

@@ -262,7 +262,7 @@ def test_ranges_come_and_go_while_others_read_and_write(cluster: Cluster, conn: 
     threads = [threading.Thread(target=guarded(work)) for work in (read, read, write)]
     for thread in threads:
         thread.start()
-    for _ in range(12):
+    for _ in range(6):
         conn.execute(f"ALTER TABLE {days} ADD {daily(2)}")
         conn.table(days).load(rows(2, 40))
         assert conn.execute(f"SELECT count(*) FROM {days} WHERE day = ?", [day(2)]).fetchall() == [(40,)]
