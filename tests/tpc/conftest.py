@@ -35,12 +35,17 @@ class World:
         return difference(sql, names, cursor.fetchall(), expected)
 
 
-# Most of TPC-DS finds no row in a hundredth of its data.
+# Most of TPC-DS finds no row in a hundredth of its data. Where three members answer as one does, they have moved rows
+# besides.
 @pytest.fixture(
     scope="module",
     params=[
-        pytest.param((scale, members), id=f"sf{scale}-members{members}", marks=marks)
-        for scale, marks in (("0.01", []), ("1", [pytest.mark.slow]))
+        pytest.param(
+            (scale, members),
+            id=f"sf{scale}-members{members}",
+            marks=[] if (scale, members) == ("0.01", 3) else [pytest.mark.slow],
+        )
+        for scale in ("0.01", "1")
         for members in (1, 3)
     ],
 )

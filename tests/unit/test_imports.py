@@ -430,12 +430,15 @@ MODULES_MAX = 119
 """How many modules of secateur the unit tests may import directly, rooms included."""
 
 
-def names_imported(source: str) -> Iterator[tuple[int, str, str]]:
+@functools.cache
+def names_imported(source: str) -> tuple[tuple[int, str, str], ...]:
     """Line, module and name of everything that is imported from secateur by name."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.ImportFrom) and node.module is not None and node.module.split(".")[0] == "secateur":
-            for alias in node.names:
-                yield node.lineno, node.module, alias.name
+    return tuple(
+        (node.lineno, node.module, alias.name)
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ImportFrom) and node.module is not None and node.module.split(".")[0] == "secateur"
+        for alias in node.names
+    )
 
 
 def files_of(source: str) -> dict[str, list[str]]:

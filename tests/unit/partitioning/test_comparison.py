@@ -147,6 +147,7 @@ def _found(column_type: SqlType, values: list[Any], condition: str, params: list
 
 
 @pytest.mark.parametrize("type_text", COLUMNS)
+@pytest.mark.sampled(one_in=2)
 def test_a_comparison_with_one_value_finds_what_duckdb_finds(type_text: str) -> None:
     column_type, values = parse_type(type_text), COLUMNS[type_text]
     decided = 0
@@ -163,6 +164,7 @@ def test_a_comparison_with_one_value_finds_what_duckdb_finds(type_text: str) -> 
 
 
 @pytest.mark.parametrize("type_text", COLUMNS)
+@pytest.mark.sampled(one_in=2)
 def test_lists_and_betweens_find_what_duckdb_finds(type_text: str) -> None:
     column_type, values = parse_type(type_text), COLUMNS[type_text]
     forms = [

@@ -127,7 +127,7 @@ def _found(type_text: str, values: list[Any], condition: str, params: list[Any])
     CASES,
     ids=lambda value: value if isinstance(value, str) else "",
 )
-@pytest.mark.sampled(one_in=3)
+@pytest.mark.sampled(one_in=4)
 def test_an_expression_passes_what_duckdb_finds(
     type_text: str, values: list[Any], expression: str, comparison_target: ComparisonTarget, operands: list[Any]
 ) -> None:

@@ -254,6 +254,7 @@ def _is_in_semi_join(node: exp.Select) -> bool:
 
 
 @pytest.mark.parametrize("sql", STATEMENTS)
+@pytest.mark.sampled(one_in=3)
 def test_each_fault_in_a_text_is_found(checked: Callable[[str], list[tuple[Any, ...]]], sql: str) -> None:
     ((user, texts, sources),) = checked(sql)
     assert placed_difference(user, texts, sources) is None
