@@ -6,6 +6,7 @@ differs.
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
@@ -59,6 +60,8 @@ TYPES = {
 SQL_TYPES = {name: parse_type(text) for name, text in TYPES.items()}
 # A prime number of buckets near 2^20 makes a wrong hash bit all but certain to show.
 BUCKETS = 999_983
+MIXED = int(4 * float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
+"""Of schemes that hash several columns, twice as many."""
 
 
 def edge_values(type_: SqlType) -> list[Any]:
@@ -179,7 +182,7 @@ def hash_schemes(rng: random.Random) -> Iterator[PartitionScheme]:
     for name in SQL_TYPES:
         yield build(HashComponent((name,), BUCKETS))
         yield build(HashComponent((name,), BUCKETS, rng.choice([1, -1, 7, 2**63 - 1, -(2**63)])))
-    for _ in range(12):
+    for _ in range(MIXED):
         names = rng.sample(list(SQL_TYPES), rng.randint(2, 6))
         cut = rng.randint(1, len(names) - 1)
         yield build(HashComponent(tuple(names), BUCKETS))
