@@ -8,7 +8,8 @@ import itertools
 import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import trustme
@@ -40,6 +41,28 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         marker = item.get_closest_marker("sampled")
         if marker is not None and zlib.crc32(item.nodeid.encode()) % marker.kwargs["one_in"]:
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """A file goes to one worker, as by ``--dist loadfile``; those that use Spark go to one together, and share it."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    root, here = config.rootpath, Path(__file__).parent
+    spark = {
+        path.relative_to(root).as_posix()
+        for path in here.rglob("test_*.py")
+        if "spark_session" in path.read_text(encoding="utf-8")
+    }
+
+    class Scheduling(LoadFileScheduling):  # type: ignore[misc, unused-ignore]
+        def _split_scope(self, nodeid: str) -> str:
+            file: str = super()._split_scope(nodeid)
+            return "spark" if file in spark else file
+
+    return Scheduling(config, log)
 
 
 def pytest_collection_finish() -> None:
