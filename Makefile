@@ -46,9 +46,10 @@ demo: $(STAMP) java ## real flights: Spark loads three Ray members, pruned SQL r
 
 # Whole files go to one of the workers, so that what a module starts is started once. They go in the order of their
 # names, which has many short files at its end: by number of tests, the last ones would be single tests of a minute.
-WORKERS ?= 2
+# Tests wait for a third of their time, for members that are lost and processes that start: three workers fill two cores.
+WORKERS ?= 3
 PYTEST_WORKERS := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
-test: $(STAMP) java ## all tests but the slow ones, on WORKERS=2 processes: about twenty minutes
+test: $(STAMP) java ## all tests but the slow ones, on WORKERS=3 processes: a quarter of an hour at most
 	@$(PY) -m pytest -m "not slow" $(PYTEST_WORKERS) $(PYTEST_ARGS)
 
 # Of the slow ones, `make wheel` and `make nightly` have their own targets.
