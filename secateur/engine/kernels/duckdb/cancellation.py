@@ -53,7 +53,7 @@ class Cancellation:
             JobCancelledError: :meth:`cancel` was called.
         """
         if self._cancelled:
-            raise JobCancelledError("the work was cancelled")
+            raise JobCancelledError("the kernel call was cancelled before it began")
 
     def attach(self, cursor: _Interruptible) -> None:
         """Register a cursor that is about to run.
@@ -95,8 +95,8 @@ def check_cancelled() -> None:
         JobCancelledError: It was.
     """
     handle = _AMBIENT.get()
-    if handle is not None:
-        handle.check()
+    if handle is not None and handle.cancelled:
+        raise JobCancelledError("the work was cancelled")
 
 
 def running_under(given: Cancellation | None) -> list[Cancellation]:
