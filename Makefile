@@ -49,7 +49,7 @@ demo: $(STAMP) java ## real flights: Spark loads three Ray members, pruned SQL r
 # Tests wait for a third of their time, for members that are lost and processes that start: three workers fill two cores.
 WORKERS ?= 3
 PYTEST_WORKERS := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
-test: $(STAMP) java ## all tests but the slow ones, on WORKERS=3 processes: a quarter of an hour at most
+test: $(STAMP) java ## all tests but the slow ones, on WORKERS=3 processes: under twenty minutes
 	@$(PY) -m pytest -m "not slow" $(PYTEST_WORKERS) $(PYTEST_ARGS)
 
 # Of the slow ones, `make wheel` and `make nightly` have their own targets.
