@@ -16,9 +16,10 @@ import pyarrow as pa
 from secateur.cluster.controller.running_requests import CONTROLLER, RunningRequest
 from secateur.planner.explain.statement_facts import StatementFacts
 from secateur.protocol.latency_histogram import LatencyHistogram
+from secateur.protocol.plan_summary import ListedExecutions
 from secateur.protocol.query import PlanExecutions, StatementEntry, Statements
 
-__all__ = ["reason_of", "statement_table", "why_whole"]
+__all__ = ["reason_of", "statement_table", "times_row", "why_whole"]
 
 _NEVER_EXECUTED: Final[Mapping[str, Any]] = {"executions": 0}
 _OF_PLANS: Final = (
@@ -138,7 +139,7 @@ def _plan_table(
                 known[counted.plan_id] = facts_of(counted.plan_id)
             executions.setdefault(_text_or_id(counted.plan_id, known), []).append(counted)
     wanted = dict.fromkeys(_text_or_id(plan_id, facts) for plan_id in facts)
-    times = {text: _times_row(executions[text]) if text in executions else _NEVER_EXECUTED for text in wanted}
+    times = {text: times_row(executions[text]) if text in executions else _NEVER_EXECUTED for text in wanted}
     rows = [
         {"plan_id": plan_id, **_facts_row(known_facts), **times[_text_or_id(plan_id, facts)]}
         for plan_id, known_facts in facts.items()
@@ -164,8 +165,8 @@ def _facts_row(facts: StatementFacts | None) -> Mapping[str, Any]:
     }
 
 
-def _times_row(executions: Sequence[PlanExecutions]) -> Mapping[str, Any]:
-    """The executions of a text on all members; there is at least one."""
+def times_row(executions: Sequence[PlanExecutions | ListedExecutions]) -> Mapping[str, Any]:
+    """What executions on all members have taken together; there is at least one."""
     count = sum(each.executions for each in executions)
     longest_ms = max(each.elapsed_max_ms for each in executions)
     latencies = LatencyHistogram.merged(each.latencies for each in executions)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from secateur.cluster.controller.statement_rows import why_whole
+from secateur.cluster.controller.statement_rows import times_row, why_whole
 from secateur.planner.explain.statement_facts import StatementFacts
-from secateur.protocol.latency_histogram import LatencyHistogram
 from secateur.protocol.plan_summary import ListedExecutions, PlanSummary
 from secateur.protocol.query import Statements
 
@@ -63,10 +62,10 @@ def _row(fingerprint: str, group: Sequence[_OfPlan], members_total: int) -> Mapp
 
 
 def _listed_row(listed: Sequence[ListedExecutions]) -> Mapping[str, Any]:
-    count = sum(each.executions for each in listed)
     queries = sum(each.queries for each in listed)
-    row: dict[str, Any] = {
-        "listed": count,
+    times = dict(times_row(listed)) if listed else {}
+    return {
+        "listed": times.pop("executions", 0),
         "failed": sum(each.failed for each in listed),
         "pruned": sum(each.pruned for each in listed),
         "unpruned": sum(each.unpruned for each in listed),
@@ -74,17 +73,8 @@ def _listed_row(listed: Sequence[ListedExecutions]) -> Mapping[str, Any]:
         "partitions_total": max(each.partitions_total for each in listed) if queries else None,
         "members_touched": _mean(sum(each.members_touched for each in listed), sum(each.answered for each in listed)),
         "rows": _mean(sum(each.rows for each in listed), sum(each.counted for each in listed)),
+        **times,
     }
-    if count:
-        longest_ms = max(each.elapsed_max_ms for each in listed)
-        latencies = LatencyHistogram.merged(each.latencies for each in listed)
-        row |= {
-            "mean_ms": sum(each.elapsed_ms for each in listed) / count,
-            "p50_ms": min(latencies.percentile_ms(0.5), longest_ms),
-            "p99_ms": min(latencies.percentile_ms(0.99), longest_ms),
-            "max_ms": longest_ms,
-        }
-    return row
 
 
 def _reason(listed: Sequence[tuple[StatementFacts, ListedExecutions]]) -> str | None:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from operator import lt
 
-from secateur.cluster.member.monitoring.ended_statement import EndedStatement
+from secateur.cluster.member.monitoring.ended_statement import EndedStatement, has_read_all, other_members
 from secateur.protocol.changes import ChangedRows, WorkedOut
 from secateur.protocol.latency_histogram import LatencyHistogram
 from secateur.protocol.plan_summary import ListedExecutions, PlanSummary
@@ -31,11 +31,7 @@ def summarize_plans(
     """
     by_plan: dict[str, list[EndedStatement]] = {}
     for entry in listed:
-        known = by_plan.get(entry[1])
-        if known is None:
-            by_plan[entry[1]] = [entry]
-        else:
-            known.append(entry)
+        by_plan.setdefault(entry[1], []).append(entry)
     counts = Counter(running)
     sums = {counted.plan_id: (counted.executions, counted.elapsed_ms) for counted in executions}
     return [
@@ -68,10 +64,9 @@ def _summed(entries: Sequence[EndedStatement]) -> ListedExecutions:
         partitions_read=sum(read),
         partitions_total=max(whole, default=0),
         pruned=sum(map(lt, read, whole)),
-        unpruned=sum(part == all_of_it > 1 for part, all_of_it in zip(read, whole, strict=True)),
+        unpruned=sum(map(has_read_all, queries)),
         answered=len(answers),
-        # An answer that names no members is this member's alone.
-        members_touched=len(answers) + sum(len(said.members) - 1 for said in queries if said.members),
+        members_touched=len(answers) + other_members(queries),
         counted=len(rows),
         rows=sum(rows),
         whole=max(((entry[3], entry[2]) for entry in entries if _was_whole(entry)), default=None),
@@ -80,4 +75,4 @@ def _summed(entries: Sequence[EndedStatement]) -> ListedExecutions:
 
 def _was_whole(entry: EndedStatement) -> bool:
     said = entry[5]
-    return not entry[2] or (isinstance(said, Executed) and said.partitions_read == said.partitions_total > 1)
+    return not entry[2] or (isinstance(said, Executed) and has_read_all(said))

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from secateur.cluster.member.monitoring.ended_statement import EndedStatement, how_it_ran
+from secateur.cluster.member.monitoring.ended_statement import EndedStatement, has_read_all, how_it_ran, other_members
 from secateur.protocol.latency_histogram import LatencyHistogram
 from secateur.protocol.query import Executed, ExecutionTotals, PlanExecutions
 
@@ -64,13 +64,12 @@ class StatementSums:
             known = self._totals.get(execution) or ExecutionTotals(execution, 0, 0.0, LatencyHistogram())
             times = [1000 * elapsed_s for _, _, _, _, elapsed_s, _, _ in group]
             executed = [said for _, _, _, _, _, said, _ in group if isinstance(said, Executed)]
-            others = sum(len(said.members) - 1 for said in executed if said.members)
             self._totals[execution] = ExecutionTotals(
                 execution,
                 known.statements + len(times),
                 known.elapsed_ms + sum(times),
                 known.latencies.with_latencies(times),
-                known.members_touched + len(group) + others,
+                known.members_touched + len(group) + other_members(executed),
                 known.pruned + sum(said.partitions_read < said.partitions_total for said in executed),
-                known.unpruned + sum(said.partitions_read == said.partitions_total > 1 for said in executed),
+                known.unpruned + sum(map(has_read_all, executed)),
             )
