@@ -28,6 +28,8 @@ _FOLDED_ROWS_MAX: Final = 1 << 16
 """Copying so many rows takes about a millisecond."""
 _FOLDED_ROWS_PER_CHANGE: Final = 256
 """In a larger partition, so many rows may be copied for one change."""
+_FEW_CHANGES: Final = 64
+"""As :attr:`Delta.size` counts them: 32 rows."""
 
 
 class Partition:
@@ -256,6 +258,11 @@ class Partition:
         """As :meth:`find`, by the key of the one row of a table of the table's schema, of which no value is NULL."""
         self._settle()
         return self._delta.find(self._layout.order.keys(row)[0])
+
+    @property
+    def has_few_changes(self) -> bool:
+        """Whether so little has changed since the last merge that another one would cost much for each change."""
+        return self._delta.size < _FEW_CHANGES
 
     @property
     def pays_to_fold(self) -> bool:

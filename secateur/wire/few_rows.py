@@ -52,10 +52,11 @@ def decode_rows(payload: bytes | memoryview) -> ShortTable | pa.Table:
     if not has_few_rows(payload):
         return decode_table(payload)
     columns = unpack(payload[1:])
-    if not isinstance(columns, list) or not columns or not all(isinstance(column, list) for column in columns):
+    if not isinstance(columns, list) or not columns or set(map(type, columns)) != {list}:
         raise ProtocolError(f"a payload of {len(payload)} bytes should be columns of plain values and is not")
-    rows = len(columns[0])
-    if rows > SHORT_ROWS_MAX or any(len(column) != rows for column in columns):
+    lengths = set(map(len, columns))
+    rows = max(lengths)
+    if rows > SHORT_ROWS_MAX or len(lengths) > 1:
         raise ProtocolError(
             f"columns of plain values have one length of at most {SHORT_ROWS_MAX}, and a payload has columns of"
             f" {', '.join(str(len(column)) for column in columns[:10])}"

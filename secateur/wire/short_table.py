@@ -44,8 +44,12 @@ class ShortTable(msgspec.Struct, frozen=True):
     @property
     def nbytes(self) -> int:
         """The bytes that the values take, about."""
-        texts = sum(len(value) for column in self.columns for value in column if isinstance(value, str | bytes))
-        return texts + _VALUE_BYTES * self.num_rows * len(self.columns)
+        size = _VALUE_BYTES * self.num_rows * len(self.columns)
+        for column in self.columns:
+            for value in column:
+                if isinstance(value, (str, bytes)):
+                    size += len(value)
+        return size
 
     def to_table(self, fields: Sequence[tuple[str, SqlType]]) -> pa.Table:
         """The same as an Arrow table with columns of these names and types."""
