@@ -15,6 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
+import pyspark
 import pytest
 from eventually import eventually
 from pyspark import TaskContext, cloudpickle
@@ -32,6 +33,7 @@ from secateur.errors import Error
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 DRIVER = Path(__file__).with_name("spark_fault_driver.py")
+EXECUTOR_DRIVER = Path(__file__).with_name("spark_executor_driver.py")
 ROWS = 1000
 
 
@@ -104,6 +106,24 @@ def test_a_task_that_is_killed_is_run_again_and_its_rows_count_once(
     with this_environment(spark):
         spark.dataSource.register(DyingSource)
         rows(spark, 2).write.format("dying").mode("overwrite").options(**options).save()
+    assert values(filled) == [(2, ROWS)]
+    eventually(lambda: nothing_is_staged(filled), "rows are still staged")
+
+
+def test_an_executor_that_is_killed_is_replaced_and_the_rows_of_its_tasks_count_once(
+    losing: Cluster, filled: secateur.Connection, tmp_path: Path
+) -> None:
+    home, said, killed = tmp_path / "spark", tmp_path / "said", tmp_path / "killed"
+    home.mkdir()
+    for part in Path(pyspark.__file__).parent.iterdir():  # executors work in a folder of Spark's home
+        (home / part.name).symlink_to(part)
+    arguments = [sys.executable, str(EXECUTOR_DRIVER), losing.address, losing.token or "", "t", str(killed)]
+    with said.open("w") as file:  # and not a pipe: processes of Spark may outlive the driver, and hold it open
+        ended = subprocess.run(
+            arguments, stdout=file, stderr=file, timeout=300, check=False, env={**os.environ, "SPARK_HOME": str(home)}
+        )
+    assert ended.returncode == 0, said.read_text()
+    assert not Path("/proc", killed.read_text()).exists()
     assert values(filled) == [(2, ROWS)]
     eventually(lambda: nothing_is_staged(filled), "rows are still staged")
 
