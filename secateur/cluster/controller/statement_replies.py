@@ -112,6 +112,19 @@ class Prepared(NamedTuple):
     rows: Payload = b""
 
 
+@dataclass(slots=True)
+class _KeptPlan:
+    """A plan that members may ask for, with the last statement that it was made for.
+
+    Attributes:
+        facts: How that statement is pruned, once somebody has asked.
+    """
+
+    plan: SelectPlan
+    text: str
+    facts: StatementFacts | None = None
+
+
 class StatementReplies:
     """Plans statements, and keeps the plans of those that clients execute.
 
@@ -124,9 +137,7 @@ class StatementReplies:
 
     def __init__(self, plans_max: int, cost_model: CostModel | None = None) -> None:
         self._planner = Planner(cost_model=cost_model)
-        self._plans: OrderedDict[str, SelectPlan] = OrderedDict()
-        self._texts: dict[str, str] = {}
-        self._facts: dict[str, StatementFacts] = {}
+        self._plans: OrderedDict[str, _KeptPlan] = OrderedDict()
         self._plans_max = plans_max
         self._lock = threading.Lock()
 
@@ -136,25 +147,21 @@ class StatementReplies:
         Raises:
             TopologyChangedError: It is not kept any more; the client has to prepare its statement again.
         """
-        plan = self._plans.get(plan_id)
-        if plan is None:
+        kept = self._plans.get(plan_id)
+        if kept is None:
             raise TopologyChangedError(
                 f"plan {plan_id} is not known any more: prepare the statement again", plan=plan_id
             )
-        return plan
+        return kept.plan
 
     def facts(self, plan_id: str) -> StatementFacts | None:
         """The statement for which a plan was made, and how it is pruned; None when it is not known any more."""
-        with self._lock:
-            text, plan, facts = self._texts.get(plan_id), self._plans.get(plan_id), self._facts.get(plan_id)
-        if text is None or plan is None:
+        kept = self._plans.get(plan_id)
+        if kept is None:
             return None
-        if facts is None or facts.statement != text:  # other words may have made the same plan since
-            facts = facts_of(text, plan)
-            with self._lock:
-                if plan_id in self._plans:
-                    self._facts[plan_id] = facts
-        return facts
+        if kept.facts is None:
+            kept.facts = facts_of(kept.text, kept.plan)
+        return kept.facts
 
     def prepare(self, sql: str, params: Params, settings: Mapping[str, Any], view: PlanningView) -> Command | Prepared:
         """Plan a statement: a command to carry out, or what the client executes.
@@ -242,13 +249,12 @@ class StatementReplies:
         """Keep the plans of a query and of its parts."""
         plan, planned = statement.plan, statement.materialized
         with self._lock:
-            self._plans[plan.plan_id] = plan
-            self._texts[plan.plan_id] = sql
+            kept = self._plans.get(plan.plan_id)
+            if kept is None or kept.text != sql:  # other words may make the same plan
+                self._plans[plan.plan_id] = _KeptPlan(plan, sql)
             self._plans.move_to_end(plan.plan_id)
             while len(self._plans) > self._plans_max:
-                dropped, _ = self._plans.popitem(last=False)
-                del self._texts[dropped]
-                self._facts.pop(dropped, None)
+                self._plans.popitem(last=False)
         if planned is None:
             return QueryPart(plan.plan_id)
         steps = tuple(
