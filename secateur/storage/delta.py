@@ -116,8 +116,9 @@ class Delta:
         """
         base, width = self.base, len(prefix)
         start, stop = base.equal_range(prefix)
-        first = bisect_left(self._keys, prefix, key=lambda key: key[:width])
-        last = bisect_right(self._keys, prefix, first, key=lambda key: key[:width])
+        first = last = bisect_left(self._keys, prefix)
+        if first < len(self._keys) and self._keys[first][:width] == prefix:
+            last = bisect_right(self._keys, prefix, first, key=lambda key: key[:width])
         if max(stop - start, last - first) > 2 * rows_max or stop - start - (last - first) > rows_max:
             return None
         found = base.columns.run(columns, start, stop) if start < stop else [[] for _ in columns]

@@ -14,7 +14,13 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from secateur.engine.kernels.arrow.expression import ColumnExpression, Expression
 from secateur.engine.kernels.arrow.fragment import ArrowFragment
 from secateur.engine.kernels.arrow.source import ArrowSource, SourceJoin, can_search, source_column
-from secateur.engine.sql.row_values import DeclinedError, RowEvaluator, compile_over_row
+from secateur.engine.sql.row_values import (
+    DeclinedError,
+    RowFilter,
+    TupleEvaluator,
+    compile_row_filter,
+    compile_row_tuples,
+)
 from secateur.engine.sql.select_plan import ScanPlan
 from secateur.partitioning.types.column_type import TypeKind
 from secateur.wire import ShortTable
@@ -59,12 +65,12 @@ class _Side(NamedTuple):
     Attributes:
         scan: The number of its scan.
         search: The values with which its keys begin, for the parameters; None where the rows before give them.
-        where: Which of its rows take part; None for all.
+        where: Chooses the rows that take part; None for all.
     """
 
     scan: int
     search: Callable[[Sequence[Any]], _Prefixes | None] | None
-    where: RowEvaluator | None
+    where: RowFilter | None
 
 
 class _Step(NamedTuple):
@@ -73,19 +79,20 @@ class _Step(NamedTuple):
     Attributes:
         side: The relation.
         kind: How it is joined.
-        left: The key of a row of those before.
-        right: The key of a row of this relation.
-        searched: The places in the key whose values, in this order, lead the primary key of this relation.
-        condition: What a pair of rows has to satisfy as well; None for nothing.
+        left: The keys of the rows before.
+        right: The keys of rows of this relation.
+        searched: What leads the primary key of this relation in the keys of the rows before, in its order; None for
+            nothing.
+        condition: Chooses the pairs of rows that match; None for all with equal keys.
         width: How many columns this relation has.
     """
 
     side: _Side
     kind: SourceJoin
-    left: Sequence[RowEvaluator]
-    right: Sequence[RowEvaluator]
-    searched: Sequence[int]
-    condition: RowEvaluator | None
+    left: TupleEvaluator
+    right: TupleEvaluator
+    searched: TupleEvaluator | None
+    condition: RowFilter | None
     width: int
 
 
@@ -158,31 +165,30 @@ def _right_rows(step: _Step, left: Sequence[_Row], find: FindRows, params: Seque
     if side.search is not None:
         prefixes = side.search(params)
         return None if prefixes is None else find(side.scan, prefixes, _JOINED_MAX)
-    wanted = [step.left[at] for at in step.searched]
-    values = dict.fromkeys([tuple([key(row, params) for key in wanted]) for row in left])
-    given = [value for value in values if None not in value]
+    assert step.searched is not None
+    given = [value for value in dict.fromkeys(step.searched(left, params)) if None not in value]
     if not given:
         return ShortTable([[] for _ in range(step.width)], 0)
     return find(side.scan, given, _JOINED_MAX)
 
 
-def _passing(found: ShortTable, where: RowEvaluator | None, params: Sequence[Any]) -> list[_Row]:
+def _passing(found: ShortTable, where: RowFilter | None, params: Sequence[Any]) -> Sequence[_Row]:
     """The rows for which WHERE is true."""
     rows = list(zip(*found.columns, strict=True)) if found.num_rows else []
-    return rows if where is None else [row for row in rows if where(row, params) is True]
+    return rows if where is None else where(rows, params)
 
 
-def _joined(step: _Step, left: Sequence[_Row], right: Sequence[_Row], params: Sequence[Any]) -> list[_Row]:
+def _joined(step: _Step, left: Sequence[_Row], right: Sequence[_Row], params: Sequence[Any]) -> Sequence[_Row]:
     rows_of: dict[_Row, list[_Row]] = {}
-    for row in right:
-        rows_of.setdefault(tuple([key(row, params) for key in step.right]), []).append(row)
+    for key, row in zip(step.right(right, params), right, strict=True):
+        if None not in key:
+            rows_of.setdefault(key, []).append(row)
     kind, condition = step.kind, step.condition
     joined: list[_Row] = []
-    for row in left:
-        key = tuple([key(row, params) for key in step.left])
-        pairs = [] if None in key else [row + other for other in rows_of.get(key, ())]
+    for key, row in zip(step.left(left, params), left, strict=True):
+        pairs: Sequence[_Row] = [row + other for other in rows_of.get(key, ())]
         if condition is not None:
-            pairs = [pair for pair in pairs if condition(pair, params) is True]
+            pairs = condition(pairs, params)
         match kind:
             case SourceJoin.INNER:
                 joined += pairs
@@ -200,7 +206,9 @@ def _compile_side(source: ArrowSource, numbers: Mapping[str, int], scans: Sequen
     number = numbers[source.relation]
     scan = scans[number]
     direct = scan.keys.direct
-    where = None if source.where is None else compile_over_row(source.where, _positions(source.relation, scan.columns))
+    where = (
+        None if source.where is None else compile_row_filter(source.where, _positions(source.relation, scan.columns))
+    )
     is_searched = direct is not None and direct.lower is None and direct.upper is None
     return _Side(number, direct.prefixes if direct is not None and is_searched else None, where)
 
@@ -220,11 +228,17 @@ def _compile_step(
     searched = _searched([right for _, right in source.keys], source.relation, primary_key(side.scan))
     if side.search is None and not searched:
         return None
-    left = [compile_over_row(left, before) for left, _ in source.keys]
-    right = [compile_over_row(right, own) for _, right in source.keys]
+    left = [left for left, _ in source.keys]
     pair = _positions(source.relation, columns, before)
-    condition = None if source.condition is None else compile_over_row(source.condition, pair)
-    return _Step(side, source.kind, left, right, searched, condition, len(columns))
+    return _Step(
+        side,
+        source.kind,
+        compile_row_tuples(left, before),
+        compile_row_tuples([right for _, right in source.keys], own),
+        compile_row_tuples([left[at] for at in searched], before) if searched else None,
+        None if source.condition is None else compile_row_filter(source.condition, pair),
+        len(columns),
+    )
 
 
 def _searched(keys: Sequence[Expression], relation: str, primary_key: Sequence[str]) -> list[int]:

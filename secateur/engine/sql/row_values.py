@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from secateur.engine.kernels.arrow.expression import (
     CallExpression,
@@ -23,10 +23,24 @@ from secateur.engine.kernels.arrow.expression import (
 )
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 
-__all__ = ["DeclinedError", "RowEvaluator", "compile_over_row", "exact_value"]
+__all__ = [
+    "DeclinedError",
+    "RowEvaluator",
+    "RowFilter",
+    "TupleEvaluator",
+    "compile_over_row",
+    "compile_row_filter",
+    "compile_row_tuples",
+    "exact_value",
+]
 
-RowEvaluator = Callable[[Sequence[Any], Sequence[Any]], Any]
+_Row: TypeAlias = tuple[Any, ...]
+RowEvaluator: TypeAlias = Callable[[Sequence[Any], Sequence[Any]], Any]
 """The value of an expression, None for NULL, for the values of a row and of the parameters."""
+RowFilter: TypeAlias = Callable[[Sequence[_Row], Sequence[Any]], Sequence[_Row]]
+"""The rows for which an expression is true, for some rows and the values of the parameters."""
+TupleEvaluator: TypeAlias = Callable[[Sequence[_Row], Sequence[Any]], list[_Row]]
+"""The values of some expressions for each of some rows, for these and the values of the parameters."""
 
 _INTEGERS: Final = frozenset(
     {
@@ -93,6 +107,32 @@ def compile_over_row(expression: Expression, positions: Mapping[str, int]) -> Ro
             raise DeclinedError(f"{expression} is not computed over one row")
 
 
+def compile_row_filter(expression: Expression, positions: Mapping[str, int]) -> RowFilter:
+    """As :func:`compile_over_row`, for a condition and many rows: a column is compared with a parameter read once."""
+    match expression:
+        case CallExpression(
+            function=function, arguments=(ColumnExpression(name), ParameterExpression() as parameter)
+        ) if function in _COMPARISONS:
+            compile_over_row(expression, positions)  # declines the same types
+            return _filter_by_parameter(_COMPARISONS[function], positions[name], compile_over_row(parameter, positions))
+        case _:
+            condition = compile_over_row(expression, positions)
+            return lambda rows, params: [row for row in rows if condition(row, params) is True]
+
+
+def compile_row_tuples(expressions: Sequence[Expression], positions: Mapping[str, int]) -> TupleEvaluator:
+    """As :func:`compile_over_row`, for several expressions and many rows: columns are taken without a call for each."""
+    columns = [positions[each.name] for each in expressions if isinstance(each, ColumnExpression)]
+    if len(columns) < len(expressions):
+        evaluators = [compile_over_row(each, positions) for each in expressions]
+        return lambda rows, params: [tuple([evaluate(row, params) for evaluate in evaluators]) for row in rows]
+    if len(columns) == 1:
+        (at,) = columns
+        return lambda rows, _: [(row[at],) for row in rows]
+    taken = operator.itemgetter(*columns)
+    return lambda rows, _: list(map(taken, rows))
+
+
 def exact_value(value: Any, type_: SqlType) -> Any:
     """A value that is exactly of a type, as it is.
 
@@ -120,6 +160,16 @@ def _is_utf8(value: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def _filter_by_parameter(compare: Callable[[Any, Any], bool], at: int, parameter: RowEvaluator) -> RowFilter:
+    def passing(rows: Sequence[_Row], params: Sequence[Any]) -> Sequence[_Row]:
+        if not rows:
+            return rows
+        value = parameter((), params)
+        return [row for row in rows if row[at] is not None and compare(row[at], value)]
+
+    return passing
 
 
 def _compile_parameter(number: int, type_: SqlType) -> RowEvaluator:
