@@ -49,6 +49,25 @@ AGGREGATES = (
     "count(*)", "count({c})", "sum(price)", "sum(wide)", "sum(tiny)", "sum(number)", "min({c})", "max(text)",
     "avg(tiny)", "min(price)", "sum(ratio)",
 )  # fmt: skip
+CONDITIONS = (
+    "text = 'a'", "text > ''", "text IN ('a', 'é🌳')", "text IS NULL", "text LIKE 'a%'", "tiny >= 0", "tiny <> 3",
+    "tiny BETWEEN -50 AND 50", "number < 5", "number = 9223372036854775807", "unsigned > 3", "day < DATE '2024-01-01'",
+    "day BETWEEN DATE '1900-01-01' AND DATE '2100-01-01'", "moment >= TIMESTAMP '2024-03-01'", "flag", "NOT flag",
+    "flag IS NOT TRUE", "line < 5", "line BETWEEN 2 AND 4", "coalesce(tiny, 0) > 0", "(tiny > 0 OR text = 'a')",
+    "(tiny > 0 AND number > 0)", "price > 1", "ratio < 0.3", "huge > 0", "tiny > NULL", "id IS NOT NULL", "tiny < line",
+    "CASE WHEN flag THEN tiny ELSE line END > 2", "tiny = customer",
+)  # fmt: skip
+BOUND = (
+    ("tiny > ?", lambda r: r.randrange(-128, 128)),
+    ("? < number", lambda r: r.randrange(-9, 9)),
+    ("text = ?", lambda r: r.choice(["", "a", "é🌳", None])),
+    ("day <= ?", lambda r: date(2024, 1, 1) + timedelta(r.randrange(-(10**5), 10**5))),
+    ("moment > ?", lambda r: datetime(2024, 1, 1) + timedelta(microseconds=r.randrange(10**15))),
+    ("flag = ?", lambda r: r.random() < 0.5),
+    ("price = ?", lambda r: Decimal(f"{r.randrange(-(10**4), 10**4)}e-2")),
+    ("line <> ?", lambda r: r.choice([3, 3.5, "3"])),
+)
+"""Conditions beside those on the key."""
 GROUPABLE = ("tiny", "text", "flag", "line", "customer", "price")
 
 
@@ -66,6 +85,13 @@ def statement(r: random.Random) -> tuple[str, list[Any]]:
         lines = [r.randrange(9) for _ in range(r.randrange(1, 4))]
         params += lines
         where += f" AND line IN ({', '.join('?' * len(lines))})" if len(lines) > 1 else " AND line = ?"
+    while r.random() < 0.5:
+        if r.random() < 0.6:
+            where += f" AND {r.choice(CONDITIONS)}"
+        else:
+            condition, value = r.choice(BOUND)
+            where += f" AND {condition}"
+            params.append(value(r))
     match r.randrange(4):
         case 0:
             some = r.sample([*COLUMNS, "customer", "line"], 4)

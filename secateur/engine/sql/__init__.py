@@ -13,7 +13,6 @@ _FILES = {
     "member_scan": ["MemberScan"],
     "row_changes": ["RowChanges"],
     "row_pieces": ["RowPieces"],
-    "row_values": ["DeclinedError", "compile_over_row"],
     "select_plan": ["ExternalScan", "FetchedRows", "PinnedScan", "ScanPlan", "SelectPlan", "Strategy"],
     "stage": ["ExchangeKind", "QueryStage"],
 }

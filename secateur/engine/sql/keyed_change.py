@@ -20,7 +20,7 @@ from secateur.engine.kernels.arrow.expression import (
     walk,
 )
 from secateur.engine.kernels.arrow.fragment import ArrowFragment
-from secateur.engine.sql.row_values import DeclinedError, RowEvaluator, compile_over_row
+from secateur.engine.kernels.arrow.row_values import DeclinedError, RowEvaluator, compile_over_row
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.partitioning.tables.table import TableDef
 

@@ -13,14 +13,14 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from secateur.engine.kernels.arrow.expression import ColumnExpression, Expression
 from secateur.engine.kernels.arrow.fragment import ArrowFragment
-from secateur.engine.kernels.arrow.source import ArrowSource, SourceJoin, can_search, source_column
-from secateur.engine.sql.row_values import (
+from secateur.engine.kernels.arrow.row_values import (
     DeclinedError,
     RowFilter,
     TupleEvaluator,
     compile_row_filter,
     compile_row_tuples,
 )
+from secateur.engine.kernels.arrow.source import ArrowSource, SourceJoin, can_search, source_column
 from secateur.engine.sql.select_plan import ScanPlan
 from secateur.partitioning.types.column_type import TypeKind
 from secateur.wire import ShortTable

@@ -17,7 +17,7 @@ from msgspec.structs import force_setattr
 
 from secateur.engine.kernels.arrow.expression import ConstantExpression, ParameterExpression
 from secateur.engine.kernels.arrow.fragment import ArrowFragment
-from secateur.engine.sql.row_values import DeclinedError, RowEvaluator, compile_over_row
+from secateur.engine.kernels.arrow.row_values import DeclinedError, RowEvaluator, compile_over_row
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.column_type import SqlType
 from secateur.partitioning.types.plain_values import as_they_stand, canonical_as_they_stand

@@ -14,12 +14,15 @@ from secateur.engine.kernels.arrow import (
     CallExpression,
     ColumnExpression,
     ConstantExpression,
+    DeclinedError,
     Expression,
     ParameterExpression,
     ScalarFunction,
+    compile_over_row,
+    compile_row_filter,
+    compile_row_tuples,
 )
 from secateur.engine.kernels.arrow import kernel as arrow_kernel
-from secateur.engine.sql import DeclinedError, compile_over_row
 from secateur.partitioning.types import SqlType, parse_type
 
 BIGINT, TINYINT, VARCHAR = parse_type("BIGINT"), parse_type("TINYINT"), parse_type("VARCHAR")
@@ -86,6 +89,57 @@ def test_a_row_gives_what_the_arrow_kernel_gives(name: str, row: list[Any]) -> N
     else:
         (answer,) = expected.column("x").to_pylist()
         assert repr(evaluate(row, PARAMS)) == repr(answer)
+
+
+CONDITIONS: dict[str, Expression] = {
+    "one of a column": call(ScalarFunction.GREATER, BOOLEAN, K, ConstantExpression(0, BIGINT)),
+    "some of columns": call(
+        ScalarFunction.AND,
+        BOOLEAN,
+        call(ScalarFunction.LESS_EQUAL, BOOLEAN, K, ParameterExpression(1, BIGINT)),
+        call(
+            ScalarFunction.AND,
+            BOOLEAN,
+            EQUAL,
+            call(ScalarFunction.NOT_EQUAL, BOOLEAN, T, ConstantExpression(3, TINYINT)),
+        ),
+    ),
+    "of no row": call(ScalarFunction.EQUAL, BOOLEAN, N, ConstantExpression(None, BIGINT)),
+    "of two columns": LESS,
+    "in parts": call(ScalarFunction.AND, BOOLEAN, EQUAL, LESS),
+    "either": call(ScalarFunction.OR, BOOLEAN, EQUAL, LESS),
+}
+
+
+@pytest.mark.parametrize("name", CONDITIONS)
+def test_a_filter_keeps_the_rows_for_which_the_condition_is_true(name: str) -> None:
+    positions = {column: at for at, column in enumerate(COLUMNS)}
+    rows, condition = [tuple(row) for row in ROWS] * 2, CONDITIONS[name]
+    evaluate, passing = compile_over_row(condition, positions), compile_row_filter(condition, positions)
+    kept = [row for row in rows if evaluate(row, PARAMS) is True]
+    assert list(map(repr, passing(rows, PARAMS))) == list(map(repr, kept))
+    assert list(passing([], PARAMS)) == []
+
+
+def test_a_filter_declines_a_parameter_that_no_row_would_reach() -> None:
+    condition = call(
+        ScalarFunction.AND,
+        BOOLEAN,
+        call(ScalarFunction.EQUAL, BOOLEAN, K, ConstantExpression(99, BIGINT)),
+        call(ScalarFunction.EQUAL, BOOLEAN, N, ParameterExpression(1, BIGINT)),
+    )
+    passing = compile_row_filter(condition, {column: at for at, column in enumerate(COLUMNS)})
+    with pytest.raises(DeclinedError):
+        passing([tuple(row) for row in ROWS], ["5"])
+
+
+@pytest.mark.parametrize("expressions", [(), (S,), (S, K), (S, EXPRESSIONS["add"])], ids=len)
+def test_tuples_have_the_values_of_each_row(expressions: tuple[Expression, ...]) -> None:
+    positions = {column: at for at, column in enumerate(COLUMNS)}
+    rows = [(1, None, 3, "b", None, None), (2, None, 3, None, None, None)]
+    evaluators = [compile_over_row(expression, positions) for expression in expressions]
+    expected = [tuple(evaluate(row, PARAMS) for evaluate in evaluators) for row in rows]
+    assert compile_row_tuples(expressions, positions)(rows, PARAMS) == expected
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,9 @@ from secateur.cluster.member.changes.writes import MemberWrites
 from secateur.cluster.member.statements.local_execution import check_count, check_versions
 from secateur.cluster.member.statements.statements import StatementRunner
 from secateur.cluster.member.tables.table_directory import TableDirectory
+from secateur.engine.kernels.arrow.row_values import DeclinedError
 from secateur.engine.sql.keyed_change import KeyedChange
 from secateur.engine.sql.row_upsert import RowUpsert
-from secateur.engine.sql.row_values import DeclinedError
 from secateur.errors import DataError, NoRangeError, TopologyChangedError
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.changes import ChangedRows, ChangeOnePartition

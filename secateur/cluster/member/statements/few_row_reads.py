@@ -33,14 +33,14 @@ class FewRowsAnswer(NamedTuple):
 
 
 def answer_few(
-    store: MemberStore, scan: ScanPlan, fragment: Fragment | None, partitions: Sequence[int], params: Sequence[Any]
+    store: MemberStore, scan: ScanPlan, fragment: Fragment, partitions: Sequence[int], params: Sequence[Any]
 ) -> FewRowsAnswer | None:
     """Answer a fragment over the rows of one scan, if they are few and the statement is simple.
 
     Args:
         store: The partitions of this member.
         scan: The scan.
-        fragment: The fragment without the WHERE that the search by key decides; None where it decides none.
+        fragment: The fragment, without its WHERE where the search by key decides all of it.
         partitions: The partitions to read, all of them here.
         params: The parameters of the statement, with the values of its expressions behind them.
 
@@ -50,7 +50,7 @@ def answer_few(
     Raises:
         UnknownTableError, TopologyChangedError: They are not here.
     """
-    if fragment is None or fragment.arrow is None or scan.keys.direct is None:
+    if fragment.arrow is None or scan.keys.direct is None:
         return None
     # Imported here, as the arrow kernel is everywhere: with its first scalar, Arrow loads pandas.
     from secateur.engine.kernels.arrow.plain_rows import plain_program

@@ -235,7 +235,7 @@ class ScatteredStatements:
 
     def _few_rows(self, plan: SelectPlan, asked: ExecuteFirstStage) -> FirstStage | None:
         """The rows of the first stage, if they come of few rows that are found by key."""
-        fragment = plan.searched_first_stage
+        fragment = plan.first_stage_over_few_rows
         if fragment is None:
             return None
         started_s = time.perf_counter()

@@ -164,8 +164,8 @@ class StatementRunner(ProfiledStatements):
     ) -> _Answering:
         asked = request.message
         params, ran = asked.params, self._ran_here(plan, asked, partitions, topology)
-        if asked.pruning and plan.searched is not None:
-            few = answer_few(self._store, plan.scans[0], plan.searched, partitions[0], params)
+        if asked.pruning and plan.over_few_rows is not None:
+            few = answer_few(self._store, plan.scans[0], plan.over_few_rows, partitions[0], params)
             if few is not None:
                 return ran.reply(few.rows)
         elif asked.pruning and len(plan.scans) > 1 and not plan.reads_fetched_rows:

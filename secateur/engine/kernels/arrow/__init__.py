@@ -19,6 +19,7 @@ _FILES = {
     ],
     "fragment": ["AggregateFunction", "ArrowAggregate", "ArrowFragment", "OrderTerm", "slot_name"],
     "row_comparisons": ["rows_told_apart"],
+    "row_values": ["DeclinedError", "compile_over_row", "compile_row_filter", "compile_row_tuples"],
     "source": ["ArrowSource", "SourceJoin", "source_column"],
     "small_groups": ["SMALL_ROWS_MAX"],
 }

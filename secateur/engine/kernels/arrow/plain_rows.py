@@ -1,4 +1,4 @@
-"""The arrow kernel over few rows that are plain values already: a choice of columns, or a small aggregation.
+"""The arrow kernel over few rows that are plain values already: a filter, then a choice of columns or few groups.
 
 No array is made. Of all other statements, and of rows that are too many, the kernel makes Arrow's arrays.
 """
@@ -6,14 +6,15 @@ No array is made. Of all other statements, and of rows that are too many, the ke
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import pyarrow as pa
-from msgspec.structs import force_setattr
+from msgspec.structs import force_setattr, replace
 
 from secateur.engine.kernels.arrow.exact_values import InexactError
-from secateur.engine.kernels.arrow.expression import ColumnExpression
+from secateur.engine.kernels.arrow.expression import ColumnExpression, Expression, columns_in
 from secateur.engine.kernels.arrow.fragment import ArrowFragment
+from secateur.engine.kernels.arrow.row_values import DeclinedError, compile_row_filter
 from secateur.engine.kernels.arrow.small_groups import compile_small_aggregation, plain_rows_max
 from secateur.engine.kernels.arrow.window import compile_window
 from secateur.partitioning.types.column_type import SqlType, TypeKind
@@ -26,7 +27,7 @@ class PlainProgram(NamedTuple):
     """How a fragment is answered over plain values.
 
     Attributes:
-        rows_max: The most rows.
+        rows_max: The most rows, before WHERE.
         run: A function of the names of the columns, the rows, and the parameters. None as its result: only Arrow or
             DuckDB can give the answer.
     """
@@ -35,12 +36,15 @@ class PlainProgram(NamedTuple):
     run: Callable[[Sequence[str], ShortTable, Sequence[Any]], ShortTable | None]
 
 
+_Run: TypeAlias = Callable[[Sequence[str], ShortTable, Sequence[Any]], ShortTable | None]
+_FILTERED_MAX: Final = 64
+"""Of more rows than these, WHERE chooses faster in Arrow."""
 _NONE: Final = PlainProgram(0, lambda _names, _rows, _params: None)
 """Stands for a fragment that has none."""
 
 
 def plain_program(fragment: ArrowFragment) -> PlainProgram | None:
-    """The program of a fragment without WHERE over one relation, or over the rows of its join, compiled once.
+    """The program of a fragment over one relation, or without WHERE over the rows of its join, compiled once.
 
     None if it has none.
     """
@@ -66,8 +70,42 @@ def _chosen(fragment: ArrowFragment) -> list[str] | None:
 
 
 def _compiled(fragment: ArrowFragment) -> PlainProgram | None:
-    if fragment.where is not None:
+    if fragment.where is None:
+        return _unfiltered(fragment)
+    program = _unfiltered(replace(fragment, where=None))
+    if program is None:
         return None
+    try:
+        return PlainProgram(max(program.rows_max, _FILTERED_MAX), _filtered(fragment.where, program))
+    except DeclinedError:
+        return None
+
+
+def _filtered(where: Expression, program: PlainProgram) -> _Run:
+    """A program over the rows for which a condition is true.
+
+    Raises:
+        DeclinedError: The condition is not computed over plain values.
+    """
+    tested = list(columns_in([where]))
+    passing = compile_row_filter(where, {name: position for position, name in enumerate(tested)})
+
+    def run(names: Sequence[str], rows: ShortTable, params: Sequence[Any]) -> ShortTable | None:
+        columns = dict(zip(names, rows.columns, strict=True))
+        numbered = list(zip(*[columns[name] for name in tested], range(rows.num_rows), strict=True))
+        try:
+            chosen = [row[-1] for row in passing(numbered, params)]
+        except DeclinedError:
+            return None
+        if len(chosen) > program.rows_max:
+            return None
+        kept = ShortTable([[column[number] for number in chosen] for column in rows.columns], len(chosen))
+        return program.run(names, kept, params)
+
+    return run
+
+
+def _unfiltered(fragment: ArrowFragment) -> PlainProgram | None:
     types = [expression.type for _, expression in fragment.outputs]
     if not travels_short(types):
         return None
@@ -90,9 +128,7 @@ def _compiled(fragment: ArrowFragment) -> PlainProgram | None:
     return PlainProgram(plain_rows_max(fragment), aggregated)
 
 
-def _choice(
-    chosen: Sequence[str], types: Sequence[SqlType]
-) -> Callable[[Sequence[str], ShortTable, Sequence[Any]], ShortTable | None]:
+def _choice(chosen: Sequence[str], types: Sequence[SqlType]) -> _Run:
     wide = [index for index, kind in enumerate(types) if kind.kind is TypeKind.HUGEINT]
 
     def choice(names: Sequence[str], rows: ShortTable, _params: Sequence[Any]) -> ShortTable | None:

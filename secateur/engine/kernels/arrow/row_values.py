@@ -107,23 +107,34 @@ def compile_over_row(expression: Expression, positions: Mapping[str, int]) -> Ro
             raise DeclinedError(f"{expression} is not computed over one row")
 
 
-def compile_row_filter(expression: Expression, positions: Mapping[str, int]) -> RowFilter:
-    """As :func:`compile_over_row`, for a condition and many rows: a column is compared with a parameter read once."""
-    match expression:
-        case CallExpression(
-            function=function, arguments=(ColumnExpression(name), ParameterExpression() as parameter)
-        ) if function in _COMPARISONS:
-            compile_over_row(expression, positions)  # declines the same types
-            return _filter_by_parameter(_COMPARISONS[function], positions[name], compile_over_row(parameter, positions))
-        case _:
-            condition = compile_over_row(expression, positions)
-            return lambda rows, params: [row for row in rows if condition(row, params) is True]
+def compile_row_filter(condition: Expression, positions: Mapping[str, int]) -> RowFilter:
+    """As :func:`compile_over_row`, for a condition and many rows.
+
+    Columns that are compared with parameters or constants take no call for each row.
+    """
+    evaluate = compile_over_row(condition, positions)  # declines what is not computed here
+    comparisons = [_column_comparison(conjunct, positions) for conjunct in _conjuncts(condition)]
+    if None in comparisons:
+        return lambda rows, params: [row for row in rows if evaluate(row, params) is True]
+    compared = [comparison for comparison in comparisons if comparison is not None]
+
+    def passing(rows: Sequence[_Row], params: Sequence[Any]) -> Sequence[_Row]:
+        if not rows:
+            return rows
+        # All parameters are read first: one that is declined may be an error, whatever the others say.
+        for at, compare, value in [(at, compare, operand((), params)) for at, compare, operand in compared]:
+            if value is None:
+                return ()
+            rows = [row for row in rows if row[at] is not None and compare(row[at], value)]
+        return rows
+
+    return passing
 
 
 def compile_row_tuples(expressions: Sequence[Expression], positions: Mapping[str, int]) -> TupleEvaluator:
     """As :func:`compile_over_row`, for several expressions and many rows: columns are taken without a call for each."""
     columns = [positions[each.name] for each in expressions if isinstance(each, ColumnExpression)]
-    if len(columns) < len(expressions):
+    if not columns or len(columns) < len(expressions):
         evaluators = [compile_over_row(each, positions) for each in expressions]
         return lambda rows, params: [tuple([evaluate(row, params) for evaluate in evaluators]) for row in rows]
     if len(columns) == 1:
@@ -162,14 +173,24 @@ def _is_utf8(value: str) -> bool:
     return True
 
 
-def _filter_by_parameter(compare: Callable[[Any, Any], bool], at: int, parameter: RowEvaluator) -> RowFilter:
-    def passing(rows: Sequence[_Row], params: Sequence[Any]) -> Sequence[_Row]:
-        if not rows:
-            return rows
-        value = parameter((), params)
-        return [row for row in rows if row[at] is not None and compare(row[at], value)]
+def _conjuncts(condition: Expression) -> list[Expression]:
+    if isinstance(condition, CallExpression) and condition.function is ScalarFunction.AND:
+        return [conjunct for argument in condition.arguments for conjunct in _conjuncts(argument)]
+    return [condition]
 
-    return passing
+
+def _column_comparison(
+    condition: Expression, positions: Mapping[str, int]
+) -> tuple[int, Callable[[Any, Any], bool], RowEvaluator] | None:
+    """The place of a column, how it is compared, and with what; None for any other condition."""
+    match condition:
+        case CallExpression(
+            function=function,
+            arguments=(ColumnExpression(name), (ParameterExpression() | ConstantExpression()) as operand),
+        ) if function in _COMPARISONS:
+            return positions[name], _COMPARISONS[function], compile_over_row(operand, positions)
+        case _:
+            return None
 
 
 def _compile_parameter(number: int, type_: SqlType) -> RowEvaluator:
