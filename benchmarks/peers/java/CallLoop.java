@@ -109,7 +109,7 @@ final class CallLoop {
                 Random numbers = new Random(1_000L * integer(request.get("seed")) + thread);
                 Callable<Timed> loop = request.get("do").equals("closed")
                         ? () -> closed(call, values, first, request)
-                        : () -> open(call, values, first, number(request.get("rate_per_s")) / threads, numbers, request);
+                        : () -> open(call, values, first, number(request.get("rate_per_s")), numbers, request);
                 loops.add(pool.submit(loop));
             }
             List<Object> latencies = new ArrayList<>();
