@@ -55,7 +55,10 @@ CONDITIONS = (
     "day BETWEEN DATE '1900-01-01' AND DATE '2100-01-01'", "moment >= TIMESTAMP '2024-03-01'", "flag", "NOT flag",
     "flag IS NOT TRUE", "line < 5", "line BETWEEN 2 AND 4", "coalesce(tiny, 0) > 0", "(tiny > 0 OR text = 'a')",
     "(tiny > 0 AND number > 0)", "price > 1", "ratio < 0.3", "huge > 0", "tiny > NULL", "id IS NOT NULL", "tiny < line",
-    "CASE WHEN flag THEN tiny ELSE line END > 2", "tiny = customer",
+    "CASE WHEN flag THEN tiny ELSE line END > 2", "tiny = customer", "day < TIMESTAMP '2024-01-01 12:00:00'",
+    "moment > DATE '2024-03-01'", "tiny = 3.0", "tiny > 2.5", "number = '5'", "flag = 1", "text < 5::VARCHAR",
+    "instant > TIMESTAMPTZ '2024-06-01 00:00:00+00'", "moment < instant", "unsigned = -1", "tiny < 1000",
+    "number > 9223372036854775807", "text = 'é🌳' COLLATE NOCASE", "3 < line", "NOT (tiny > 0)", "(flag OR NULL)",
 )  # fmt: skip
 BOUND = (
     ("tiny > ?", lambda r: r.randrange(-128, 128)),
@@ -66,6 +69,12 @@ BOUND = (
     ("flag = ?", lambda r: r.random() < 0.5),
     ("price = ?", lambda r: Decimal(f"{r.randrange(-(10**4), 10**4)}e-2")),
     ("line <> ?", lambda r: r.choice([3, 3.5, "3"])),
+    ("day > ?", lambda r: r.choice([datetime(2024, 1, 1, 12), "2024-02-01", date(2024, 3, 1)])),
+    ("moment <= ?", lambda r: r.choice([date(2024, 6, 1), datetime(2024, 6, 1, tzinfo=UTC), "2024-06-01"])),
+    ("tiny = ?", lambda r: r.choice([None, True, 3.0, Decimal("2.5"), "7", 500])),
+    ("number < ?", lambda r: r.choice([2**63, -1.5, 2**70, float("inf"), float("nan")])),
+    ("flag = ?", lambda r: r.choice([0, 1, "true", None])),
+    ("text > ?", lambda r: r.choice(["\x00", "é", "\U0010ffff"])),
 )
 """Conditions beside those on the key."""
 GROUPABLE = ("tiny", "text", "flag", "line", "customer", "price")
