@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_right, insort
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from secateur.storage.few_rows import FewRows
 from secateur.storage.gather import gather
-from secateur.storage.key_order import Cells
+from secateur.storage.key_order import Cells, prefix_range
 from secateur.storage.layout import TableLayout
 from secateur.storage.overlay import Overlay
 from secateur.storage.sorted_rows import SortedRows
@@ -114,11 +114,9 @@ class Delta:
 
         Costs what reading the rows beneath costs, and a microsecond for each changed value.
         """
-        base, width = self.base, len(prefix)
+        base = self.base
         start, stop = base.equal_range(prefix)
-        first = last = bisect_left(self._keys, prefix)
-        if first < len(self._keys) and self._keys[first][:width] == prefix:
-            last = bisect_right(self._keys, prefix, first, key=lambda key: key[:width])
+        first, last = prefix_range(self._keys, prefix)
         if max(stop - start, last - first) > 2 * rows_max or stop - start - (last - first) > rows_max:
             return None
         found = base.columns.run(columns, start, stop) if start < stop else [[] for _ in columns]

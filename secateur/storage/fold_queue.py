@@ -59,18 +59,22 @@ class FoldQueue:
             unfolded = table.changes.unfolded
             for number in list(unfolded):
                 partition = table.partitions.get(number)
-                version, calls = self._seen.get((table_id, number), _NEVER)
-                if partition is not None and partition.version != version:
-                    seen[table_id, number] = partition.version, 0
-                elif partition is not None and calls < _CALLS_MAX and (calls or partition.has_few_changes):
-                    seen[table_id, number] = version, calls + 1
-                else:
+                if partition is None:
                     unfolded.discard(number)
-                    if partition is None or not partition.pays_to_fold:
-                        continue
-                    if is_read(table_id, number):
-                        due.append(partition)
-                    else:
-                        self._unread.add((table_id, number))
+                    continue
+                version, calls = self._seen.get((table_id, number), _NEVER)
+                if partition.version != version:
+                    seen[table_id, number] = partition.version, 0
+                    continue
+                if calls < _CALLS_MAX and (calls or partition.has_few_changes):
+                    seen[table_id, number] = version, calls + 1
+                    continue
+                unfolded.discard(number)
+                if not partition.pays_to_fold:
+                    continue
+                if is_read(table_id, number):
+                    due.append(partition)
+                else:
+                    self._unread.add((table_id, number))
         self._seen = seen
         return due

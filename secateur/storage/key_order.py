@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -15,12 +16,23 @@ from secateur.storage.gather import single_array
 from secateur.storage.key_column import KeyColumn
 from secateur.storage.key_view import Cell, CellView
 
-__all__ = ["CellRange", "Cells", "KeyOrder"]
+__all__ = ["CellRange", "Cells", "KeyOrder", "prefix_range"]
 
 Cells: TypeAlias = tuple[Cell, ...]
 """A key or a prefix of one: comparable with every other key of the same table, element by element, as Python tuples
 compare.
 """
+
+
+def prefix_range(keys: Sequence[Cells], prefix: Cells) -> tuple[int, int]:
+    """Positions ``[first, last)`` of the keys that begin with a prefix, in keys that ascend.
+
+    Cost: where none does, a binary search without a call for each comparison.
+    """
+    width, first = len(prefix), bisect_left(keys, prefix)
+    if first == len(keys) or prefix < keys[first][:width]:
+        return first, first
+    return first, bisect_right(keys, prefix, first, key=lambda key: key[:width])
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from secateur.storage.gather import gather
-from secateur.storage.key_order import Cells
+from secateur.storage.key_order import Cells, prefix_range
 from secateur.storage.layout import TableLayout
 from secateur.storage.sorted_rows import SortedRows
 
@@ -40,7 +40,7 @@ class Overlay:
 
     def equal_range(self, prefix: Cells) -> tuple[int, int]:
         """Positions ``[first, last)`` in :attr:`keys` of the keys that begin with a prefix."""
-        return self.bound(prefix, after=False), self.bound(prefix, after=True)
+        return prefix_range(self.keys, prefix)
 
     def bound(self, prefix: Cells, *, after: bool) -> int:
         """Return the position of the first key whose prefix of the same length is not less than ``prefix``.

@@ -7,7 +7,7 @@ assigns.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from secateur.engine.kernels.arrow.expression import (
@@ -17,6 +17,7 @@ from secateur.engine.kernels.arrow.expression import (
     Expression,
     ParameterExpression,
     ScalarFunction,
+    conjuncts,
     walk,
 )
 from secateur.engine.kernels.arrow.fragment import ArrowFragment
@@ -73,7 +74,7 @@ class KeyedChange:
     @classmethod
     def _compiled(cls, arrow: ArrowFragment, table: TableDef, *, deletes: bool) -> KeyedChange | None:
         positions = {column.name: position for position, column in enumerate(table.columns)}
-        conditions = list(_conjuncts(arrow.where))
+        conditions = list(conjuncts(arrow.where))
         operands = {
             name: found for name in table.primary_key if (found := _operand(conditions, table, name)) is not None
         }
@@ -137,14 +138,6 @@ def _all_true(conditions: Sequence[RowEvaluator]) -> RowEvaluator:
         return all(value is True for value in values)
 
     return evaluate
-
-
-def _conjuncts(where: Expression | None) -> Iterator[Expression]:
-    if isinstance(where, CallExpression) and where.function is ScalarFunction.AND:
-        for argument in where.arguments:
-            yield from _conjuncts(argument)
-    elif where is not None:
-        yield where
 
 
 def _operand(

@@ -332,25 +332,18 @@ class SelectPlan(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
     @cached_property
     def over_few_rows(self) -> Fragment | None:
         """``local`` for the rows that a search by key finds, if they are few; None if no key is searched."""
-        return self.searched or (self.local if self._is_searched_by_key else None)
+        return self.searched or self._if_searched_by_key(self.local)
 
     @cached_property
     def first_stage_over_few_rows(self) -> Fragment | None:
         """The first stage in the same way."""
         first = self.stages[0]
-        return self.searched_first_stage or (
-            first.fragment if self._is_searched_by_key and first.scans == (0,) else None
-        )
+        if first.scans != (0,):
+            return None
+        return self._searched(first.fragment) or self._if_searched_by_key(first.fragment)
 
-    @property
-    def _is_searched_by_key(self) -> bool:
-        return len(self.scans) == 1 and self.scans[0].keys.direct is not None
-
-    @cached_property
-    def searched_first_stage(self) -> Fragment | None:
-        """The first stage in the same way."""
-        first = self.stages[0]
-        return self._searched(first.fragment) if first.scans == (0,) else None
+    def _if_searched_by_key(self, fragment: Fragment) -> Fragment | None:
+        return fragment if len(self.scans) == 1 and self.scans[0].keys.direct is not None else None
 
     def _searched(self, fragment: Fragment) -> Fragment | None:
         arrow = fragment.arrow

@@ -120,6 +120,15 @@ def walk(expression: Expression) -> Iterator[Expression]:
             yield from walk(argument)
 
 
+def conjuncts(condition: Expression | None) -> Iterator[Expression]:
+    """The conditions that AND joins, in their order; the condition itself if it joins none; nothing for None."""
+    if isinstance(condition, CallExpression) and condition.function is ScalarFunction.AND:
+        for argument in condition.arguments:
+            yield from conjuncts(argument)
+    elif condition is not None:
+        yield condition
+
+
 def columns_in(expressions: Iterable[Expression]) -> dict[str, SqlType]:
     """Name and type of each column that some expressions read."""
     return {

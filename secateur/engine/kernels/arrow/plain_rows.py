@@ -23,6 +23,9 @@ from secateur.wire import SHORT_ROWS_MAX, ShortTable, is_short, travels_short
 __all__ = ["PlainProgram", "plain_columns", "plain_program"]
 
 
+_Run: TypeAlias = Callable[[Sequence[str], ShortTable, Sequence[Any]], ShortTable | None]
+
+
 class PlainProgram(NamedTuple):
     """How a fragment is answered over plain values.
 
@@ -33,10 +36,9 @@ class PlainProgram(NamedTuple):
     """
 
     rows_max: int
-    run: Callable[[Sequence[str], ShortTable, Sequence[Any]], ShortTable | None]
+    run: _Run
 
 
-_Run: TypeAlias = Callable[[Sequence[str], ShortTable, Sequence[Any]], ShortTable | None]
 _FILTERED_MAX: Final = 64
 """Of more rows than these, WHERE chooses faster in Arrow."""
 _NONE: Final = PlainProgram(0, lambda _names, _rows, _params: None)

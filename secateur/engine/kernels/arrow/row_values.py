@@ -20,6 +20,7 @@ from secateur.engine.kernels.arrow.expression import (
     ParameterExpression,
     ParameterListExpression,
     ScalarFunction,
+    conjuncts,
 )
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 
@@ -113,10 +114,12 @@ def compile_row_filter(condition: Expression, positions: Mapping[str, int]) -> R
     Columns that are compared with parameters or constants take no call for each row.
     """
     evaluate = compile_over_row(condition, positions)  # declines what is not computed here
-    comparisons = [_column_comparison(conjunct, positions) for conjunct in _conjuncts(condition)]
-    if None in comparisons:
-        return lambda rows, params: [row for row in rows if evaluate(row, params) is True]
-    compared = [comparison for comparison in comparisons if comparison is not None]
+    compared = []
+    for conjunct in conjuncts(condition):
+        comparison = _column_comparison(conjunct, positions)
+        if comparison is None:
+            return lambda rows, params: [row for row in rows if evaluate(row, params) is True]
+        compared.append(comparison)
 
     def passing(rows: Sequence[_Row], params: Sequence[Any]) -> Sequence[_Row]:
         if not rows:
@@ -171,12 +174,6 @@ def _is_utf8(value: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _conjuncts(condition: Expression) -> list[Expression]:
-    if isinstance(condition, CallExpression) and condition.function is ScalarFunction.AND:
-        return [conjunct for argument in condition.arguments for conjunct in _conjuncts(argument)]
-    return [condition]
 
 
 def _column_comparison(
