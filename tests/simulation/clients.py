@@ -78,6 +78,7 @@ class Workload:
         self._batch = 0
         self._range = 0
         self._tables = 0
+        self._kept_tables: list[str] = []
 
     def create(self, conn: secateur.Connection) -> None:
         """Make the tables; before any fault."""
@@ -151,7 +152,7 @@ class Workload:
             (self._read_batches, 4),
             (self._merge_state, 1),
             (self._add_and_drop_range, 2),
-            (self._create_and_drop_table, 1),
+            (self._create_table, 1),
         ]
 
     def read_back(self, process: Process) -> None:
@@ -165,6 +166,8 @@ class Workload:
         self._until_answered(lambda: self._total(conn))
         self._until_answered(lambda: self._read_state(conn))
         self._until_answered(lambda: self._read_batches(conn))
+        for name in self._kept_tables:
+            self._until_answered(lambda name=name: self._fill(conn, name))
         conn.close()
         self.running -= 1
 
@@ -288,17 +291,27 @@ class Workload:
             self._check_rows(conn, "SELECT day, id FROM ranged WHERE day BETWEEN ? AND ?", [first, first + 9], [])
         return bool(answered)
 
-    def _create_and_drop_table(self, conn: secateur.Connection) -> bool:
+    def _create_table(self, conn: secateur.Connection) -> bool:
+        """A table comes, has rows, and goes, unless it stays until the end."""
         self._tables += 1
         name = f"other_{self._tables}"
         with self._call("create table") as answered:
             parts = f"PARTITION BY HASH (id) PARTITIONS 3 BACKUPS {self.backups}"
             conn.execute(f"CREATE TABLE {name} (id BIGINT PRIMARY KEY) {parts}")
-        if answered and self._write_of(conn, f"INSERT INTO {name} VALUES (1), (2), (3)", []):
-            self._check_rows(conn, f"SELECT id FROM {name}", [], [(1,), (2,), (3,)])
         if answered:
+            self._fill(conn, name)
+        if answered and self.world.random.random() < 0.3:
+            self._kept_tables.append(name)  # it has to take rows when everything is whole again
+        elif answered:
             with self._call("drop table") as answered:
                 conn.execute(f"DROP TABLE {name}")
+        return bool(answered)
+
+    def _fill(self, conn: secateur.Connection, name: str) -> bool:
+        """Rows of each partition come into a table that a client has created, again if they are there."""
+        answered = self._write_of(conn, f"INSERT OR REPLACE INTO {name} VALUES (1), (2), (3), (4), (5)", [])
+        if answered:
+            self._check_rows(conn, f"SELECT id FROM {name}", [], [(1,), (2,), (3,), (4,), (5,)])
         return bool(answered)
 
     def _write_of(self, conn: secateur.Connection, sql: str, values: list[Any]) -> list[bool]:
@@ -385,7 +398,7 @@ class Workload:
             if self.may_lose:
                 return
             if self.world.now_s > end_s:
-                self.world.violated(f"a read does not work for 20 s after everything is whole again: {self.last_error}")
+                self.world.violated(f"a call does not work for 20 s after everything is whole again: {self.last_error}")
                 return
             time.sleep(0.3)
 

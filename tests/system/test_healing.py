@@ -353,6 +353,26 @@ def test_members_leave_without_a_row_although_the_controller_forgets_it(
         assert conn.execute("SELECT count(*), sum(v) FROM t").fetchall() == [(ROWS, ROWS)]
 
 
+def test_a_table_that_is_created_while_a_member_leaves_takes_rows(
+    mortal: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Members were told other owners than clients; seed 3490 of the simulation found it."""
+    runtime: Any = mortal._runtime
+    stop = runtime.stop_member
+    rows = pa.table({"id": range(ROWS), "v": [1] * ROWS})
+
+    def create_and_stop(member_id: str) -> None:
+        create(conn, "new", partitions=11)
+        conn.table("new").load(rows)
+        stop(member_id)
+
+    monkeypatch.setattr(runtime, "stop_member", create_and_stop)
+    with mortal.connect() as conn:
+        mortal.scale(2)
+        assert conn.execute("SELECT count(*), sum(v) FROM new").fetchall() == [(ROWS, ROWS)]
+        assert {len(copies) for copies in copies_of(mortal, "new").values()} == {2}
+
+
 def test_a_member_that_is_drained_gets_nothing_whoever_wishes_what(
     mortal: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -227,9 +227,17 @@ class ClusterState:
 
     # -- changes
 
+    def after(self, event: Event) -> Topology:
+        """The topology that :meth:`apply` takes over, if nothing else happens and nobody is told to leave before.
+
+        Raises:
+            Error: As :func:`~secateur.cluster.controller.membership.advance`.
+        """
+        return advance(self._topology, event, self._leaving)
+
     def apply(self, event: Event, first: Collection[str] = ()) -> None:
         """Take over the next topology, and begin to take it to the members, to some of them first."""
-        before, self._topology = self._topology, advance(self._topology, event, self._leaving)
+        before, self._topology = self._topology, self.after(event)
         if self._topology is before:
             return
         gone = {member.id: member for member in before.members if member.id not in self._topology.member_ids}

@@ -2,7 +2,7 @@
 
 A table, or a range, exists only once every member has it: a command that fails leaves nothing behind, and no client can
 write to something that a member does not know. A member that turns out to be lost on the way is left out, and the
-survivors are asked again.
+survivors are asked again; so are all if members are told to leave on the way, since those get nothing new.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from secateur.cluster.controller.membership import (
     OwnersForgotten,
     RangesChanged,
     TableCreated,
-    advance,
     group_after,
     group_of_new,
 )
@@ -215,29 +214,30 @@ class TableCommands:
         )
 
     async def _create_at_members(self, table: TableDef, *, is_last: bool) -> bool:
-        """Give a table owners and tell the members; False when one of them was out of reach, or lost meanwhile.
+        """Give a table owners and tell the members; False when one was out of reach, lost or told to leave meanwhile.
 
         Then the id is spent, and those that are left are to be asked anew. The owners count only once every member has
-        the table, so that nothing is left of a table that could not be created.
+        the table, so that nothing is left of a table that could not be created. They are those that the members were
+        told: a member that is told too little of what it owns has no rows of the rest.
 
         Raises:
             Error: A member refuses the table; or it is out of reach, with ``is_last``.
         """
         definition = await encoded_table(table)
         event = TableCreated(table)
-        asked = self._state.topology.member_ids
-        topology = advance(self._state.topology, event)
+        before, leaving = self._state.topology, self._state.leaving
+        topology = self._state.after(event)
         self._state.spend_id(table.table_id)
         outcomes = await asyncio.gather(
             *(
                 self._state.call(member_id, CreateStoredTable(definition, copies_of(topology, table, member_id)))
-                for member_id in asked
+                for member_id in topology.member_ids
             ),
             return_exceptions=True,
         )
         failures = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
-        # Nothing is awaited between this look at the members and their becoming owners.
-        if not failures and self._state.topology.member_ids == asked:
+        # Nothing is awaited between this look at what the owners depend on and their becoming owners.
+        if not failures and self._state.topology is before and self._state.leaving == leaving:
             await self._state.advance(event)
             return True
         await self._drop_at_members(table)
@@ -370,7 +370,8 @@ class TableCommands:
 
 def _unsettled(what: str) -> TopologyChangedError:
     return TopologyChangedError(
-        f"{what}: members were lost again and again while it was carried out; nothing was changed, try again"
+        f"{what}: members were lost or told to leave again and again while it was carried out; nothing was changed,"
+        " try again"
     )
 
 

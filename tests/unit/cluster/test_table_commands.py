@@ -18,6 +18,7 @@ from secateur.cluster.controller import (
     StatisticsCache,
     TableCommands,
 )
+from secateur.cluster.controller.holders import copies_of
 from secateur.cluster.lease import LeaseTimes
 from secateur.cluster.peers import Peers
 from secateur.errors import (
@@ -63,6 +64,7 @@ class FakePeers(Peers):
         self.gone: set[str] = set()
         self.users: set[str] = set()
         self.calls: list[tuple[str, type[Message[Any]]]] = []
+        self.hosted: dict[str, tuple[int, ...]] = {}
         self.failures: dict[tuple[str, type[Message[Any]]], Exception] = {}
 
     def update(self, topology: Topology) -> None:
@@ -78,6 +80,8 @@ class FakePeers(Peers):
                 return TableUse(member_id not in self.users)
             case AbortStagedLoad():
                 return LoadDropped(True)
+            case CreateStoredTable(partitions=partitions):
+                self.hosted[member_id] = tuple(partitions)
         assert operation_of(message).reply is Acknowledged
         return Acknowledged()
 
@@ -109,6 +113,10 @@ def run(work: Callable[[World], Awaitable[None]]) -> World:
         return world
 
     return asyncio.run(main())
+
+
+def wants_to_leave(world: World, *members: str) -> None:
+    world.state.leaving = world.state.leaving.asked(members)
 
 
 async def create(world: World) -> None:
@@ -301,6 +309,31 @@ def test_a_member_that_is_lost_after_it_has_answered_owns_nothing_of_the_new_tab
     world = run(with_a_loss)
     assert set(world.state.topology.ownership(TABLE.scheme.affinity_group()).members) == {"m1", "m3"}
     assert world.asked("m1") == [CreateStoredTable, DropStoredTable, CreateStoredTable]
+
+
+@pytest.mark.parametrize("when", ["before", "meanwhile", "and no longer"])
+def test_members_host_what_they_own_of_a_table_that_is_created_while_one_is_to_leave(when: str) -> None:
+    """Seed 3490 of the simulation: members were told owners that included the one that was to leave."""
+
+    async def with_one_that_leaves(world: World) -> None:
+        if when != "meanwhile":
+            wants_to_leave(world, "m3")
+        answered = world.peers.call
+
+        async def call(member_id: str, message: Message[Any], payload: Payload = b"") -> Any:
+            if member_id == "m1" and type(message) is CreateStoredTable:
+                wants_to_leave(world, *(["m3"] if when == "meanwhile" else []))
+            return await answered(member_id, message, payload)
+
+        if when != "before":
+            world.peers.call = call  # type: ignore[method-assign]
+        await world.commands.create(structs.replace(TABLE, backups=1), if_not_exists=False)
+
+    world = run(with_one_that_leaves)
+    table = world.state.catalog.table("t")
+    owned = {member: tuple(copies_of(world.state.topology, table, member)) for member in ("m1", "m2", "m3")}
+    assert world.peers.hosted == owned
+    assert bool(owned["m3"]) is (when == "and no longer")
 
 
 def test_a_member_that_comes_back_is_not_lost_any_more() -> None:
