@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-__all__ = ["Call", "is_linearizable"]
+__all__ = ["Call", "is_linearizable", "shown"]
 
 Value = int | None
 
@@ -97,6 +97,15 @@ def is_linearizable(calls: list[Call], first: Value) -> bool:
         stack += doubtful
         stack += reversed(following)  # those that have been made first, as they probably were
     return bool(stack)
+
+
+def shown(calls: Sequence[Call]) -> str:
+    """A history, a line for each call, in the order in which they began."""
+    return "".join(
+        f"\n    {call.began_s:8.4f} to {call.ended_s:8.4f}  {call.kind} {call.value}"
+        + (f" if {call.expected}: {call.has_changed}" if call.kind == "write if" else "")
+        for call in sorted(calls, key=lambda call: call.began_s)
+    )
 
 
 def _that_matter(calls: Sequence[Call]) -> Sequence[Call]:

@@ -63,7 +63,7 @@ def run(seed: int, *, without_backups: bool = False, leaning: str | None = None)
     outcome = Outcome(seed)
     about = mix.leaning or Leaning()
     workload = Workload(world, mix.backups, one_key=about.is_split, calls=about.calls, pause_s=about.pause_s)
-    workload.may_lose = mix.is_careless
+    workload.log.may_lose = mix.is_careless
     owner = None if mix.scale_pause_s is None else Owner(world, max(2, mix.backups + 1), mix.scale_pause_s)
     losses = mix.backups + 2 if mix.is_careless else mix.backups
     faults = Faults(world, losses, kills=mix.kills, only_splits=about.is_split, kinds=about.faults)
@@ -91,9 +91,9 @@ def run(seed: int, *, without_backups: bool = False, leaning: str | None = None)
         if owner is not None:
             owner.is_over = True
             _wait(world, lambda: not owner.is_running)
-        if workload.may_lose and world.real_controller is not None and world.real_controller._takeover._failure:
+        if workload.log.may_lose and world.real_controller is not None and world.real_controller._takeover._failure:
             return _told(outcome, world, workload, faults, owner)  # it says so, and there is nothing left to ask
-        workload.may_lose &= not without_backups
+        workload.log.may_lose &= not without_backups
         _come_to_rest(world, workload)
         back: list[bool] = []
 
@@ -112,17 +112,17 @@ def run(seed: int, *, without_backups: bool = False, leaning: str | None = None)
 
 def _told(outcome: Outcome, world: World, workload: Workload, faults: Faults, owner: Owner | None) -> Outcome:
     outcome.wrong = [*world.wrong, *world.machine.failures]
-    outcome.trace, outcome.calls, outcome.errors = world.machine.trace, workload.calls, dict(workload.errors)
+    outcome.trace, outcome.calls, outcome.errors = world.machine.trace, workload.log.calls, dict(workload.log.errors)
     done = [*faults.done, *(() if owner is None else owner.done)]
     outcome.faults = sorted(done, key=lambda sentence: float(sentence.partition(" ")[0]))
-    outcome.longest_s, outcome.steps = workload.longest_s, world.machine.steps
+    outcome.longest_s, outcome.steps = workload.log.longest_s, world.machine.steps
     return outcome
 
 
 def _come_to_rest(world: World, workload: Workload) -> None:
     """Wait until everything is in order by itself."""
     rest_by_s = world.now_s + _REST_S_MAX
-    while left := unrest(world, may_lose=workload.may_lose):
+    while left := unrest(world, may_lose=workload.log.may_lose):
         if world.now_s > rest_by_s:
             for sentence in left:
                 world.violated(f"{_REST_S_MAX:g} s after the last fault: {sentence}")

@@ -1,0 +1,116 @@
+"""The calls of simulated clients: which fail, how long they take, and when they have to work."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final, Protocol
+
+import secateur
+from secateur.errors import OperationalError, PartitionLostError
+from world import World
+
+__all__ = ["CallLog", "Kind", "TableGroup"]
+
+_CALL_S_MAX: Final = 25.0
+_QUIET_S_MAX: Final = 20.0
+_PAUSE_S: Final = 0.3
+
+Kind = Callable[[secateur.Connection], bool]
+"""One call of a client, or a few that belong together; True if all were answered."""
+
+
+class TableGroup(Protocol):
+    """Tables that are about one promise, and the calls that show whether it is kept."""
+
+    def create(self, conn: secateur.Connection) -> None:
+        """Make the tables; before any fault."""
+
+    def kinds(self) -> list[tuple[Kind, int]]:
+        """What clients do with them, and how often."""
+
+    def read_back(self, conn: secateur.Connection) -> None:
+        """Read everything once more, after quiet: each call has to work soon."""
+
+    def check(self) -> None:
+        """Judge the histories."""
+
+
+class CallLog:
+    """Counts calls, and says which errors break a promise.
+
+    Args:
+        world: The cluster.
+
+    Attributes:
+        may_lose: Whether so many members are lost that partitions may be: statements may then say so.
+        calls: How many there were.
+        errors: Calls that failed, counted by kind and class.
+        longest_s: The longest call.
+    """
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.may_lose = False
+        self.calls = 0
+        self.errors: dict[str, int] = defaultdict(int)
+        self.longest_s = 0.0
+        self._last_error = ""
+        self._value = 0
+
+    def next_value(self) -> int:
+        """A number that nobody has written before."""
+        self._value += 1
+        return self._value
+
+    @contextmanager
+    def call(self, kind: str) -> Iterator[list[bool]]:
+        """Make a call; the list has an item once it was answered."""
+        answered: list[bool] = []
+        began_s = self.world.now_s
+        self.calls += 1
+        try:
+            yield answered
+            answered.append(True)
+        except OperationalError as error:
+            self._failed(kind, error)
+            if isinstance(error, PartitionLostError) and not self.may_lose:
+                self.world.violated(f"{kind}: {type(error).__name__}: {error}")
+        except secateur.Error as error:
+            self._failed(kind, error)
+            self.world.violated(f"{kind} failed for good: {type(error).__name__}: {error}")
+        took_s = self.world.now_s - began_s
+        self.longest_s = max(self.longest_s, took_s)
+        if took_s > _CALL_S_MAX:
+            self.world.violated(f"{kind} took {took_s:.1f} s")
+
+    def execute(self, conn: secateur.Connection, kind: str, sql: str, values: list[Any]) -> bool:
+        """Execute a statement whose rows nobody wants; whether it was answered."""
+        with self.call(kind) as answered:
+            conn.execute(sql, values)
+        return bool(answered)
+
+    def check_rows(self, conn: secateur.Connection, sql: str, values: list[Any], expected: list[Any]) -> None:
+        """A query has these rows, in any order, if it is answered."""
+        with self.call("read back"):
+            if (rows := sorted(conn.execute(sql, values).fetchall())) != expected:
+                self.world.violated(f"{sql} with {values} has the rows {rows}, not {expected}")
+
+    def until_answered(self, call: Callable[[], bool]) -> None:
+        """Make a call until it is answered, which has to be soon."""
+        end_s = self.world.now_s + _QUIET_S_MAX
+        while not call():
+            if self.may_lose:
+                return
+            if self.world.now_s > end_s:
+                self.world.violated(
+                    f"a call does not work for {_QUIET_S_MAX:g} s after everything is whole again: {self._last_error}"
+                )
+                return
+            time.sleep(_PAUSE_S)
+
+    def _failed(self, kind: str, error: secateur.Error) -> None:
+        self._last_error = f"{type(error).__name__}: {error}"
+        self.errors[f"{kind}: {type(error).__name__}{'' if error.retry_safe else ', not retryable'}"] += 1
