@@ -9,6 +9,7 @@ from typing import Final
 import secateur
 from call_log import CallLog, Kind, TableGroup
 from definitions import Definitions
+from feeds import FollowedTable
 from machine import Process
 from registers import KEYS, Registers
 from secateur.errors import OperationalError
@@ -61,7 +62,7 @@ class Workload:
         placements = iter(
             [
                 f"PARTITION BY HASH (id) PARTITIONS {world.random.choice(_PARTITIONS)} BACKUPS {backups}"
-                for _ in range(5)
+                for _ in range(6)
             ]
         )
         self._registers = Registers(self.log, "register", next(placements))
@@ -72,6 +73,7 @@ class Workload:
             Accounts(self.log, next(placements)),
             State(self.log, "state", next(placements)),
             Batches(self.log, next(placements)),
+            FollowedTable(self.log, next(placements)),
             Definitions(self.log, backups),
             self._replicated,  # the last one: its calls have the names of those of the first
         ]
