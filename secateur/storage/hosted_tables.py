@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from secateur.errors import TopologyChangedError, UnknownTableError
+from secateur.errors import OperationalError, PartitionLostError, TopologyChangedError, UnknownTableError
 from secateur.storage.change import ChangeCount
 from secateur.storage.layout import TableLayout
 from secateur.storage.partition import Partition
@@ -36,6 +36,7 @@ class HostedTable:
 
         Raises:
             TopologyChangedError: It is not here.
+            PartitionLostError: It is that of a replicated table, which no member has any more.
         """
         try:
             return self.partitions[number]
@@ -46,15 +47,22 @@ class HostedTable:
         """Several partitions; one that is named twice comes once.
 
         Raises:
-            TopologyChangedError: One is not here.
+            Error: As :meth:`partition`.
         """
         try:
             return [self.partitions[number] for number in dict.fromkeys(numbers)]
         except KeyError as missing:
             raise self._not_here(missing.args[0]) from None
 
-    def _not_here(self, number: int) -> TopologyChangedError:
+    def _not_here(self, number: int) -> OperationalError:
         name = self.layout.tdef.name
+        if self.layout.tdef.replicated:  # every member has it, unless this one has found none to copy it from
+            return PartitionLostError(
+                f"every member that had the rows of replicated table {name} has left the cluster: they are lost. DROP"
+                " the table, CREATE it again and load it; with a data directory they survive the end of all members",
+                table=name,
+                partition=number,
+            )
         return TopologyChangedError(
             f"partition {number} of {name} is not on this member; fetch the topology again and retry",
             table=name,

@@ -213,3 +213,37 @@ def test_what_is_missing_is_shown_and_what_is_lost_can_be_made_again(mortal: Clu
             create(conn, name)
             assert conn.table(name).load(ROWS) == 100
         assert conn.execute("SELECT count(*), sum(t.v) FROM t JOIN beside_it USING (id)").fetchall() == [(100, 4950)]
+
+
+def test_rows_of_a_replicated_table_that_no_member_has_are_said_to_be_lost(mortal: Cluster) -> None:
+    """Seed 5235 of the simulation: an index error, and then partitions that were said to be elsewhere."""
+    with mortal.connect() as conn:
+        conn.execute("CREATE TABLE t (id BIGINT PRIMARY KEY, v BIGINT) REPLICATED")
+        conn.table("t").load(ROWS)
+        handle = conn.table("t")
+        uses = (
+            lambda: conn.execute("SELECT v FROM t WHERE id = 1"),
+            lambda: conn.execute("SELECT count(*) FROM t"),
+            lambda: conn.execute("UPDATE t SET v = 2 WHERE id = 1"),
+            lambda: conn.execute("INSERT INTO t VALUES (1, 1) ON CONFLICT DO NOTHING"),
+            lambda: conn.execute("MERGE INTO t USING (SELECT 1 AS id) s USING (id) WHEN MATCHED THEN DELETE"),
+            lambda: handle.get(1),
+            lambda: handle.put((1, 1)),
+            lambda: handle.delete(1),
+            lambda: handle.owner_of(0),
+            lambda: handle.load(ROWS, mode="upsert"),
+        )
+        for member in ("m1", "m2", "m3"):
+            end_unnoticed(mortal, member)
+        for use in uses:
+            with pytest.raises(PartitionLostError, match="no member is left"):
+                use()
+        mortal.scale(2)
+        for use in uses:
+            if use is not uses[8]:
+                with pytest.raises(PartitionLostError, match=r"the rows of replicated table t .* are lost. DROP the"):
+                    use()
+        conn.execute("DROP TABLE t")
+        conn.execute("CREATE TABLE t (id BIGINT PRIMARY KEY, v BIGINT) REPLICATED")
+        assert conn.table("t").load(ROWS) == 100
+        assert conn.execute("SELECT count(*), sum(v) FROM t").fetchall() == [(100, 4950)]

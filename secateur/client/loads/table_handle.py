@@ -132,6 +132,7 @@ class TableHandle:
 
         Raises:
             ParameterError: There is no such partition.
+            PartitionLostError: No member is left.
         """
         if isinstance(partition, bool) or not hasattr(partition, "__index__"):
             raise ParameterError(f"a partition is a number, not {partition!r}")
@@ -148,6 +149,7 @@ class TableHandle:
         if not self._table.scheme.is_live(number):
             raise ParameterError(f"partition {number} of table {self.name} was dropped with its range", table=self.name)
         if self._table.replicated:
+            topology.check_any()
             return topology.member_ids[0]
         group = self._table.scheme.affinity_group()
         return self._session.when_known(lambda: self._session.topology.ownership(group).primary(number))

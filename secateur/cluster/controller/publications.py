@@ -231,6 +231,7 @@ class Publications:
                 f"table {table.name} has changed since the statement was planned: plan it again; nothing was changed",
                 table=table.name,
             )
+        topology.check_any()
         ids = bound_partitions(plan, asked.params, pruning=asked.pruning)[0]
         partitions = {topology.member_ids[0]: [0]} if table.replicated else by_primary(topology, table, ids)
         topology.check_live(list(partitions))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import suppress
 
 from secateur.cluster.member.tables.ranges import check_catch_all, cuts_catch_all
 from secateur.cluster.peers import Peers
-from secateur.errors import TopologyChangedError
+from secateur.errors import PartitionLostError
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.catalog import CopiedTable, CopyTable
 from secateur.storage.member_store import MemberStore
@@ -34,7 +35,7 @@ class MemberCopies:
         """How far a table has come here, and its rows, if it is replicated.
 
         Raises:
-            UnknownTableError, TopologyChangedError: They are not here.
+            UnknownTableError, TopologyChangedError, PartitionLostError: They are not here.
         """
         table = self._store.table(request.message.table_id)
         copied = CopiedTable(self._store.data_version(table.table_id).published)
@@ -65,11 +66,8 @@ class MemberCopies:
         self._follow_ranges(table, last_owned)
         answer = None
         if source is not None:
-            try:
+            with suppress(PartitionLostError):  # it has no rows of a replicated table either
                 answer = await self._peers.peer(source).request(CopyTable(table.table_id))
-            except TopologyChangedError as error:
-                if error.details.get("lease_ended") or not table.replicated:
-                    raise
         if answer is not None:
             rows = decode_tables(answer.parts) if table.replicated else None
             self._store.copy_table(table, {} if rows is None else {_REPLICATED: rows}, answer.message.published)
