@@ -10,6 +10,7 @@ _FILES = {
         "AbortRanges",
         "AdoptViews",
         "CatchUp",
+        "CaughtUp",
         "CloseIfUnused",
         "CommitRanges",
         "CopiedTable",

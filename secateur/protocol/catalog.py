@@ -16,6 +16,7 @@ __all__ = [
     "AbortRanges",
     "AdoptViews",
     "CatchUp",
+    "CaughtUp",
     "CloseIfUnused",
     "CommitRanges",
     "CopiedTable",
@@ -282,18 +283,24 @@ class AbortRanges(Message[Acknowledged], frozen=True):
     load_id: str
 
 
-class CatchUp(Message[Acknowledged], frozen=True):
+class CaughtUp(msgspec.Struct, frozen=True):
+    """The table is known; of a replicated one, whether its rows are here: if not, no member has any more."""
+
+    has_rows: bool
+
+
+class CatchUp(Message[CaughtUp], frozen=True):
     """Have a table that other members have already.
 
     Attributes:
         table: The table, encoded as in :class:`PrepareRanges`.
-        source: The member to copy it from; None where there is no other.
-        is_current: Whether nothing was published since this member left, so that its rows of a replicated table count
-            if nobody else has some.
+        sources: The members to copy it from: the first that has it.
+        is_current: Whether the rows of a replicated table that are here are those of now. If not, they give way to
+            those of others, or to nothing.
     """
 
     table: bytes
-    source: str | None
+    sources: tuple[str, ...]
     is_current: bool = False
 
 

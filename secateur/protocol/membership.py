@@ -49,8 +49,8 @@ class MemberName(msgspec.Struct, frozen=True):
 
     Attributes:
         member: The id; "" if a report is wanted.
-        absent: The members that have left and have the last copies of partitions. If one has left its data on disk, it
-            can come back with these (:class:`secateur.protocol.recovery.AskToReturn`).
+        absent: The members that have left and may have the last copies of partitions, or of replicated rows. If one has
+            left its data on disk, it can ask to come back with these (:class:`secateur.protocol.recovery.AskToReturn`).
         wants_report: Whether the controller has started anew and does not know the cluster yet: a process that has the
             data of a member has to report them (:class:`secateur.protocol.recovery.ReportToController`).
     """

@@ -211,11 +211,13 @@ class MemberStore:
         if tdef.table_id not in self._tables:
             self.create_table(tdef, ())
         table = self._tables.table(tdef.table_id)
-        for partition, copied in rows.items():
-            if partition not in table.partitions:
-                self.begin_copy(tdef.table_id, partition)
-            self.write(tdef.table_id, partition, copied, "overwrite")
-            self._copy_is_complete(table, partition, copied)
+        for number, copied in rows.items():
+            partition = table.partitions.get(number) or Partition(table.layout, number, table.changes)
+            partition.apply(ChangeOperation.OVERWRITE, copied)
+            if number not in table.partitions:  # only now: whoever finds it finds all of its rows
+                table.partitions[number] = partition
+                self._record_build(tdef.table_id, number)
+            self._copy_is_complete(table, number, copied)
         self.set_published(tdef.table_id, published)
         if self._journal is not None:
             self._journal.append(partial(table_body, table.layout.tdef, tuple(table.partitions), published))
@@ -258,9 +260,12 @@ class MemberStore:
         table = self._tables.table(table_id)
         table.partitions[partition] = Partition(table.layout, partition, table.changes)
         table.arriving.add(partition)
+        self._record_build(table_id, partition)
+        return table.layout
+
+    def _record_build(self, table_id: int, partition: int) -> None:
         if self._journal is not None:
             self._journal.append(partial(body_of, LoggedBuild(table_id, partition)))
-        return table.layout
 
     def install_copy(self, table_id: int, partition: int, rows: SortedRows) -> None:
         """Give a partition the rows that another member has. Costs nothing.

@@ -40,5 +40,3 @@ def kept_by_controller(controller: Controller) -> Iterator[str]:
         yield f"members are to leave still: {sorted(controller._state.draining)}"
     if controller._state.joining:
         yield f"members are about to join still: {controller._state.joining}"
-    if len(set(controller._joining._left_at.values())) > 1:
-        yield "the controller keeps when members left that have missed a load since"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
@@ -19,10 +19,9 @@ from secateur.cluster.controller.jobs import ControllerJobs
 from secateur.cluster.controller.joining import Joining
 from secateur.cluster.controller.loads import LoadPublisher
 from secateur.cluster.controller.member_list import MemberList
-from secateur.cluster.controller.membership import absent_owners
 from secateur.cluster.controller.publications import Publications
 from secateur.cluster.controller.rebalancer import Rebalancer
-from secateur.cluster.controller.recovery import first_of
+from secateur.cluster.controller.recovery import first_of, newest_publications
 from secateur.cluster.controller.running_requests import RunningRequests
 from secateur.cluster.controller.statement_replies import (
     StatementReplies,
@@ -81,6 +80,7 @@ from secateur.protocol.operation import OperationBase
 from secateur.protocol.operations import CONTROLLER_OPERATIONS, Operation
 from secateur.protocol.recovery import (
     AskToReturn,
+    MemberReport,
     ReportToController,
     ReturnAnswer,
 )
@@ -129,9 +129,9 @@ class Controller:
             on_superseded=self._superseded,
             on_tokens=self._server.take_tokens,
         )
-        self._joining = Joining(self._state, settings)
-        self._rebalancer = Rebalancer(self._state, self._joining, self._state.events, is_on=settings.rebalancing)
         self._loads = LoadPublisher(self._state, lambda member_id: member_id in self._state.topology.member_ids)
+        self._joining = Joining(self._state, settings, self._loads.newest)
+        self._rebalancer = Rebalancer(self._state, self._joining, self._state.events, is_on=settings.rebalancing)
         self._statistics = StatisticsCache(self._peers, self._served)
         self._background = BackgroundTasks()
         requests = RunningRequests()
@@ -406,19 +406,18 @@ class Controller:
             await self._takeover.wait()
         # A process that is started anew asks before the end of the one before was noticed.
         await asyncio.gather(*(self._state.check_member(member_id) for member_id in self._state.topology.member_ids))
-        return Reply(MemberName(self._joining.new_id(), tuple(sorted(absent_owners(self._state.topology)))))
+        return Reply(MemberName(self._joining.new_id(), await self._joining.may_return()))
 
     async def _let_back(self, request: Request[AskToReturn]) -> Reply[ReturnAnswer]:
         """A member that has left wants to come back with what it has."""
         self._check_cluster(request.message.cluster)
-        is_member = await self._joining.let_back(request.message.address, lambda: self._publications.last_number)
+        is_member = await self._joining.let_back(request.message.address)
         if is_member:
             self._jobs.member_joined(request.message.address.id)
         return Reply(ReturnAnswer(is_member))
 
     def _left(self, member_id: str) -> None:
         """A member has left the cluster."""
-        self._joining.member_left(member_id, self._publications.last_number)
         self._jobs.member_lost(member_id)
 
     def _check_cluster(self, cluster_id: str) -> None:
@@ -460,8 +459,16 @@ class Controller:
         if self._takeover.is_over:
             self._rebalancer.start()
 
-    def _begin_epoch(self, epoch: int) -> None:
+    def _begin_epoch(self, epoch: int, reports: Mapping[str, MemberReport]) -> None:
         self._publications.last_number = first_of(epoch)
+        self._loads.newest.update(newest_publications(reports))
+        # Members decide these by themselves, and perhaps nobody is there to say how when one comes back.
+        self._loads.newest.update(
+            (held.table_id, first_of(epoch))
+            for report in reports.values()
+            for held in report.tables
+            if held.has_load_in_doubt
+        )
 
     def _superseded(self) -> None:
         """A later controller has taken over: this one serves nobody any more."""

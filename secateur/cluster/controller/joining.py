@@ -5,13 +5,15 @@ may run on it from the first moment. It owns nothing of existing partitioned tab
 copies there. While it catches up no load is published and no table changed.
 
 A member that was given up although it lives comes back with its data if it was the last owner of some partition: nobody
-else can have accepted a write to that since. Everything else that it has counts for nothing.
+else can have accepted a write to that since. So does one that has the rows of a replicated table which no member has,
+if it has published the last load of it. Everything else that it has counts for nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from typing import Final
 
 from secateur.cluster.controller.cluster_state import ClusterState
@@ -21,8 +23,9 @@ from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.shared_lock import SharedLock
 from secateur.cluster.sockets import peer_at
 from secateur.errors import Error, ProgrammingError
+from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import MemberAddress
-from secateur.protocol.catalog import AdoptViews, CatchUp, DropStoredTable, TakeTopology
+from secateur.protocol.catalog import AdoptViews, CatchUp, CaughtUp, DropStoredTable, TakeTopology
 from secateur.protocol.message import Role
 from secateur.protocol.recovery import BeginReturn
 from secateur.wire.peer import Peer
@@ -40,15 +43,16 @@ class Joining:
     Args:
         state: Tables, members and owners.
         settings: The settings of the cluster.
+        newest: The number of the last publication of each table that has had one.
 
     Attributes:
         loads: A shared lock that every publication holds; members join while there is none.
     """
 
-    def __init__(self, state: ClusterState, settings: ClusterSettings) -> None:
+    def __init__(self, state: ClusterState, settings: ClusterSettings, newest: Mapping[int, int]) -> None:
         self._state = state
         self._settings = settings
-        self._left_at: dict[str, int] = {}
+        self._newest = newest
         self.loads = SharedLock()
 
     def new_id(self) -> str:
@@ -72,18 +76,54 @@ class Joining:
         finally:
             self._state.joining.remove(address)
 
-    def member_left(self, member_id: str, last_load: int) -> None:
-        """A member has left; ``last_load`` is the number of the last load that was begun before."""
-        # Loads are numbered upwards: a member that has missed one will never be current again.
-        self._left_at = {other: load for other, load in self._left_at.items() if load == last_load}
-        self._left_at[member_id] = last_load
+    async def may_return(self) -> tuple[str, ...]:
+        """The members that have left and may have what nobody else has, ascending."""
+        wanted = set(absent_owners(self._state.topology))
+        lost: Collection[int] = ()
+        if self._state.lost and self._replicated():
+            async with self.loads.alone(), self._state.changing:
+                with suppress(Error):  # a member is lost just now
+                    lost = await self.share_rows()
+                if lost:
+                    wanted.update(member.id for member in self._state.lost)
+        return tuple(sorted(wanted))
 
-    async def let_back(self, address: MemberAddress, last_load: Callable[[], int]) -> bool:
+    async def share_rows(self) -> frozenset[int]:
+        """Have members that lack the rows of a replicated table get them from one that has them.
+
+        Such a member has joined when nobody had them, and somebody has come back with them since. Only while no load is
+        published and no table changed. Costs a round trip for each replicated table, besides the rows.
+
+        Returns:
+            The tables whose rows nobody has.
+
+        Raises:
+            Error: A member could not be asked, or could not get the rows.
+        """
+        members = self._state.topology.member_ids
+        lost = set()
+        for table in self._replicated():
+            definition = await encoded_table(table)
+            sources = {member: tuple(other for other in members if other != member) for member in members}
+            answers = await asyncio.gather(
+                *(
+                    self._state.call(member, CatchUp(definition, sources[member], is_current=True))
+                    for member in members
+                ),
+                return_exceptions=True,
+            )
+            failures = [answer for answer in answers if isinstance(answer, BaseException)]
+            if failures:
+                raise failures[0]
+            if not any(isinstance(answer, CaughtUp) and answer.has_rows for answer in answers):
+                lost.add(table.table_id)
+        return frozenset(lost)
+
+    def _replicated(self) -> list[TableDef]:
+        return [table for table in self._state.catalog.tables() if table.replicated]
+
+    async def let_back(self, address: MemberAddress) -> bool:
         """Let a member that has left in again, with the partitions of which it was the last owner.
-
-        Args:
-            address: The member.
-            last_load: Gives the number of the last load that was begun.
 
         Returns:
             Whether it is a member now; False if others have everything that it has: it is to drop that.
@@ -97,29 +137,36 @@ class Joining:
         async with self.loads.alone(), state.changing:
             if address in state.topology.members:
                 return True
-            if state.topology.members and address.id not in absent_owners(state.topology):
-                return False
-            is_current = self._left_at.get(address.id) == last_load()
-            if not await self._bring_up_to_date(address, is_current=is_current):
+            is_last_owner = not state.topology.members or address.id in absent_owners(state.topology)
+            lost: Collection[int] = () if is_last_owner else await self.share_rows()
+            if not (is_last_owner or lost) or not await self._bring_up_to_date(address, lost):
                 return False
             await state.advance(MemberReturned(address))
-            self._left_at.pop(address.id, None)
             return True
 
-    async def _bring_up_to_date(self, address: MemberAddress, *, is_current: bool) -> bool:
-        """Have a member that returns drop what is outdated, and get what it missed; False if it has lost its data."""
+    async def _bring_up_to_date(self, address: MemberAddress, lost: Collection[int]) -> bool:
+        """Have a member that returns drop what is outdated, and get what it missed.
+
+        Args:
+            address: The member.
+            lost: The replicated tables for whose rows alone it would be let in; none for one that is to come anyway.
+
+        Returns:
+            False if it has lost its data, or has nothing that others lack.
+        """
         state = self._state
         returning = self._peer(address)
         try:
             report = (await returning.request(BeginReturn(state.topology))).message
-            if report.damage:
+            current = {held.table_id for held in report.tables if held.published >= self._newest.get(held.table_id, 0)}
+            if report.damage or (lost and current.isdisjoint(lost)):
                 return False
             there_are = {table.table_id for table in state.catalog.tables()}
             for held in report.tables:
                 if held.table_id not in there_are:
                     await returning.request(DropStoredTable(held.table_id))
             for table in state.catalog.tables():
-                await self._copy(returning, await encoded_table(table), is_current=is_current)
+                await self._copy(returning, await encoded_table(table), is_current=table.table_id in current)
             await returning.request(AdoptViews(state.catalog.version, state.catalog.adopted_ids))
         finally:
             await returning.close()
@@ -153,23 +200,22 @@ class Joining:
             await newcomer.close()
 
     async def _copy(self, newcomer: Peer, table: bytes, *, is_current: bool = False) -> None:
-        """Have the newcomer copy a table from a member; from another one when that is lost meanwhile.
+        """Have the newcomer copy a table from a member; from one of those that are left when one is lost meanwhile.
 
         Raises:
-            Error: As the newcomer's answer, with a source that lives.
+            Error: As the newcomer's answer, while all members live.
         """
         while True:
             members = self._state.topology.member_ids
-            source = members[0] if members else None
-            copying = asyncio.ensure_future(newcomer.request(CatchUp(table, source, is_current)))
+            copying = asyncio.ensure_future(newcomer.request(CatchUp(table, members, is_current)))
             try:
-                while not copying.done() and (source is None or source in self._state.topology.member_ids):
+                while not copying.done() and self._state.topology.member_ids == members:
                     await asyncio.wait([copying], timeout=self._settings.lease_times.interval_s)
                 if copying.done():
                     await copying
                     return
             except Error:
-                if source is None or await self._state.still_there(source):
+                if all(await asyncio.gather(*(self._state.still_there(member) for member in members))):
                     raise
             finally:
                 copying.cancel()

@@ -109,6 +109,9 @@ class LoadPublisher:
     Args:
         members: How to reach the members.
         is_member: Whether a member is in the cluster, by the newest topology.
+
+    Attributes:
+        newest: The number of the last publication of each table that has had one.
     """
 
     def __init__(self, members: MemberCaller, is_member: Callable[[str], bool]) -> None:
@@ -117,6 +120,7 @@ class LoadPublisher:
         self._locks: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._commits: dict[asyncio.Task[None], TwoPhaseCommit] = {}
         self._publishing: set[str] = set()
+        self.newest: dict[int, int] = {}
 
     def is_publishing(self, load_id: str) -> bool:
         """Whether the publication of a load has begun; it is then carried out to the end."""
@@ -252,6 +256,8 @@ class LoadPublisher:
             await asyncio.wait([carrying_out])
         finally:
             del self._commits[carrying_out]
+            if commit.is_committed:
+                self.newest[load.table.table_id] = load.number
         if not carrying_out.cancelled():
             carrying_out.result()
         self._check_published(load, commit, is_stopped=carrying_out.cancelled())
@@ -301,6 +307,7 @@ class LoadPublisher:
     def forget(self, table_id: int) -> None:
         """A table was dropped; its id never comes again."""
         self._locks.pop(table_id, None)
+        self.newest.pop(table_id, None)
 
     async def abort(self, load_id: str, members: Iterable[str]) -> None:
         """Drop a staged load everywhere. Members that cannot be reached have lost it anyway."""

@@ -22,7 +22,7 @@ from secateur.cluster.controller.joining import Joining
 from secateur.cluster.controller.membership import CopiesDropped, CopiesMoved, CopiesWanted, CopyLost, PrimariesMoved
 from secateur.cluster.controller.rebalancing import CopiesOfGroup, CopyMove, Move, empty, moves_of
 from secateur.errors import Error, TopologyChangedError
-from secateur.partitioning.topology.topology import Topology
+from secateur.partitioning.topology.topology import MemberAddress, Topology
 from secateur.protocol.copies import (
     BuildCopies,
     CountCopies,
@@ -64,6 +64,7 @@ class Rebalancer:
         self._lost_copies: set[tuple[str, int, str]] = set()
         self._settled_at: object = None
         self._moves_left: int | None = None
+        self._shared_among: tuple[MemberAddress, ...] = ()
         self._kept_drained: frozenset[str] = frozenset()  # drained, and the next controller would know it
         self._error: str | None = None
         self._attempts = 0
@@ -141,6 +142,7 @@ class Rebalancer:
     async def _look(self) -> None:
         """Carry out the moves that are needed, until the members or tables change for another reason."""
         await self._drain()
+        await self._share_rows()
         looked_at = self._looked_at()
         there_is = self._state.topology, self._wanted(), self._state.leaving
         moves = await asyncio.get_running_loop().run_in_executor(None, moves_of, *there_is)
@@ -175,6 +177,15 @@ class Rebalancer:
             for member_id in sorted(state.leaving.drained - self._kept_drained):
                 self._events.add("member_drained", member_id, "")
             self._kept_drained = state.leaving.drained
+
+    async def _share_rows(self) -> None:
+        """Members that lack the rows of a replicated table get them, whenever others are members."""
+        state = self._state
+        if state.topology.members != self._shared_among:
+            async with self._joining.loads.alone(), state.changing:
+                members = state.topology.members
+                await self._joining.share_rows()
+                self._shared_among = members
 
     def _wanted(self) -> dict[str, CopiesOfGroup]:
         wanted: dict[str, CopiesOfGroup] = {}

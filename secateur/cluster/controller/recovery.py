@@ -32,6 +32,7 @@ __all__ = [
     "first_of",
     "is_from_disk",
     "missing",
+    "newest_publications",
     "newest_record",
     "outdated",
     "recovered",
@@ -154,16 +155,22 @@ def outdated(reports: Mapping[str, MemberReport]) -> dict[str, int]:
     A load is on the disks of all members before it is published on the first. So their disks have lost what they said
     was written, or were never asked to write it (``fsync="off"``).
     """
-    newest: dict[int, int] = {}
-    for report in reports.values():
-        for held in report.tables:
-            newest[held.table_id] = max(newest.get(held.table_id, 0), held.published)
+    newest = newest_publications(reports)
     return {
         member: held.table_id
         for member, report in reports.items()
         for held in report.tables
         if held.published < newest[held.table_id] and not held.has_load_in_doubt
     }
+
+
+def newest_publications(reports: Mapping[str, MemberReport]) -> dict[int, int]:
+    """The number of the last load of each table that a member has published, as far as the members know."""
+    newest: dict[int, int] = {}
+    for report in reports.values():
+        for held in report.tables:
+            newest[held.table_id] = max(newest.get(held.table_id, 0), held.published)
+    return newest
 
 
 def recovered(reports: Mapping[str, MemberReport], gone: Collection[str], *, is_late: bool) -> Recovered | None:

@@ -59,7 +59,7 @@ class Takeover:
         jobs: Goes on with the jobs that members have kept.
         statistics: Begins anew.
         lease_times: How long members are waited for.
-        begin: Called with the new epoch before anything is done in it.
+        begin: Called with the new epoch, and what the members have said, before anything is done in it.
         settle_streams: Finds out which batches of streams were published.
         is_over: True for the first controller of a cluster, which takes over from nobody.
         is_cold_start: Whether the members are started anew as well: then all of them are waited for.
@@ -77,7 +77,7 @@ class Takeover:
         jobs: ControllerJobs,
         statistics: StatisticsCache,
         lease_times: LeaseTimes,
-        begin: Callable[[int], None],
+        begin: Callable[[int, Mapping[str, MemberReport]], None],
         settle_streams: Callable[[], Awaitable[None]],
         *,
         is_over: bool,
@@ -141,7 +141,7 @@ class Takeover:
                 )
             )
             return
-        self._begin(found.record.epoch)
+        self._begin(found.record.epoch, self._reports)
         self._state.restore(found.record.epoch, found.record.topology, catalog, state)
         for member_id in dict.fromkeys((*found.lost, *losses.members)):
             self._state.apply(MemberLost(member_id))
@@ -197,7 +197,7 @@ class Takeover:
                     detail = f"its disk has lost a change of the ranges of {table.name}"
                     self._state.events.add("data_directory_damaged", member_id, detail)
                     try:
-                        await self._state.call(member_id, CatchUp(await encoded_table(table), None, is_current=True))
+                        await self._state.call(member_id, CatchUp(await encoded_table(table), (), is_current=True))
                     except Error as error:
                         _log.warning("member %s does not take the ranges of %s: %s", member_id, table.name, error)
 

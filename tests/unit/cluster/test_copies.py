@@ -1,20 +1,31 @@
-"""A member that comes back takes over the ranges that a table has by now."""
+"""A member that joins or comes back has tables as they are by now: their ranges, and the rows of replicated ones."""
 
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
+import pyarrow as pa
 import pytest
 from msgspec import structs
 
 from secateur.cluster import ClusterSettings
 from secateur.cluster.member import MemberCopies
 from secateur.cluster.peers import Peers
-from secateur.partitioning.schemes import AddRange, DropRange, RangeChange, RangeSpec, alter_ranges, build_scheme
+from secateur.partitioning.schemes import (
+    AddRange,
+    DropRange,
+    PartitionScheme,
+    RangeChange,
+    RangeSpec,
+    alter_ranges,
+    build_scheme,
+)
 from secateur.partitioning.tables import Column, TableDef
 from secateur.partitioning.types import parse_type
-from secateur.protocol import Role
+from secateur.protocol import CopyTable, Operation, Role
 from secateur.storage import MemberStore
+from secateur.wire import Answer, PeerInfo, Request
 
 TYPES = {"n": parse_type("BIGINT")}
 SCHEME = build_scheme(
@@ -46,7 +57,64 @@ def test_it_has_the_ranges_of_now(hosted: list[int], last_owned: list[int], expe
         store, peers = MemberStore(), Peers("m1", Role.MEMBER, ClusterSettings())
         store.create_table(TABLE, hosted)
         after = changed(AddRange(RangeSpec((20,), (30,))), DropRange(RangeSpec((10,), (20,))))
-        await MemberCopies(store, peers).catch_up(after, None, last_owned=last_owned, is_current=True)
+        await MemberCopies(store, peers).catch_up(after, (), last_owned=last_owned, is_current=True)
         return list(store.hosted(TABLE.table_id))
 
     assert asyncio.run(main()) == expected
+
+
+EVERYWHERE = structs.replace(TABLE, name="r", table_id=2, scheme_or_reference=PartitionScheme(), replicated=True)
+
+
+class OtherMembers(Peers):
+    """Members that answer from their stores, without sockets."""
+
+    def __init__(self, stores: dict[str, MemberStore]) -> None:
+        super().__init__("m1", Role.MEMBER, ClusterSettings())
+        self._copies = {name: MemberCopies(store, self) for name, store in stores.items()}
+        self._asked = ""
+
+    def peer(self, member_id: str) -> Any:
+        self._asked = member_id
+        return self
+
+    async def request(self, message: CopyTable) -> Answer[Any]:
+        asked = Request(Operation.COPY_TABLE, message, memoryview(b""), PeerInfo("m1", Role.MEMBER, "m1", authenticated=True))
+        reply = self._copies[self._asked].copy_table(asked)
+        pieces = [reply.payload] if isinstance(reply.payload, (bytes, memoryview)) else reply.payload
+        return Answer(reply.message, (memoryview(b"".join(pieces)),))
+
+
+def store_with(rows: list[int] | None, published: int = 0) -> MemberStore:
+    """A store that knows the replicated table; without rows, no member had them when this one joined."""
+    store = MemberStore()
+    if rows is None:
+        store.create_table(EVERYWHERE, [])
+    else:
+        store.copy_table(EVERYWHERE, {0: pa.table({"n": pa.array(rows, pa.int64())})}, published)
+    return store
+
+
+@pytest.mark.parametrize(
+    ("mine", "others", "is_current", "expected"),
+    [
+        pytest.param(None, [[1, 2]], False, [1, 2], id="one has them"),
+        pytest.param(None, [None, [1, 2]], False, [1, 2], id="the second has them"),
+        pytest.param(None, [None, None], False, None, id="nobody has them"),
+        pytest.param(None, [], True, None, id="it has none that could be current"),
+        pytest.param([1], [[1, 2]], False, [1, 2], id="outdated rows are replaced"),
+        pytest.param([1], [None], False, None, id="outdated rows are worth nothing"),
+        pytest.param([1], [None], True, [1], id="its own are those of now"),
+    ],
+)
+def test_replicated_rows_come_from_one_that_has_them(
+    mine: list[int] | None, others: list[list[int] | None], is_current: bool, expected: list[int] | None
+) -> None:
+    store, names = store_with(mine), [f"m{number}" for number in range(2, 2 + len(others))]
+    stores = {name: store_with(rows, published=7) for name, rows in zip(names, others, strict=True)}
+    catch_up = MemberCopies(store, OtherMembers(stores)).catch_up(EVERYWHERE, names, is_current=is_current)
+    assert asyncio.run(catch_up) is (expected is not None)
+    found = store.relation(EVERYWHERE.table_id, [0])["n"].to_pylist() if store.hosted(EVERYWHERE.table_id) else None
+    assert found == expected
+    if expected == [1, 2]:
+        assert store.data_version(EVERYWHERE.table_id).published == 7

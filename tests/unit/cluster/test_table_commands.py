@@ -17,8 +17,8 @@ from secateur.cluster.controller import (
     MemberLost,
     StatisticsCache,
     TableCommands,
+    copies_of,
 )
-from secateur.cluster.controller.holders import copies_of
 from secateur.cluster.lease import LeaseTimes
 from secateur.cluster.peers import Peers
 from secateur.errors import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 
 from secateur.cluster.member.tables.ranges import check_catch_all, cuts_catch_all
@@ -46,8 +46,8 @@ class MemberCopies:
         )
 
     async def catch_up(
-        self, table: TableDef, source: str | None, *, last_owned: Collection[int] = (), is_current: bool
-    ) -> None:
+        self, table: TableDef, sources: Sequence[str], *, last_owned: Collection[int] = (), is_current: bool
+    ) -> bool:
         """Have a table as another member has it: with its rows if it is replicated.
 
         Of a table with partitions, those that are here stay, and others do not come. A replicated table of which no
@@ -55,26 +55,34 @@ class MemberCopies:
 
         Args:
             table: The table.
-            source: The member to ask; None when there is none.
+            sources: The members to ask, until one has it.
             last_owned: The partitions of which this member is the primary, or was the last owner.
             is_current: Whether rows of a replicated table that are here are those of now.
+
+        Returns:
+            Whether the rows of a replicated table are here; True for any other.
 
         Raises:
             SchemeError: The table has new ranges, whose rows are in a DEFAULT PARTITION here.
             Error: The other member could not be asked.
         """
         self._follow_ranges(table, last_owned)
-        answer = None
-        if source is not None:
+        if table.replicated and is_current and self._has_rows(table):
+            return True
+        for source in sources:
             with suppress(PartitionLostError):  # it has no rows of a replicated table either
                 answer = await self._peers.peer(source).request(CopyTable(table.table_id))
-        if answer is not None:
-            rows = decode_tables(answer.parts) if table.replicated else None
-            self._store.copy_table(table, {} if rows is None else {_REPLICATED: rows}, answer.message.published)
-        elif self._store.find(table.table_id) is None:
+                rows = {_REPLICATED: decode_tables(answer.parts)} if table.replicated else {}
+                self._store.copy_table(table, rows, answer.message.published)
+                return True
+        if self._store.find(table.table_id) is None:
             self._store.create_table(table, [])
-        elif table.replicated and not is_current:
+        elif table.replicated:
             self._store.drop_partition(table.table_id, _REPLICATED)
+        return not table.replicated
+
+    def _has_rows(self, table: TableDef) -> bool:
+        return self._store.find(table.table_id) is not None and _REPLICATED in self._store.hosted(table.table_id)
 
     def _follow_ranges(self, table: TableDef, last_owned: Collection[int]) -> None:
         """Take over the ranges that a table has by now, if it is here.

@@ -15,6 +15,7 @@ from secateur.errors import TopologyChangedError
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.catalog import (
     CatchUp,
+    CaughtUp,
     CommitRanges,
     CreateStoredTable,
     DropStoredTable,
@@ -84,7 +85,7 @@ class StoredTables:
             await self._log.flushed()
         return Reply(Acknowledged())
 
-    async def catch_up(self, request: Request[CatchUp]) -> Reply[Acknowledged]:
+    async def catch_up(self, request: Request[CatchUp]) -> Reply[CaughtUp]:
         """Have a table that the other members have already; this member is about to join, or to return."""
         table = await resolved_table(request.message.table, self._threads)
         is_here = self._store.find(table.table_id) is not None
@@ -97,11 +98,12 @@ class StoredTables:
             self._built_copies.drop_outdated(table.table_id)
         ownership = None if table.replicated else self._owners().owners.get(table.scheme.affinity_group())
         last_owned = [] if ownership is None else ownership.partitions_of(self._places.member_id)
-        await self._copies.catch_up(
-            table, request.message.source, last_owned=last_owned, is_current=request.message.is_current
+        has_rows = await self._copies.catch_up(
+            table, request.message.sources, last_owned=last_owned, is_current=request.message.is_current
         )
         self._places.add_table(table)
-        return await self._recorded()
+        await self._recorded()
+        return Reply(CaughtUp(has_rows))
 
     async def drop(self, request: Request[DropStoredTable]) -> Reply[Acknowledged]:
         """Forget a table, with all its rows."""
