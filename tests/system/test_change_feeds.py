@@ -243,6 +243,18 @@ def test_after_everything_has_ended_a_reader_goes_on_if_it_was_at_the_end(tmp_pa
             list(conn.changes("t", since=early))
 
 
+@pytest.mark.parametrize("starts", [1, 2])
+def test_after_everything_has_ended_a_reader_is_told_that_it_lacks_a_load(tmp_path: Path, starts: int) -> None:
+    """Seed 22561 of the simulation: of partitions without other changes, it was told that there was nothing."""
+    with start(tmp_path) as cluster, cluster.connect() as conn:
+        conn.execute(DDL.format("t", 1))
+        early = str(conn.changes("t").position)
+        conn.table("t").load({"k": list(range(20)), "v": [0] * 20})
+    for _ in range(starts):
+        with start(tmp_path) as cluster, cluster.connect() as conn, pytest.raises(ChangesDroppedError):
+            list(conn.changes("t", since=early))
+
+
 def test_members_that_die_cost_no_change_and_double_none() -> None:
     """A reader follows writers while members are killed and replaced one after the other."""
     with (

@@ -79,7 +79,9 @@ class OtherMembers(Peers):
         return self
 
     async def request(self, message: CopyTable) -> Answer[Any]:
-        asked = Request(Operation.COPY_TABLE, message, memoryview(b""), PeerInfo("m1", Role.MEMBER, "m1", authenticated=True))
+        asked = Request(
+            Operation.COPY_TABLE, message, memoryview(b""), PeerInfo("m1", Role.MEMBER, "m1", authenticated=True)
+        )
         reply = self._copies[self._asked].copy_table(asked)
         pieces = [reply.payload] if isinstance(reply.payload, (bytes, memoryview)) else reply.payload
         return Answer(reply.message, (memoryview(b"".join(pieces)),))

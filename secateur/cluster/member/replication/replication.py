@@ -237,7 +237,10 @@ class Replication:
                 for change, rows in copy.kept
             ]
             self._replicas[key] = Replica.built(copy.term, copy.settled, copy.last, kept)
-            self._recorded.begin_feed(key, copy.last)
+        for table in self._store.tables():
+            for partition in self._store.hosted(table.table_id):  # also those that have had loads only
+                key = table.table_id, partition
+                self._recorded.begin_feed(key, copies[key].last if key in copies else 0)
 
     def records(self) -> list[MakeBody]:
         """The records of all copies and of the recent changes, for a checkpoint."""
