@@ -39,6 +39,7 @@ class Registers:
     def create(self, conn: secateur.Connection) -> None:
         """Make the table."""
         conn.execute(f"CREATE TABLE {self._name} (id BIGINT, v BIGINT, PRIMARY KEY (id)) {self._placement}")
+        conn.execute(f"CREATE INDEX {self._name}_by_v ON {self._name} (v)")
 
     def confine(self, process: Process, keys: Sequence[int]) -> None:
         """Have a client use these keys only."""
@@ -52,6 +53,7 @@ class Registers:
             (self.read_several, 3),
             (self.get_several, 3),
             (self.execute_several, 3),
+            (self.read_by_value, 2),
             (self.upsert, 8),
             (self.upsert_on_conflict, 4),
             (self.put, 6),
@@ -117,6 +119,21 @@ class Registers:
             return rows
 
         return self._read("execute several", self._several(), found)
+
+    def read_by_value(self, conn: secateur.Connection) -> bool:
+        """The row that has a value, by an index; if there is none, nobody knows which one has lost it when."""
+        key = self._key()
+        known = [call.value for call in self._histories[key] if call.value is not None]
+        if not known:
+            return True
+        began_s, value = self._log.world.now_s, known[-1]
+        with self._log.call("read by value") as answered:
+            rows = conn.execute(f"SELECT id, v FROM {self._name} WHERE v = ?", [value]).fetchall()
+            if rows not in ([], [(key, value)]):
+                self._log.world.violated(f"the rows of {self._name} with the value {value} are {rows}")
+            elif rows:
+                self._histories[key].append(Call(began_s, self._log.world.now_s, "read", value))
+        return bool(answered)
 
     def _rows(self, conn: secateur.Connection, keys: list[int]) -> dict[int, int]:
         condition = "id = ?" if len(keys) == 1 else f"id IN ({', '.join('?' * len(keys))})"

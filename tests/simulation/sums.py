@@ -36,7 +36,12 @@ class Counters:
 
     def kinds(self) -> list[tuple[Kind, int]]:
         """What clients do."""
-        return [(self.increment, 8), (self.increment_on_conflict, 3), (self.increment_several, 2)]
+        return [
+            (self.increment, 8),
+            (self.increment_on_conflict, 3),
+            (self.increment_several, 2),
+            (self.increment_returning, 2),
+        ]
 
     def read_back(self, conn: secateur.Connection) -> None:
         """Read each counter."""
@@ -75,6 +80,20 @@ class Counters:
             conn.executemany("UPDATE counter SET n = n + 1 WHERE id = ?", [[key] for key in keys])
             for key in keys:
                 self._acknowledged[key] += 1
+        return bool(answered)
+
+    def increment_returning(self, conn: secateur.Connection) -> bool:
+        """One more, and what that makes."""
+        key = self._log.world.random.randrange(_COUNTERS)
+        self._tried[key] += 1
+        at_least = self._acknowledged[key] + 1
+        with self._log.call("increment returning") as answered:
+            rows = conn.execute("UPDATE counter SET n = n + 1 WHERE id = ? RETURNING n", [key]).fetchall()
+            self._acknowledged[key] += 1
+            if len(rows) != 1 or not at_least <= rows[0][0] <= self._tried[key]:
+                self._log.world.violated(
+                    f"an increment of counter {key} has made it {rows}: {at_least} at least, {self._tried[key]} at most"
+                )
         return bool(answered)
 
     def _add(self, conn: secateur.Connection, kind: str, sql: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -11,12 +12,16 @@ import pyarrow as pa
 import secateur
 from call_log import CallLog, Kind
 from linearizability import Call, is_linearizable, shown
+from secateur.client.execution import SnapshotReader, close_snapshot, open_snapshot, prepared_query
+from secateur.protocol import SnapshotPiece
 
 __all__ = ["Batches", "State"]
 
 _ROWS: Final = 10
 _BATCH_ROWS: Final = 9
 _HISTORY_MAX: Final = 300
+_LEASE_S: Final = 60.0
+_PIECE_S: Final = 0.05
 
 
 class State:
@@ -41,7 +46,13 @@ class State:
 
     def kinds(self) -> list[tuple[Kind, int]]:
         """What clients do."""
-        return [(self.set_state, 3), (self.load_state, 2), (self.read_state, 6), (self.merge_state, 1)]
+        return [
+            (self.set_state, 3),
+            (self.load_state, 2),
+            (self.merge_state, 1),
+            (self.read_state, 6),
+            (self.read_in_pieces, 1),
+        ]
 
     def read_back(self, conn: secateur.Connection) -> None:
         """Read all rows once more, however many calls there were."""
@@ -82,6 +93,26 @@ class State:
                 self._log.world.violated(f"a change of all rows of {self._name} is seen in part: {rows}")
             elif len(self._history) < _HISTORY_MAX or is_last:
                 self._history.append(Call(began_s, self._log.world.now_s, "read", least))
+        return bool(answered)
+
+    def read_in_pieces(self, conn: secateur.Connection) -> bool:
+        """All rows of one moment, a partition after the other, as a connector reads them."""
+        session, began_s = conn._session, self._log.world.now_s
+        with self._log.call("read in pieces") as answered:
+            snapshot = open_snapshot(prepared_query(session, f"SELECT id, v FROM {self._name}", ()), lease_s=_LEASE_S)
+            opened_s = self._log.world.now_s
+            assert snapshot is not None
+            try:
+                reader, values = SnapshotReader(session, snapshot), []
+                for part in snapshot.parts:
+                    time.sleep(self._log.world.random.expovariate(1 / _PIECE_S))
+                    values += reader.read([SnapshotPiece(part.partition, 0, part.rows)])["v"].to_pylist()
+            finally:
+                close_snapshot(session, snapshot)
+            if len(values) != _ROWS or len(set(values)) != 1:
+                self._log.world.violated(f"a snapshot of {self._name} has the values {values}")
+            elif len(self._history) < _HISTORY_MAX:
+                self._history.append(Call(began_s, opened_s, "read", values[0]))
         return bool(answered)
 
     def _change(self, value: int, change: Callable[[], Any]) -> bool:
