@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -15,7 +16,7 @@ from eventually import eventually
 
 import secateur
 from secateur.cluster import Cluster
-from secateur.errors import DiskError, PartitionLostError, ProgrammingError
+from secateur.errors import DiskError, OperationalError, PartitionLostError, ProgrammingError
 from secateur.protocol import WriteRows
 from secateur.wire import encode_rows
 
@@ -98,6 +99,34 @@ def test_a_process_that_is_replaced_has_the_rows_without_backups_on_disk(tmp_pat
             assert conn.execute("UPDATE without SET v = v + 1").rowcount == len(expected)
     with start(tmp_path) as cluster:
         assert rows_of(cluster, "without") == [(key, value + 1) for key, value in expected]
+
+
+def test_processes_that_are_replaced_have_replicated_rows_on_disk(tmp_path: Path) -> None:
+    """The members are lost one after the other, and the first of them lacks a change."""
+
+    async def leave_it() -> None:
+        pass
+
+    with start(tmp_path) as cluster, cluster.connect() as conn:
+        conn.execute("CREATE TABLE everywhere (id BIGINT PRIMARY KEY, v BIGINT) REPLICATED")
+        conn.table("everywhere").load({"id": list(range(20)), "v": [1] * 20})
+        runtime: Any = cluster._runtime
+        replace, runtime._replace_later = runtime._replace_later, leave_it
+        cluster.kill_member("m1")
+        conn.execute("UPDATE everywhere SET v = v + 1")
+        cluster.kill_member("m2")
+        cluster.kill_member("m3")
+        for _ in range(3):
+            runtime._loop.run(replace())
+
+        def answers() -> set[Any]:
+            try:
+                return {conn.execute("SELECT sum(v) FROM everywhere").fetchall()[0] for _ in range(6)}
+            except OperationalError:
+                return set()
+
+        eventually(lambda: len([member for member in cluster.members() if member.is_alive]) == 3, "members are missing")
+        eventually(lambda: answers() == {(40,)}, "rows are missing, or outdated")
 
 
 def test_copies_that_were_built_are_there_after_a_restart(tmp_path: Path) -> None:
