@@ -88,7 +88,9 @@ def merge(layout: TableLayout, base: SortedRows, incoming: SortedRows, operation
             merged = gather([base.table], pa.array(kept), at_rest=True)
         case _:
             assert_never(operation)
-    return SortedRows(merged, layout.order)
+    rows = SortedRows(merged, layout.order)
+    rows.ready_as(base)
+    return rows
 
 
 def new_rows(layout: TableLayout, base: SortedRows, incoming: SortedRows) -> SortedRows:

@@ -105,4 +105,6 @@ class Overlay:
 
     def fold(self, base: SortedRows, layout: TableLayout) -> SortedRows:
         """All sorted rows with all changes."""
-        return SortedRows(self.over(base.table, 0, base.rows, 0, len(self.keys), None), layout.order)
+        folded = SortedRows(self.over(base.table, 0, base.rows, 0, len(self.keys), None), layout.order)
+        folded.ready_as(base)
+        return folded

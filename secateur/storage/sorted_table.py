@@ -42,6 +42,28 @@ class SortedTable:
             columns = self._columns = StoredColumns(self.table.columns)
         return columns
 
+    @property
+    def is_searched(self) -> bool:
+        """Whether keys were searched, so that the next search costs less."""
+        return self._views is not None
+
+    @property
+    def is_read(self) -> bool:
+        """Whether values of few rows were read, so that the next ones cost less."""
+        return self._columns is not None and self._columns.is_read
+
+    def ready_as(self, before: SortedTable) -> None:
+        """Make now what searches and readers need, if they did in the rows that this table takes the place of.
+
+        Otherwise the next read of each partition would make it, which takes a look-up by key a third longer.
+
+        Cost: some ten microseconds.
+        """
+        if before.is_searched:
+            self._key_views()
+        if before.is_read:
+            self.columns.be_read()
+
     def equal_range(self, prefix: Cells) -> tuple[int, int]:
         """Return the positions ``[start, stop)`` of the rows whose key begins with a prefix.
 

@@ -58,6 +58,15 @@ class StoredColumns(tuple[pa.ChunkedArray, ...]):
 
     _made: tuple[_Reader, ...] | None = None
 
+    @property
+    def is_read(self) -> bool:
+        """Whether values were read, so that the next ones cost less."""
+        return self._made is not None
+
+    def be_read(self) -> None:
+        """Make now what the first call makes."""
+        self._readers()
+
     def row(self, position: int) -> list[Any]:
         """The values of one row.
 

@@ -10,7 +10,7 @@ import pytest
 
 from secateur.errors import DataError, ParameterError
 from secateur.partitioning.pruning import KeyBoundary, KeyRange
-from secateur.storage import ChangeOperation, Partition, PartitionSnapshot
+from secateur.storage import ChangeOperation, Partition, PartitionSnapshot, TableLayout
 
 KEPT = [(a, b, 10 * a) for a in range(5) for b in ("a", "b", "c")]
 EXPECTED = sorted(
@@ -127,6 +127,35 @@ def test_lookup_copies_nothing_where_nothing_was_written(partition: Partition, r
     partition.apply(ChangeOperation.UPSERT, rows((7, "x", 0)))
     assert partition.snapshot().lookup([5])["a"].chunk(0).buffers()[1].address == base
     assert partition.snapshot().lookup([7])["a"].chunk(0).buffers()[1].address != base
+
+
+@pytest.mark.parametrize("makes", ["fold", "settle", "large change"])
+@pytest.mark.parametrize("is_searched", [True, False])
+def test_merged_rows_are_as_ready_for_look_ups_as_those_before(
+    partition: Partition, layout: TableLayout, rows: Any, makes: str, is_searched: bool
+) -> None:
+    partition.apply(ChangeOperation.APPEND, rows(*[(n, "x", n) for n in range(300)]))
+    before = partition.snapshot().fold()
+    if is_searched:
+        found = partition.find([7, "x"])
+        assert found is not None
+        before.columns.row(found[1])
+    partition.apply(
+        ChangeOperation.UPSERT, rows(*[(n, "x", 0) for n in range(7, 20_000 if makes == "large change" else 8)])
+    )
+    if makes == "large change":
+        merged = partition.base
+    else:
+        snapshot = partition.snapshot()
+        snapshot.fold() if makes == "fold" else snapshot.settle()
+        assert snapshot.folded is not None
+        merged = snapshot.folded
+    assert merged is not before
+    # A write of one row has searched for its key.
+    assert (merged.is_searched, merged.is_read) == (is_searched or makes != "large change", is_searched)
+    at = merged.position(layout.order.cells([7, "x"]) or ())
+    assert at is not None
+    assert merged.columns.row(at) == [7, "x", 0]
 
 
 def test_read_some_columns(snapshot: PartitionSnapshot) -> None:
