@@ -72,19 +72,21 @@ def complete(params: Sequence[Any], expressions: Sequence[Evaluated]) -> list[An
 
     Returns:
         The parameters, then at the place of each expression a list of its value alone, which is empty if it is not
-        known.
+        known. Nothing behind the parameters where the quick form knows every value.
 
     Cost: nothing where the quick form knows every value; else about 150 microseconds, or 5 for values that were
     computed a short time before.
     """
     missing = _not_quick(params, expressions)
-    return _completed(params, expressions, missing, _values(missing, params))
+    return _completed(params, expressions, missing, _values(missing, params)) if missing else [*params]
 
 
 def complete_without_evaluation(params: Sequence[Any], expressions: Sequence[Evaluated]) -> list[Any] | None:
     """As :func:`complete` where DuckDB need not evaluate anything; None where it has to."""
     missing = _not_quick(params, expressions)
-    values = _kept.get(_key(missing, params)) if missing else ()
+    if not missing:
+        return [*params]
+    values = _kept.get(_key(missing, params))
     return None if values is None else _completed(params, expressions, missing, values)
 
 
@@ -107,7 +109,7 @@ def value_of(sql: str) -> _Value:
 
 
 def _not_quick(params: Sequence[Any], expressions: Sequence[Evaluated]) -> tuple[Evaluated, ...]:
-    return tuple(each for each in expressions if quick_value(each, params) is UNKNOWN)
+    return tuple([each for each in expressions if quick_value(each, params) is UNKNOWN])
 
 
 def _values(expressions: tuple[Evaluated, ...], params: Sequence[Any]) -> Sequence[_Value]:

@@ -90,11 +90,10 @@ class FewRows:
             TopologyChangedError: One belongs elsewhere.
             NoRangeError: No range holds one of them.
         """
-        layout, columns = self._layout, self.columns
-        scheme = layout.tdef.scheme
-        if not scheme.columns or not scheme.is_known_function:
+        layout = self._layout
+        partition_of = layout.partition_of_key if self.are_keys else layout.partition_of_row
+        if partition_of is None:
             return
-        places = layout.placed_by_key if self.are_keys else layout.placed_by
-        for row in range(self.num_rows):
-            if scheme.partition_of({name: columns[place][row] for name, place in places}) != partition:
+        for row, values in enumerate(zip(*self.columns, strict=True)):
+            if partition_of(values) != partition:
                 layout.check_partition(self.only([row]).to_table(), partition)  # says what is wrong

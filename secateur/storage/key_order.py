@@ -126,6 +126,8 @@ class KeyOrder:
         Raises:
             DataError: A value that its column cannot be compared with.
         """
+        if len(key) == 1 == len(self.columns):
+            return (self.columns[0].cell(key[0]),)
         return tuple([column.cell(value) for column, value in zip(self.columns, key, strict=True)])
 
     def window(self, keys: KeyRange) -> CellRange:

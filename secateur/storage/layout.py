@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -36,8 +36,8 @@ class TableLayout:
         key_schema: The key columns in key order: the schema of a table of keys to delete.
         key_columns: The same columns as the description has them.
         key_positions: Their positions in the schema, in key order.
-        placed_by: The columns by which rows are partitioned, and their positions in the schema.
-        placed_by_key: The same columns, and their positions in the key.
+        partition_of_row: The partition of the canonical values of all columns; None where it cannot be computed here.
+        partition_of_key: The same for those of the key, in key order.
         order: The order of the rows.
         limits: Those of the member.
     """
@@ -52,8 +52,8 @@ class TableLayout:
     key_schema: pa.Schema
     key_columns: tuple[Column, ...]
     key_positions: tuple[int, ...]
-    placed_by: tuple[tuple[str, int], ...]
-    placed_by_key: tuple[tuple[str, int], ...]
+    partition_of_row: Callable[[Sequence[Any]], int] | None
+    partition_of_key: Callable[[Sequence[Any]], int] | None
     order: KeyOrder
     limits: EngineLimits
 
@@ -70,6 +70,8 @@ class TableLayout:
         positions = {name: position for position, name in enumerate(schema.names)}
         key_schema = pa.schema([schema.field(name) for name in order.names])
         types = tuple(column.type for column in tdef.columns)
+        scheme = tdef.scheme
+        is_placed = bool(scheme.columns) and scheme.is_known_function
         return cls(
             tdef,
             schema,
@@ -81,8 +83,8 @@ class TableLayout:
             key_schema,
             tuple(tdef.column(name) for name in order.names),
             tuple(positions[name] for name in order.names),
-            tuple((name, positions[name]) for name in tdef.scheme.columns),
-            tuple((name, order.names.index(name)) for name in tdef.scheme.columns if name in order.names),
+            scheme.partition_function(schema.names) if is_placed else None,
+            scheme.partition_function(order.names) if is_placed and set(scheme.columns) <= set(order.names) else None,
             order,
             limits or EngineLimits(),
         )

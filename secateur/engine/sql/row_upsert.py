@@ -20,7 +20,7 @@ from secateur.engine.kernels.arrow.fragment import ArrowFragment
 from secateur.engine.kernels.arrow.row_values import DeclinedError, RowEvaluator, compile_over_row
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.column_type import SqlType
-from secateur.partitioning.types.plain_values import as_they_stand, canonical_as_they_stand
+from secateur.partitioning.types.plain_values import as_they_stand, canonical_as_it_stands
 
 __all__ = ["GivenValue", "RowUpsert"]
 
@@ -44,9 +44,16 @@ class RowUpsert(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
     program: ClassVar[Any] = None
     """What :attr:`computed` was compiled to for plain values, or why it was not; kept with it."""
 
-    def inserted_values(self, table: TableDef, params: Sequence[Any]) -> list[Any] | None:
-        """The new row as plain values of all columns; None where a value is not one of its type as it stands."""
-        return _plain([(value, column.type) for value, column in zip(self.given, table.columns, strict=True)], params)
+    def inserted_values(self, table: TableDef, params: Sequence[Any]) -> list[Any]:
+        """The new row as plain values of all columns.
+
+        Raises:
+            DataError: A value is not one of its type as it stands: only :meth:`inserted` can make the row, or DuckDB.
+        """
+        return [
+            canonical_as_it_stands(_value(given, params), column.type)
+            for given, column in zip(self.given, table.columns, strict=True)
+        ]
 
     def updated_values(self, table: TableDef, old: Sequence[Any], params: Sequence[Any]) -> list[Any] | None:
         """The row that replaces another one, as plain values of all columns; None where nothing changes.
@@ -57,25 +64,19 @@ class RowUpsert(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
             params: The values of the parameters.
 
         Raises:
-            DeclinedError: Only :meth:`updated` can compute it, or DuckDB.
+            DeclinedError, DataError: Only :meth:`updated` can compute it, or DuckDB.
         """
+        values = list(old)
         computed = self._computed_over(table)
         if computed is not None:
             condition, outputs = computed
             if condition is not None and condition(old, params) is not True:
                 return None
-            changed = {at: value(old, params) for at, value in outputs}
-        else:
-            changed = {}
-        values = list(old)
+            for at, value in outputs:
+                values[at] = value(old, params)
         for at, column in enumerate(table.columns):
             if column.name in self.assigned:
-                plain = _plain([(self.assigned[column.name], column.type)], params)
-                if plain is None:
-                    raise DeclinedError(f"{column.name} is assigned a value of another type")
-                values[at] = plain[0]
-            elif at in changed:
-                values[at] = changed[at]
+                values[at] = canonical_as_it_stands(_value(self.assigned[column.name], params), column.type)
         return values
 
     def _computed_over(self, table: TableDef) -> tuple[RowEvaluator | None, list[tuple[int, RowEvaluator]]] | None:
@@ -137,16 +138,6 @@ def _compiled(
         return condition, outputs
     except DeclinedError as error:
         return error
-
-
-def _plain(cells: Sequence[tuple[GivenValue, SqlType]], params: Sequence[Any]) -> list[Any] | None:
-    values = []
-    for given, type_ in cells:
-        plain = canonical_as_they_stand([_value(given, params)], type_)
-        if plain is None:
-            return None
-        values += plain
-    return values
 
 
 def _value(given: GivenValue, params: Sequence[Any]) -> Any:

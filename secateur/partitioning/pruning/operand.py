@@ -172,6 +172,8 @@ def quick_value(operand: Operand | Quick, params: Sequence[Any]) -> Any:
             )
         case Computed(function, operands):
             return evaluate(function, [quick_value(inner, params) for inner in operands])
+        case Cast(Parameter(index), wanted):
+            return cast(params[index], wanted)
         case Cast(inner, wanted):
             return cast(quick_value(inner, params), wanted)
         case _:

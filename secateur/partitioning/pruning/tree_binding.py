@@ -19,7 +19,7 @@ from secateur.partitioning.pruning.condition import Box, Choice, Constraint, Par
 from secateur.partitioning.pruning.domain import NOTHING
 from secateur.partitioning.pruning.list_binding import compile_list
 from secateur.partitioning.pruning.nodes import All, AllOf, AnyOf, Everywhere, Keys, Node, Nothing, Partitions
-from secateur.partitioning.pruning.operand import Evaluated, Parameter, resolve_operand
+from secateur.partitioning.pruning.operand import Cast, Evaluated, Parameter, resolve_operand
 from secateur.partitioning.pruning.select_partitions import select_partitions
 from secateur.partitioning.schemes.components import HashComponent
 from secateur.partitioning.schemes.hashing import first_seed, pmod
@@ -149,7 +149,13 @@ def _compile_listed(box: Box, scheme: PartitionScheme, limit: int, general: Bind
             (Choice(domain, (ParameterComparison(Comparison.IN, (Evaluated() as operand,), BareColumn()),)),)
         ) if domain == NOTHING:
             hashed = _bind_one(component, 0, own_type, smallest, largest, encode, _undecided)
-            return _bind_evaluated(operand, column_type, hashed, general)
+            evaluated = _bind_evaluated(operand, column_type, hashed, general)
+            match operand.quick:
+                case Cast(Parameter(index), wanted) if wanted == column_type:
+                    # A parameter that is of the type already, as each is that an INSERT gives for a key.
+                    return _bind_one(component, index, own_type, smallest, largest, encode, evaluated)
+                case _:
+                    return evaluated
         case _:
             integers = None if smallest is None else (smallest, largest)
             return compile_list(constraint, component, column_type, own_type, integers, limit, general)

@@ -12,9 +12,11 @@ from secateur.errors import DataError
 from secateur.partitioning.types.coerce import coerce
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 
-__all__ = ["as_they_stand", "canonical_as_they_stand"]
+__all__ = ["as_they_stand", "canonical_as_it_stands", "canonical_as_they_stand"]
 
 _SAME: Final[dict[TypeKind, type]] = {
+    **dict.fromkeys((TypeKind.TINYINT, TypeKind.SMALLINT, TypeKind.INTEGER, TypeKind.BIGINT), int),
+    **dict.fromkeys((TypeKind.UTINYINT, TypeKind.USMALLINT, TypeKind.UINTEGER, TypeKind.UBIGINT), int),
     TypeKind.BOOLEAN: bool,
     TypeKind.VARCHAR: str,
     TypeKind.BLOB: bytes,
@@ -23,7 +25,7 @@ _SAME: Final[dict[TypeKind, type]] = {
     TypeKind.TIMESTAMP: datetime,
     TypeKind.DECIMAL: Decimal,
 }
-"""The Python types whose values need no cast; integers are taken by their range."""
+"""The Python types whose values need no cast; integers are taken by their range. No other type has one."""
 
 
 def as_they_stand(values: list[Any], column_type: SqlType) -> pa.Array | None:
@@ -39,18 +41,28 @@ def as_they_stand(values: list[Any], column_type: SqlType) -> pa.Array | None:
 
 def canonical_as_they_stand(values: list[Any], column_type: SqlType) -> list[Any] | None:
     """The same as canonical Python values, which a few are faster kept as than in Arrow."""
-    if not _need_no_cast(values, column_type):
-        return None
     try:
-        return [coerce(value, column_type) for value in values]
+        return [canonical_as_it_stands(value, column_type) for value in values]
     except DataError:
         return None
 
 
+def canonical_as_it_stands(value: Any, column_type: SqlType) -> Any:
+    """One value as a canonical Python value.
+
+    Raises:
+        DataError: It is not one of the column's type without a cast, or not one that the type holds.
+    """
+    if value is None:
+        return None
+    has_zone = isinstance(value, datetime) and value.tzinfo is not None
+    if type(value) is not _SAME.get(column_type.kind) or has_zone:
+        raise DataError(f"{value!r} ({type(value).__name__}) is no {column_type} as it stands: it needs a cast")
+    return coerce(value, column_type)
+
+
 def _need_no_cast(values: list[Any], column_type: SqlType) -> bool:
     kinds = set(map(type, values)) - {type(None)}
-    if column_type.is_integer:
-        return kinds <= {int} and column_type.kind is not TypeKind.HUGEINT
     if not kinds <= {_SAME.get(column_type.kind)}:
         return False
     return column_type.kind is not TypeKind.TIMESTAMP or all(value is None or value.tzinfo is None for value in values)

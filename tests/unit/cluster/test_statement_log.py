@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -9,8 +10,17 @@ from msgspec.structs import asdict, replace
 
 from secateur.cluster.member import StatementLog, TimeSplit
 from secateur.engine.sql import in_thread
-from secateur.errors import DataError
-from secateur.protocol import Execute, Executed, GetStatements, Operation, PartOfRows, StatementEntry, Statements
+from secateur.errors import DataError, MemberLostError
+from secateur.protocol import (
+    ChangedRows,
+    Execute,
+    Executed,
+    GetStatements,
+    Operation,
+    PartOfRows,
+    StatementEntry,
+    Statements,
+)
 from secateur.wire import PeerInfo, Reply, Request
 
 ANSWER = Executed("local", 1, 8, 7, 3, [[1, 2, 3]])
@@ -83,6 +93,44 @@ def test_a_statement_runs_until_it_is_answered() -> None:
 
     asyncio.run(scenario())
     assert [(entry["state"], entry["members"]) for entry in entries(log)] == [("done", ["m1", "m2"])]
+
+
+@pytest.mark.parametrize(
+    ("end", "state", "error"),
+    [
+        pytest.param(
+            lambda log, done: done.set_result(Reply(ChangedRows(2, 1))), "done", None, id="all copies have it"
+        ),
+        pytest.param(
+            lambda log, done: done.set_exception(MemberLostError("no copy")),
+            "failed",
+            "MemberLostError: no copy",
+            id="a copy does not confirm",
+        ),
+        pytest.param(lambda log, done: done.cancel(), "failed", "CancelledError: ", id="the member ends"),
+        pytest.param(
+            lambda log, done: log.kill(1),
+            "failed",
+            "JobCancelledError: the statement was cancelled: KILL 'm1:1' was executed",
+            id="killed",
+        ),
+    ],
+)
+def test_a_change_runs_until_its_copies_have_it(
+    end: Callable[[StatementLog, asyncio.Future[Any]], object], state: str, error: str | None
+) -> None:
+    log = StatementLog("m1")
+
+    async def scenario() -> None:
+        done: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        assert log.execute(request("p"), lambda _: done) is done
+        assert [entry["state"] for entry in entries(log)] == ["running"]
+        end(log, done)
+        await asyncio.wait([done])
+
+    asyncio.run(scenario())
+    (entry,) = entries(log)
+    assert (entry["state"], entry["error"], entry["rows"]) == (state, error, 2 if state == "done" else None)
 
 
 def test_the_newest_are_remembered() -> None:

@@ -29,7 +29,7 @@ class Admissions:
         """The admission for a statement that is one call on this member."""
         return self.long if is_long_over(call.rows) else self.quick
 
-    def is_waiting(self, task: asyncio.Task[Any]) -> bool:
+    def is_waiting(self, task: asyncio.Future[Any]) -> bool:
         """Whether the statement on which a task works waits for its turn."""
         return self.long.is_waiting(task) or self.quick.is_waiting(task)
 

@@ -59,7 +59,7 @@ class StatementAdmission:
         """How many statements wait."""
         return self._queue.waiting
 
-    def is_waiting(self, task: asyncio.Task[Any]) -> bool:
+    def is_waiting(self, task: asyncio.Future[Any]) -> bool:
         """Whether the statement on which a task works waits."""
         return task in self._waiting
 

@@ -141,8 +141,8 @@ class MemberChanges:
         """
         asked = request.message
         is_keyed = asked.pruning and not asked.is_profiled
-        if is_keyed and self._keyed.has_plan(asked):
-            made = self._keyed.made(asked)
+        if is_keyed and (plan := self._keyed.plan(asked)) is not None:
+            made = self._keyed.made(asked, plan)
             if made is not None:
                 return made
             is_keyed = False
@@ -154,13 +154,14 @@ class MemberChanges:
         Raises:
             Error: As :meth:`change`; nothing was changed.
         """
-        return self._keyed.made(asked) if self._keyed.has_plan(asked) else None
+        plan = self._keyed.plan(asked)
+        return None if plan is None else self._keyed.made(asked, plan)
 
     async def _change_later(self, request: Request[ChangeOnePartition], *, is_keyed: bool) -> Reply[ChangedRows]:
         """As :meth:`change`, with what has to be waited for; ``is_keyed`` where the short way was not tried yet."""
         asked = request.message
         plan = await self._statements.plan(asked.plan)
-        if is_keyed and (made := self._keyed.made(asked)) is not None:
+        if is_keyed and (made := self._keyed.made(asked, plan)) is not None:
             return made if isinstance(made, Reply) else await made
         params = await self._statements.with_values(plan, asked.params)
         pruning, finding = asked.pruning, _finding(asked.operation)

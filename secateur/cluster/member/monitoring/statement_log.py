@@ -17,6 +17,7 @@ import time
 import weakref
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -54,12 +55,23 @@ M = TypeVar("M", Execute, ChangeOnePartition, StageChange, WorkOutChange)
 
 @dataclass(slots=True)
 class _Running:
-    """A statement that has not been answered yet, and the task that works on it."""
+    """A statement that has not been answered yet, and the task that works on it.
+
+    Of a change that was made at once and waits for its copies, it is the future that is done when they have it.
+    """
 
     plan_id: str
     started_s: float
-    task: asyncio.Task[Any]
+    answering: asyncio.Future[Any]
     killed: JobCancelledError | None = None
+
+    def end(self, error: JobCancelledError) -> None:
+        """Whoever waits for the answer gets this error."""
+        self.killed = error
+        if isinstance(self.answering, asyncio.Task):
+            self.answering.cancel()
+        elif not self.answering.done():
+            self.answering.set_exception(error)
 
 
 @dataclass(slots=True)
@@ -95,7 +107,7 @@ class StatementLog:
     def __init__(
         self,
         member_id: str,
-        is_waiting: Callable[[asyncio.Task[Any]], bool] = lambda _: False,
+        is_waiting: Callable[[asyncio.Future[Any]], bool] = lambda _: False,
         ended_max: int = _ENDED_MAX,
         *,
         waited_s: Callable[[asyncio.Task[Any]], float] = lambda _: 0.0,
@@ -132,6 +144,11 @@ class StatementLog:
             failure = _described_failure(error)
             self._append((number, plan_id, pruning, started_s, time.perf_counter() - begun, None, failure))
             raise
+        if type(reply) is asyncio.Future:
+            # A change that waits for its copies: to remember it takes no task that waits as well.
+            self._running[number] = _Running(plan_id, started_s, reply)
+            reply.add_done_callback(partial(self._settled, number, plan_id, pruning, started_s, begun))
+            return reply
         if not isinstance(reply, Reply):
             logged = self._awaited(number, plan_id, started_s, reply, request.peer, pruning=pruning)
             if isinstance(reply, Coroutine):  # one that is cancelled before it begins would never await this
@@ -219,6 +236,21 @@ class StatementLog:
         """Add those up that have ended since this was done last."""
         self._sums.add(self._ended[self._added_up :])
         self._added_up = len(self._ended)
+
+    def _settled(
+        self,
+        number: int,
+        plan_id: str,
+        pruning: bool,
+        started_s: float,
+        begun: float,
+        reply: asyncio.Future[Reply[Any]],
+    ) -> None:
+        """Remember a change that all copies have by now, or that was not waited for any longer."""
+        del self._running[number]
+        error = asyncio.CancelledError() if reply.cancelled() else reply.exception()
+        said, failure = (reply.result().message, None) if error is None else (None, _described_failure(error))
+        self._append((number, plan_id, pruning, started_s, time.perf_counter() - begun, said, failure))
 
     async def _awaited(
         self,
@@ -315,8 +347,7 @@ class StatementLog:
             f"the statement was cancelled: KILL '{self._member_id}:{number}' was executed", member=self._member_id
         )
         if (running := self._running.get(number)) is not None:
-            running.killed = error
-            running.task.cancel()
+            running.end(error)
             return None
         reading = next((one for one in self._reading.values() if one.number == number), None)
         if reading is None:
@@ -370,7 +401,7 @@ class StatementLog:
             yield StatementEntry(
                 number=number,
                 plan_id=one.plan_id,
-                state="waiting" if self._is_waiting(one.task) else "running",
+                state="waiting" if self._is_waiting(one.answering) else "running",
                 started=one.started_s,
                 elapsed_ms=1000 * (now_s - one.started_s),
             )

@@ -104,13 +104,17 @@ class Replication:
     # -- writes at the primary
 
     def is_ready(self, table_id: int, partition: int) -> bool:
-        """Whether this member, which owns a partition, can write to it in this turn of the loop."""
-        replica = self._replicas.get((table_id, partition))
+        """Whether this member, which owns a partition, can write to it in this turn of the loop.
+
+        Raises:
+            TopologyChangedError: The partition is of a range that was dropped; nothing was written.
+        """
+        key = (table_id, partition)
+        replica = self._replicas.get(key)
+        if replica is None:  # its first write
+            replica = self._first_primary(key)
         return (
-            replica is not None
-            and replica.takes_writes
-            and replica.unsettled < _UNSETTLED_MAX
-            and not self._places.latch(table_id).is_closed
+            replica.takes_writes and replica.unsettled < _UNSETTLED_MAX and not self._places.latch(table_id).is_closed
         )
 
     async def primary(self, table_id: int, partition: int) -> None:
@@ -128,11 +132,8 @@ class Replication:
             return
         key, latch = (table_id, partition), self._places.latch(table_id)
         while True:
-            others = self._places.backups(table_id, (partition,))
-            replica = self._replicas.get(key)
-            if replica is None:
-                self._store.partition(table_id, partition)  # that of a dropped range has an owner still
-                replica = self._replicas[key] = Replica.first_primary(others)
+            self._places.check_primary(table_id, partition)
+            replica = self._replicas.get(key) or self._first_primary(key)
             if latch.is_closed:
                 await latch.wait_open()
             elif replica.phase is ReplicaPhase.TAKING_OVER:
@@ -147,6 +148,12 @@ class Replication:
                 )
             else:
                 return
+
+    def _first_primary(self, key: CopyKey) -> Replica:
+        """The copy of a partition that this member owns and that nobody has written to yet."""
+        self._store.partition(*key)  # that of a dropped range has an owner still
+        replica = self._replicas[key] = Replica.first_primary(self._places.backups(key[0], (key[1],)))
+        return replica
 
     def check_primary(self, table_id: int, partition: int) -> None:
         """Refuse to change a partition that is not this member's any more.

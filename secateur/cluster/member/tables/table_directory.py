@@ -32,7 +32,8 @@ class TableDirectory:
         self._names: dict[str, int] = {}
         self._latches: dict[int, WriteLatch] = {}
         self._topology: Topology | None = None
-        self._own: set[tuple[int, int]] = set()  # partitions found to be this member's, by this topology and tables
+        # Partitions found to be this member's, by this topology and tables, and how many others have a backup of each.
+        self._own: dict[tuple[int, int], int] = {}
 
     def update(self, topology: Topology) -> None:
         """Take over a newer topology."""
@@ -146,10 +147,19 @@ class TableDirectory:
         ownership = topology.ownership(table.scheme.affinity_group())
         if not 0 <= partition < ownership.partitions:
             raise _no_partition(table, partition, ownership.partitions)
-        primary = ownership.primary(partition)
+        primary, *others = ownership.holders(partition)
         if primary != self.member_id:
             raise self._elsewhere(topology, table, partition, primary)
-        self._own.add((table_id, partition))
+        self._own[table_id, partition] = sum(map(topology.has_member, others))
+
+    def backup_count(self, table_id: int, partition: int) -> int:
+        """How many other members keep a backup of a partition that is not replicated. Costs as :meth:`check_primary`.
+
+        Raises:
+            TopologyChangedError: As :meth:`backups`.
+        """
+        self.check_primary(table_id, partition)
+        return self._own[table_id, partition]
 
     def backups(self, table_id: int, partitions: Iterable[int]) -> dict[str, list[int]]:
         """The partitions by the members that keep a backup of them.
