@@ -317,6 +317,19 @@ def test_pruning_off_changes_the_same_rows_on_all_partitions(shared: Cluster, ta
         assert conn.execute(f"SELECT count(*) FROM {table_name}").fetchall() == [(KEYS - 1,)]
 
 
+def test_the_row_of_an_insert_goes_to_its_partition_without_pruning_as_well(shared: Cluster, table_name: str) -> None:
+    upsert = f"INSERT INTO {table_name} (id, v) VALUES (?, ?) ON CONFLICT DO UPDATE SET v = v + excluded.v"
+    with shared.connect() as conn:
+        create(conn, table_name)
+        conn.execute(f"UPDATE {table_name} SET v = 5 WHERE id = 3")
+        conn.execute("SET pruning = off")
+        for key, expected in ((3, 12), (KEYS + 3, 7)):
+            cur = conn.execute(upsert, [key, 7])
+            assert cur.stats is not None
+            assert (cur.rowcount, cur.stats.partitions_read, cur.stats.execution) == (1, 1, "local")
+            assert conn.execute(f"SELECT v FROM {table_name} WHERE id = ?", [key]).fetchall() == [(expected,)]
+
+
 def test_a_plan_outlived_by_its_table_is_made_again(shared: Cluster, table_name: str) -> None:
     with shared.connect() as conn, shared.connect() as other:
         create(conn, table_name)

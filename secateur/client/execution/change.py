@@ -134,7 +134,7 @@ class ChangeExecution(StatementExecution[C, ChangeOutcome]):
             raise unknown_outcome(self.call.statement.table, self.lost_answer)
 
     def change_one_partition(
-        self, scan: RoutedScan, partition: int, params: Sequence[Any], operation: str
+        self, scan: RoutedScan, partition: int, params: Sequence[Any], operation: str, *, pruning: bool
     ) -> ChangeOutcome:
         """Have the primary of a partition make the change, under the id that all attempts share.
 
@@ -143,11 +143,12 @@ class ChangeExecution(StatementExecution[C, ChangeOutcome]):
             partition: The only partition that the change concerns.
             params: The parameters of the plan.
             operation: How the change is made, in the words of :class:`ChangeOnePartition`.
+            pruning: Whether the member leaves out the other partitions.
         """
         statement, topology_version = self.call.statement, self.session.topology.version
         member = self.session.owner(scan.group, partition)
         asked = ChangeOnePartition(
-            statement.select.plan_id, list(params), self.pruning, operation, self.change_id, self.profiled
+            statement.select.plan_id, list(params), pruning, operation, self.change_id, self.profiled
         )
         try:
             changed = self.session.ask_member(member, asked).message
@@ -267,7 +268,7 @@ class _RowsChange(ChangeExecution[ChangeStatement[SelectStatement]]):
                 changed.topology_version,
                 profile=profile_of_change(changed),
             )
-        return self.change_one_partition(target, ids[0], params, change.kind)
+        return self.change_one_partition(target, ids[0], params, change.kind, pruning=self.pruning)
 
     def of_this_kind(self, prepared: Prepared, because: Error) -> ChangeStatement[SelectStatement]:
         if not isinstance(prepared, ChangeStatement):

@@ -51,11 +51,12 @@ class _CoordinatedChange(ChangeExecution[CoordinatedChange[SelectStatement]]):
     def attempt(self) -> ChangeOutcome:
         change = self.call.statement
         values = values_of(change.select, self.call.params, self.call.started)
-        partition = _only_partition(change, values, pruning=self.pruning)
+        partition = _only_partition(change, values)
         if partition is None:
             self.check_not_made()
             return self._change_table(values)
-        return self.change_one_partition(change.select.scans[0], partition, values, "effects")
+        # The key says where the row of an INSERT is or goes, which is no matter of pruning, as for INSERT OR REPLACE.
+        return self.change_one_partition(change.select.scans[0], partition, values, "effects", pruning=True)
 
     def _change_table(self, values: Sequence[Any]) -> ChangeOutcome:
         change = self.call.statement
@@ -99,9 +100,9 @@ class _CoordinatedChange(ChangeExecution[CoordinatedChange[SelectStatement]]):
         return prepared
 
 
-def _only_partition(change: CoordinatedChange[SelectStatement], values: Sequence[Any], *, pruning: bool) -> int | None:
+def _only_partition(change: CoordinatedChange[SelectStatement], values: Sequence[Any]) -> int | None:
     """The partition whose primary can carry the change out by itself; None when there is none such."""
-    if not change.is_single_partition or not pruning:
+    if not change.is_single_partition:
         return None
     ids = partitions_of(change.select.scans[0], values)
     return int(ids[0]) if len(ids) == 1 else None
