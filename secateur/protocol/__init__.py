@@ -281,7 +281,7 @@ _FILES = {
         "Statements",
     ],
     "key_value": ["FoundRows", "GetRows"],
-    "many": ["ChangeMany", "ChangedMany", "ExecuteMany", "ExecutedMany"],
+    "many": ["ChangeMany", "ChangedMany", "ExecuteMany", "ExecutedMany", "WriteMany"],
     "recovery": [
         "ClusterRecord",
         "ControllerState",

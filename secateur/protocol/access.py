@@ -53,6 +53,7 @@ ROLES: Final[Mapping[OperationBase, TokenRole]] = {
     Operation.CHANGE_TABLE: TokenRole.WRITE,
     Operation.GET_RETURNED_ROWS: TokenRole.WRITE,
     Operation.WRITE_ROWS: TokenRole.WRITE,
+    Operation.WRITE_MANY: TokenRole.WRITE,
     Operation.STAGE_ROWS: TokenRole.WRITE,
     Operation.DROP_UNUSED_TABLE: TokenRole.ADMIN,
     Operation.CREATE_TOKEN: TokenRole.ADMIN,

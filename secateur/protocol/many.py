@@ -1,6 +1,6 @@
-"""Requests that bring many executions of one plan to a member: one frame for all that it answers at once.
+"""Requests that bring many executions of one plan, or many writes, to a member: one frame for all it answers at once.
 
-Each execution is a statement of its own, as if it had come in a frame of its own. A member answers the first of them,
+Each execution or write is one of its own, as if it had come in a frame of its own. A member answers the first of them,
 as many as it can answer without waiting, and leaves the rest undone: whoever asked executes those otherwise. So neither
 errors nor long answers travel here.
 """
@@ -14,7 +14,7 @@ import msgspec
 from secateur.protocol.message import Message
 from secateur.protocol.query import Executed
 
-__all__ = ["ChangeMany", "ChangedMany", "ExecuteMany", "ExecutedMany"]
+__all__ = ["ChangeMany", "ChangedMany", "ExecuteMany", "ExecutedMany", "WriteMany"]
 
 
 class ExecutedMany(msgspec.Struct, frozen=True, array_like=True):
@@ -65,4 +65,24 @@ class ChangeMany(Message[ChangedMany], frozen=True, array_like=True):
 
     def id_of(self, number: int) -> str:
         """The id of one of the changes."""
+        return f"{self.change_id}.{number}"
+
+
+class WriteMany(Message[ChangedMany], frozen=True, array_like=True):
+    """Write rows of several partitions of one table; those of each partition are visible at once.
+
+    Attributes:
+        table_id: The table.
+        mode: As in :class:`~secateur.protocol.changes.WriteRows`.
+        change_id: As in :class:`ChangeMany`, of the writes by their numbers.
+        writes: The partition of each, and its rows as the payload of a ``WriteRows`` has them.
+    """
+
+    table_id: int
+    mode: str
+    change_id: str
+    writes: list[tuple[int, bytes]]
+
+    def id_of(self, number: int) -> str:
+        """The id of one of the writes."""
         return f"{self.change_id}.{number}"

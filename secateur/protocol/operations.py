@@ -114,6 +114,7 @@ class Operation(OperationBase):
     GET_JOB_LOGS = 70, _AT_MEMBER, jobs.GetJobLogs, ANYBODY, _ABANDONABLE | _IDEMPOTENT
     EXECUTE_MANY = 71, _AT_MEMBER, many.ExecuteMany, ANYBODY, _ABANDONABLE
     CHANGE_MANY = 72, _AT_MEMBER, many.ChangeMany, ANYBODY
+    WRITE_MANY = 73, _AT_MEMBER, many.WriteMany, ANYBODY
     GET_OWNERS = 63, _AT_MEMBER, catalog.GetOwners, ANYBODY, _HOUSEKEEPING
 
     WRITE_COPY = 80, _AT_MEMBER, changes.WriteCopy, MEMBERS

@@ -58,6 +58,7 @@ CLIENTS_MAY = {
     "CHANGE_MANY",
     "GET_RETURNED_ROWS",
     "WRITE_ROWS",
+    "WRITE_MANY",
     "STAGE_ROWS",
     "GET_OWNERS",
     "GET_OWNER_PAGES",

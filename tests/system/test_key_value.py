@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -12,6 +13,7 @@ from uuid import UUID
 
 import pytest
 from raw_frames import RawConnection, header_of
+from requests_of import requests_of
 
 import secateur
 from secateur.cluster import Cluster
@@ -19,6 +21,7 @@ from secateur.errors import (
     DataError,
     DeadlineError,
     Error,
+    MemberLostError,
     NoRangeError,
     NullKeyError,
     ParameterError,
@@ -183,6 +186,53 @@ def test_get_many_sends_one_frame_to_each_owner(three: Cluster, items: secateur.
     assert items.get_many([]) == []
     items.get(1)
     assert sum(member.frames_received for member in three.members()) == sum(after.values()) + 1
+
+
+WRITES = {Operation.WRITE_ROWS, Operation.WRITE_MANY}
+
+
+@pytest.mark.parametrize(
+    ("keys", "asked"),
+    [
+        pytest.param(range(100), {Operation.WRITE_MANY: 3}, id="few of each partition"),
+        pytest.param(range(2950, 3050), {Operation.WRITE_MANY: 3}, id="some are not there"),
+        pytest.param([8], {Operation.WRITE_ROWS: 1}, id="one"),
+        pytest.param(range(1000), {Operation.WRITE_ROWS: 7}, id="many of each partition"),
+        pytest.param([], {}, id="none"),
+    ],
+)
+def test_deletions_of_few_rows_go_to_each_primary_in_one_frame(
+    three: Cluster, items: secateur.client.TableHandle, keys: Sequence[int], asked: dict[Operation, int]
+) -> None:
+    there = len([key for key in keys if key < 3000])
+    with requests_of(three, WRITES) as seen:
+        assert items.delete_many(keys) == there
+    assert Counter(seen) == asked
+    assert items.get_many(keys) == [None] * len(keys)
+    assert items.delete_many(keys) == 0
+    assert items.get(2000) == (2000, "name 2000", 5)
+
+
+@pytest.mark.parametrize("is_made", [True, False], ids=["made", "refused"])
+def test_deletions_whose_answer_is_lost_are_counted_once(
+    three: Cluster, items: secateur.client.TableHandle, is_made: bool
+) -> None:
+    """One member makes the deletions of its frame, or none of them, and hangs up in place of the answer."""
+    runtime: Any = three._runtime
+    member = runtime._members[items.owner_of(items.partition_of({"id": 1}))]
+    handler = member.handlers[Operation.WRITE_MANY]
+
+    async def lose(request: Any) -> Any:
+        if is_made:
+            await handler(request)
+        raise MemberLostError("the answer was lost")
+
+    member.handlers[Operation.WRITE_MANY] = lose
+    try:
+        assert items.delete_many(range(50)) == 50
+    finally:
+        member.handlers[Operation.WRITE_MANY] = handler
+    assert items.get_many(range(51)) == [None] * 50 + [(50, "name 50", 1)]
 
 
 def test_long_texts_are_read_whole(items: secateur.client.TableHandle) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from secateur.client.execution.change import NOTHING_DONE, run_change, unknown_outcome
 from secateur.client.execution.execute import Retryable, execute
+from secateur.client.execution.member_batches import MemberBatch, answers_of
 from secateur.client.execution.statement_call import StatementCall
 from secateur.client.key_value.row_keys import RowKeys
 from secateur.client.key_value.tables import KeyTable
@@ -24,7 +25,9 @@ from secateur.errors import (
     PartitionLostError,
 )
 from secateur.partitioning.tables.identifier import quoted
+from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.changes import WriteRows
+from secateur.protocol.many import WriteMany
 from secateur.protocol.statements import ChangeStatement
 from secateur.wire import SHORT_ROWS_MAX, ShortTable, encode_rows, is_short
 
@@ -48,6 +51,8 @@ def delete_rows(table: KeyTable, keys: Sequence[Any]) -> int:
             partition = session.when_known(partial(_partition, table, key))
             if partition is not None:
                 parts.setdefault(partition, []).append(key)
+        if len(parts) > 1:
+            return _delete_parts(table, parts)
         return sum(execute(_Delete(table, part)) for part in parts.values())
     finally:
         session.end_statement(control)
@@ -63,15 +68,83 @@ def _partition(table: KeyTable, key: list[Any]) -> int | None:
         return _partition(table, key)
 
 
-class _Delete(Retryable[int]):
-    """A deletion of rows of one partition, with the same id in every attempt, so that it is made once."""
+def _delete_parts(table: KeyTable, parts: Mapping[int, list[list[Any]]]) -> int:
+    """Delete the rows of some partitions: few of each go to their member in one frame for many partitions.
 
-    def __init__(self, table: KeyTable, keys: list[list[Any]]) -> None:
+    All members work at the same time. What a member does not do at once follows in frames of its own.
+    """
+    rows = table.keys
+    batches: dict[str, MemberBatch[list[list[Any]]]] = {}
+    full: list[MemberBatch[list[list[Any]]]] = []
+    alone: list[list[list[Any]]] = []
+    for partition, keys in parts.items():
+        given = _key_rows(rows, keys)
+        member = _owner(table, rows, partition) if isinstance(given, ShortTable) else None
+        if member is None:
+            alone.append(keys)
+            continue
+        batch = batches.setdefault(member, MemberBatch(member, [], []))
+        batch.add(keys, (partition, encode_rows(given)))
+        if batch.is_full:
+            full.append(batches.pop(member))
+    deleted = _delete_together(table, rows.definition, [*full, *batches.values()])
+    return deleted + sum(execute(_Delete(table, keys)) for keys in alone)
+
+
+def _owner(table: KeyTable, rows: RowKeys, partition: int) -> str | None:
+    """The member to ask for a partition together with others; None where asking for it alone says what is wrong."""
+    try:
+        return table.session.when_known(lambda: table.owner(rows, partition))
+    except Error:
+        return None
+
+
+def _delete_together(table: KeyTable, definition: TableDef, batches: Sequence[MemberBatch[list[list[Any]]]]) -> int:
+    asked = [
+        (
+            batch.member,
+            WriteMany(definition.table_id, "delete", uuid.uuid4().hex, [(at, rows) for at, rows in batch.params]),
+        )
+        for batch in batches
+    ]
+    deleted = 0
+    for batch, (member, message), answer in zip(batches, asked, answers_of(table.session, asked), strict=True):
+        done, unconfirmed = 0, len(batch.positions)
+        lost = answer if isinstance(answer, MemberLostError) else None
+        if isinstance(answer, DeadlineError):
+            raise unknown_outcome(definition, answer) from answer
+        if not isinstance(answer, Error):
+            done, unconfirmed = len(answer.message.rows), answer.message.unconfirmed
+            deleted += sum(answer.message.rows)
+            lost = MemberLostError(f"member {member} has deleted the rows, and not every copy has confirmed it")
+        for number, keys in enumerate(batch.positions[done:], done):
+            lost_answer = lost if number < done + unconfirmed else None
+            deleted += execute(_Delete(table, keys, message.id_of(number), lost_answer))
+    return deleted
+
+
+class _Delete(Retryable[int]):
+    """A deletion of rows of one partition, with the same id in every attempt, so that it is made once.
+
+    Args:
+        table: The table.
+        keys: The keys.
+        change_id: The id, if a member was asked for it before.
+        lost_answer: Why the answer of that member was lost, if it may have deleted the rows.
+    """
+
+    def __init__(
+        self,
+        table: KeyTable,
+        keys: list[list[Any]],
+        change_id: str | None = None,
+        lost_answer: MemberLostError | None = None,
+    ) -> None:
         self.session = table.session
         self._table = table
         self._keys = keys
-        self._change_id = uuid.uuid4().hex
-        self._lost_answer: MemberLostError | None = None
+        self._change_id = change_id or uuid.uuid4().hex
+        self._lost_answer = lost_answer
 
     def attempt(self) -> int:
         rows = self._table.keys

@@ -309,8 +309,8 @@ class TableHandle:
     def delete_many(self, keys: Iterable[Any]) -> int:
         """Delete the rows with some primary keys; returns how many there were.
 
-        The rows of one partition go at once, those of different ones one after the other; an error does not undo what
-        was deleted before it.
+        The rows of one partition go at once, those of different ones do not; an error does not undo what was deleted
+        before it.
 
         Args:
             keys: Each as for :meth:`get`.

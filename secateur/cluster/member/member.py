@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from secateur.cluster.member.admission.memory_admission import kernel_memory_of
+from secateur.cluster.member.changes.many_writes import ManyWrites
 from secateur.cluster.member.member_parts import MemberParts, spill_directory
 from secateur.cluster.member.monitoring.stored_stats import StoredStats
 from secateur.cluster.member.persistence.persistence import Persistence
@@ -94,6 +95,7 @@ class Member(MemberParts):
             Operation.CLOSE_FOR_CHANGE: self._coordinated_changes.close,
             Operation.GET_RETURNED_ROWS: self._coordinated_changes.returned,
             Operation.WRITE_ROWS: self._writes.write,
+            Operation.WRITE_MANY: ManyWrites(self._writes).write,
             Operation.WRITE_COPY: self._replication.received.write_copy,
             Operation.GET_COPY_TAILS: self._replication.received.tails,
             Operation.TELL_SETTLED: self._replication.received.copies_settled,

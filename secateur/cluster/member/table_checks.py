@@ -19,7 +19,7 @@ from secateur.protocol.catalog import GetRanges
 from secateur.protocol.change_feed import BoundChanges, ReadChanges
 from secateur.protocol.changes import ChangeOnePartition, StageRows, WriteRows
 from secateur.protocol.key_value import GetRows
-from secateur.protocol.many import ChangeMany, ExecuteMany
+from secateur.protocol.many import ChangeMany, ExecuteMany, WriteMany
 from secateur.protocol.operation import OperationBase
 from secateur.protocol.operations import Operation
 from secateur.protocol.query import Execute, ExecuteFirstStage, Profile
@@ -80,6 +80,7 @@ class MemberTableChecks:
             Operation.READ_CHANGES: self._read_table,
             Operation.BOUND_CHANGES: self._read_table,
             Operation.WRITE_ROWS: self._write_table,
+            Operation.WRITE_MANY: self._write_table,
             Operation.STAGE_ROWS: self._write_table,
             Operation.GET_RANGES: self._get_ranges,
         }
@@ -126,7 +127,7 @@ class MemberTableChecks:
     def _read_table(self, asked: GetRows | ReadChanges | BoundChanges, rights: TableRights) -> None:
         rights.check_reads((self._table(asked.table_id).name.casefold(),))
 
-    def _write_table(self, asked: WriteRows | StageRows, rights: TableRights) -> None:
+    def _write_table(self, asked: WriteRows | WriteMany | StageRows, rights: TableRights) -> None:
         rights.check_write(self._table(asked.table_id).name)
 
     def _get_ranges(self, asked: GetRanges, rights: TableRights) -> None:

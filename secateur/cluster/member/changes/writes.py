@@ -83,21 +83,31 @@ class MemberWrites:
             MemberLostError: The rows are visible here, but a backup that the cluster counts on has not confirmed them.
         """
         asked, payload = request.message, request.payload
-        table_id, partition, change_id = asked.table_id, asked.partition, asked.change_id or uuid.uuid4().hex
+        change_id = asked.change_id or uuid.uuid4().hex
+        written = self.written_now(asked.table_id, asked.partition, asked.mode, change_id, payload)
+        return self._write_later(request, change_id) if written is None else written
+
+    def written_now(
+        self, table_id: int, partition: int, mode: str, change_id: str, payload: bytes | memoryview
+    ) -> Reply[RowCount] | asyncio.Future[Reply[RowCount]] | None:
+        """Write a few rows of one partition in this turn of the loop; None if that takes longer, and nothing was done.
+
+        Raises:
+            Error: As :meth:`write`; nothing was written.
+        """
         self._places.check_primary(table_id, partition)  # nobody else's rows are worth unpacking
-        operation = ChangeOperation.DELETE if asked.mode == ChangeOperation.DELETE else load_mode(asked.mode)
+        operation = _operation_of(mode)
         table = self._places.table(table_id)
         if table.replicated:
             raise ProtocolError(f"{table.name} is replicated: its rows are staged and published on all members at once")
-        if has_few_rows(payload) and self.is_made_now(table_id, partition, change_id):
-            made, _ = self.apply(table_id, partition, operation, decode_rows(payload), change_id, payload)
-            return self.made_now(table_id, partition, change_id, made, Reply(RowCount(made.rows)))
-        return self._write_later(request, operation, change_id)
+        if not has_few_rows(payload) or not self.is_made_now(table_id, partition, change_id):
+            return None
+        made, _ = self.apply(table_id, partition, operation, decode_rows(payload), change_id, payload)
+        return self.made_now(table_id, partition, change_id, made, Reply(RowCount(made.rows)))
 
-    async def _write_later(
-        self, request: Request[WriteRows], operation: ChangeOperation, change_id: str
-    ) -> Reply[RowCount]:
+    async def _write_later(self, request: Request[WriteRows], change_id: str) -> Reply[RowCount]:
         table_id, partition, payload = request.message.table_id, request.message.partition, request.payload
+        operation = _operation_of(request.message.mode)
         rows = decode_rows(payload) if has_few_rows(payload) else await received_rows(payload)
 
         async def make() -> RecordedChange:
@@ -230,10 +240,16 @@ class MemberWrites:
 
     def _as_values(self, table_id: int, rows: pa.Table | ShortTable) -> pa.Table | ShortTable:
         """A few rows that were computed here, in the form that costs the copies least."""
+        if isinstance(rows, ShortTable) or rows.num_rows > SHORT_ROWS_MAX:
+            return rows
         types = [column.type for column in self._places.table(table_id).columns]
-        if isinstance(rows, ShortTable) or rows.num_rows > SHORT_ROWS_MAX or not travels_short(types):
+        if not travels_short(types):
             return rows
         return shorten(rows.columns, types, rows.num_rows) or rows
+
+
+def _operation_of(mode: str) -> ChangeOperation:
+    return ChangeOperation.DELETE if mode == ChangeOperation.DELETE else load_mode(mode)
 
 
 def _size(rows: pa.Table | ShortTable) -> int:

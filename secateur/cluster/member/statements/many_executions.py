@@ -12,6 +12,7 @@ import time
 from typing import Any, Final, TypeAlias
 
 from secateur.cluster.member.changes.changes import MemberChanges
+from secateur.cluster.member.changes.many_writes import CHANGES_PER_TURN, confirmed
 from secateur.cluster.member.monitoring.statement_log import StatementLog
 from secateur.cluster.member.monitoring.work_counts import WorkCounts
 from secateur.cluster.member.statements.statements import StatementRunner
@@ -93,7 +94,7 @@ class ManyExecutions:
         plan = await self._statements.plan(asked.plan)
         made: list[_Made] = []
         for number, params in enumerate(asked.params):
-            if number and number % _PER_TURN == 0:
+            if number and number % CHANGES_PER_TURN == 0:
                 await asyncio.sleep(0)
             started_s, begun = time.time(), time.perf_counter()
             one = ChangeOnePartition(asked.plan, params, True, asked.operation, asked.id_of(number))
@@ -105,24 +106,10 @@ class ManyExecutions:
                 break
             self._counts.executions += 1
             made.append((started_s, begun, answer))
-        waiting = [answer for _, _, answer in made if not isinstance(answer, Reply)]
-        if waiting:
-            await asyncio.gather(*waiting, return_exceptions=True)
-        return Reply(self._confirmed(plan, made))
-
-    def _confirmed(self, plan: SelectPlan, made: list[_Made]) -> ChangedMany:
-        """What is said of changes that were made here, of which nobody waits any more."""
-        rows: list[int] = []
-        is_confirmed = True
+        said = await confirmed([answer for _, _, answer in made])
         for started_s, begun, answer in made:
             elapsed_s = time.perf_counter() - begun
             error = None if isinstance(answer, Reply) else answer.exception()
-            if error is not None:
-                self._log.note(plan.plan_id, started_s, elapsed_s, None, error)
-                is_confirmed = False
-                continue
-            said = (answer if isinstance(answer, Reply) else answer.result()).message
-            self._log.note(plan.plan_id, started_s, elapsed_s, said)
-            if is_confirmed:
-                rows.append(said.rows)
-        return ChangedMany(rows, len(made) - len(rows))
+            reply = answer if isinstance(answer, Reply) else None if error is not None else answer.result()
+            self._log.note(plan.plan_id, started_s, elapsed_s, None if reply is None else reply.message, error)
+        return Reply(said)
