@@ -44,6 +44,12 @@ def find_few(
     """
     layout = table.layout
     positions = layout.column_positions(columns)
+    if len(prefixes) == 1 == len(partitions):  # most statements
+        try:
+            only = _found(table.partition(partitions[0]), layout.order, positions, prefixes[0], rows_max)
+        except (ValueError, OverflowError):
+            return None
+        return None if only is None else ShortTable(*only)
     found: list[list[Any]] = [[] for _ in positions]
     count = 0
     for prefix in prefixes:

@@ -90,7 +90,7 @@ class StoredColumns(tuple[pa.ChunkedArray, ...]):
         Raises:
             ValueError, OverflowError: Python has no object for a value.
         """
-        readers = self._readers()
+        readers = self._made or self._readers()
         if stop - start == 1:
             return [[readers[column].one(start)] for column in columns]
         return [readers[column].run(start, stop) for column in columns]

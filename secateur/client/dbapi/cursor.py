@@ -498,7 +498,8 @@ class Cursor:
     def _check_open(self) -> None:
         if self._closed:
             raise InterfaceError("the cursor is closed; make another with connection.cursor()")
-        self._session.check_open()
+        if self._session.closed:
+            self._session.check_open()  # says so
 
 
 def _described(stats: QueryStats | None) -> dict[str, Any]:

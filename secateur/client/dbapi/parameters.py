@@ -39,6 +39,8 @@ def plain_values(params: Parameters) -> list[Any] | dict[str, Any]:
             a sequence nor a mapping.
     """
     if isinstance(params, (list, tuple)):
+        if _PLAIN.issuperset(map(type, params)):  # nearly always
+            return list(params)
         return [
             value if type(value) in _PLAIN else _plain(value, str(position)) for position, value in enumerate(params, 1)
         ]

@@ -249,7 +249,8 @@ class Replica:
         """The primary has made a change, number :attr:`last` from now on; returns it for all other copies."""
         change = ReplicatedChange(self.last + 1, change_id, operation, rows, published)
         self._take((change,))
-        self._settle()
+        if not self._have:  # otherwise it is settled once the others have it
+            self._settle()
         return [SendChange(member, change, self.term) for member in self.receivers]
 
     def missing(self, member: str) -> tuple[ReplicatedChange, ...]:

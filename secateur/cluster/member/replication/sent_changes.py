@@ -195,7 +195,8 @@ class SentChanges:
                 effects = replica.refused(send, f"{type(outcome).__name__}: {outcome}")
         if self._replicas.get(key) is not replica:
             return
-        self.carry_out(key, replica, effects)
+        if effects:
+            self.carry_out(key, replica, effects)
         self.wake(key, replica)
         if replica.is_superseded:
             visible = f"the rows are visible on {self._replicas.member_id}, but {send.member} refused their copy"

@@ -132,10 +132,14 @@ def _unfiltered(fragment: ArrowFragment) -> PlainProgram | None:
 
 def _choice(chosen: Sequence[str], types: Sequence[SqlType]) -> _Run:
     wide = [index for index, kind in enumerate(types) if kind.kind is TypeKind.HUGEINT]
+    in_order = tuple(chosen)
 
     def choice(names: Sequence[str], rows: ShortTable, _params: Sequence[Any]) -> ShortTable | None:
-        columns = dict(zip(names, rows.columns, strict=True))
-        values = [columns[name] for name in chosen]
+        if names == in_order:  # all that was read
+            values = list(rows.columns)
+        else:
+            columns = dict(zip(names, rows.columns, strict=True))
+            values = [columns[name] for name in chosen]
         for index in wide:
             values[index] = [None if value is None else int(value) for value in values[index]]
         return ShortTable(values, rows.num_rows) if is_short(values, types) else None
