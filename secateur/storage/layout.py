@@ -83,7 +83,7 @@ class TableLayout:
             key_schema,
             tuple(tdef.column(name) for name in order.names),
             tuple(positions[name] for name in order.names),
-            scheme.partition_function(schema.names) if is_placed else None,
+            tdef.partition_of_row if is_placed else None,
             scheme.partition_function(order.names) if is_placed and set(scheme.columns) <= set(order.names) else None,
             order,
             limits or EngineLimits(),
@@ -133,7 +133,7 @@ class TableLayout:
             UnknownColumnError: No such column.
         """
         try:
-            return [self.positions[name] for name in columns]
+            return list(map(self.positions.__getitem__, columns))
         except KeyError:
             return [self.positions[self.tdef.column(name).name] for name in columns]
 

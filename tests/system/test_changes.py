@@ -318,7 +318,7 @@ def test_pruning_off_changes_the_same_rows_on_all_partitions(shared: Cluster, ta
 
 
 def test_the_row_of_an_insert_goes_to_its_partition_without_pruning_as_well(shared: Cluster, table_name: str) -> None:
-    upsert = f"INSERT INTO {table_name} (id, v) VALUES (?, ?) ON CONFLICT DO UPDATE SET v = v + excluded.v"
+    upsert = f"INSERT INTO {table_name} (id, v, note) VALUES (?, ?, 'n') ON CONFLICT DO UPDATE SET v = v + excluded.v"
     with shared.connect() as conn:
         create(conn, table_name)
         conn.execute(f"UPDATE {table_name} SET v = 5 WHERE id = 3")

@@ -11,8 +11,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from secateur.errors import DataError
 from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.types.plain_values import as_they_stand, canonical_as_they_stand
+from secateur.partitioning.types.plain_values import as_they_stand, canonical_as_it_stands
 from secateur.protocol.statements import InsertTemplate, Literal
 from secateur.wire import SHORT_ROWS_MAX, ShortTable, is_short, travels_short
 
@@ -63,9 +64,16 @@ def few_filled_rows(table: TableDef, template: InsertTemplate, values: Sequence[
     columns: list[list[Any]] = []
     for column in table.columns:
         position = positions.get(column.name.casefold())
-        given = [None] * count if position is None else _given(template, position, [values])
-        plain = canonical_as_they_stand(given, column.type)
-        if plain is None or (None in plain and not column.nullable):
+        plain = [None] * count
+        if position is not None:
+            try:
+                for number, row in enumerate(template.rows):
+                    cell = row[position]
+                    given = cell.value if isinstance(cell, Literal) else values[cell]
+                    plain[number] = canonical_as_it_stands(given, column.type)
+            except DataError:
+                return None
+        if None in plain and not column.nullable:
             return None
         columns.append(plain)
     return ShortTable(columns, count) if is_short(columns, types) else None

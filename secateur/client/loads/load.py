@@ -356,11 +356,9 @@ def _in_arrow(rows: ShortTable, table: TableDef) -> pa.Table:
 
 def _partition_of_few(rows: ShortTable, table: TableDef) -> int | None:
     """Return the partition of all rows; None when they belong to several, or the table makes ranges for them."""
-    scheme = table.scheme
-    if scheme.makes_ranges or not rows.num_rows:
+    if table.scheme.makes_ranges or not rows.num_rows:
         return None
-    given = {column.name: values for column, values in zip(table.columns, rows.columns, strict=True)}
-    placed = {scheme.partition_of({name: given[name][row] for name in scheme.columns}) for row in range(rows.num_rows)}
+    placed = set(map(table.partition_of_row, zip(*rows.columns, strict=True)))
     return placed.pop() if len(placed) == 1 else None
 
 

@@ -6,6 +6,7 @@ from it, and clients route with it.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -89,6 +90,11 @@ class TableDef(msgspec.Struct, frozen=True, array_like=True, dict=True):
     @property
     def partition_count(self) -> int:
         return self.scheme.partition_count
+
+    @cached_property
+    def partition_of_row(self) -> Callable[[Sequence[Any]], int]:
+        """The partition of a row by the canonical values of all columns, as the scheme's ``partition_of`` says it."""
+        return self.scheme.partition_function([column.name for column in self.columns])
 
     @cached_property
     def arrow_schema(self) -> pa.Schema:

@@ -12,7 +12,7 @@ from secateur.errors import DataError
 from secateur.partitioning.types.coerce import coerce
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 
-__all__ = ["as_they_stand", "canonical_as_it_stands", "canonical_as_they_stand"]
+__all__ = ["as_they_stand", "canonical_as_it_stands"]
 
 _SAME: Final[dict[TypeKind, type]] = {
     **dict.fromkeys((TypeKind.TINYINT, TypeKind.SMALLINT, TypeKind.INTEGER, TypeKind.BIGINT), int),
@@ -39,16 +39,8 @@ def as_they_stand(values: list[Any], column_type: SqlType) -> pa.Array | None:
         return None
 
 
-def canonical_as_they_stand(values: list[Any], column_type: SqlType) -> list[Any] | None:
-    """The same as canonical Python values, which a few are faster kept as than in Arrow."""
-    try:
-        return [canonical_as_it_stands(value, column_type) for value in values]
-    except DataError:
-        return None
-
-
 def canonical_as_it_stands(value: Any, column_type: SqlType) -> Any:
-    """One value as a canonical Python value.
+    """One value as a canonical Python value, which a few are faster kept as than in Arrow.
 
     Raises:
         DataError: It is not one of the column's type without a cast, or not one that the type holds.
