@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, assert_never
+from typing import Any, Final, assert_never
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,9 @@ from secateur.storage.layout import TableLayout
 from secateur.storage.sorted_rows import SortedRows
 
 __all__ = ["common_row", "matching_rows", "merge", "new_rows", "sort_rows"]
+
+_FEW_ROWS: Final = 32
+"""So many rows are arranged in a tenth of the time as Python values: each of Arrow's functions costs microseconds."""
 
 
 def sort_rows(layout: TableLayout, tables: Sequence[pa.Table], repeats: DuplicateKeys) -> SortedRows:
@@ -169,6 +172,9 @@ def _keys_of_both(layout: TableLayout, older: SortedRows, newer: SortedRows) -> 
 
 
 def _arrange(keys: list[pa.Array]) -> _Arrangement:
+    few = _arrange_few(keys) if len(keys[0]) <= _FEW_ROWS else None
+    if few is not None:
+        return few
     if _ascend_strictly(keys):
         return _Arrangement(None, np.empty(0, dtype=np.int64))
     names = [str(position) for position in range(len(keys))]
@@ -181,6 +187,18 @@ def _arrange(keys: list[pa.Array]) -> _Arrangement:
         equal = pc.equal(moved[1:], moved[:-1])
         repeated = equal if repeated is None else pc.and_(repeated, equal)
     return _Arrangement(order.to_numpy().astype(np.int64), np.flatnonzero(repeated.to_numpy(zero_copy_only=False)) + 1)
+
+
+def _arrange_few(keys: list[pa.Array]) -> _Arrangement | None:
+    """As :func:`_arrange`, over Python values, whose order is the same; None if Python has no object for one."""
+    try:
+        values = list(zip(*(key.to_pylist() for key in keys), strict=True))
+    except (ValueError, OverflowError):  # a date outside the years of Python
+        return None
+    order = sorted(range(len(values)), key=values.__getitem__)
+    repeats = [at for at in range(1, len(order)) if values[order[at]] == values[order[at - 1]]]
+    is_arranged = not repeats and order == list(range(len(order)))
+    return _Arrangement(None if is_arranged else np.array(order, dtype=np.int64), np.array(repeats, dtype=np.int64))
 
 
 def _ascend_strictly(keys: list[pa.Array]) -> bool:

@@ -1,13 +1,18 @@
 from __future__ import annotations
 
+from datetime import date, datetime, time
+from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from secateur.errors import DuplicateKeyError
 from secateur.storage import ChangeOperation, DuplicateKeys, TableLayout, common_row, new_rows, sort_rows
 from secateur.storage.merge import merge
+from secateur.wire import ShortTable
 
 
 def test_sorts_chunks_and_tables_together(layout: TableLayout, rows: Any, tuples: Any) -> None:
@@ -143,3 +148,37 @@ def test_keys_that_compare_equal_only_in_their_first_columns_are_different(
     layout: TableLayout, rows: Any, sorted_of: Any
 ) -> None:
     assert merge(layout, sorted_of(rows((1, "a", 0))), sorted_of(rows((1, "a\0", 0))), ChangeOperation.APPEND).rows == 2
+
+
+KEYS_OF_A_TYPE: dict[str, list[Any]] = {
+    "BIGINT": [5, -(2**63), 2**63 - 1, 0, -1, 5],
+    "HUGEINT": [10**37, -(10**37), 0, 7, 7],
+    "VARCHAR": ["", "a", "Z", "ä", "\U0001f600", "\uffff", "aa", "a"],
+    "BLOB": [b"", b"\x00", b"\xff", b"a", b"\x00"],
+    "BOOLEAN": [True, False, True],
+    "DOUBLE": [float("nan"), 0.0, -0.0, float("inf"), float("-inf"), 1.5, float("nan")],
+    "DECIMAL(5, 2)": [Decimal("1.10"), Decimal("-1.10"), Decimal("0.00"), Decimal("1.10")],
+    "DATE": [date(1, 1, 1), date(9999, 12, 31), date(2024, 2, 29), date(2024, 2, 29)],
+    "TIME": [time(23, 59, 59, 999_999), time(0), time(12), time(0)],
+    "TIMESTAMP": [datetime(2024, 1, 1, 0, 0, 0, 1), datetime(1969, 12, 31), datetime(2024, 1, 1)],
+    "UUID": [UUID(int=7), UUID(int=2**128 - 1), UUID(int=2**127), UUID(int=7)],
+}
+
+
+@pytest.mark.parametrize("repeats", [DuplicateKeys.LAST_WINS, DuplicateKeys.FIRST_WINS])
+@pytest.mark.parametrize("kind", KEYS_OF_A_TYPE)
+def test_few_rows_are_in_the_order_of_many(make_table: Any, kind: str, repeats: DuplicateKeys) -> None:
+    """Few rows are sorted as Python values, and many by Arrow: 40 others with keys of their own bring those in."""
+    layout = TableLayout.of(make_table({"k": kind, "n": "INTEGER", "v": "INTEGER"}, ["k", "n"]))
+    keys = [(key, number) for number in (1, 0) for key in KEYS_OF_A_TYPE[kind]]
+
+    def table(rows: list[tuple[Any, int]], first: int) -> pa.Table:
+        types = {column.name: column.type for column in layout.tdef.columns}
+        columns = [[key for key, _ in rows], [number for _, number in rows], [*range(first, first + len(rows))]]
+        return ShortTable(columns, len(rows)).in_schema(list(types.values()), layout.schema)
+
+    few = sort_rows(layout, [table(keys, 0)], repeats).table
+    others = table([(keys[0][0], number) for number in range(2, 42)], 1000)
+    many = sort_rows(layout, [table(keys, 0), others], repeats).table
+    assert repr(few.to_pylist()) == repr(many.filter(pc.less(many["v"], 1000)).to_pylist())  # NaN equals nothing
+    assert 1 < few.num_rows < len(keys) or len(set(map(repr, keys))) == len(keys)
