@@ -181,7 +181,7 @@ def statements(seed: int, count: int) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize(("seed", "count"), [(1, 60), pytest.param(2, 3000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("seed", "count"), [(1, 30), pytest.param(2, 3000, marks=pytest.mark.slow)])
 def test_every_error_of_a_statement_is_for_its_user(
     conn: secateur.Connection, table_name: str, seed: int, count: int
 ) -> None:

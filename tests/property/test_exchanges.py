@@ -18,8 +18,8 @@ from worlds import World, check
 
 SEED = int(os.environ.get("SECATEUR_SEED", "20261121"))
 WORLDS = round(float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
-JOINS = 7
-"""Of each kind, in each world."""
+JOINS = 4
+"""Of each kind, in each world; the worlds of `make test-long` are forty."""
 TABLES = {
     "l": "PARTITION BY HASH (k) PARTITIONS 7",
     "r": "PARTITION BY HASH (k) PARTITIONS 7",
@@ -130,7 +130,7 @@ def test_exchanges_change_no_answer(routed: float, shuffled: float, wanted: Exch
         for sql in _statements(rng):
             if check(world, sql, [], rng):
                 seen.update(stage.exchange for stage in world.prepare(sql, []).plan.stages)
-    assert seen[wanted] > 10, seen
+    assert seen[wanted] > 1.4 * JOINS, seen
 
 
 def test_gathering_changes_no_answer() -> None:

@@ -19,7 +19,7 @@ import secateur
 from secateur.cluster.member.statements import statements
 
 SEED = int(os.environ.get("SECATEUR_SEED", "20261129"))
-STATEMENTS = int(60 * float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
+STATEMENTS = int(30 * float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
 COLUMNS = (
     "customer BIGINT, number BIGINT, status VARCHAR, quantity INTEGER, small UTINYINT, large BIGINT, price DOUBLE,"
     " paid DECIMAL(10, 2), PRIMARY KEY (customer, number)"

@@ -22,7 +22,7 @@ import pytest
 import secateur
 
 SEED = int(os.environ.get("SECATEUR_SEED", "20261125"))
-STATEMENTS = int(12 * float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
+STATEMENTS = int(6 * float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
 """Of each turn, between which rows change."""
 COLUMNS = {
     "tiny": ("TINYINT", lambda r: r.randrange(-128, 128)),

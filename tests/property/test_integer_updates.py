@@ -17,7 +17,7 @@ import secateur
 
 SEED = int(os.environ.get("SECATEUR_SEED", "1"))
 SEEDS = range(SEED, SEED + int(float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1"))))
-STATEMENTS = 60
+STATEMENTS = 30
 COLUMNS = {
     "t": ("TINYINT", -(2**7), 2**7 - 1),
     "s": ("SMALLINT", -(2**15), 2**15 - 1),

@@ -19,7 +19,7 @@ from secateur.protocol import EvaluatedInsert
 
 SEED = int(os.environ.get("SECATEUR_SEED", "1"))
 SEEDS = range(SEED, SEED + int(float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1"))))
-STATEMENTS = 25
+STATEMENTS = 13
 COLUMNS = {
     "k": "BIGINT",
     "t": "TINYINT NOT NULL",

@@ -20,7 +20,7 @@ import secateur
 
 SEED = int(os.environ.get("SECATEUR_SEED", "1"))
 SEEDS = range(SEED, SEED + int(float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1"))))
-STATEMENTS = 30
+STATEMENTS = 15
 COLUMNS = {
     "i": "INTEGER",
     "b": "BIGINT NOT NULL",

@@ -16,7 +16,7 @@ import pytest
 
 import secateur
 
-STATEMENTS = int(os.environ.get("SECATEUR_SCATTER_STATEMENTS", "20"))
+STATEMENTS = int(os.environ.get("SECATEUR_SCATTER_STATEMENTS", "10"))
 SEED = int(os.environ.get("SECATEUR_SEED", "0"))
 
 KEYS = 24

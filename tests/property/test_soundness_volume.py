@@ -21,7 +21,7 @@ import pytest
 from predicates import Predicates
 from worlds import World, check, random_world, rows_as_tuples
 
-STATEMENTS = int(os.environ.get("SECATEUR_STATEMENTS", "1000"))
+STATEMENTS = int(os.environ.get("SECATEUR_STATEMENTS", "500"))
 FIRST_SEED = int(os.environ.get("SECATEUR_SEED", "0"))
 STATEMENTS_PER_SEED = 500
 BINDINGS_PER_TEXT = 48

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from secateur.cluster.member import StatementQueue
 
+FACTOR = float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1"))
 SESSIONS = st.sampled_from("abcd")
 
 
@@ -80,4 +83,4 @@ class Queue(RuleBasedStateMachine):
 
 
 TestQueue = Queue.TestCase
-TestQueue.settings = settings(max_examples=200, stateful_step_count=60, deadline=None)
+TestQueue.settings = settings(max_examples=int(100 * FACTOR), stateful_step_count=60, deadline=None)

@@ -6,6 +6,7 @@ was taken.
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pyarrow as pa
@@ -21,6 +22,8 @@ from secateur.partitioning.tables import Column, TableDef
 from secateur.partitioning.types import parse_type
 from secateur.storage import ChangeOperation, MemberStore, PartitionSnapshot
 from secateur.wire import ShortTable
+
+FACTOR = float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1"))
 
 Key = tuple[int, str]
 
@@ -224,5 +227,5 @@ class StorageMachine(RuleBasedStateMachine):
 
 TestStorage = StorageMachine.TestCase
 TestStorage.settings = settings(
-    max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=int(30 * FACTOR), stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )

@@ -32,7 +32,7 @@ from secateur.partitioning.tables import TableDef
 from secateur.planner import CreateTable, Planner
 from worlds import World, has_range
 
-WORLDS = int(os.environ.get("SECATEUR_TIGHTNESS_WORLDS", "16"))
+WORLDS = int(os.environ.get("SECATEUR_TIGHTNESS_WORLDS", "8"))
 FIRST_SEED = int(os.environ.get("SECATEUR_SEED", "0"))
 STATEMENTS_PER_WORLD = 80
 REPORT = Path(__file__).parents[2] / "build" / "tightness.txt"

@@ -19,7 +19,7 @@ from worlds import DAYS, INTEGERS, TEXTS, World, check
 
 WORLDS = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "1"))
 FIRST_SEED = int(os.environ.get("SECATEUR_SEED", "0"))
-VIEWS_PER_WORLD = 20
+VIEWS_PER_WORLD = 10
 
 
 @pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + WORLDS))

@@ -6,6 +6,7 @@ row, or none.
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Sequence
 from decimal import Decimal
@@ -20,7 +21,8 @@ from secateur.partitioning.types import from_unscaled
 PARTITIONINGS = ["HASH (k) PARTITIONS 7", "RANGE (k) SPLIT AT ({0}, {1}, {2})", "HASH (g) PARTITIONS 3"]
 TYPES = [(38, 0), (38, 2), (38, 37), (30, 15), (18, 6), (5, 2)]
 ROWS = 40
-STATEMENTS = 20
+FACTOR = float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1"))
+STATEMENTS = int(10 * FACTOR)
 CHANGES = 6
 
 
