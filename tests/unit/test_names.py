@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,14 +14,17 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "secateur"
 TESTS = ROOT / "tests"
 
+# To parse all sources takes seconds; these say which lines may matter.
+PUBLIC_CLASS = re.compile(r"^class ([A-Za-z]\w*)[(:]", re.MULTILINE)
+PERHAPS_A_PATCH = re.compile(r"\.(setattr|delattr|object)\b|\._\w*\s*=(?!=)")
+
 
 def classes_of(package: Path) -> dict[str, list[str]]:
     """Public class name -> the files that define one at their top level."""
     found = defaultdict(list)
     for path in sorted(package.rglob("*.py")):
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                found[node.name].append(path.relative_to(package).as_posix())
+        for name in PUBLIC_CLASS.findall(path.read_text(encoding="utf-8")):
+            found[name].append(path.relative_to(package).as_posix())
     return dict(found)
 
 
@@ -38,7 +42,7 @@ def patches_of(source: str) -> Iterator[int]:
     """Lines that set a private name: ``monkeypatch.setattr(x, "_y", ...)``, ``monkeypatch.setattr("a._b", ...)`` and
     ``x._y = ...`` unless ``x`` is self.
     """
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(ast.parse(source)) if PERHAPS_A_PATCH.search(source) else ():
         match node:
             case ast.Call(func=ast.Attribute(attr="setattr" | "delattr" | "object"), args=[target, *rest]):
                 names = [
