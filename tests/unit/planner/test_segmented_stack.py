@@ -80,6 +80,11 @@ NESTED = {
 def test_the_recursion_limit_of_the_users_process_stays_as_it_is(conn: secateur.Connection, kind: str) -> None:
     limit = sys.getrecursionlimit()
     assert conn.execute(NESTED[kind](150)).fetchall() == [(7,)]
+    assert sys.getrecursionlimit() == limit
+
+
+def test_the_recursion_limit_stays_as_it_is_where_a_statement_is_nested_too_deeply(conn: secateur.Connection) -> None:
+    limit = sys.getrecursionlimit()
     with pytest.raises(LimitExceededError, match="nested too deeply"):
         conn.execute("SELECT " + "(" * 5000 + "1" + ")" * 5000)
     assert sys.getrecursionlimit() == limit
