@@ -122,6 +122,7 @@ def _reaching(edge: Edge) -> Edge:
 
 
 @pytest.mark.parametrize("seed", range(60))
+@pytest.mark.sampled(one_in=2)
 def test_every_row_arrives_exactly_as_often_as_it_should(run: RunTest, seed: int) -> None:
     dag, expected = random_dag(seed, count=60)
 

@@ -15,7 +15,7 @@ import pytest
 
 from worlds import World, check
 
-DRAWN = int(50 * float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
+DRAWN = int(25 * float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
 KINDS = ["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"]
 JOINS = [
     "x.a = y.a",

@@ -22,7 +22,7 @@ import secateur
 from predicates import Predicates
 from worlds import DAYS, INTEGERS, TEXTS
 
-STATEMENTS = int(os.environ.get("SECATEUR_FOLDER_STATEMENTS", "60"))
+STATEMENTS = int(os.environ.get("SECATEUR_FOLDER_STATEMENTS", "30"))
 FIRST_SEED = int(os.environ.get("SECATEUR_SEED", "0"))
 NULL = "__HIVE_DEFAULT_PARTITION__"
 

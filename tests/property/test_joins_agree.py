@@ -31,7 +31,7 @@ from secateur.partitioning.types import parse_type
 from secateur.planner.fragments import JoinInput, KernelDeclined, compile_arrow_join
 from secateur.protocol import decode, encode
 
-STATEMENTS = int(20 * float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
+STATEMENTS = int(10 * float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
 FIRST_SEED = int(os.environ.get("SECATEUR_SEED", "0"))
 TYPES = {
     "i": "INTEGER",

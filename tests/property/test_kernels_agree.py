@@ -33,8 +33,8 @@ from secateur.planner.fragments import KernelDeclined, compile_arrow
 from secateur.protocol import decode, encode
 
 FACTOR = float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1"))
-STATEMENTS = int(30 * FACTOR)
-ON_MANY_ROWS = int(10 * FACTOR)
+STATEMENTS = int(15 * FACTOR)
+ON_MANY_ROWS = int(5 * FACTOR)
 MANY_ROWS = 200_000
 """From so many rows on, the arrow kernel leaves chunks as they are and aggregates in several threads."""
 LISTED_ROWS_MAX = 20_000

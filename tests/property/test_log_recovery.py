@@ -113,6 +113,7 @@ class _Machine:
 
 
 @pytest.mark.parametrize("seed", range(60))
+@pytest.mark.sampled(one_in=2)
 def test_after_a_crash_the_store_is_as_at_some_moment_since_the_last_sync(seed: int) -> None:
     rng = random.Random(seed)
     disk = VirtualDisk(rng)
@@ -173,6 +174,7 @@ def test_a_prepared_load_is_still_prepared_after_a_crash_and_can_be_published() 
 
 
 @pytest.mark.parametrize("seed", range(30))
+@pytest.mark.sampled(one_in=2)
 def test_bytes_that_were_on_disk_and_are_garbled_are_reported_and_never_cut_off(seed: int) -> None:
     rng = random.Random(seed)
     disk = VirtualDisk(rng)
@@ -226,6 +228,7 @@ def test_a_checkpoint_writes_only_partitions_that_have_changed_and_removes_the_l
 
 
 @pytest.mark.parametrize("seed", range(100))
+@pytest.mark.sampled(one_in=2)
 def test_frames_that_were_synced_are_read_and_a_torn_tail_is_no_damage(seed: int) -> None:
     rng = random.Random(seed)
     disk, writer = VirtualDisk(rng), FrameWriter(3)

@@ -28,7 +28,7 @@ SCHEMES = [
     "HASH (b) PARTITIONS 4, RANGE (c) SPLIT AT (DATE '2024-01-03', DATE '2024-01-06')",
     "RANGE (a, b) SPLIT AT ((0, 'a'), (3, ''))",
 ]
-PREDICATES = int(4 * float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
+PREDICATES = int(2 * float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
 
 
 @pytest.fixture(scope="module")

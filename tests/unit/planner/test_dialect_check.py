@@ -76,7 +76,7 @@ WORDS = (
 )
 
 
-SHARE = max(1, int(4 / float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1"))))
+SHARE = max(1, int(8 / float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1"))))
 """Of how many words one is tried at a place; the next place has the next ones, so that every word comes to every kind
 of place.
 """
@@ -121,7 +121,7 @@ def test_a_word_too_many_is_never_ignored(tables: Any, sql: str) -> None:
                 continue
             if not parses(database, text):
                 wrong.append(text)
-    assert tried > 20
+    assert tried > 80 / SHARE
     assert wrong == []
 
 
