@@ -56,8 +56,8 @@ test: $(STAMP) java ## all tests but the slow ones, on WORKERS=3 processes: unde
 test-slow: $(STAMP) java ## the slow tests: all cases of those that are sampled, faults of Ray and Spark, TPC at scale factor 1: an hour or two
 	@$(PY) -m pytest -m slow $(PYTEST_WORKERS) --ignore=tests/system/test_wheel.py $(PYTEST_ARGS)
 
-test-long: $(STAMP) ## the property tests with many times the cases: an hour
-	@SECATEUR_PROPERTY_FACTOR=40 SECATEUR_PRUNING_WORLDS=100 SECATEUR_DML_WORLDS=40 SECATEUR_INDEX_WORLDS=40 \
+test-long: $(STAMP) ## the property tests with many times the cases: an hour or two
+	@SECATEUR_PROPERTY_FACTOR=80 SECATEUR_PRUNING_WORLDS=100 SECATEUR_DML_WORLDS=40 SECATEUR_INDEX_WORLDS=40 \
 		SECATEUR_SCATTER_STATEMENTS=800 SECATEUR_STATEMENTS=20000 SECATEUR_TIGHTNESS_WORLDS=160 SECATEUR_FOLDER_STATEMENTS=600 $(PY) -m pytest -m "not ray and not spark" -o timeout=3600 tests/property tests/pitfalls/test_relational_products.py tests/unit/cluster/test_lease.py $(PYTEST_ARGS)
 
 plans: $(STAMP) ## write what EXPLAIN answers today into tests/plans; read the difference before committing it
