@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,8 +14,9 @@ from eventually import eventually
 
 import secateur
 from secateur.cluster import Cluster
-from secateur.errors import PartitionLostError
-from secateur.protocol import Operation
+from secateur.cluster.peers import Peers
+from secateur.errors import PartitionLostError, UnreachableError
+from secateur.protocol import OpenCopies, Operation
 
 SILENCE_S = 1.0
 ROWS = 60
@@ -91,6 +93,40 @@ def test_the_last_copies_are_there_again_when_their_member_comes_back(cluster: C
         assert other.execute(READ, [key]).fetchall() == [(1000,)]
         assert conn.execute("UPDATE t SET v = v + 1").rowcount == ROWS
         assert other.execute(READ, [key]).fetchall() == [(1001,)]
+
+
+def test_a_member_that_left_while_it_built_copies_keeps_nothing_of_them(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seed 658 of the simulation: it waited for these rows for good."""
+    call = Peers.call
+    opening, go_on = threading.Event(), asyncio.Event()
+
+    async def held(self: Peers, member_id: str, message: Any, payload: Any = b"") -> Any:
+        if isinstance(message, OpenCopies) and message.member == "m1" and not go_on.is_set():
+            opening.set()
+            await go_on.wait()
+            raise UnreachableError("it is cut off")
+        return await call(self, member_id, message, payload)
+
+    def on_their_way() -> list[Any]:
+        member: Any = cluster._runtime._members["m1"]  # type: ignore[attr-defined]
+        received = member._replication.received
+        return [*received._expected, *received._arriving]
+
+    with cluster.connect() as conn:
+        conn.execute(DDL.format(backups=0).replace("TABLE t", "TABLE alone").replace("PARTITIONS 8", "PARTITIONS 7"))
+        conn.execute(DDL.format(backups=1))
+        conn.table("t").load(rows())
+        monkeypatch.setattr(Peers, "call", held)
+        with without(cluster, "m2"):
+            assert opening.wait(20)
+            with without(cluster, "m1"):
+                assert on_their_way()
+                on_loop(cluster, go_on.set)
+        is_back(cluster)
+        assert on_loop(cluster, on_their_way) == []
+        assert conn.execute(TOTALS).fetchall() == TOTAL
 
 
 def test_a_member_returns_again_and_again(cluster: Cluster) -> None:

@@ -288,6 +288,13 @@ class BuiltCopies:
                 self._drop(table_id, partition, asked.attempt)
         return Reply(Acknowledged())
 
+    def give_up(self, table_id: int) -> None:
+        """Forget the partitions whose rows were on their way when this member left: nobody sends them now."""
+        for partition in self._store.arriving(table_id):
+            self._drop(table_id, partition, self._building.get((table_id, partition), 0))
+            self._replication.received.forget((table_id, partition))  # also one that it owns, and has lost
+            self._store.drop_partition(table_id, partition)
+
     def drop_outdated(self, table_id: int) -> None:
         """Forget the rows of all partitions that this member does not own, and give up those that are on their way."""
         for partition in self._store.hosted(table_id):

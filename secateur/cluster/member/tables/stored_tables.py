@@ -90,8 +90,7 @@ class StoredTables:
         table = await resolved_table(request.message.table, self._threads)
         is_here = self._store.find(table.table_id) is not None
         if is_here:
-            for partition in self._store.arriving(table.table_id):  # its rows did not come, and nobody sends them now
-                self._store.drop_partition(table.table_id, partition)
+            self._built_copies.give_up(table.table_id)
         if is_here and not table.replicated:
             self._places.add_table(table)
             self._replication.take_over_again(table)
