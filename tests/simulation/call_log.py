@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import secateur
 from secateur.errors import OperationalError, PartitionLostError
@@ -22,20 +23,37 @@ Kind = Callable[[secateur.Connection], bool]
 """One call of a client, or a few that belong together; True if all were answered."""
 
 
-class TableGroup(Protocol):
-    """Tables that are about one promise, and the calls that show whether it is kept."""
+class TableGroup(ABC):
+    """Tables that are about one promise, and the calls that show whether it is kept.
 
+    Args:
+        log: Of all calls.
+        placement: Where rows are, as in CREATE TABLE.
+    """
+
+    def __init__(self, log: CallLog, placement: str) -> None:
+        self._log = log
+        self._placement = placement
+
+    @abstractmethod
     def create(self, conn: secateur.Connection) -> None:
         """Make the tables; before any fault."""
 
+    @abstractmethod
     def kinds(self) -> list[tuple[Kind, int]]:
         """What clients do with them, and how often."""
 
+    @abstractmethod
     def read_back(self, conn: secateur.Connection) -> None:
         """Read everything once more, after quiet: each call has to work soon."""
 
-    def check(self) -> None:
-        """Judge the histories."""
+    def check(self) -> Iterator[str]:
+        """Judge the history of all calls: a sentence for what takes more than one of them to see."""
+        yield from ()
+
+    def _create(self, conn: secateur.Connection, name: str, value: str, options: str = "") -> None:
+        """Make a table of an id and another number."""
+        conn.execute(f"CREATE TABLE {name} (id BIGINT, {value} BIGINT, PRIMARY KEY (id)) {self._placement}{options}")
 
 
 class CallLog:

@@ -122,7 +122,8 @@ class Workload:
     def check(self) -> None:
         """Judge the histories."""
         for group in self._groups:
-            group.check()
+            for sentence in group.check():
+                self.world.violated(sentence)
 
     def _mixture(self, *, is_reader: bool) -> tuple[list[Kind], list[float]]:
         """What one client does, and how often."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import secateur
-from call_log import CallLog, Kind
+from call_log import CallLog, Kind, TableGroup
 
 __all__ = ["Definitions"]
 
 
-class Definitions:
+class Definitions(TableGroup):
     """A table whose ranges clients add and drop, and tables that they create, some of which stay.
 
     Args:
@@ -17,8 +17,7 @@ class Definitions:
     """
 
     def __init__(self, log: CallLog, backups: int) -> None:
-        self._log = log
-        self._backups = backups
+        super().__init__(log, f"BACKUPS {backups}")
         self._range = 0
         self._tables = 0
         self._staying: list[str] = []
@@ -27,7 +26,7 @@ class Definitions:
         """Make the table with ranges."""
         conn.execute(
             "CREATE TABLE ranged (day BIGINT, id BIGINT, PRIMARY KEY (day, id)) PARTITION BY RANGE (day)"
-            f" (PARTITION 0 <= VALUES < 10) BACKUPS {self._backups}"
+            f" (PARTITION 0 <= VALUES < 10) {self._placement}"
         )
 
     def kinds(self) -> list[tuple[Kind, int]]:
@@ -38,9 +37,6 @@ class Definitions:
         """Tables that have stayed take rows, whatever happened while they were created."""
         for name in self._staying:
             self._log.until_answered(lambda name=name: self._fill(conn, name))
-
-    def check(self) -> None:
-        """Nothing is left to judge: each read was."""
 
     def add_and_drop_range(self, conn: secateur.Connection) -> bool:
         """A range comes, has rows, and goes; others do the same with other ranges."""
@@ -63,7 +59,7 @@ class Definitions:
         """A table comes, has rows, and goes, unless it stays until the end."""
         self._tables += 1
         name = f"other_{self._tables}"
-        placement = f"PARTITION BY HASH (id) PARTITIONS 3 BACKUPS {self._backups}"
+        placement = f"PARTITION BY HASH (id) PARTITIONS 3 {self._placement}"
         create = f"CREATE TABLE {name} (id BIGINT PRIMARY KEY) {placement}"
         if not self._log.execute(conn, "create table", create, []):
             return False

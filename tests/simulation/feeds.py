@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import secateur
-from call_log import CallLog, Kind
+from call_log import CallLog, Kind, TableGroup
 from machine import Process, machine
 from secateur.errors import ChangesDroppedError
 
@@ -30,24 +30,17 @@ class _Follower:
     is_late: bool = False
 
 
-class FollowedTable:
-    """A table with a change feed.
-
-    Args:
-        log: Of all calls.
-        placement: Where rows are, as in CREATE TABLE.
-    """
+class FollowedTable(TableGroup):
+    """A table with a change feed."""
 
     def __init__(self, log: CallLog, placement: str) -> None:
-        self._log = log
-        self._placement = placement
+        super().__init__(log, placement)
         self._followers: dict[Process, _Follower] = {}
         self._first = ""
 
     def create(self, conn: secateur.Connection) -> None:
         """Make the table."""
-        feed = "WITH (change_feed = true)"
-        conn.execute(f"CREATE TABLE followed (id BIGINT, v BIGINT, PRIMARY KEY (id)) {self._placement} {feed}")
+        self._create(conn, "followed", "v", " WITH (change_feed = true)")
         self._first = str(conn.changes("followed").position)
 
     def kinds(self) -> list[tuple[Kind, int]]:
@@ -60,9 +53,6 @@ class FollowedTable:
         for follower in self._followers.values():
             self._log.until_answered(lambda follower=follower: self._follow(conn, follower))
         self._log.until_answered(lambda: self._compare(conn))
-
-    def check(self) -> None:
-        """Nothing is left to judge: each change was."""
 
     def upsert_followed(self, conn: secateur.Connection) -> bool:
         """A row comes, or has another value."""

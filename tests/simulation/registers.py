@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import secateur
-from call_log import CallLog, Kind
+from call_log import CallLog, Kind, TableGroup
 from linearizability import Call, is_linearizable, shown
 from machine import Process, machine
 
@@ -20,7 +20,7 @@ __all__ = ["KEYS", "Registers"]
 KEYS: Final = 6
 
 
-class Registers:
+class Registers(TableGroup):
     """One table of an id and a value.
 
     Args:
@@ -30,15 +30,14 @@ class Registers:
     """
 
     def __init__(self, log: CallLog, name: str, placement: str) -> None:
-        self._log = log
+        super().__init__(log, placement)
         self._name = name
-        self._placement = placement
         self._histories: dict[int, list[Call]] = defaultdict(list)
         self._keys: dict[Process, Sequence[int]] = {}
 
     def create(self, conn: secateur.Connection) -> None:
         """Make the table."""
-        conn.execute(f"CREATE TABLE {self._name} (id BIGINT, v BIGINT, PRIMARY KEY (id)) {self._placement}")
+        self._create(conn, self._name, "v")
         conn.execute(f"CREATE INDEX {self._name}_by_v ON {self._name} (v)")
 
     def confine(self, process: Process, keys: Sequence[int]) -> None:
@@ -70,11 +69,11 @@ class Registers:
             self._log.until_answered(lambda key=key: self.read(conn, key))
             self._log.until_answered(lambda key=key: self.get(conn, key))
 
-    def check(self) -> None:
+    def check(self) -> Iterator[str]:
         """Judge the history of each key."""
         for key, calls in self._histories.items():
             if not is_linearizable(calls, None):
-                self._log.world.violated(f"row {key} of {self._name} is not linearizable:{shown(calls)}")
+                yield f"row {key} of {self._name} is not linearizable:{shown(calls)}"
 
     # -- reads
 

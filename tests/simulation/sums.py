@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import Any, Final
 
 import secateur
-from call_log import CallLog, Kind
+from call_log import CallLog, Kind, TableGroup
 
 __all__ = ["Accounts", "Counters"]
 
@@ -15,23 +15,17 @@ _ACCOUNTS: Final = 12
 _BALANCE: Final = 100
 
 
-class Counters:
-    """Rows that are incremented: each as often as was acknowledged, and at most as often as was tried.
-
-    Args:
-        log: Of all calls.
-        placement: Where rows are, as in CREATE TABLE.
-    """
+class Counters(TableGroup):
+    """Rows that are incremented: each as often as was acknowledged, and at most as often as was tried."""
 
     def __init__(self, log: CallLog, placement: str) -> None:
-        self._log = log
-        self._placement = placement
+        super().__init__(log, placement)
         self._tried: dict[int, int] = defaultdict(int)
         self._acknowledged: dict[int, int] = defaultdict(int)
 
     def create(self, conn: secateur.Connection) -> None:
         """Make the table, with rows."""
-        conn.execute(f"CREATE TABLE counter (id BIGINT, n BIGINT, PRIMARY KEY (id)) {self._placement}")
+        self._create(conn, "counter", "n")
         conn.table("counter").load({"id": list(range(_COUNTERS)), "n": [0] * _COUNTERS})
 
     def kinds(self) -> list[tuple[Kind, int]]:
@@ -47,9 +41,6 @@ class Counters:
         """Read each counter."""
         for key in range(_COUNTERS):
             self._log.until_answered(lambda key=key: self.read(conn, key))
-
-    def check(self) -> None:
-        """Nothing is left to judge: each read was."""
 
     def read(self, conn: secateur.Connection, key: int) -> bool:
         """A counter is what it must be."""
@@ -107,21 +98,12 @@ class Counters:
         return bool(answered)
 
 
-class Accounts:
-    """Rows between which amounts are moved: their total never changes.
-
-    Args:
-        log: Of all calls.
-        placement: Where rows are, as in CREATE TABLE.
-    """
-
-    def __init__(self, log: CallLog, placement: str) -> None:
-        self._log = log
-        self._placement = placement
+class Accounts(TableGroup):
+    """Rows between which amounts are moved: their total never changes."""
 
     def create(self, conn: secateur.Connection) -> None:
         """Make the table, with rows."""
-        conn.execute(f"CREATE TABLE account (id BIGINT, amount BIGINT, PRIMARY KEY (id)) {self._placement}")
+        self._create(conn, "account", "amount")
         conn.table("account").load({"id": list(range(_ACCOUNTS)), "amount": [_BALANCE] * _ACCOUNTS})
 
     def kinds(self) -> list[tuple[Kind, int]]:
@@ -131,9 +113,6 @@ class Accounts:
     def read_back(self, conn: secateur.Connection) -> None:
         """Add up once more."""
         self._log.until_answered(lambda: self.total(conn))
-
-    def check(self) -> None:
-        """Nothing is left to judge: each total was."""
 
     def transfer(self, conn: secateur.Connection) -> bool:
         """Move an amount, perhaps to another partition."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import pyarrow as pa
 
 import secateur
-from call_log import CallLog, Kind
+from call_log import CallLog, Kind, TableGroup
 from linearizability import Call, is_linearizable, shown
 from secateur.client.execution import SnapshotReader, close_snapshot, open_snapshot, prepared_query
 from secateur.protocol import SnapshotPiece
@@ -24,7 +24,7 @@ _LEASE_S: Final = 60.0
 _PIECE_S: Final = 0.05
 
 
-class State:
+class State(TableGroup):
     """A table whose rows have one value, which statements and loads change: a register as well.
 
     Args:
@@ -34,14 +34,13 @@ class State:
     """
 
     def __init__(self, log: CallLog, name: str, placement: str) -> None:
-        self._log = log
+        super().__init__(log, placement)
         self._name = name
-        self._placement = placement
         self._history: list[Call] = []
 
     def create(self, conn: secateur.Connection) -> None:
         """Make the table, with rows."""
-        conn.execute(f"CREATE TABLE {self._name} (id BIGINT, v BIGINT, PRIMARY KEY (id)) {self._placement}")
+        self._create(conn, self._name, "v")
         conn.table(self._name).load({"id": list(range(_ROWS)), "v": [0] * _ROWS})
 
     def kinds(self) -> list[tuple[Kind, int]]:
@@ -58,10 +57,10 @@ class State:
         """Read all rows once more, however many calls there were."""
         self._log.until_answered(lambda: self.read_state(conn, is_last=True))
 
-    def check(self) -> None:
+    def check(self) -> Iterator[str]:
         """Judge the history."""
         if not is_linearizable(self._history, 0):
-            self._log.world.violated(f"the rows of {self._name} are not linearizable:{shown(self._history)}")
+            yield f"the rows of {self._name} are not linearizable:{shown(self._history)}"
 
     def set_state(self, conn: secateur.Connection) -> bool:
         """A statement changes all rows."""
@@ -126,23 +125,17 @@ class State:
         return bool(answered)
 
 
-class Batches:
-    """Loads of new rows: every one that was acknowledged is there, each as a whole.
-
-    Args:
-        log: Of all calls.
-        placement: Where rows are, as in CREATE TABLE.
-    """
+class Batches(TableGroup):
+    """Loads of new rows: every one that was acknowledged is there, each as a whole."""
 
     def __init__(self, log: CallLog, placement: str) -> None:
-        self._log = log
-        self._placement = placement
+        super().__init__(log, placement)
         self._batch = 0
         self._acknowledged: set[int] = set()
 
     def create(self, conn: secateur.Connection) -> None:
         """Make the table."""
-        conn.execute(f"CREATE TABLE batches (id BIGINT, batch BIGINT, PRIMARY KEY (id)) {self._placement}")
+        self._create(conn, "batches", "batch")
 
     def kinds(self) -> list[tuple[Kind, int]]:
         """What clients do."""
@@ -151,9 +144,6 @@ class Batches:
     def read_back(self, conn: secateur.Connection) -> None:
         """Count once more."""
         self._log.until_answered(lambda: self.read_batches(conn))
-
-    def check(self) -> None:
-        """Nothing is left to judge: each count was."""
 
     def load_batch(self, conn: secateur.Connection) -> bool:
         """Rows come by a load."""
