@@ -281,8 +281,8 @@ class Faults:
         hosts = [CONTROLLER_HOST, *(host.address for host in self._world.hosts)]
         one = draw.choice(hosts)
         times = draw.choice((20.0, 200.0, 1000.0))
-        if times == 1000.0 and one != CONTROLLER_HOST and not self._may_lose():
-            times = 100.0  # the lease of a member that is farther away may end before it is renewed
+        if times == 1000.0 and not self._may_lose():
+            times = 100.0  # the lease of a member that is farther away, or whose controller is, may end meanwhile
         links = {(one, other) for other in hosts if other != one} | {(other, one) for other in hosts if other != one}
         self._note(f"{one} is {times:g} times as far away")
         network.slow.update(dict.fromkeys(links, times))
