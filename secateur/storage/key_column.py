@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from secateur.errors import DataError, NotSupportedError
 from secateur.partitioning.types.column_type import NESTED, SqlType, TypeKind
+from secateur.partitioning.types.comparable_columns import comparable, order_floats
 from secateur.partitioning.types.decimals import unscaled
 from secateur.storage.key_view import (
     Cell,
@@ -30,7 +31,6 @@ from secateur.storage.key_view import (
     fixed_bytes_view,
     float_view,
     integer_view,
-    order_floats,
 )
 
 __all__ = ["KeyColumn"]
@@ -95,11 +95,7 @@ class KeyColumn:
         Args:
             array: One chunk of exactly ``type.arrow`` without NULLs.
         """
-        if self.type.kind is TypeKind.UUID:
-            return array.storage
-        if self.type.is_float:
-            return pa.array(order_floats(array.to_numpy()))
-        return array
+        return comparable(array)
 
     def view(self, array: pa.Array) -> CellView:
         """The array as a sequence of cells for binary search; nothing is copied except for FLOAT and DOUBLE.

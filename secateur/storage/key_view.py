@@ -9,11 +9,11 @@ doubles).
 
 from __future__ import annotations
 
-from typing import Final, Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
+
+from secateur.partitioning.types.comparable_columns import order_floats
 
 __all__ = [
     "Cell",
@@ -25,13 +25,10 @@ __all__ = [
     "fixed_bytes_view",
     "float_view",
     "integer_view",
-    "order_floats",
 ]
 
 Cell: TypeAlias = int | bytes
 IntegerFormat: TypeAlias = Literal["b", "B", "h", "H", "i", "I", "q", "Q"]
-
-_SIGN_MASK: Final = np.int64(2**63 - 1)
 
 
 class CellView(Protocol):
@@ -84,20 +81,6 @@ def fixed_bytes_view(array: pa.Array, width: int) -> CellView:
 def float_view(array: pa.Array) -> CellView:
     """View a float array as integers in the same order; costs 8 bytes a row, as the only view that copies."""
     return order_floats(array.to_numpy()).data
-
-
-def order_floats(values: npt.NDArray[np.floating]) -> npt.NDArray[np.int64]:
-    """Map floats to integers that compare in SQL order.
-
-    -0.0 equals 0.0, and every NaN equals every other and is greater than all numbers.
-
-    Source: the total order of IEEE 754 bit patterns (the sign-magnitude flip known from radix sorting of floats), with
-    zeros and NaNs made one.
-    """
-    numbers = values.astype(np.float64) + 0.0
-    numbers[np.isnan(numbers)] = np.nan
-    bits = numbers.view(np.int64)
-    return np.where(bits < 0, bits ^ _SIGN_MASK, bits)
 
 
 class _WideIntegers:

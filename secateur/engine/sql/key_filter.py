@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from secateur.partitioning.types.comparable_columns import comparable
 from secateur.partitioning.types.empty_rows import empty_table
 
 __all__ = ["rows_with_keys"]
@@ -30,19 +31,14 @@ def rows_with_keys(table: pa.Table, columns: Sequence[str], keys: Sequence[tuple
     if len(columns) == 1:
         column = table.column(columns[0])
         return table.filter(
-            pc.is_in(_storage(column), value_set=_storage(pa.array([key[0] for key in keys], column.type)))
+            pc.is_in(comparable(column), value_set=comparable(pa.array([key[0] for key in keys], column.type)))
         )
     mask = None
     for key in keys:
         matches = None
         for name, value in zip(columns, key, strict=True):
             column = table.column(name)
-            equal = pc.equal(_storage(column), _storage(pa.array([value], column.type))[0])
+            equal = pc.equal(comparable(column), comparable(pa.array([value], column.type))[0])
             matches = equal if matches is None else pc.and_(matches, equal)
         mask = matches if mask is None else pc.or_(mask, matches)
     return table.filter(mask)
-
-
-def _storage(values: Any) -> Any:
-    """Return the storage of an extension type such as UUID, which has no comparisons of its own."""
-    return values.cast(values.type.storage_type) if isinstance(values.type, pa.BaseExtensionType) else values

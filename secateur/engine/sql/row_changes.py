@@ -17,8 +17,9 @@ import pyarrow.compute as pc
 
 from secateur.errors import ProgrammingError, ProtocolError
 from secateur.partitioning.tables.conform import conform
-from secateur.partitioning.tables.distinct_keys import first_of_each_key, first_positions, plain_column
+from secateur.partitioning.tables.distinct_keys import first_of_each_key, first_positions
 from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.types.comparable_columns import comparable
 from secateur.protocol.changes import DuplicateMatchPolicy
 
 __all__ = ["RowAction", "RowChanges"]
@@ -133,7 +134,7 @@ def _rows(found: pa.Table, table: TableDef) -> pa.Table:
 def _differ(old: pa.Table, new: pa.Table, table: TableDef) -> pa.ChunkedArray:
     """Whether the new key of each row differs from the old one; NULL counts as different."""
     different = [
-        pc.fill_null(pc.not_equal(plain_column(old.column(name)), plain_column(new.column(name))), True)
+        pc.fill_null(pc.not_equal(comparable(old.column(name)), comparable(new.column(name))), True)
         for name in table.primary_key
     ]
     return reduce(pc.or_, different)

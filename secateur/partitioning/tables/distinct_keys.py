@@ -6,8 +6,9 @@ import numpy as np
 import pyarrow as pa
 
 from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.types.comparable_columns import comparable
 
-__all__ = ["first_of_each_key", "first_positions", "plain_column"]
+__all__ = ["first_of_each_key", "first_positions"]
 
 _POSITION = "position"
 
@@ -31,16 +32,9 @@ def first_positions(rows: pa.Table, tdef: TableDef) -> pa.Array | None:
     if rows.num_rows < 2:
         return None
     names = [f"key{number}" for number in range(len(tdef.primary_key))]
-    keys = [plain_column(rows.column(name)) for name in tdef.primary_key]
+    keys = [comparable(rows.column(name)) for name in tdef.primary_key]
     numbered = pa.table([*keys, pa.array(np.arange(rows.num_rows))], names=[*names, _POSITION])
     grouped = numbered.group_by(names, use_threads=False).aggregate([(_POSITION, "min")])
     if grouped.num_rows == rows.num_rows:
         return None
     return pa.array(np.sort(grouped.column(f"{_POSITION}_min").to_numpy()))
-
-
-def plain_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column in a type that Arrow can compare: extension types, such as that of UUIDs, in their storage."""
-    if isinstance(column.type, pa.BaseExtensionType):
-        return pa.chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)
-    return column

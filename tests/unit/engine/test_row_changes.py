@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pyarrow as pa
@@ -94,6 +95,15 @@ def test_several_changes_of_a_row_may_be_refused() -> None:
             TABLE,
             DuplicateMatchPolicy.REFUSED,
         )
+
+
+@pytest.mark.parametrize(("old", "new"), [(math.nan, math.nan), (math.nan, -math.nan), (0.0, -0.0)])
+def test_equal_floats_are_one_key(old: float, new: float) -> None:
+    """ON CONFLICT DO UPDATE of a row whose key has NaN was an error: Arrow's NaN differs from itself."""
+    table = TableDef("t", 1, (Column("k", parse_type("DOUBLE"), nullable=False),), ("k",), PartitionScheme())
+    found = pa.table({"action": ["UPDATE"], "o0": pa.array([old]), "k": pa.array([new])})
+    changes = RowChanges.of(found, table, DuplicateMatchPolicy.FIRST)
+    assert (changes.removed.num_rows, changes.added.num_rows, changes.replaced.num_rows) == (0, 0, 1)
 
 
 def test_rows_that_the_table_cannot_hold() -> None:

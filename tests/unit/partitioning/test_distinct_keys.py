@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -27,6 +28,8 @@ def table(*types: str) -> TableDef:
         pytest.param(["UUID"], [(UUID(int=5).bytes,), (UUID(int=5).bytes,)], [0], id="an extension type"),
         pytest.param(["DECIMAL(30, 2)"], [(Decimal("1.50"),), (Decimal("1.50"),)], [0], id="decimals"),
         pytest.param(["BLOB"], [(b"a",), (b"a",), (b"",)], [0, 2], id="bytes"),
+        pytest.param(["DOUBLE"], [(0.0,), (-0.0,), (math.nan,), (-math.nan,)], [0, 2], id="zeros and NaNs"),
+        pytest.param(["FLOAT"], [(-0.0,), (0.0,), (math.nan,), (math.nan,)], [0, 2], id="of FLOAT"),
         pytest.param(["INTEGER"], [], [], id="nothing"),
     ],
 )
