@@ -317,7 +317,8 @@ def _counts(name: str, argument: str) -> PartialColumn:
 
 
 def _extreme(name: str, function: AggregateKind, argument: str, kind: SqlType) -> PartialColumn:
-    return PartialColumn(name, f"{function.value}({argument})", str(kind), AggregateFunction(function.value), argument)
+    by_arrow = None if kind.kind is TypeKind.UUID else AggregateFunction(function.value)  # its answer would be bytes
+    return PartialColumn(name, f"{function.value}({argument})", str(kind), by_arrow, argument)
 
 
 def _sum(name: str, aggregate: AggregateExpression, argument: str, kind: SqlType) -> PartialColumn:

@@ -252,6 +252,14 @@ def test_a_key_that_no_range_covers_matches_nothing() -> None:
     assert values(table) == [1.0]
 
 
+@pytest.mark.parametrize("wanted", [{"p": 1}, [[1, 2]]], ids=["a struct", "a list"])
+def test_rows_cannot_be_looked_up_by_a_nested_value(wanted: Any) -> None:
+    kind = parse_type("STRUCT(p INTEGER)" if isinstance(wanted, dict) else "INTEGER[]")
+    tdef = TableDef("days", 2, (*DAYS.columns, Column("parts", kind)), ("day",), RANGE_SCHEME, backups=0)
+    with pytest.raises(DagError, match=r"cannot be looked up by parts, which is .*where=\"parts = \?\""):
+        read(table_source("days", where={"parts": wanted}), tdef=tdef, rows=tdef.arrow_schema.empty_table())
+
+
 def test_a_replicated_table_is_read_once_and_adds_no_member() -> None:
     scheme = build_scheme(types={}, primary_key=("day",), table="days")
     tdef = TableDef("days", 3, DAYS.columns, ("day",), scheme, replicated=True)

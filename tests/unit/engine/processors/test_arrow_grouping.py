@@ -109,6 +109,9 @@ def test_many_groups_come_in_the_order_of_their_first_rows(grouped_twice: Groupe
         pytest.param(pa.array([1, 1]), {"n": count_distinct_of("v")}, pa.array([1, 2]), id="distinct values"),
         pytest.param(pa.array([1, 1]), {"n": sum_of("v")}, pa.array([True, False]), id="booleans to add"),
         pytest.param(pa.array([1, 1]), {"n": max_of("v")}, pa.array([1.0, float("nan")]), id="the greatest of NaN"),
+        pytest.param(
+            pa.array([1, 1]), {"n": max_of("v")}, pa.array([b"a" * 16, b"b" * 16], pa.uuid()), id="the greatest UUID"
+        ),
         pytest.param(pa.array([1, 2, 3, 4]), {"n": sum_of("v")}, pa.array([2**61] * 4), id="sums that might not fit"),
     ],
 )
