@@ -87,7 +87,7 @@ class StagedPiece(msgspec.Struct, frozen=True):
 
 
 class OpenedCopies(msgspec.Struct, frozen=True):
-    """What can be fetched; partitions that have no rows of their own, such as those of dropped ranges, are left out.
+    """What can be fetched; partitions of ranges that were dropped are left out, and of no others.
 
     Attributes:
         published: The number of the last publication of the table.

@@ -274,6 +274,57 @@ def test_a_copy_that_is_out_of_sync_is_dropped_by_its_member() -> None:
         assert conn.execute("SELECT count(*) FROM t").fetchall() == [(KEYS,)]
 
 
+def test_a_copy_is_not_built_from_a_primary_that_lacks_the_rows(mortal: Cluster) -> None:
+    """It was taken for one of a dropped range: the new owner got nothing, and the only copy was dropped."""
+    runtime: Any = mortal._runtime
+    with mortal.connect() as conn:
+        create(conn, "t", backups=1)
+        conn.table("t").load({"id": list(range(KEYS)), "v": [0] * KEYS})
+        topology = runtime._loop.run(_topology_of(runtime))
+        (table,) = runtime._members["m1"]._store.tables()
+        owners = topology.ownership(table.scheme.affinity_group())
+        lacked = next(number for number in range(12) if owners.holders(number)[1] == "m3")
+        primary = owners.primary(lacked)
+
+        async def lose() -> None:  # as a disk does that has not written what it said it had
+            runtime._members[primary]._store.drop_partition(table.table_id, lacked)
+
+        runtime._loop.run(lose())
+        mortal._ask(DrainMembers(["m3"]))
+        eventually(lambda: mortal._ask(GetRebalancing()).drained == ("m3",), "m3 keeps what it has")
+        mortal.scale(2)
+        assert conn.execute("SELECT count(*) FROM t").fetchall() == [(KEYS,)]
+        healed(conn)
+        assert all(len(copies) == 2 and copies[0] == copies[1] for copies in copies_of(mortal, "t").values())
+
+
+def test_a_move_that_cannot_be_made_holds_no_other_up(mortal: Cluster) -> None:
+    runtime: Any = mortal._runtime
+    with mortal.connect() as conn:
+        create(conn, "t", backups=0)
+        handle = conn.table("t")
+        first = handle.owner_of(0)
+        others = sorted({handle.owner_of(partition) for partition in range(12)} - {first})
+        kept = [key for key in range(KEYS) if handle.partition_of({"id": key})]
+        handle.load({"id": kept, "v": kept})
+
+        async def lose() -> None:
+            store = runtime._members[first]._store
+            store.drop_partition(store.tables()[0].table_id, 0)
+
+        runtime._loop.run(lose())
+        mortal._ask(DrainMembers([first, others[0]]))
+        eventually(lambda: mortal._ask(GetRebalancing()).drained == (others[0],), "it keeps what it has")
+        progress = mortal._ask(GetRebalancing())
+        assert progress.draining == (first,)
+        assert f"{first} does not have the rows of partition 0 of t" in str(progress.error)
+        assert all(conn.execute("SELECT v FROM t WHERE id = ?", [key]).fetchall() == [(key,)] for key in kept)
+
+
+async def _topology_of(runtime: Any) -> Any:
+    return runtime._controller._state.topology
+
+
 def test_a_copy_is_built_where_a_load_is_known_to_be_aborted(mortal: Cluster) -> None:
     """Its client aborted it, and the request reached some members only: the others keep its rows until they expire."""
     runtime: Any = mortal._runtime

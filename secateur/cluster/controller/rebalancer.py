@@ -140,7 +140,13 @@ class Rebalancer:
                 await asyncio.sleep(_PAUSE_MAX_S)
 
     async def _look(self) -> None:
-        """Carry out the moves that are needed, until the members or tables change for another reason."""
+        """Carry out the moves that are needed, until the members or tables change for another reason.
+
+        One that fails holds none of the others up.
+
+        Raises:
+            Error: Of the first that failed.
+        """
         await self._drain()
         await self._share_rows()
         looked_at = self._looked_at()
@@ -151,13 +157,20 @@ class Rebalancer:
         elif self._moves_left and not moves:
             self._events.add("rebalancing_finished", None, "")
         self._settled_at, self._moves_left = looked_at, len(moves)
+        failures: list[Error] = []
         for left, move in zip(range(len(moves), 0, -1), moves, strict=True):
             if left < len(moves) and self._looked_at() != self._settled_at:
-                return  # the first move is made in any case: it is checked, and somebody may change tables all the time
-            self._moves_left = left
-            await self._carry_out(move)
-            self._settled_at = self._looked_at()
-            self._failures = 0
+                break  # the first move is made in any case: it is checked, and somebody may change tables all the time
+            self._moves_left = left + len(failures)
+            try:
+                await self._carry_out(move)
+            except Error as error:
+                failures.append(error)
+            else:
+                self._settled_at = self._looked_at()
+        if failures:
+            raise failures[0]
+        self._failures = 0
         if moves:
             self._settled_at = None  # look again: a move may have made another one possible
 

@@ -113,18 +113,18 @@ class BuiltCopies:
         """Fix the rows of partitions, and send the member that asks every later change.
 
         Raises:
-            TopologyChangedError: This member is not the primary of one of them.
+            TopologyChangedError: This member is not the primary of one of them, or lacks its rows.
         """
         asked = request.message
         table_id = asked.table_id
         if asked.attempt < self._opened.get((asked.member, table_id), 0):
             raise self._outdated(asked.attempt)
-        hosted = self._store.hosted(table_id)  # of a table that was dropped nothing is kept
+        partitions = self._here(table_id, asked.partitions)  # of a table that was dropped nothing is kept
         self._opened[asked.member, table_id] = asked.attempt
         fixed = self._fixed[asked.member, table_id] = _Fixed()
         known = self._change_registry.of_partitions(table_id, frozenset(asked.partitions))
         copies, staged = [], []
-        for partition in sorted(set(asked.partitions).intersection(hosted)):
+        for partition in partitions:
             replica = await self._replication.learn(table_id, partition, asked.member)
             snapshot = fixed.rows[partition] = self._store.partition(table_id, partition).snapshot()
             changes = [(change_id, made.rows, made.sequence) for change_id, made in known.get(partition, ())]
@@ -187,15 +187,43 @@ class BuiltCopies:
         return Reply(CopiedPiece(len(entries)), payload)
 
     async def count(self, request: Request[CountCopies]) -> Reply[Acknowledged]:
-        """Acknowledge no change from now on that the new copies of a member do not have."""
+        """Acknowledge no change from now on that the new copies of a member do not have.
+
+        Raises:
+            TopologyChangedError: They cannot be counted on, or this member lacks rows itself.
+        """
         asked = request.message
         for table_id in asked.tables:
             if self._opened.get((asked.member, table_id)) != asked.attempt:
                 raise self._outdated(asked.attempt)
             self._fixed.pop((asked.member, table_id), None)
-            hosted = set(asked.partitions).intersection(self._store.hosted(table_id))
-            await self._replication.learners.count(table_id, sorted(hosted), asked.member)
+            await self._replication.learners.count(table_id, self._here(table_id, asked.partitions), asked.member)
         return Reply(Acknowledged())
+
+    def _here(self, table_id: int, partitions: Sequence[int]) -> list[int]:
+        """Those of some partitions that can hold rows, ascending; those of dropped ranges are left out.
+
+        Rows of a partition that the table has can be missing where a disk has lost what it said it had written. An
+        empty copy would then replace one that has them, so nothing is built, and the copy of this member does not count
+        any more if there is another one.
+
+        Raises:
+            UnknownTableError: The table is not here.
+            TopologyChangedError: This member lacks the rows of one of them.
+        """
+        table = self._store.table(table_id)
+        whole = set(self._store.hosted(table_id)).difference(self._store.arriving(table_id))
+        live = [partition for partition in sorted(partitions) if table.scheme.is_live(partition)]
+        for partition in live:
+            if partition not in whole:
+                self._replication.report_lacking(table_id, partition)
+                raise TopologyChangedError(
+                    f"{self._member_id} does not have the rows of partition {partition} of {table.name}, which it"
+                    " owns: no copy can be built from it",
+                    table=table.name,
+                    partition=partition,
+                )
+        return live
 
     def forget(self, request: Request[ForgetCopies]) -> Reply[Acknowledged]:
         """A member will not be an owner of partitions that it has been building copies of."""
@@ -246,7 +274,14 @@ class BuiltCopies:
                 f" {self._member_id}: a load is being published",
                 table_id=table_id,
             )
+        scheme = self._store.table(table_id).scheme
         for partition in set(partitions).difference(copy.partition for copy in opened.copies):
+            if scheme.is_live(partition):
+                raise TopologyChangedError(
+                    f"partition {partition} of table {table_id} is of a range that {source} has dropped, and"
+                    f" {self._member_id} has it still: the ranges are being changed",
+                    table_id=table_id,
+                )
             self._drop(table_id, partition, attempt)
         for copy in opened.copies:
             self._replication.received.begin_at(table_id, copy)

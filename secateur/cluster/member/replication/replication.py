@@ -213,6 +213,13 @@ class Replication:
         replica.learn(member)
         return replica
 
+    def report_lacking(self, table_id: int, partition: int) -> None:
+        """This member owns a partition whose rows are not here: it is counted out, if another one has a copy."""
+        key = (table_id, partition)
+        if self._replicas.others(key):
+            reason = "its rows are not there"
+            self._background.start(self._sent.count_out(key, self._replicas.member_id, reason), "count itself out")
+
     def drop_copy(self, table_id: int, partition: int) -> bool:
         """Forget the state of a copy; False, and nothing happens, if this member is one of its owners.
 
