@@ -232,6 +232,25 @@ def test_a_change_of_ranges_that_a_disk_has_lost_is_taken_over(tmp_path: Path, b
         assert len(rows_of(cluster, "r")) == 2 * len(expected)
 
 
+def test_a_new_range_that_every_disk_has_lost_has_its_copies_before_a_member_dies(tmp_path: Path) -> None:
+    """Its backup was counted on without being there, and was made the primary of what it did not have."""
+    with start(tmp_path) as cluster, cluster.connect() as conn:
+        conn.execute(
+            "CREATE TABLE r (k INTEGER PRIMARY KEY) PARTITION BY HASH (k) PARTITIONS 6,"
+            " RANGE (k) (PARTITION VALUES < 100) BACKUPS 1"
+        )
+    with start(tmp_path) as cluster, cluster.connect() as conn:
+        conn.execute("ALTER TABLE r ADD PARTITION 100 <= VALUES < 200")
+    for member in ("m1", "m2", "m3"):
+        _log_of(tmp_path / member).write_bytes(b"")
+    with start(tmp_path) as cluster, cluster.connect() as conn:
+        missing = "SELECT max(copies_missing) FROM secateur.partitions"
+        eventually(lambda: conn.execute(missing).fetchall() == [(0,)], "the copies were not built again")
+        cluster.kill_member("m2")
+        conn.execute("INSERT INTO r SELECT unnest(range(100, 200))")
+        assert conn.execute("SELECT count(*) FROM r").fetchall() == [(100,)]
+
+
 def test_a_change_that_is_asked_for_again_is_known_to_a_copy_that_was_built(tmp_path: Path) -> None:
     """Seed 1941 of the simulation: the client had not heard of its change, and the new owner made it twice."""
 

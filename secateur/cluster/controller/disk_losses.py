@@ -73,7 +73,11 @@ class DiskLosses:
                     for member in owners - whole
                     if whole or ((known := held.get(member)) is not None and known.version == table.version)
                 }
-                lacking.update((CopyLost(group, partition, member), None) for member in sorted(missing))
+                # Where no disk has a change of ranges that was made, one owner takes it over, and others copy that.
+                behind = {m for m in owners - whole if (known := held.get(m)) and known.version < table.version}
+                first = next((holder for holder in holders if holder in owners - missing), None)
+                counted_out = missing if whole else missing | (behind - {first})
+                lacking.update((CopyLost(group, partition, member), None) for member in sorted(counted_out))
                 damaged = missing.union(members).intersection(holders)
                 if not lost and damaged and damaged.issuperset(living.intersection(holders)):
                     lost = f"partition {partition} of {table.name} is on {', '.join(sorted(damaged))} only"

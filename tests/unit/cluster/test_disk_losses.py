@@ -74,9 +74,17 @@ def test_a_copy_that_only_a_damaged_directory_has_is_lost() -> None:
     assert losses(dict(WHOLE), damaged="m2").lost == ""
 
 
-def test_a_partition_of_a_range_that_was_just_being_added_is_not_lost() -> None:
-    """The members of it have not been told, and nobody has written to it."""
-    assert losses(WHOLE | {"m1": (2,), "m2": (1,)}, versions={"m1": 0, "m2": 0}) == DiskLosses({}, (), "")
+def test_a_partition_of_a_range_that_is_just_being_dropped_is_not_lost() -> None:
+    """Its members have been told, and the catalog has not: it is of a range that is being dropped."""
+    versions = dict.fromkeys(("m1", "m2"), TABLE.version + 1)
+    assert losses(WHOLE | {"m1": (2,), "m2": (1,)}, versions=versions) == DiskLosses({}, (), "")
+
+
+def test_a_partition_of_a_range_that_no_disk_has_is_made_by_one_member() -> None:
+    """A backup without it would be counted on, and its member might become the primary of what it does not have."""
+    versions = dict.fromkeys(("m1", "m2"), TABLE.version - 1)
+    found = losses(WHOLE | {"m1": (2,), "m2": (1,)}, versions=versions)
+    assert found == DiskLosses({}, (CopyLost(GROUP, 0, "m2"),), "")
 
 
 def test_a_member_without_a_table_that_others_have_is_of_no_use() -> None:
