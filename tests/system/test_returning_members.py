@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from eventually import eventually
+from held_requests import Held
 
 import secateur
 from secateur.cluster import Cluster
@@ -239,6 +241,46 @@ def test_replicated_rows_come_back_to_members_that_joined_without_them(cluster: 
         is_back(cluster, "m1")
         expected = {(sum(range(ROWS)) + ROWS,)}
         eventually(lambda: everywhere(cluster, conn, total) == expected, "a member has other rows, or none")
+
+
+def test_outdated_replicated_rows_do_not_come_back_to_another_controller(cluster: Cluster) -> None:
+    """The members that live have none, so the next controller learned of no load: the first that came was believed."""
+    total = "SELECT sum(v) FROM everywhere"
+    with cluster.connect() as conn:
+        conn.execute("CREATE TABLE everywhere (id BIGINT, v BIGINT, PRIMARY KEY (id)) REPLICATED")
+        conn.table("everywhere").load(rows())
+        with without(cluster, "m3", "m2"):
+            conn.execute("UPDATE everywhere SET v = v + 1")  # m1 alone has that
+            with without(cluster, "m1"):
+                cluster.scale(2)
+                with pytest.raises(PartitionLostError, match="rows of replicated table everywhere"):
+                    conn.execute(total)
+                cluster.kill_controller()
+                eventually(lambda: states(cluster)["m4"] == "active", "the controller did not take over")
+        expected = {(sum(range(ROWS)) + ROWS,)}
+        eventually(lambda: everywhere(cluster, conn, total) == expected, "a member has other rows, or none")
+
+
+def test_replicated_rows_come_back_after_a_load_that_was_in_doubt(cluster: Cluster) -> None:
+    """The controller that began the load has ended, and the next one did not learn how the members had decided."""
+    total = "SELECT sum(v) FROM everywhere"
+    runtime: Any = cluster._runtime
+    with cluster.connect() as conn, cluster.connect() as dying, ThreadPoolExecutor(1) as thread:
+        conn.execute("CREATE TABLE everywhere (id BIGINT, v BIGINT, PRIMARY KEY (id)) REPLICATED")
+        conn.table("everywhere").load(rows())
+        held = [Held(cluster, member.handlers, Operation.PUBLISH_PREPARED_LOAD) for member in runtime._members.values()]
+        change = thread.submit(dying.execute, "UPDATE everywhere SET v = v + 1")
+        assert all(orders.arrived.wait(20) for orders in held)
+        dying.interrupt()
+        cluster.kill_controller()
+        for orders in held:
+            orders.drop()
+        with pytest.raises(secateur.Error):
+            change.result()
+        eventually(lambda: list(states(cluster).values()).count("active") == 3, "the controller did not take over")
+        with without(cluster, "m3", "m2", "m1"):
+            pass
+        eventually(lambda: everywhere(cluster, conn, total) == {(sum(range(ROWS)),)}, "rows are missing, or outdated")
 
 
 def test_rows_of_a_lost_partition_do_not_come_back_after_an_overwrite(cluster: Cluster) -> None:

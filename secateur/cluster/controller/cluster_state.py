@@ -320,6 +320,10 @@ class ClusterState:
 
     # -- who lives
 
+    def has_member(self, member_id: str) -> bool:
+        """Whether a member is in the cluster."""
+        return self._topology.has_member(member_id)
+
     def heard(self, member_id: str, *, stalled_s: float) -> LeaseOutcome:
         """A member asks for a lease.
 

@@ -21,7 +21,7 @@ from secateur.cluster.controller.loads import LoadPublisher
 from secateur.cluster.controller.member_list import MemberList
 from secateur.cluster.controller.publications import Publications
 from secateur.cluster.controller.rebalancer import Rebalancer
-from secateur.cluster.controller.recovery import first_of, newest_publications
+from secateur.cluster.controller.recovery import first_of
 from secateur.cluster.controller.running_requests import RunningRequests
 from secateur.cluster.controller.statement_replies import (
     StatementReplies,
@@ -129,8 +129,8 @@ class Controller:
             on_superseded=self._superseded,
             on_tokens=self._server.take_tokens,
         )
-        self._loads = LoadPublisher(self._state, lambda member_id: member_id in self._state.topology.member_ids)
-        self._joining = Joining(self._state, settings, self._loads.newest)
+        self._loads = LoadPublisher(self._state, self._state.has_member)
+        self._joining = Joining(self._state, settings, self._loads.numbers)
         self._rebalancer = Rebalancer(self._state, self._joining, self._state.events, is_on=settings.rebalancing)
         self._statistics = StatisticsCache(self._peers, self._served)
         self._background = BackgroundTasks()
@@ -172,6 +172,7 @@ class Controller:
             requests,
             ChangeTurns(settings.max_waiting_statements, full_table),
             self._versions,
+            self._loads.numbers.settled,
         )
         self._takeover = Takeover(
             self._state,
@@ -461,14 +462,8 @@ class Controller:
 
     def _begin_epoch(self, epoch: int, reports: Mapping[str, MemberReport]) -> None:
         self._publications.last_number = first_of(epoch)
-        self._loads.newest.update(newest_publications(reports))
-        # Members decide these by themselves, and perhaps nobody is there to say how when one comes back.
-        self._loads.newest.update(
-            (held.table_id, first_of(epoch))
-            for report in reports.values()
-            for held in report.tables
-            if held.has_load_in_doubt
-        )
+        self._loads.numbers.taken_over(reports)
+        self._background.start(self._loads.numbers.settled(), "controller learns how loads in doubt have ended")
 
     def _superseded(self) -> None:
         """A later controller has taken over: this one serves nobody any more."""

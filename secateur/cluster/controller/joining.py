@@ -12,13 +12,14 @@ if it has published the last load of it. Everything else that it has counts for 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from typing import Final
 
 from secateur.cluster.controller.cluster_state import ClusterState
 from secateur.cluster.controller.encoded_table import encoded_table
 from secateur.cluster.controller.membership import MemberJoined, MemberReturned, absent_owners
+from secateur.cluster.controller.publication_numbers import PublicationNumbers
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.shared_lock import SharedLock
 from secateur.cluster.sockets import peer_at
@@ -43,16 +44,16 @@ class Joining:
     Args:
         state: Tables, members and owners.
         settings: The settings of the cluster.
-        newest: The number of the last publication of each table that has had one.
+        numbers: The last publication of each table.
 
     Attributes:
         loads: A shared lock that every publication holds; members join while there is none.
     """
 
-    def __init__(self, state: ClusterState, settings: ClusterSettings, newest: Mapping[int, int]) -> None:
+    def __init__(self, state: ClusterState, settings: ClusterSettings, numbers: PublicationNumbers) -> None:
         self._state = state
         self._settings = settings
-        self._newest = newest
+        self._numbers = numbers
         self.loads = SharedLock()
 
     def new_id(self) -> str:
@@ -72,6 +73,7 @@ class Joining:
             self._state.last_member = max(self._state.last_member, int(number))
         self._state.joining.append(address)
         try:
+            await self._numbers.settled()  # a load that members publish meanwhile would pass the newcomer by
             await self._let_in(address)
         finally:
             self._state.joining.remove(address)
@@ -80,13 +82,18 @@ class Joining:
         """The members that have left and may have what nobody else has, ascending."""
         wanted = set(absent_owners(self._state.topology))
         lost: Collection[int] = ()
-        if self._state.lost and self._replicated():
+        ended = [member_id for member_id in self._ids() if not self._state.has_member(member_id)]
+        if ended and self._replicated():
             async with self.loads.alone(), self._state.changing:
                 with suppress(Error):  # a member is lost just now
                     lost = await self.share_rows()
                 if lost:
-                    wanted.update(member.id for member in self._state.lost)
+                    wanted.update(ended)
         return tuple(sorted(wanted))
+
+    def _ids(self) -> Iterator[str]:
+        """All ids that members have had: a controller that starts anew does not know which were lost."""
+        return (f"{_ID}{number}" for number in range(1, self._state.last_member + 1))
 
     async def share_rows(self) -> frozenset[int]:
         """Have members that lack the rows of a replicated table get them from one that has them.
@@ -107,7 +114,7 @@ class Joining:
             sources = {member: tuple(other for other in members if other != member) for member in members}
             answers = await asyncio.gather(
                 *(
-                    self._state.call(member, CatchUp(definition, sources[member], is_current=True))
+                    self._state.call(member, self._catching_up(table, definition, sources[member], is_current=True))
                     for member in members
                 ),
                 return_exceptions=True,
@@ -134,43 +141,60 @@ class Joining:
         state = self._state
         if address.id in state.topology.member_ids and address not in state.topology.members:
             await state.give_up(address.id)  # its process has ended, and was started again
+        await self._numbers.settled()
         async with self.loads.alone(), state.changing:
             if address in state.topology.members:
                 return True
             is_last_owner = not state.topology.members or address.id in absent_owners(state.topology)
-            lost: Collection[int] = () if is_last_owner else await self.share_rows()
-            if not (is_last_owner or lost) or not await self._bring_up_to_date(address, lost):
+            lost: Collection[int] = ()
+            if not is_last_owner or self._numbers.are_in_doubt:
+                lost = await self.share_rows()
+            if not (is_last_owner or lost):
+                return False
+            brought = await self._bring_up_to_date(address, lost, is_last_owner=is_last_owner)
+            if brought is None:
                 return False
             await state.advance(MemberReturned(address))
+            for table_id, published in brought.items():
+                self._numbers.made(table_id, published)
             return True
 
-    async def _bring_up_to_date(self, address: MemberAddress, lost: Collection[int]) -> bool:
+    async def _bring_up_to_date(
+        self, address: MemberAddress, lost: Collection[int], *, is_last_owner: bool
+    ) -> Mapping[int, int] | None:
         """Have a member that returns drop what is outdated, and get what it missed.
 
         Args:
             address: The member.
-            lost: The replicated tables for whose rows alone it would be let in; none for one that is to come anyway.
+            lost: The replicated tables whose rows no member has, as far as that was found out.
+            is_last_owner: Whether it is to come even if it has none of these.
 
         Returns:
-            False if it has lost its data, or has nothing that others lack.
+            The last publication of those tables that it alone has; None if it has lost its data, or has nothing that
+            others lack.
         """
         state = self._state
         returning = self._peer(address)
         try:
             report = (await returning.request(BeginReturn(state.topology))).message
-            current = {held.table_id for held in report.tables if held.published >= self._newest.get(held.table_id, 0)}
-            if report.damage or (lost and current.isdisjoint(lost)):
-                return False
+            current = {
+                held.table_id: held.published
+                for held in report.tables
+                if self._numbers.is_current(held.table_id, held.published, has_holders=held.table_id not in lost)
+            }
+            brought = {table_id: current[table_id] for table_id in lost if table_id in current}
+            if report.damage or not (is_last_owner or brought):
+                return None
             there_are = {table.table_id for table in state.catalog.tables()}
             for held in report.tables:
                 if held.table_id not in there_are:
                     await returning.request(DropStoredTable(held.table_id))
             for table in state.catalog.tables():
-                await self._copy(returning, await encoded_table(table), is_current=table.table_id in current)
+                await self._copy(returning, table, is_current=table.table_id in current)
             await returning.request(AdoptViews(state.catalog.version, state.catalog.adopted_ids))
         finally:
             await returning.close()
-        return True
+        return brought
 
     def _peer(self, address: MemberAddress) -> Peer:
         settings = self._settings
@@ -195,19 +219,26 @@ class Joining:
         try:
             await newcomer.request(TakeTopology(self._state.topology))
             for table in self._state.catalog.tables():
-                await self._copy(newcomer, await encoded_table(table))
+                await self._copy(newcomer, table)
         finally:
             await newcomer.close()
 
-    async def _copy(self, newcomer: Peer, table: bytes, *, is_current: bool = False) -> None:
+    def _catching_up(
+        self, table: TableDef, definition: bytes, sources: tuple[str, ...], *, is_current: bool
+    ) -> CatchUp:
+        return CatchUp(definition, sources, is_current, self._numbers.newest(table.table_id))
+
+    async def _copy(self, newcomer: Peer, table: TableDef, *, is_current: bool = False) -> None:
         """Have the newcomer copy a table from a member; from one of those that are left when one is lost meanwhile.
 
         Raises:
             Error: As the newcomer's answer, while all members live.
         """
+        definition = await encoded_table(table)
         while True:
             members = self._state.topology.member_ids
-            copying = asyncio.ensure_future(newcomer.request(CatchUp(table, members, is_current)))
+            catching_up = self._catching_up(table, definition, members, is_current=is_current)
+            copying = asyncio.ensure_future(newcomer.request(catching_up))
             try:
                 while not copying.done() and self._state.topology.member_ids == members:
                     await asyncio.wait([copying], timeout=self._settings.lease_times.interval_s)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, Final, TypeVar
 
-from secateur.errors import LoadFailedError, MemberLostError
+from secateur.errors import LoadFailedError, MemberLostError, PartitionLostError
 from secateur.protocol.changes import GetLoadOutcome, LoadOutcomeAnswer
 
 __all__ = ["LoadAnswers"]
@@ -27,15 +27,19 @@ class LoadAnswers:
     Args:
         ask: Asks a member for the outcome of a load.
         members: Gives the ids of the members.
+        settled: Returns when what was in doubt at a change of controllers is decided, and this one knows how: a member
+            that comes back later must not have another outcome than the client was told.
     """
 
     def __init__(
         self,
         ask: Callable[[str, GetLoadOutcome], Coroutine[Any, Any, LoadOutcomeAnswer]],
         members: Callable[[], Sequence[str]],
+        settled: Callable[[], Awaitable[None]],
     ) -> None:
         self._ask = ask
         self._members = members
+        self._settled = settled
         self._answers: OrderedDict[str, asyncio.Future[Any]] = OrderedDict()
 
     async def once(
@@ -73,10 +77,19 @@ class LoadAnswers:
 
         Raises:
             LoadFailedError: It was not published, and never will be.
+            PartitionLostError: No member is left that could say.
         """
+        await self._settled()
         while True:
+            members = self._members()
+            if not members:
+                raise PartitionLostError(
+                    f"no member is left that could say whether load {load_id} was published: read the table when one"
+                    " has come back",
+                    load_id=load_id,
+                )
             outcomes = await asyncio.gather(
-                *(self._ask(member, GetLoadOutcome(load_id)) for member in self._members()), return_exceptions=True
+                *(self._ask(member, GetLoadOutcome(load_id)) for member in members), return_exceptions=True
             )
             told = [outcome for outcome in outcomes if isinstance(outcome, LoadOutcomeAnswer)]
             if published := [outcome.rows for outcome in told if outcome.is_published]:

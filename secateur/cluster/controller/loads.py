@@ -20,6 +20,7 @@ from typing import Any, TypeVar, assert_never
 
 import msgspec
 
+from secateur.cluster.controller.publication_numbers import PublicationNumbers
 from secateur.cluster.controller.two_phase_commit import CommitPhase, Order, TwoPhaseCommit, carry_out
 from secateur.cluster.lease_renewal import renewed
 from secateur.cluster.peers import MemberCaller
@@ -111,7 +112,7 @@ class LoadPublisher:
         is_member: Whether a member is in the cluster, by the newest topology.
 
     Attributes:
-        newest: The number of the last publication of each table that has had one.
+        numbers: The last publication of each table.
     """
 
     def __init__(self, members: MemberCaller, is_member: Callable[[str], bool]) -> None:
@@ -120,7 +121,7 @@ class LoadPublisher:
         self._locks: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._commits: dict[asyncio.Task[None], TwoPhaseCommit] = {}
         self._publishing: set[str] = set()
-        self.newest: dict[int, int] = {}
+        self.numbers = PublicationNumbers(members.call, is_member)
 
     def is_publishing(self, load_id: str) -> bool:
         """Whether the publication of a load has begun; it is then carried out to the end."""
@@ -256,8 +257,7 @@ class LoadPublisher:
             await asyncio.wait([carrying_out])
         finally:
             del self._commits[carrying_out]
-            if commit.is_committed:
-                self.newest[load.table.table_id] = load.number
+            self._note(load, commit)
         if not carrying_out.cancelled():
             carrying_out.result()
         self._check_published(load, commit, is_stopped=carrying_out.cancelled())
@@ -273,6 +273,14 @@ class LoadPublisher:
             if (partitions := len(load.attempts.keys() & load.copies[member]))
         ]
         return PublishResult(rows_total(), tuple(work), max((rows.age_s for rows, _ in prepared.values()), default=0.0))
+
+    def _note(self, load: LoadPublication, commit: TwoPhaseCommit) -> None:
+        """Keep the number of a load that was published, or perhaps was."""
+        if commit.is_committed and not any(isinstance(error, LoadFailedError) for error in commit.failures.values()):
+            if commit.committed:
+                self.numbers.made(load.table.table_id, load.number)
+            else:
+                self.numbers.maybe_made(load.table.table_id)
 
     @staticmethod
     def _check_published(load: LoadPublication, commit: TwoPhaseCommit, *, is_stopped: bool) -> None:
@@ -307,7 +315,7 @@ class LoadPublisher:
     def forget(self, table_id: int) -> None:
         """A table was dropped; its id never comes again."""
         self._locks.pop(table_id, None)
-        self.newest.pop(table_id, None)
+        self.numbers.forget(table_id)
 
     async def abort(self, load_id: str, members: Iterable[str]) -> None:
         """Drop a staged load everywhere. Members that cannot be reached have lost it anyway."""

@@ -59,6 +59,7 @@ class Publications:
         requests: What KILL ends.
         turns: The order of changes.
         versions: The versions that every answer carries.
+        settled: Returns when loads of an earlier controller are decided.
 
     Attributes:
         history: What was published.
@@ -77,6 +78,7 @@ class Publications:
         requests: RunningRequests,
         turns: ChangeTurns[tuple[int, str]],
         versions: Callable[[], GivenVersions],
+        settled: Callable[[], Awaitable[None]],
     ) -> None:
         self._state = state
         self._loads = publisher
@@ -87,7 +89,7 @@ class Publications:
         self._requests = requests
         self._turns = turns
         self._versions = versions
-        self._answers = LoadAnswers(state.call, lambda: state.topology.member_ids)
+        self._answers = LoadAnswers(state.call, lambda: state.topology.member_ids, settled)
         self.history = LoadHistory()
         self.streams = StreamPublisher(state, self._answers.rows_published)
         self.last_number = 0

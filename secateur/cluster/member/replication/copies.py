@@ -46,7 +46,13 @@ class MemberCopies:
         )
 
     async def catch_up(
-        self, table: TableDef, sources: Sequence[str], *, last_owned: Collection[int] = (), is_current: bool
+        self,
+        table: TableDef,
+        sources: Sequence[str],
+        *,
+        last_owned: Collection[int] = (),
+        is_current: bool,
+        newest: int = 0,
     ) -> bool:
         """Have a table as another member has it: with its rows if it is replicated.
 
@@ -58,6 +64,7 @@ class MemberCopies:
             sources: The members to ask, until one has it.
             last_owned: The partitions of which this member is the primary, or was the last owner.
             is_current: Whether rows of a replicated table that are here are those of now.
+            newest: The number of the last publication of a replicated table of which no member has a copy.
 
         Returns:
             Whether the rows of a replicated table are here; True for any other.
@@ -75,10 +82,11 @@ class MemberCopies:
                 rows = {_REPLICATED: decode_tables(answer.parts)} if table.replicated else {}
                 self._store.copy_table(table, rows, answer.message.published)
                 return True
-        if self._store.find(table.table_id) is None:
-            self._store.create_table(table, [])
-        elif table.replicated:
+        if table.replicated:
             self._store.drop_partition(table.table_id, _REPLICATED)
+            self._store.copy_table(table, {}, newest)
+        elif self._store.find(table.table_id) is None:
+            self._store.create_table(table, [])
         return not table.replicated
 
     def _has_rows(self, table: TableDef) -> bool:

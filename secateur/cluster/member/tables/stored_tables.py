@@ -98,7 +98,11 @@ class StoredTables:
         ownership = None if table.replicated else self._owners().owners.get(table.scheme.affinity_group())
         last_owned = [] if ownership is None else ownership.partitions_of(self._places.member_id)
         has_rows = await self._copies.catch_up(
-            table, request.message.sources, last_owned=last_owned, is_current=request.message.is_current
+            table,
+            request.message.sources,
+            last_owned=last_owned,
+            is_current=request.message.is_current,
+            newest=request.message.newest,
         )
         self._places.add_table(table)
         await self._recorded()

@@ -1,0 +1,100 @@
+"""Which publication of a table was the last: a member whose rows lack one that was acknowledged must not come back.
+
+A controller knows the number once a member has told it that it has published. Until then the load is in doubt: the
+members decide it, and all that live decide the same (:mod:`secateur.cluster.termination_protocol`). If all of them are
+lost before that is known, no client has been told of an outcome. Then the first member that comes back decides: it has
+every publication that was acknowledged, and perhaps the one in doubt.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
+
+from secateur.cluster.controller.recovery import newest_publications
+from secateur.errors import Error
+from secateur.protocol.recovery import GetReport, MemberReport
+
+__all__ = ["PublicationNumbers"]
+
+_ASK_AGAIN_S: Final = 0.1
+_NOBODY: Final[frozenset[str]] = frozenset()
+
+
+class PublicationNumbers:
+    """Lives on the controller's event loop.
+
+    Args:
+        ask: Asks a member for its report.
+        is_member: Whether a member is in the cluster.
+    """
+
+    def __init__(
+        self, ask: Callable[[str, GetReport], Awaitable[MemberReport]], is_member: Callable[[str], bool]
+    ) -> None:
+        self._ask = ask
+        self._is_member = is_member
+        self._newest: dict[int, int] = {}
+        self._in_doubt: dict[int, frozenset[str]] = {}  # the members that decide, by table
+
+    def newest(self, table_id: int) -> int:
+        """The number of the last publication that is known to be made; 0 for none."""
+        return self._newest.get(table_id, 0)
+
+    @property
+    def are_in_doubt(self) -> bool:
+        """Whether there is a table of which the last publication may have been made or not."""
+        return bool(self._in_doubt)
+
+    def taken_over(self, reports: Mapping[str, MemberReport]) -> None:
+        """Go on from what members tell a controller that starts anew."""
+        self._newest.update(newest_publications(reports))
+        for member, report in reports.items():
+            for held in report.tables:
+                if held.has_load_in_doubt:
+                    self._in_doubt[held.table_id] = self._in_doubt.get(held.table_id, _NOBODY) | {member}
+
+    def made(self, table_id: int, number: int) -> None:
+        """A member has told that it has published, or has come back as the only one that can say."""
+        self._newest[table_id] = number
+        self._in_doubt.pop(table_id, None)
+
+    def maybe_made(self, table_id: int) -> None:
+        """Members were sent the order to publish, and all were lost before one of them answered."""
+        self._in_doubt[table_id] = _NOBODY
+
+    def forget(self, table_id: int) -> None:
+        """A table was dropped; its id never comes again."""
+        self._newest.pop(table_id, None)
+        self._in_doubt.pop(table_id, None)
+
+    def is_current(self, table_id: int, number: int, *, has_holders: bool) -> bool:
+        """Whether a member that comes back has all that was acknowledged, and nothing that was refused.
+
+        Args:
+            table_id: The table.
+            number: The number of the last publication there.
+            has_holders: Whether members of the cluster have the rows. What is in doubt is for these to decide.
+        """
+        newest = self.newest(table_id)
+        if table_id in self._in_doubt:
+            return number >= newest and not has_holders
+        return number == newest or not newest  # of 0, it may be that nobody has told
+
+    async def settled(self) -> None:
+        """Return when the members that decide loads in doubt have done so, or are lost."""
+        while deciding := sorted(filter(self._is_member, _NOBODY.union(*self._in_doubt.values()))):
+            for member in deciding:
+                await self._hear(member)
+            if self.are_in_doubt:
+                await asyncio.sleep(_ASK_AGAIN_S)
+
+    async def _hear(self, member: str) -> None:
+        try:
+            report = await self._ask(member, GetReport())
+        except Error:
+            return  # it is asked again, unless it is lost
+        for held in report.tables:
+            if not held.has_load_in_doubt and member in self._in_doubt.get(held.table_id, _NOBODY):
+                self.made(held.table_id, held.published)
