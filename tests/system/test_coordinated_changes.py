@@ -14,8 +14,15 @@ from together import together
 
 import secateur
 from secateur.cluster import Cluster
-from secateur.errors import DuplicateKeyError, LoadFailedError, OperationalError, ProgrammingError, PruningMismatchError
-from secateur.protocol import Operation
+from secateur.errors import (
+    DuplicateKeyError,
+    LimitExceededError,
+    LoadFailedError,
+    OperationalError,
+    ProgrammingError,
+    PruningMismatchError,
+)
+from secateur.protocol import GetReturnedRows, Operation
 
 KEYS = 60
 
@@ -222,12 +229,20 @@ def test_rows_to_return_may_be_lost_but_the_change_is_made(
     for each in handlers:
         each[Operation.GET_RETURNED_ROWS] = _dropped
     try:
-        with pytest.raises(OperationalError, match="was changed, but the rows of RETURNING were lost"):
-            conn.execute(f"UPDATE {counters} SET v = 4 WHERE id = 3 RETURNING v")
+        lost = r"was changed, but the rows of RETURNING were lost: .* carried out, once. Do not repeat it.* SELECT"
+        with pytest.raises(OperationalError, match=lost) as error:
+            conn.execute(f"UPDATE {counters} SET v = v + 4 WHERE id = 3 RETURNING v")
+        assert not error.value.retry_safe
     finally:
         for each, handler in zip(handlers, original, strict=True):
             each[Operation.GET_RETURNED_ROWS] = handler
     assert conn.execute(f"SELECT v FROM {counters} WHERE id = 3").fetchone() == (4,)
+
+
+def test_a_member_that_never_had_rows_to_return_says_so(conn: secateur.Connection) -> None:
+    """As one that was started anew since the change."""
+    with pytest.raises(LimitExceededError, match=r"m1 does not have them: .* for as long as its process lives"):
+        conn._session.ask_member("m1", GetReturnedRows("before it began"))
 
 
 def _dropped(_: object) -> Any:

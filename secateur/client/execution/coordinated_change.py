@@ -126,7 +126,8 @@ def _fetch(
             failure = error
     name = change.table.name
     raise OperationalError(
-        f"{name} was changed, but the rows of RETURNING were lost: read them with SELECT."
+        f"{name} was changed, but the rows of RETURNING were lost: the statement was carried out, once. Do not repeat"
+        " it, but read the rows with SELECT."
         f" {'no member is left' if failure is None else failure.message}",
         table=name,
     ) from failure

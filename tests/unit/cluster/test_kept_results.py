@@ -36,8 +36,19 @@ def test_the_newest_results_are_kept(count_max: int, bytes_max: int, expected: s
     assert kept(results) == expected
 
 
+def test_the_result_of_another_attempt_replaces_the_one_before() -> None:
+    """The bytes of both were counted for good, so that ever fewer results were kept."""
+    results = KeptResults(9, 240)
+    for _ in range(5):
+        results.keep("a", ROWS)
+    results.keep("b", ROWS)
+    results.keep("c", ROWS)
+    assert kept(results) == "abc"
+
+
 def test_a_dropped_result_says_what_to_do() -> None:
     with pytest.raises(
-        LimitExceededError, match=r"the result of job x was dropped: .* fetch it sooner, or write it to a sink"
+        LimitExceededError,
+        match=r"the result of job x was dropped: .* submit the job again, and fetch it sooner, or write it to a sink",
     ):
         KeptResults().tables("x")

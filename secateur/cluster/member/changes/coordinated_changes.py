@@ -27,7 +27,7 @@ from secateur.engine.kernels.fragment import run
 from secateur.engine.sql.kernel_call import in_thread
 from secateur.engine.sql.row_changes import RowAction, RowChanges
 from secateur.engine.sql.select_plan import SelectPlan
-from secateur.errors import NoRangeError, ProgrammingError
+from secateur.errors import LimitExceededError, NoRangeError, ProgrammingError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.owner_routing import OwnerRouting, RoutedBatch
 from secateur.partitioning.topology.topology import Topology
@@ -125,9 +125,15 @@ class MemberCoordinatedChanges:
         """The rows that a change returns, at its coordinator.
 
         Raises:
-            LimitExceededError: They were dropped, since there are too many newer ones.
+            LimitExceededError: They were dropped, since there are too many newer ones, or its process was started anew.
         """
-        rows = self._returned.tables(request.message.load_id)[_RETURNED]
+        found = self._returned.find(request.message.load_id)
+        if found is None:
+            raise LimitExceededError(
+                f"{self._member_id} does not have them: a member keeps the rows of RETURNING of its newest changes, in"
+                " memory, for as long as its process lives"
+            )
+        rows = found[_RETURNED]
         return Reply(RowCount(rows.num_rows), encode_table(rows))
 
     async def _stage(

@@ -29,12 +29,20 @@ class KeptResults:
         self._results: OrderedDict[str, Mapping[str, pa.Table]] = OrderedDict()
 
     def keep(self, job_id: str, tables: Mapping[str, pa.Table]) -> None:
-        """Keep the rows of a job, by sink, and drop the oldest that are too many."""
+        """Keep the rows of a job, by sink, and drop the oldest that are too many.
+
+        Those of an earlier attempt of the job are replaced.
+        """
+        self._bytes -= _size(self._results.pop(job_id, {}))
         self._results[job_id] = tables
         self._bytes += _size(tables)
         while len(self._results) > 1 and (len(self._results) > self._count_max or self._bytes > self._bytes_max):
             _, dropped = self._results.popitem(last=False)
             self._bytes -= _size(dropped)
+
+    def find(self, job_id: str) -> Mapping[str, pa.Table] | None:
+        """The rows of a job, by sink; None if they were dropped, or this process never had them."""
+        return self._results.get(job_id)
 
     def tables(self, job_id: str) -> Mapping[str, pa.Table]:
         """The rows of a job, by sink.
@@ -42,11 +50,13 @@ class KeptResults:
         Raises:
             LimitExceededError: They were dropped.
         """
-        found = self._results.get(job_id)
+        found = self.find(job_id)
         if found is None:
             raise LimitExceededError(
                 f"the result of job {job_id} was dropped: a member keeps the newest {self._count_max} results, up to"
-                f" {self._bytes_max:,} bytes, for as long as its process lives; fetch it sooner, or write it to a sink"
+                f" {self._bytes_max:,} bytes, for as long as its process lives; submit the job again, and fetch it"
+                " sooner, or write it to a sink",
+                job=job_id,
             )
         return found
 
