@@ -23,7 +23,7 @@ import secateur
 from secateur.cluster import Cluster
 from secateur.cluster.peers import Peers
 from secateur.errors import Error, MemberLostError, OperationalError, PartitionLostError
-from secateur.protocol import BuildCopies, DrainMembers, GetRebalancing, OpenCopies, ReportMemberLost
+from secateur.protocol import BuildCopies, DrainMembers, GetRebalancing, OpenCopies, Operation, ReportMemberLost
 
 KEYS = 60
 ROWS = 400
@@ -84,6 +84,32 @@ def test_a_member_that_comes_takes_its_share(mortal: Cluster) -> None:
 
         eventually(lambda: "rebalancing_finished" in kinds())
         assert {"member_lost", "member_joined", "copies_built", "rebalancing_started"} <= kinds()
+
+
+def test_members_are_asked_for_replicated_rows_only_if_one_may_lack_them(mortal: Cluster) -> None:
+    """Loads and changes of tables wait for the answers."""
+    runtime: Any = mortal._runtime
+    asked: list[str] = []
+
+    def heard(member_id: str, answer: Any) -> Any:
+        def answer_and_note(request: Any) -> Any:
+            asked.append(member_id)
+            return answer(request)
+
+        return answer_and_note
+
+    with mortal.connect() as conn:
+        conn.execute("CREATE TABLE everywhere (id BIGINT PRIMARY KEY) REPLICATED")
+        conn.execute("INSERT INTO everywhere VALUES (1)")
+        create(conn, "t")
+        mortal.scale(4)
+        eventually(lambda: mortal._ask(GetRebalancing()).moves == 0, "the controller has not looked once")
+        for member_id, member in runtime._members.items():
+            member.handlers[Operation.CATCH_UP] = heard(member_id, member.handlers[Operation.CATCH_UP])
+        mortal.scale(5)
+        eventually(lambda: mortal._ask(GetRebalancing()).moves == 0, "copies are moved still")
+        assert asked == []
+        assert {conn.execute("SELECT count(*) FROM everywhere").fetchall()[0] for _ in range(10)} == {(1,)}
 
 
 def test_tables_come_and_go_while_copies_are_built(mortal: Cluster) -> None:

@@ -407,7 +407,8 @@ class Controller:
             await self._takeover.wait()
         # A process that is started anew asks before the end of the one before was noticed.
         await asyncio.gather(*(self._state.check_member(member_id) for member_id in self._state.topology.member_ids))
-        return Reply(MemberName(self._joining.new_id(), await self._joining.may_return()))
+        absent = await self._joining.may_return()
+        return Reply(MemberName(self._joining.new_id(), absent))
 
     async def _let_back(self, request: Request[AskToReturn]) -> Reply[ReturnAnswer]:
         """A member that has left wants to come back with what it has."""

@@ -55,6 +55,7 @@ class Joining:
         self._settings = settings
         self._numbers = numbers
         self.loads = SharedLock()
+        self._may_lack_rows = True  # a controller that starts anew does not know
 
     def new_id(self) -> str:
         """An id that no member has had."""
@@ -83,7 +84,7 @@ class Joining:
         wanted = set(absent_owners(self._state.topology))
         lost: Collection[int] = ()
         ended = [member_id for member_id in self._ids() if not self._state.has_member(member_id)]
-        if ended and self._replicated():
+        if ended and (self.may_lack_rows or not self._state.topology.members):
             async with self.loads.alone(), self._state.changing:
                 with suppress(Error):  # a member is lost just now
                     lost = await self.share_rows()
@@ -94,6 +95,11 @@ class Joining:
     def _ids(self) -> Iterator[str]:
         """All ids that members have had: a controller that starts anew does not know which were lost."""
         return (f"{_ID}{number}" for number in range(1, self._state.last_member + 1))
+
+    @property
+    def may_lack_rows(self) -> bool:
+        """Whether a member may lack the rows of a replicated table, so that :meth:`share_rows` can do something."""
+        return self._may_lack_rows and bool(self._replicated())
 
     async def share_rows(self) -> frozenset[int]:
         """Have members that lack the rows of a replicated table get them from one that has them.
@@ -124,6 +130,7 @@ class Joining:
                 raise failures[0]
             if not any(isinstance(answer, CaughtUp) and answer.has_rows for answer in answers):
                 lost.add(table.table_id)
+        self._may_lack_rows = bool(lost)
         return frozenset(lost)
 
     def _replicated(self) -> list[TableDef]:
@@ -243,7 +250,7 @@ class Joining:
                 while not copying.done() and self._state.topology.member_ids == members:
                     await asyncio.wait([copying], timeout=self._settings.lease_times.interval_s)
                 if copying.done():
-                    await copying
+                    self._may_lack_rows |= not (await copying).message.has_rows
                     return
             except Error:
                 if all(await asyncio.gather(*(self._state.still_there(member) for member in members))):

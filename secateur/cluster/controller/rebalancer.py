@@ -192,13 +192,21 @@ class Rebalancer:
             self._kept_drained = state.leaving.drained
 
     async def _share_rows(self) -> None:
-        """Members that lack the rows of a replicated table get them, whenever others are members."""
+        """Members that lack the rows of a replicated table get them, whenever others are members.
+
+        Loads and changes of tables wait for that, so it is left out where no member lacks any. A replicated table that
+        is created later is created with its rows, of which it has none, on all members of then.
+        """
         state = self._state
-        if state.topology.members != self._shared_among:
-            async with self._joining.loads.alone(), state.changing:
-                members = state.topology.members
-                await self._joining.share_rows()
-                self._shared_among = members
+        if state.topology.members == self._shared_among:
+            return
+        if not self._joining.may_lack_rows:
+            self._shared_among = state.topology.members
+            return
+        async with self._joining.loads.alone(), state.changing:
+            members = state.topology.members
+            await self._joining.share_rows()
+            self._shared_among = members
 
     def _wanted(self) -> dict[str, CopiesOfGroup]:
         wanted: dict[str, CopiesOfGroup] = {}
