@@ -53,6 +53,8 @@ The process may live all the same: :meth:`ClusterState.still_there` finds out.
 
 _PROBE_PAUSE_S: Final = 0.05
 _DONE_MAX: Final = 1_000
+_LOST_MAX: Final = 1_000
+"""Members that have left and are still shown: each process that is replaced is one more."""
 
 R = TypeVar("R")
 
@@ -217,7 +219,7 @@ class ClusterState:
 
     @property
     def lost(self) -> list[MemberAddress]:
-        """The members that have left and not come back."""
+        """The newest members that have left and not come back."""
         return list(self._lost.values())
 
     @property
@@ -250,7 +252,10 @@ class ClusterState:
                 self.events.add("member_joined", member_id, f"at {self._topology.member(member_id).host}")
         self._peers.update(self._topology)
         self._deliver(first)
+        while len(self._lost) > _LOST_MAX:
+            del self._lost[next(iter(self._lost))]
         for member_id in gone:
+            self._beats.pop(member_id, None)
             self.events.add("member_left" if member_id in drained else "member_lost", member_id, "")
             self._watch.left(member_id)
             self._on_lost(member_id)

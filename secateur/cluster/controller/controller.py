@@ -421,6 +421,7 @@ class Controller:
     def _left(self, member_id: str) -> None:
         """A member has left the cluster."""
         self._jobs.member_lost(member_id)
+        self._statistics.member_left(member_id)
 
     def _check_cluster(self, cluster_id: str) -> None:
         if cluster_id != self._settings.cluster_id:

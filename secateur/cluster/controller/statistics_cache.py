@@ -155,6 +155,11 @@ class StatisticsCache:
         self._counted_misses = {key: count for key, count in self._counted_misses.items() if key[1] != table_id}
         self._statistics_snapshot = self._statistics_snapshot.without_table(table_id)
 
+    def member_left(self, member_id: str) -> None:
+        """A member has left: what it has counted says nothing about one that comes in its place."""
+        self._counted = {key: rows for key, rows in self._counted.items() if key[0] != member_id}
+        self._counted_misses = {key: count for key, count in self._counted_misses.items() if key[0] != member_id}
+
     async def refresh(self, table_id: int) -> TableStatistics | None:
         """Look at a table now; None when there is no such table any more.
 

@@ -274,6 +274,7 @@ class Member(MemberParts):
         """Show that the event loop turns, and do what has to be done now and then."""
         while True:
             try:
+                self._stepped.misses.forget_dropped(lambda table_id: self._store.find(table_id) is not None)
                 self._lease.turned(self._store.rows_written(), self._stepped.misses.by_table())
                 self._loads.drop_abandoned()
                 self._snapshots.drop_ended()

@@ -40,6 +40,8 @@ def test_misses_add_up() -> None:
     for _ in range(3):
         misses.compare(step, PLAN, 0)
     assert misses.by_table() == {3: 3, 5: 3}
+    misses.forget_dropped(lambda table_id: table_id == 5)
+    assert misses.by_table() == {5: 3}
 
 
 def scan_of(found_by_member: list[list[int]]) -> list[VertexMetrics]:

@@ -102,6 +102,21 @@ def test_single_writes_are_noticed_through_what_members_count() -> None:
     asyncio.run(scenario())
 
 
+def test_a_member_that_has_left_counts_from_nothing_when_one_comes_in_its_place() -> None:
+    async def scenario() -> None:
+        members = Members()
+        members.add("m1", *range(10))
+        members.cache.counted("m1", {1: 10})
+        await members.settle()
+        members.cache.member_left("m1")
+        members.add("m1", *range(10, 18))
+        members.cache.counted("m1", {1: 8})
+        await members.settle()
+        assert members.rows() == 18
+
+    asyncio.run(scenario())
+
+
 def test_a_member_out_of_reach_leaves_what_was_known_and_is_asked_again() -> None:
     async def scenario() -> None:
         members = Members()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from typing import assert_never
+from typing import Final, assert_never
 
 from secateur.cluster.lease import AskController, AskPeers, Effect, LeaseHolder, LeaseOutcome, MemberRemoved
 from secateur.cluster.loop_thread import LoopThread
@@ -26,6 +26,8 @@ from secateur.wire.peer import Peer
 __all__ = ["LeaseKeeper"]
 
 _log = logging.getLogger(__name__)
+
+_FIRST_PAUSE_S: Final = 0.02
 
 
 class LeaseKeeper:
@@ -122,6 +124,9 @@ class LeaseKeeper:
         deadline_s = lease_clock_s() + self._settings.start_timeout_s
         while not self._lease.is_valid and not self._is_over:
             await self._renew()
+            if self._lease.is_valid:
+                return
+            await asyncio.sleep(_FIRST_PAUSE_S)  # one that is refused is so at once
             if lease_clock_s() > deadline_s:
                 raise DeadlineError(
                     f"member {self._member_id} got no lease from the controller within"
@@ -148,6 +153,7 @@ class LeaseKeeper:
 
     async def _renew(self) -> None:
         topology = self._topology
+        await self._close_peers(topology)
         self._holder.topology_changed(
             {member.id: (member.host, member.port) for member in topology.members if member.id != self._member_id}
         )
@@ -165,6 +171,12 @@ class LeaseKeeper:
                 case _:
                     assert_never(effect)
         self._lease.until_s = self._holder.until_s if not self._is_over else -1.0
+
+    async def _close_peers(self, topology: Topology) -> None:
+        """Close the connections to members that have left, or listen elsewhere by now."""
+        addresses = {member.id: (member.host, member.port) for member in topology.members}
+        gone = [member for member, peer in self._peers.items() if addresses.get(member) != (peer.host, peer.port)]
+        await asyncio.gather(*(self._peers.pop(member).close() for member in gone))
 
     async def _ask_controller(self, asked_s: float, topology: Topology) -> None:
         """Wait for an answer a short while; one that comes later counts as well, from when it was asked for."""

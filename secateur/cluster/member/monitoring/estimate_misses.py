@@ -9,7 +9,7 @@ by itself has neither, and does not pay for the comparison.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from secateur.engine.sql.select_job import vertex_names
@@ -72,3 +72,8 @@ class EstimateMisses:
     def by_table(self) -> dict[int, int]:
         """The number of misses since the member started, by table id; tables without any are left out."""
         return dict(self._by_table)
+
+    def forget_dropped(self, is_there: Callable[[int], bool]) -> None:
+        """Forget tables that are not there any more: each lease that the member asks for brings the others."""
+        for table_id in [table_id for table_id in self._by_table if not is_there(table_id)]:
+            del self._by_table[table_id]

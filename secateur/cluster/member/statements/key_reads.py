@@ -110,6 +110,7 @@ class KeyReads:
         known = self._known.get(asked.table_id)
         if known is None or known.definition is not table:
             types = [column.type for column in table.columns]
+            self._known = {each: kept for each, kept in self._known.items() if self._store.find(each) is not None}
             known = self._known[asked.table_id] = _KnownTable(
                 table,
                 types,
