@@ -218,8 +218,8 @@ class BuiltCopies:
             if partition not in whole:
                 self._replication.report_lacking(table_id, partition)
                 raise TopologyChangedError(
-                    f"{self._member_id} does not have the rows of partition {partition} of {table.name}, which it"
-                    " owns: no copy can be built from it",
+                    f"{self._member_id} does not have the rows of partition {partition} of {table.name}: no copy can be"
+                    " built from it",
                     table=table.name,
                     partition=partition,
                 )

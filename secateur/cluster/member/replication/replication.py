@@ -214,9 +214,9 @@ class Replication:
         return replica
 
     def report_lacking(self, table_id: int, partition: int) -> None:
-        """This member owns a partition whose rows are not here: it is counted out, if another one has a copy."""
+        """The rows of a partition are not here: as its primary, this member is counted out, if others have a copy."""
         key = (table_id, partition)
-        if self._replicas.others(key):
+        if self._replicas.is_primary(key) and self._replicas.others(key):
             reason = "its rows are not there"
             self._background.start(self._sent.count_out(key, self._replicas.member_id, reason), "count itself out")
 
