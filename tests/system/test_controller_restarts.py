@@ -6,16 +6,19 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from eventually import eventually
+from held_requests import Held
 
 import secateur
 from secateur.cluster import Cluster
 from secateur.cluster.controller import Controller, is_free, serve_when_free
-from secateur.errors import UnreachableError
-from secateur.protocol import MakeRanges
+from secateur.errors import DiskError, UnreachableError
+from secateur.protocol import MakeRanges, Operation
 
 ROWS = pa.table({"id": pa.array(range(100)), "v": pa.array(range(100))})
 DDL = "CREATE TABLE {} (id BIGINT, v BIGINT, PRIMARY KEY (id)) PARTITION BY HASH (id) PARTITIONS 13 BACKUPS 1"
@@ -43,6 +46,34 @@ def test_tables_views_indexes_and_settings_are_there_again(mortal: Cluster) -> N
             conn.execute("CREATE INDEX by_v ON t (id)")
         with pytest.raises(secateur.Error, match="exists already"):
             conn.execute(DDL.format("T"))
+
+
+def test_a_member_that_fails_while_new_ranges_are_settled_keeps_nobody_waiting(mortal: Cluster) -> None:
+    """One controller had made the change at some members; the next one met an error, and everybody waited for good."""
+    runtime: Any = mortal._runtime
+    late = runtime._members["m2"]
+    prepare, failures = late.handlers[Operation.PREPARE_RANGES], []
+
+    def fail_once(request: Any) -> Any:
+        if not failures:
+            failures.append(request)
+            raise DiskError("its disk is full for a moment")
+        return prepare(request)
+
+    with mortal.connect() as conn, ThreadPoolExecutor(1) as thread:
+        conn.execute("CREATE TABLE r (k BIGINT PRIMARY KEY) PARTITION BY RANGE (k) (PARTITION VALUES < 100) BACKUPS 1")
+        commit = Held(mortal, late.handlers, Operation.COMMIT_RANGES)
+        changed = thread.submit(conn.execute, "ALTER TABLE r ADD PARTITION 100 <= VALUES < 200")
+        assert commit.arrived.wait(20)
+        others = [runtime._members[name]._store for name in ("m1", "m3")]
+        eventually(lambda: all(store.tables()[0].version == 2 for store in others), "the others have not committed")
+        late.handlers[Operation.PREPARE_RANGES] = fail_once
+        mortal.kill_controller()
+        commit.drop()
+        changed.result(30)
+        assert failures
+        assert conn.execute("INSERT INTO r VALUES (150)").rowcount == 1
+        assert conn.execute("SELECT k FROM r").fetchall() == [(150,)]
 
 
 def test_a_connection_made_before_goes_on(mortal: Cluster) -> None:

@@ -51,6 +51,7 @@ _FILES = {
     "standby": ["is_free", "serve_when_free"],
     "statistics_cache": ["StatisticsCache"],
     "stream_batches": ["StreamBatches"],
+    "stream_publisher": ["StreamPublisher"],
     "table_commands": ["TableCommands"],
     "topology_delivery": ["TopologyDelivery"],
     "two_phase_commit": ["CommitPhase", "Order", "TwoPhaseCommit"],

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 from weakref import WeakValueDictionary
 
 from secateur.cluster.controller.cluster_state import ClusterState
-from secateur.errors import LoadFailedError, ProgrammingError
+from secateur.errors import Error, LoadFailedError, ProgrammingError
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.changes import StreamBatch
 from secateur.protocol.recovery import PublishedBatch
@@ -16,6 +17,8 @@ from secateur.protocol.recovery import PublishedBatch
 __all__ = ["StreamPublisher"]
 
 R = TypeVar("R")
+
+_log = logging.getLogger(__name__)
 
 
 class StreamPublisher:
@@ -54,9 +57,17 @@ class StreamPublisher:
             return answer
 
     async def settle(self) -> None:
-        """Find out which loads that an earlier controller has begun were published, while members remember them."""
+        """Find out which loads that an earlier controller has begun were published, while members remember them.
+
+        Where nobody can say, members are asked again when the batch comes again.
+        """
         for entry in self._state.streams.entries:
-            if not entry.is_published and await self._is_published(entry.load_id):
+            try:
+                is_published = entry.is_published or await self._is_published(entry.load_id)
+            except Error as error:
+                _log.warning("whether batch %s was published is not known yet: %s", entry.batch, error)
+                continue
+            if is_published and not entry.is_published:
                 self._state.streams = self._state.streams.published(entry.load_id)
 
     async def _was_published(self, table: TableDef, batch: StreamBatch) -> bool:

@@ -37,6 +37,7 @@ from secateur.cluster.controller.view_commands import ViewCommands
 from secateur.cluster.lease import LeaseTimes
 from secateur.cluster.peers import Peers
 from secateur.errors import Error, PartitionLostError, UnreachableError
+from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.catalog import CatchUp
 from secateur.protocol.codec import decode
 from secateur.protocol.recovery import ControllerState, GetReport, MemberReport
@@ -151,18 +152,8 @@ class Takeover:
         await self._view_commands.tell(catalog)
         changing = self._state.changing_table
         reports = await self._reports_again()
-        if changing is not None:
-            while any(report.range_changes_in_doubt for report in reports.values()):
-                await asyncio.sleep(_ASK_AGAIN_S)
-                reports = await self._reports_again()
-            versions = {
-                member_id: held.version
-                for member_id, report in reports.items()
-                for held in report.tables
-                if held.table_id == changing.table_id
-            }
-            with self._state.on_behalf_of(state.changing_for):
-                await self._table_commands.settle_change(changing, versions)
+        while self._state.changing_table is not None:
+            reports = await self._settled_ranges(self._state.changing_table, state.changing_for)
         if self._is_cold_start:
             await self._catch_up(reports, None if changing is None else changing.table_id)
         await self._table_commands.settle_tables(
@@ -178,6 +169,32 @@ class Takeover:
         if self._is_cold_start:
             self._tell_of_disks(losses)
         _log.warning("the controller goes on in epoch %d with members %s", self._state.epoch, ", ".join(self._reports))
+
+    async def _settled_ranges(self, changing: TableDef, changing_for: str | None) -> dict[str, MemberReport]:
+        """Complete or give up a change of ranges; it is still under way afterwards if a member was lost meanwhile.
+
+        Nobody else would do it, and everybody waits for it, so whatever fails is tried again.
+
+        Returns:
+            What the members had before.
+        """
+        reports = await self._reports_again()
+        while any(report.range_changes_in_doubt for report in reports.values()):
+            await asyncio.sleep(_ASK_AGAIN_S)
+            reports = await self._reports_again()
+        versions = {
+            member_id: held.version
+            for member_id, report in reports.items()
+            for held in report.tables
+            if held.table_id == changing.table_id
+        }
+        try:
+            with self._state.on_behalf_of(changing_for):
+                await self._table_commands.settle_change(changing, versions)
+        except Error as error:
+            _log.warning("the change of the ranges of %s cannot be settled yet: %s", changing.name, error)
+            await asyncio.sleep(_ASK_AGAIN_S)
+        return reports
 
     async def _catch_up(self, reports: Mapping[str, MemberReport], settled: int | None) -> None:
         """Have members whose disks have lost a change of ranges take it over.
