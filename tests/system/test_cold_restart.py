@@ -88,9 +88,7 @@ def test_a_process_that_is_replaced_has_the_rows_without_backups_on_disk(tmp_pat
         for member_id in ("m1", "m3"):
             cluster.kill_member(member_id)
             eventually(
-                lambda member_id=member_id: (
-                    {info.id: info.state for info in cluster.members()}[member_id] == "active"  # type: ignore[misc]
-                ),
+                lambda member_id=member_id: {info.id: info.is_alive for info in cluster.members()}[member_id],  # type: ignore[misc]
                 f"{member_id} did not come back with its data",
             )
             assert rows_of(cluster, "without") == expected
@@ -174,7 +172,7 @@ def test_a_member_whose_log_is_damaged_is_replaced_if_others_have_its_partitions
     _damage(tmp_path / "m2")
     with start(tmp_path) as cluster:
         assert rows_of(cluster, "t") == expected
-        assert "m2" not in {member.id for member in cluster.members() if member.state == "active"}
+        assert "m2" not in {member.id for member in cluster.members() if member.is_alive}
 
 
 def test_damage_to_the_only_copy_is_an_error_that_names_partition_and_file(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ try:
 except secateur.ProgrammingError as error:
     print(error)
 with cluster.connect() as conn:
-    print(conn.execute("SELECT count(*) FROM t").fetchall(), [member.state for member in cluster.members()])
+    print(conn.execute("SELECT count(*) FROM t").fetchall(), [member.is_alive for member in cluster.members()])
     cluster.kill_controller()
     print(conn.execute("SELECT sum(k) FROM t").fetchall())
 cluster.stop()
@@ -56,7 +56,7 @@ cluster.scale(1)
 GOES_ON = """
 import secateur, sys
 cluster = secateur.attach("orders", ray_address=sys.argv[1])
-print([(member.id, member.state) for member in cluster.members()])
+print([(member.id, member.is_alive) for member in cluster.members()])
 with cluster.connect() as conn:
     cluster.scale(2)
     print(conn.execute("SELECT count(*) FROM t").fetchall())
@@ -94,7 +94,7 @@ def test_a_detached_cluster_is_found_by_its_name_and_stopped_by_another_process(
     found, refused, rows, total, gone = lines_of(FINDS, ray_address)
     assert found == f"{address} True"
     assert refused.startswith("a cluster named 'orders' runs on this Ray already: secateur.attach('orders') finds it")
-    assert rows == "[(2,)] ['active', 'active']"
+    assert rows == "[(2,)] [True, True]"
     assert total == "[(3,)]"
     assert gone.startswith("no cluster named 'orders' runs on the Ray at")
 
@@ -102,7 +102,7 @@ def test_a_detached_cluster_is_found_by_its_name_and_stopped_by_another_process(
 def test_what_a_process_that_is_lost_inside_scale_has_begun_another_one_ends(ray_address: str) -> None:
     assert lines_of(SHRINKS, ray_address) == ["m2"]
     assert lines_of(GOES_ON, ray_address) == [
-        "[('m1', 'active')]",
+        "[('m1', True)]",
         "[(1000,)]",
         "[('m1', True), ('m4', True)]",
         "True",  # m5 lives in the process in which m4 did

@@ -80,11 +80,11 @@ def test_others_go_on_beside_an_endless_statement(cluster: Cluster, sql: str) ->
             other.explain(f"SELECT {time.monotonic_ns()}")
             other.execute("CREATE TABLE beside (id BIGINT PRIMARY KEY)")
             other.execute("DROP TABLE beside")
-            assert time.monotonic() - started_s < 10
+            assert time.monotonic() - started_s < 40
         assert endless.is_alive() or failed
     finally:
         conn.close()
-        endless.join(20)
+        endless.join(60)
     assert not endless.is_alive(), "closing the connection ends the call"
     assert failed
     eventually(lambda: running(cluster) == 0, "the members still work for a client that is gone")

@@ -102,7 +102,7 @@ def test_processes_that_are_all_started_anew_find_each_other(tmp_path: Path) -> 
     """As Ray does it, in one process: the controller is not told that the members were started anew as well."""
     with (
         secateur.start(
-            members=3, runtime="embedded", member_silence_s=1.0, data_directory=tmp_path, fsync="always"
+            members=3, runtime="embedded", member_silence_s=2.0, data_directory=tmp_path, fsync="always"
         ) as cluster,
         cluster.connect() as conn,
     ):

@@ -4,14 +4,13 @@ the table takes writes again.
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from eventually import eventually
 from held_requests import Held
 
 import secateur
@@ -51,13 +50,6 @@ def rows_on(cluster: Cluster, member: str, conn: secateur.Connection, key: int) 
     return cluster._runtime._loop.run(read())  # type: ignore[attr-defined,no-any-return]
 
 
-def until(condition: Callable[[], bool], what: str) -> None:
-    deadline_s = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline_s, what
-        threading.Event().wait(0.01)
-
-
 @pytest.mark.parametrize(
     ("change", "before", "after"),
     [
@@ -83,7 +75,7 @@ def test_a_change_whose_primary_dies_between_two_copies_survives_the_next_loss(
         changing = pool.submit(other.execute, change, [key])
         assert held.arrived.wait(20)
         expected = [{"id": key, "v": v} for (v,) in after]
-        until(lambda: rows_on(mortal, first, conn, key) == expected, "the first backup has the change")
+        eventually(lambda: rows_on(mortal, first, conn, key) == expected, "the first backup has the change")
         assert rows_on(mortal, second, conn, key) == [{"id": key, "v": v} for (v,) in before]
         mortal.kill_member("m1")
         held.drop()
@@ -108,10 +100,10 @@ def test_copies_are_equal_after_a_failover_when_the_client_has_gone_too(mortal: 
         client.close()
         with pytest.raises(Error):
             writing.result(30)
-        until(lambda: bool(rows_on(mortal, first, conn, key)), "the first backup has the row")
+        eventually(lambda: bool(rows_on(mortal, first, conn, key)), "the first backup has the row")
         mortal.kill_member("m1")
         held.drop()
-        until(lambda: rows_on(mortal, second, conn, key) == [{"id": key, "v": 42}], "the other copy gets the row")
+        eventually(lambda: rows_on(mortal, second, conn, key) == [{"id": key, "v": 42}], "the other copy gets the row")
         assert conn.execute("SELECT v FROM t WHERE id = ?", [key]).fetchall() == [(42,)]
 
 
@@ -139,7 +131,7 @@ def test_a_table_takes_writes_again_when_the_controller_dies_in_the_middle_of_a_
         merge = "MERGE INTO t USING (SELECT 1 AS id, 7 AS v) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = s.v"
         other._session.controller_wait_s = 1.0
         changing = pool.submit(other.execute, merge)
-        until(lambda: any(work_out.arrived.is_set() for work_out in held), "the change is worked out")
+        eventually(lambda: any(work_out.arrived.is_set() for work_out in held), "the change is worked out")
         crash_controller(mortal)
         with pytest.raises(Error):
             changing.result(30)
@@ -161,12 +153,12 @@ def test_a_load_that_some_members_have_published_when_the_controller_dies_is_pub
         other._session.controller_wait_s = 1.0
         loading = pool.submit(other.table("t").load, rows)
         assert held.arrived.wait(20)
-        until(lambda: members_of(mortal)["m3"]._store.stats()[0].rows > 0, "m3 has published")
+        eventually(lambda: members_of(mortal)["m3"]._store.stats()[0].rows > 0, "m3 has published")
         crash_controller(mortal)
         with pytest.raises(Error):
             loading.result(30)
         held.drop()
-        until(
+        eventually(
             lambda: (
                 not members_of(mortal)["m2"]
                 ._places.latch(members_of(mortal)["m2"]._store.tables()[0].table_id)

@@ -475,7 +475,7 @@ def test_a_member_that_is_drained_gets_nothing_whoever_wishes_what(
         mortal.scale(1)
         assert got == [0]
         assert conn.execute("SELECT count(*), sum(v) FROM t").fetchall() == [(ROWS, ROWS)]
-        assert [(member.id, member.state) for member in mortal.members()] == [("m1", "active")]
+        assert [(member.id, member.is_alive) for member in mortal.members()] == [("m1", True)]
         events = conn.execute("SELECT kind, member FROM secateur.events WHERE kind LIKE 'member_%'").fetchall()
         assert [event for event in events if event[0] != "member_joined"] == [
             *(("member_drained", member) for member in ("m2", "m3")),
@@ -497,7 +497,7 @@ def test_members_that_are_to_leave_are_shown(mortal: Cluster) -> None:
         assert shown(conn) == []
         mortal._ask(DrainMembers(everybody))  # there is nobody to take what they have
         assert shown(conn) == everybody
-        assert {member.state for member in mortal.members()} == {"active"}
+        assert [member.id for member in mortal.members() if member.is_alive] == everybody
         mortal._ask(DrainMembers([]))
         assert shown(conn) == []
         mortal._ask(DrainMembers(["m3"]))
@@ -574,7 +574,7 @@ def test_a_cold_start_ends_who_is_drained(tmp_path: Path) -> None:
         cluster._ask(DrainMembers(["m3"]))
         eventually(lambda: cluster._ask(GetRebalancing()).drained == ("m3",), "m3 keeps what it has")
     with secateur.start(members=2, **settings) as cluster, cluster.connect() as conn:
-        assert [(member.id, member.state) for member in cluster.members()] == [("m1", "active"), ("m2", "active")]
+        assert [(member.id, member.is_alive) for member in cluster.members()] == [("m1", True), ("m2", True)]
         assert conn.execute("SELECT count(*), sum(v) FROM t").fetchall() == [(ROWS, ROWS)]
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import cloudpickle
 import pyarrow as pa
 import pytest
+from eventually import eventually
 
 import secateur
 from secateur.cluster import Cluster
@@ -93,15 +94,8 @@ def dag_of(source: Callable[[], Processor], sink: Callable[[], Processor] | None
     return dag
 
 
-def until(condition: Callable[[], bool], what: str) -> None:
-    deadline_s = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline_s, what
-        threading.Event().wait(0.01)
-
-
 def running(job: secateur.Job) -> None:
-    until(lambda: job.status is secateur.JobStatus.RUNNING, f"{job.info}")
+    eventually(lambda: job.status is secateur.JobStatus.RUNNING, f"{job.info}")
 
 
 @pytest.fixture
@@ -218,7 +212,7 @@ def test_a_scan_whose_owner_is_killed_reads_the_copies(runtime: str, tmp_path: P
             coordinator = str(job.info.coordinator)
             victim = next(member for member in ("m1", "m2", "m3") if member != coordinator)
             cluster.kill_member(victim)
-            until(lambda: job.info.attempt > 1, "it has not begun again")
+            eventually(lambda: job.info.attempt > 1, "it has not begun again")
             signal.touch()
             assert sorted(job.result(timeout_s=60)["id"].to_pylist()) == list(range(100))
             assert job.members_touched == sorted({"m1", "m2", "m3"} - {victim})
@@ -241,7 +235,7 @@ def test_a_process_killed_in_the_middle_of_a_job(runtime: str, tmp_path: Path) -
             cluster.kill_member(victim)
             with pytest.raises(secateur.OperationalError, match=victim):
                 fragile.result(timeout_s=30)
-            until(lambda: job.info.attempt > 1, "it has not begun again")
+            eventually(lambda: job.info.attempt > 1, "it has not begun again")
             signal.touch()
             rows = conn.job("survivor").result(timeout_s=60)
             assert sorted(rows.column("member").to_pylist()) == sorted({"m1", "m2", "m3"} - {victim})
@@ -280,12 +274,12 @@ def test_nothing_is_left_of_jobs_whatever_became_of_them(mortal: Cluster) -> Non
 
     with mortal.connect() as conn:
         run_all(conn)  # opens connections and pools
-        until(lambda: loop.run(tasks()) <= loop.run(tasks()), "")
-        until(lambda: not any(member._jobs._unclosed for member in members), "executions are left")
+        eventually(lambda: loop.run(tasks()) <= loop.run(tasks()), "")
+        eventually(lambda: not any(member._jobs._unclosed for member in members), "executions are left")
         threads, before = len(threads_of_jobs()), loop.run(tasks())
         for _ in range(5):
             run_all(conn)
-        until(
+        eventually(
             lambda: (
                 not any(
                     member._jobs.running_executions or member._jobs.jobs or member._jobs._unclosed for member in members
@@ -293,13 +287,13 @@ def test_nothing_is_left_of_jobs_whatever_became_of_them(mortal: Cluster) -> Non
             ),
             "executions are left",
         )
-        until(
+        eventually(
             lambda: not any(member._attempts._running or member._attempts._background for member in members),
             "attempts are left",
         )
-        until(lambda: not runtime._controller._jobs._background, "the controller still follows jobs")  # type: ignore[attr-defined]
-        until(lambda: loop.run(tasks()) <= before, "tasks are left")
-        until(lambda: len(threads_of_jobs()) <= threads, "threads are left")
+        eventually(lambda: not runtime._controller._jobs._background, "the controller still follows jobs")  # type: ignore[attr-defined]
+        eventually(lambda: loop.run(tasks()) <= before, "tasks are left")
+        eventually(lambda: len(threads_of_jobs()) <= threads, "threads are left")
         assert all(job.status.is_final for job in conn.jobs())
 
 
@@ -315,7 +309,7 @@ def test_metrics_are_read_while_the_job_runs(conn: secateur.Connection, light: b
         reads = [entry for entry in job.metrics() if entry["vertex"] == "read"]
         return {entry["member"] for entry in reads if entry["rows_out"]} == {"m1", "m2", "m3"}
 
-    until(everybody_is_stuck, "not every member is seen")
+    eventually(everybody_is_stuck, "not every member is seen")
     (sink,) = [entry for entry in job.metrics() if entry["vertex"] == "result"]
     assert (sink["batches_in"], sink["rows_in"], sink["tasklets"][0]["rows_in"], sink["inputs"][0]["edge"]) == (
         1,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 import pytest
+from eventually import eventually
 
 import secateur
 from secateur.cluster import Cluster
@@ -47,15 +46,8 @@ def dag_of(processor: type[Processor]) -> secateur.DAG:
     return dag
 
 
-def until(condition: Callable[[], bool], what: str) -> None:
-    deadline_s = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline_s, what
-        threading.Event().wait(0.01)
-
-
 def running(job: secateur.Job) -> None:
-    until(lambda: job.status is secateur.JobStatus.RUNNING, f"{job.info}")
+    eventually(lambda: job.status is secateur.JobStatus.RUNNING, f"{job.info}")
 
 
 @pytest.fixture
@@ -168,7 +160,7 @@ def test_a_job_begins_again_without_a_lost_member(mortal: Cluster, victim: str) 
             else next(member for member in ("m1", "m2", "m3") if member != coordinator)
         )
         mortal.kill_member(lost)
-        until(lambda: job.info.attempt > 1 and job.status is secateur.JobStatus.RUNNING, "it has not begun again")
+        eventually(lambda: job.info.attempt > 1 and job.status is secateur.JobStatus.RUNNING, "it has not begun again")
         assert job.info.coordinator != lost
         assert lost in str(job.info.reason)
         job.cancel()
@@ -188,7 +180,7 @@ def test_a_job_that_must_not_run_twice_fails_with_its_member(mortal: Cluster) ->
 def test_rows_are_lost_with_the_member_that_had_them(mortal: Cluster) -> None:
     with mortal.connect() as conn:
         job = conn.submit(dag_of(OneRow), secateur.JobConfig())
-        until(lambda: job.status.is_final, "it has not ended")
+        eventually(lambda: job.status.is_final, "it has not ended")
         mortal.kill_member(job._look().result_member)
         with pytest.raises(MemberLostError, match=r"succeeded, but member m., which held its result, was lost"):
             job.result()

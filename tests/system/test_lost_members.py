@@ -4,13 +4,12 @@ half done.
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
 from between_steps import once_after_a_step
+from eventually import eventually
 
 import secateur
 from secateur.cluster import Cluster
@@ -149,11 +148,10 @@ def endless() -> secateur.DAG:
 
 
 def until_running(cluster: Cluster, *, running: bool) -> None:
-    deadline_s = time.monotonic() + 10
     members = cluster._runtime._members.values()  # type: ignore[attr-defined]
-    while any(member._jobs.running_executions for member in members) is not running:
-        assert time.monotonic() < deadline_s, f"jobs running: {not running}"
-        threading.Event().wait(0.02)
+    eventually(
+        lambda: any(member._jobs.running_executions for member in members) is running, f"jobs running: {not running}"
+    )
 
 
 def rows_of(n: int) -> pa.Table:

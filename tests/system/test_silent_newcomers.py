@@ -20,7 +20,7 @@ PATIENCE_S = 30.0
 
 def test_a_newcomer_without_a_sign_of_life_is_no_member() -> None:
     with (
-        secateur.start(members=1, runtime="embedded", member_silence_s=0.3, start_timeout_s=120.0) as cluster,
+        secateur.start(members=1, runtime="embedded", member_silence_s=1.0, start_timeout_s=120.0) as cluster,
         cluster.connect() as conn,
         socket.create_server(("127.0.0.1", 0)) as silent,  # takes connections, and never reads from them
     ):

@@ -216,7 +216,8 @@ def test_a_silent_server_is_waited_for_as_long_as_it_counts(
     else:
         with pytest.raises(MemberLostError, match="has been silent"):
             channel.request(Echo())
-    assert asked == [answers_after]
+    # A busy machine may take longer than the silence to answer: then it is asked again.
+    assert asked[0] == answers_after or 1 == answers_after < asked[0]
 
 
 def test_a_time_out_of_a_request_holds_whatever_signs_of_life_there_are(
