@@ -116,7 +116,8 @@ def test_partitions_without_a_backup_are_named_when_their_member_dies() -> None:
 
 
 SCRIPT = """
-import sys, secateur
+import signal, sys, secateur
+signal.signal(signal.SIGINT, signal.default_int_handler)  # where tests run in the background, it is ignored
 cluster = secateur.start(members=2, runtime={runtime!r})
 conn = cluster.connect()
 conn.execute("CREATE TABLE t (id BIGINT, PRIMARY KEY (id))")

@@ -216,7 +216,7 @@ def test_all_members_may_be_away_at_once(cluster: Cluster) -> None:
             conn.table(name).load(rows())
         with without(cluster, "m1", "m2", "m3"):
             pass
-        eventually(lambda: alive(cluster) == ["m1", "m2", "m3"], "not all came back")
+        eventually(lambda: len(alive(cluster)) == 3, "not all came back")
         assert conn.execute(TOTALS).fetchall() == TOTAL
         for _ in range(6):
             assert conn.execute("SELECT sum(v) FROM everywhere").fetchall() == [(sum(range(ROWS)),)]

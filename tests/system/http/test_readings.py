@@ -51,6 +51,8 @@ def test_a_cluster_that_is_gone_is_an_error_and_no_old_number() -> None:
         connections = Connections(cluster.address, cluster.token or "", 1)
         readings = Readings(connections, share_max=0.5)
         assert readings.rows(SQL) == [{"members": 1}]
+        with connections.lent() as kept:
+            kept._session.controller_wait_s = 0.5
 
     def is_gone() -> bool:
         try:
