@@ -44,8 +44,8 @@ help: ## this list
 demo: $(STAMP) java ## real flights: Spark loads three Ray members, pruned SQL reads them back
 	@$(PY) -m examples.flights $(DEMO_ARGS)
 
-# Whole files go to one of the workers, so that what a module starts is started once. They go in the order of their
-# names, which has many short files at its end: by number of tests, the last ones would be single tests of a minute.
+# Whole files go to one of the workers, so that what a module starts is started once. In which order, tests/conftest.py
+# says: by number of tests, the last ones would be single tests of a minute.
 # Tests wait for a third of their time, for members that are lost and processes that start: three workers fill two cores.
 WORKERS ?= 3
 PYTEST_WORKERS := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
@@ -58,7 +58,7 @@ test-slow: $(STAMP) java ## the slow tests: all cases of those that are sampled,
 
 test-long: $(STAMP) ## the property tests with many times the cases: an hour or two
 	@SECATEUR_PROPERTY_FACTOR=80 SECATEUR_PRUNING_WORLDS=100 SECATEUR_DML_WORLDS=40 SECATEUR_INDEX_WORLDS=40 \
-		SECATEUR_SCATTER_STATEMENTS=800 SECATEUR_STATEMENTS=20000 SECATEUR_TIGHTNESS_WORLDS=160 SECATEUR_FOLDER_STATEMENTS=600 $(PY) -m pytest -m "not ray and not spark" -o timeout=3600 tests/property tests/pitfalls/test_relational_products.py tests/unit/cluster/test_lease.py $(PYTEST_ARGS)
+		SECATEUR_SCATTER_STATEMENTS=800 SECATEUR_STATEMENTS=20000 SECATEUR_TIGHTNESS_WORLDS=160 SECATEUR_FOLDER_STATEMENTS=600 $(PY) -m pytest -m "not ray and not spark" -o timeout=3600 tests/property tests/pitfalls/test_relational_products.py tests/unit/cluster/test_lease.py tests/system/test_unused_tables.py $(PYTEST_ARGS)
 
 plans: $(STAMP) ## write what EXPLAIN answers today into tests/plans; read the difference before committing it
 	@$(PY) tests/plans/rewrite.py
