@@ -11,11 +11,14 @@ taken as they are.
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
 import shutil
 import subprocess
 import sys
 import venv
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -39,16 +42,17 @@ def tables_of(benchmark: str, scale: str) -> dict[str, Path]:
         subprocess.CalledProcessError: The environment of the generators cannot be installed, or a generator failed.
     """
     folder = _BUILD / benchmark / f"sf{scale}"
-    if not folder.is_dir():
-        # Generated beside and moved: an interrupted run leaves nothing that looks complete.
-        unfinished = folder.with_suffix(".unfinished")
-        shutil.rmtree(unfinished, ignore_errors=True)
-        unfinished.mkdir(parents=True)
-        subprocess.run(
-            [_generator_python(), Path(__file__).with_name("dbgen.py"), "tables", benchmark, scale, unfinished],
-            check=True,
-        )
-        unfinished.rename(folder)
+    with _alone():
+        if not folder.is_dir():
+            # Generated beside and moved: an interrupted run leaves nothing that looks complete.
+            unfinished = folder.with_suffix(".unfinished")
+            shutil.rmtree(unfinished, ignore_errors=True)
+            unfinished.mkdir(parents=True)
+            subprocess.run(
+                [_generator_python(), Path(__file__).with_name("dbgen.py"), "tables", benchmark, scale, unfinished],
+                check=True,
+            )
+            unfinished.rename(folder)
     return {path.stem: path for path in sorted(folder.glob("*.parquet"))}
 
 
@@ -61,14 +65,25 @@ def queries_of(benchmark: str) -> dict[int, str]:
         subprocess.CalledProcessError: As :func:`tables_of`.
     """
     file = _BUILD / benchmark / "queries.json"
-    if not file.is_file():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = file.with_suffix(".unfinished")
-        subprocess.run(
-            [_generator_python(), Path(__file__).with_name("dbgen.py"), "queries", benchmark, unfinished], check=True
-        )
-        unfinished.rename(file)
+    with _alone():
+        if not file.is_file():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            unfinished = file.with_suffix(".unfinished")
+            subprocess.run(
+                [_generator_python(), Path(__file__).with_name("dbgen.py"), "queries", benchmark, unfinished],
+                check=True,
+            )
+            unfinished.rename(file)
     return {int(number): text for number, text in json.loads(file.read_text(encoding="utf-8")).items()}
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """While open, no other process makes data or an environment: several of the tests ask for them at once."""
+    _BUILD.mkdir(exist_ok=True)
+    with (_BUILD / "tpc.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _generator_python() -> Path:
@@ -77,10 +92,10 @@ def _generator_python() -> Path:
     python = folder / "bin" / "python"
     installed = folder / "installed"
     if not installed.exists():
-        venv.create(folder, clear=True, with_pip=True)
-        subprocess.run(
-            [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *_PACKAGES], check=True
-        )
+        venv.create(folder, clear=True)
+        # By the pip of this environment: to install another one there takes longer than all the rest.
+        pip = [sys.executable, "-m", "pip", "--python", str(python), "--quiet", "--disable-pip-version-check"]
+        subprocess.run([*pip, "install", *_PACKAGES], check=True)
         installed.touch()
     return python
 
