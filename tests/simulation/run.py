@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import base64
 import gc
 import importlib
 import json
@@ -159,15 +160,19 @@ class _Child:
         os.close(writing)
 
     def told(self) -> list[dict[str, Any]] | None:
-        """The outcomes that have arrived; None when nothing more will come."""
+        """The outcomes that have arrived; None when nothing more will come. Later processes know its plans."""
+        from texts import learn_plans
+
         data = os.read(self.reading, 1 << 16)
         if not data:
             return None
         *lines, self._received = (self._received + data).split(b"\n")
-        for _ in lines:
+        told = [json.loads(line) for line in lines]
+        for outcome in told:
+            learn_plans(base64.b64decode(outcome.pop("learned")))
             self.before.append(self.seeds.popleft())
             self.begun_s = monotonic()
-        return [json.loads(line) for line in lines]
+        return told
 
     def end(self) -> None:
         with suppress(ProcessLookupError):
@@ -226,6 +231,7 @@ def _run_seeds(seeds: list[int], writing: int, options: dict[str, bool], plant: 
         from machine import Machine
         from plants import FOUND_BY, PLANTS
         from scenario import run
+        from texts import learned_plans
 
         if plant:
             PLANTS[plant]()
@@ -237,7 +243,8 @@ def _run_seeds(seeds: list[int], writing: int, options: dict[str, bool], plant: 
                     Machine.log.flush()
             except BaseException:
                 outcome = _lost(seed, traceback.format_exc())
-            data = json.dumps(outcome).encode() + b"\n"
+            learned = base64.b64encode(learned_plans()).decode()
+            data = json.dumps({**outcome, "learned": learned}).encode() + b"\n"
             while data:
                 data = data[os.write(writing, data) :]
     finally:

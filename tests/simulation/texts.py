@@ -1,27 +1,35 @@
 """Remembers what is said about a text, or about a few rows, which no cluster has a say in.
 
-Planning and statistics of small tables are a fifth of the work of a seed, and other seeds of the same process ask for
-the same. Each answer is a value that depends on nothing but the question, so no run can tell whether it was remembered.
+Planning and statistics of small tables are a fourth of the work of a seed, and other seeds ask for the same. Each
+answer is a value that depends on nothing but the question, so no run can tell whether it was remembered.
 """
 
 from __future__ import annotations
 
+import pickle
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeAlias
 
-from secateur.cluster.controller import statement_replies
+from msgspec import structs
+
 from secateur.cluster.member.tables import statistics
 from secateur.engine.kernels.duckdb import DuckDBKernel
 from secateur.partitioning.tables import TableDef
-from secateur.planner import Planner
+from secateur.partitioning.tables.statistics import ColumnStatistics, StatisticsSnapshot, TableStatistics
+from secateur.planner import planner
 from secateur.planner.binding.catalog_view import PlanningCatalog
+from secateur.planner.dml.insert import InsertValues
+from secateur.planner.statement import PlannedSelect
+from secateur.planner.statement_planner import StatementPlanner
+from secateur.protocol.statements import ChangeStatement, CoordinatedChange, InsertSelect
 from secateur.storage import PartitionSnapshot, summarize
 
-__all__ = ["remember_plans", "remember_summaries", "remember_texts"]
+__all__ = ["learn_plans", "learned_plans", "remember_plans", "remember_summaries", "remember_texts"]
 
 _FEW_ROWS: Final = 64
+_ROWS: Final = 8
 _PLANNED: Final = ("SELECT", "INSERT", "UPDATE", "DELETE", "MERGE")
 
 
@@ -55,39 +63,85 @@ def remember_texts() -> None:
 
 def remember_plans() -> None:
     """Have controllers plan a text once for the same tables with the same statistics, for good."""
-    statement_replies.Planner = _RememberingPlanner  # type: ignore[misc]
+    planner.StatementPlanner = _RememberingPlanner  # type: ignore[misc]
 
 
-class _RememberingPlanner(Planner):
+def learned_plans() -> bytes:
+    """What this process has planned since the last time, for :func:`learn_plans` of another."""
+    learned, _RememberingPlanner.learned = _RememberingPlanner.learned, []
+    return pickle.dumps(learned)
+
+
+def learn_plans(learned: bytes) -> int:
+    """Remember what another process of this machine has planned; how many plans that were."""
+    plans = pickle.loads(learned)
+    for key, plan in plans:
+        if plan not in _RememberingPlanner.known[key]:
+            _RememberingPlanner.known[key].append(plan)
+    return len(plans)
+
+
+_Plan: TypeAlias = tuple[tuple[tuple[str, TableDef, bool], ...], Any]
+"""A plan, and of the relations that it is over: name, table, and whether there are statistics of it."""
+_Plans: TypeAlias = defaultdict[tuple[Any, ...], list[_Plan]]
+
+
+class _RememberingPlanner(StatementPlanner):
     """A planner that knows what others have planned. What was refused is planned again.
 
-    A plan is a value, and its id is a digest of it. The texts of clients read no clock.
+    A plan is a value, and its id is a digest of it. The texts of clients read no clock. The version of the catalog,
+    which grows with every table that comes or goes, is put into a plan afterwards, and tables that have statistics have
+    those of a small one: a controller, too, keeps a plan while a table changes by less than a thousand rows.
     """
 
-    known: ClassVar[defaultdict[tuple[Any, ...], list[tuple[tuple[Any, ...], Any]]]] = defaultdict(list)
+    known: ClassVar[_Plans] = defaultdict(list)
+    learned: ClassVar[list[tuple[tuple[Any, ...], _Plan]]] = []
 
-    def _plan(self, sql: str, tokens: Any, parameters: Any, params: Any, catalog: PlanningCatalog) -> Any:
+    def plan(self, sql: str, tokens: Any, parameters: Any, params: Any) -> Any:
+        catalog = self._catalog
         if not sql.startswith(_PLANNED):
-            return super()._plan(sql, tokens, parameters, params, catalog)
+            return super().plan(sql, tokens, parameters, params)
         values = params.items() if isinstance(params, Mapping) else enumerate(params)
-        key = sql, tuple((name, _kind(value)) for name, value in values), catalog.version, catalog.settings
+        key = sql, tuple((name, _kind(value)) for name, value in values), catalog.settings
         for relations, planned in self.known[key]:
-            if all(catalog.relation(name) == table for name, table, _ in relations) and all(
-                catalog.statistics_snapshot.of(table.table_id) == known for _, table, known in relations
+            if all(
+                catalog.relation(name) == table and _has_statistics(catalog, table) == is_known
+                for name, table, is_known in relations
             ):
-                return planned
+                return _at_version(planned, catalog.version)
         view = _Watched(catalog.view)
-        planned = super()._plan(sql, tokens, parameters, params, replace(catalog, view=view))
+        planned = StatementPlanner(replace(catalog, view=view), self._cost_model).plan(sql, tokens, parameters, params)
         if all(isinstance(relation, TableDef) for relation in view.seen.values()):
-            relations = tuple(
-                (name, table, catalog.statistics_snapshot.of(table.table_id)) for name, table in view.seen.items()
-            )
+            relations = tuple((name, table, _has_statistics(catalog, table)) for name, table in view.seen.items())
             self.known[key].append((relations, planned))
-        return planned
+            self.learned.append((key, (relations, planned)))
+        return _at_version(planned, catalog.version)
+
+
+def _has_statistics(catalog: PlanningCatalog, table: TableDef) -> bool:
+    return catalog.statistics_snapshot.of(table.table_id) is not None
+
+
+def _at_version(planned: Any, version: int) -> Any:
+    """A plan for a catalog of this version."""
+    match planned:
+        case PlannedSelect(materialized=None):
+            plan = structs.replace(planned.plan, catalog_version=version, origin=f"{planned.plan.origin} {version}")
+            return replace(planned, plan=plan.named())
+        case InsertSelect() | ChangeStatement():
+            return structs.replace(planned, select=_at_version(planned.select, version))
+        case CoordinatedChange():
+            returning = planned.returning and _at_version(planned.returning, version)
+            return structs.replace(planned, select=_at_version(planned.select, version), returning=returning)
+        case _:
+            assert isinstance(planned, InsertValues), planned  # it is given the version when it is evaluated
+            return planned
 
 
 class _Watched:
-    """A catalog that keeps which relations were looked up."""
+    """A catalog that keeps which relations were looked up, and knows nothing that only this one has."""
+
+    version: Final = 0
 
     def __init__(self, view: Any) -> None:
         self._view = view
@@ -102,12 +156,18 @@ class _Watched:
         return found
 
     @property
-    def version(self) -> Any:
-        return self._view.version
+    def statistics_snapshot(self) -> StatisticsSnapshot:
+        known = self._view.statistics_snapshot.tables
+        tables = {table.table_id: table for table in self._view.tables()}
+        return StatisticsSnapshot(
+            0, {table_id: _of_few_rows(tables[table_id]) for table_id in known if table_id in tables}
+        )
 
-    @property
-    def statistics_snapshot(self) -> Any:
-        return self._view.statistics_snapshot
+
+def _of_few_rows(table: TableDef) -> TableStatistics:
+    """The statistics of any table of the clients, roughly."""
+    column = ColumnStatistics(8 * _ROWS, 0, _ROWS, 0, 100 * _ROWS)
+    return TableStatistics(table.table_id, _ROWS, {each.name: column for each in table.columns})
 
 
 def remember_summaries() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from clients import Workload
 from machine import Process
+from texts import learn_plans, learned_plans
 from world import World
 
 __all__ = ["warm_up"]
@@ -19,12 +20,10 @@ _kept: list[World] = []
 
 
 def warm_up() -> None:
-    """Have a cluster that nothing happens to do everything that clients ask for, twice.
-
-    The second time shows that statements of another catalog find what those of the first have made.
+    """Have a cluster that nothing happens to do everything that clients ask for.
 
     Raises:
-        AssertionError: It has gone wrong, so that seeds would, too.
+        AssertionError: It has gone wrong, so that seeds would, too; or no plan was remembered.
     """
     world = World("warm-up", is_durable=True)
     _kept.append(world)
@@ -40,7 +39,8 @@ def warm_up() -> None:
 
     world.start()
     world.client(work, "warm-up")
-    world.machine.run(lambda: bool(done or world.machine.failures), _LIMIT_S)
+    world.machine.run(lambda: bool(done or world.wrong or world.machine.failures), _LIMIT_S)
     workload.check()
     wrong = [*world.wrong, *world.machine.failures]
     assert not wrong, wrong
+    assert learn_plans(learned_plans()), "the planner does not ask what texts.py remembers"
