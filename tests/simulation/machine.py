@@ -14,8 +14,8 @@ from __future__ import annotations
 import hashlib
 import heapq
 import random
-import struct
 import traceback
+from array import array
 from asyncio import events
 from collections.abc import Callable
 from typing import Any, Final, TextIO
@@ -26,7 +26,8 @@ __all__ = ["Machine", "Process", "StuckError", "Thread", "Timer", "machine"]
 
 _STEP_S: Final = 30e-6
 """The longest time that a step of a thread takes."""
-_EVENT: Final = struct.Struct("<Idq")
+_TURNS: Final = 16
+"""After so many steps, those who wait for something are asked whether it has come."""
 
 
 class StuckError(AssertionError):
@@ -131,6 +132,7 @@ class Thread:
         self._joining: list[Thread] = []
         self._state = "new"
         self.is_waiting = False
+        self.is_late = False
         self.locals: dict[Any, dict[str, Any]] = {}
         self.greenlet: greenlet.greenlet | None = None
 
@@ -144,6 +146,12 @@ class Thread:
     def run(self) -> None:
         if self._target is not None:
             self._target(*self._args, **self._kwargs)
+
+    def expire(self) -> None:
+        """The time is over that it wanted to wait at most."""
+        if self.is_waiting:
+            self.is_late = True
+            self.process.machine.unpark(self)
 
     def _main(self) -> None:
         events._set_running_loop(None)
@@ -200,7 +208,7 @@ class Machine:
         self._timers: list[tuple[float, int, Timer]] = []  # their numbers are unique, so timers are not compared
         self._count = 0
         self._idents = 0
-        self._digest = hashlib.blake2b(digest_size=8)
+        self._noted = array("d")
         self.outside = Thread.__new__(Thread)  # what runs in no process: timers and the network
         self.outside.process = Process(self, "outside", "0.0.0.0")
         self.outside.locals = {}
@@ -210,13 +218,13 @@ class Machine:
     @property
     def trace(self) -> str:
         """A digest of everything that has happened, in its order."""
-        return self._digest.hexdigest()
+        return hashlib.blake2b(self._noted.tobytes(), digest_size=8).hexdigest()
 
     log: TextIO | None = None
     """Where every event is written, to compare two runs."""
 
     def note(self, kind: int, value: int) -> None:
-        self._digest.update(_EVENT.pack(kind, self.now_s, value))
+        self._noted.extend((kind, self.now_s, value))
         if self.log is not None:
             me, ready = self.current, [thread.ident for thread in self.ready]
             self.log.write(f"{self.now_s:.6f} {kind} {value} {me.process.name} {me.name}, ready {ready}\n")
@@ -248,26 +256,29 @@ class Machine:
         if thread.greenlet is None:
             raise RuntimeError("only a thread of a process can wait")
         timer: Timer | None = None
-        late: list[bool] = []
         if timeout_s is not None:
-
-            def expire() -> None:
-                if thread.is_waiting:
-                    late.append(True)
-                    self.unpark(thread)
-
-            timer = self.call_at(self.now_s + max(timeout_s, 0.0) / thread.process.pace, expire)
+            timer = self.call_at(self.now_s + max(timeout_s, 0.0) / thread.process.pace, thread.expire)
         thread.is_waiting = True
         running = events._get_running_loop()
         self.hub.switch()
         events._set_running_loop(running)
         if timer is not None:
-            timer.cancel()
-        return not late
+            timer.call = None
+            if thread.is_late:
+                thread.is_late = False
+                return False
+        return True
 
     def pass_on(self) -> None:
         """Let others run before this thread goes on."""
-        self.make_ready(self.current)
+        thread, timers = self.current, self._timers
+        process = thread.process
+        if not (self.ready or process.is_paused or process.is_dead or (timers and timers[0][0] <= self.now_s)):
+            self.now_s += self.random.random() * _STEP_S  # nobody else can run, so it is the next one
+            self.steps += 1
+            self.note(1, thread.ident)
+            return
+        self.make_ready(thread)
         running = events._get_running_loop()
         self.hub.switch()
         events._set_running_loop(running)
@@ -291,22 +302,28 @@ class Machine:
             StuckError: It cannot come to hold, or has not after so many seconds.
         """
         draw = self.random.random
-        timers, note = self._timers, self.note
-        while not until():
+        timers, ready, note = self._timers, self.ready, self.note
+        turns = 0
+        while True:
             while timers and timers[0][0] <= self.now_s:
                 call = heapq.heappop(timers)[2].call
                 if call is not None:
                     call()
-            ready = self.ready
             if not ready:
+                if until():
+                    return
                 if not timers:
                     raise StuckError("nobody can run, and no timer is left")
                 self.now_s = max(self.now_s, timers[0][0])
                 if self.now_s > limit_s:
                     raise StuckError(f"it has not come to an end within {limit_s:g} s")
                 continue
-            at = int(draw() * len(ready))
-            ready[at], ready[-1] = ready[-1], ready[at]
+            turns += 1
+            if not turns % _TURNS and until():
+                return
+            if len(ready) > 1:
+                at = int(draw() * len(ready))
+                ready[at], ready[-1] = ready[-1], ready[at]
             thread = ready.pop()
             process = thread.process
             if process.is_dead:
