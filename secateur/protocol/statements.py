@@ -302,10 +302,13 @@ class BatchInsert(msgspec.Struct, frozen=True):
         sql: The same statement for a query, whose parameters are lists: one for each cell.
         cells: The index of the parameter and the column of each value that is a parameter; every column of the key has
             one.
+        is_row_compiled: Whether a primary computes the statement for one row without a kernel, if its values are
+            exactly of their columns' types.
     """
 
     sql: str
     cells: tuple[tuple[int, str], ...]
+    is_row_compiled: bool = False
 
 
 class CoordinatedChange(_Prepared, Generic[Q], frozen=True):

@@ -48,6 +48,10 @@ QUERIES: dict[str, tuple[str, list[list[Any]]]] = {
 }
 CHANGES: dict[str, tuple[str, list[list[Any]]]] = {
     "rows by key": ("UPDATE t SET v = v * 3 + ? WHERE id = ? AND line = ?", [[n, n % 30, n % 5] for n in range(600)]),
+    "rows that are there or not": (
+        "INSERT INTO t VALUES (?, ?, ?, 'new') ON CONFLICT DO UPDATE SET v = v * 3 + excluded.v",
+        [[n % 130, n % 5, n if n % 50 else str(n)] for n in range(160)],
+    ),
     "one row, in order": ("UPDATE t SET v = v * 3 - ? WHERE id = 7 AND line = 1", [[n] for n in range(30)]),
     "deletions": ("DELETE FROM t WHERE id = ? AND line = ?", [[n % 60, n % 5] for n in range(300)]),
     "no row by its key": (
@@ -205,7 +209,15 @@ def test_rows_that_do_not_fit_into_a_frame_come_one_by_one(three: Cluster, conn:
     assert Counter(asked)[Operation.EXECUTE] > 0
 
 
-def test_changes_whose_answer_was_lost_are_made_once(three: Cluster, conn: secateur.Connection) -> None:
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "UPDATE t SET v = v * 3 + $1 WHERE id = $2 AND line = $3",
+        "INSERT INTO t VALUES ($2, $3, $1, 'new') ON CONFLICT DO UPDATE SET v = v * 3 + excluded.v",
+    ],
+    ids=["update", "upsert"],
+)
+def test_changes_whose_answer_was_lost_are_made_once(three: Cluster, conn: secateur.Connection, sql: str) -> None:
     """Each member makes the changes of its frame, and hangs up in place of the answer."""
 
     def losing(handler: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -219,7 +231,6 @@ def test_changes_whose_answer_was_lost_are_made_once(three: Cluster, conn: secat
     for member in members(three):
         member.handlers[Operation.CHANGE_MANY] = losing(member.handlers[Operation.CHANGE_MANY])
     sets = [[n, n % 30, n % 4] for n in range(100)]
-    sql = "UPDATE t SET v = v * 3 + ? WHERE id = ? AND line = ?"
     with oracle() as duck:
         for params in sets:
             duck.execute(sql, params)
@@ -230,13 +241,21 @@ def test_changes_whose_answer_was_lost_are_made_once(three: Cluster, conn: secat
         assert conn.execute(rows).fetchall() == duck.execute(rows).fetchall()
 
 
-def test_counting_goes_on_exactly_while_a_member_dies(three: Cluster, conn: secateur.Connection) -> None:
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "UPDATE t SET v = v + 1 WHERE id = ? AND line = 0",
+        "INSERT INTO t VALUES (?, 0, 0, 'new') ON CONFLICT DO UPDATE SET v = v + 1",
+    ],
+    ids=["update", "upsert"],
+)
+def test_counting_goes_on_exactly_while_a_member_dies(three: Cluster, conn: secateur.Connection, sql: str) -> None:
     turns, keys = 30, 40
 
     def count() -> None:
         for _ in range(turns):
             with three.connect() as own:
-                own.executemany("UPDATE t SET v = v + 1 WHERE id = ? AND line = 0", [[key] for key in range(keys)])
+                own.executemany(sql, [[key] for key in range(keys)])
 
     def kill() -> None:
         seen = "SELECT min(v - 4 * id) FROM t WHERE line = 0 AND id < ?"

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from html import escape
 from types import TracebackType
-from typing import Any, Final, Self, assert_never
+from typing import Any, Final, Self, TypeVar, assert_never
 
 import pyarrow as pa
 
@@ -63,6 +63,8 @@ __all__ = ["Cursor"]
 
 _BATCH_ROWS: Final = 65_536
 _ROWS_SHOWN_MAX: Final = 20
+
+S = TypeVar("S")
 
 
 class Cursor:
@@ -153,10 +155,11 @@ class Cursor:
         A query leaves one result for each set, in their order: the first can be fetched at once, and :meth:`nextset`
         goes on to the next. Each is of its own moment.
 
-        All rows of an ``INSERT ... VALUES`` become visible at once, or none; with ``ON CONFLICT DO UPDATE`` those up to
-        one whose key has come before. Every UPDATE and DELETE is a change of its own; changes of the same row are made
-        in the order of their sets. An error does not undo what was executed before it, and changes of other rows by
-        sets behind it may have been made as well.
+        All rows of an ``INSERT ... VALUES`` become visible at once, or none. Every UPDATE, DELETE and ``INSERT ... ON
+        CONFLICT DO UPDATE`` is a change of its own; changes of the same row are made in the order of their sets. An
+        error does not undo what was executed before it, and changes of other rows by sets behind it may have been made
+        as well. Many rows of an ``INSERT ... ON CONFLICT DO UPDATE``, up to one whose key has come before, may be made
+        by one statement, and are then visible at once, or none is.
 
         Executions that one member answers from a few rows, or that change one row, go to their member in one frame for
         many of them, and all members work at the same time.
@@ -187,10 +190,14 @@ class Cursor:
 
     def _executed_many(self, operation: str, seq_of_parameters: Sequence[Parameters], changed: ManyChanges) -> int:
         """Execute a statement for many sets of parameters; returns the number of changed rows, -1 for a query."""
+
+        def called(statement: S, params: Params, cached: bool) -> StatementCall[S]:
+            return StatementCall(self._session, operation, params, statement, cached, time.perf_counter(), time.time())
+
         total = -1
         queries: list[StatementCall[SelectStatement]] = []
         pending: list[Insertion] = []
-        changes: list[tuple[CoordinatedChange[SelectStatement], Params]] = []
+        changes: list[StatementCall[CoordinatedChange[SelectStatement]]] = []
         for parameters in seq_of_parameters:
             params = plain_values(parameters)
             prepared, cached = self._session.prepare(operation, params)
@@ -198,24 +205,14 @@ class Cursor:
                 case InsertRows() | EvaluatedInsert():
                     pending.append(Insertion(prepared, params))
                 case InsertSelect():
-                    call = StatementCall(
-                        self._session, operation, params, prepared, cached, time.perf_counter(), time.time()
-                    )
-                    total = max(total, 0) + insert_select(call).rows
+                    total = max(total, 0) + insert_select(called(prepared, params, cached)).rows
                 case ChangeStatement():
-                    change = StatementCall(
-                        self._session, operation, params, prepared, cached, time.perf_counter(), time.time()
-                    )
-                    changed.add(change)
+                    changed.add(called(prepared, params, cached))
                     total = max(total, 0)
                 case CoordinatedChange():
-                    changes.append((prepared, params))
+                    changes.append(called(prepared, params, cached))
                 case SelectStatement():
-                    queries.append(
-                        StatementCall(
-                            self._session, operation, params, prepared, cached, time.perf_counter(), time.time()
-                        )
-                    )
+                    queries.append(called(prepared, params, cached))
                 case Done():
                     pass
                 case (
@@ -237,7 +234,7 @@ class Cursor:
                 case _:
                     assert_never(prepared)
         if changes:
-            total = max(total, 0) + run_coordinated_changes(self._session, operation, changes)
+            total = max(total, 0) + run_coordinated_changes(changes)
         if total >= 0:
             total += changed.finish()
         if queries:

@@ -47,6 +47,7 @@ __all__ = [
     "ChangeOutcome",
     "ChangeResult",
     "carry_out",
+    "carry_out_again",
     "run_change",
     "run_change_again",
     "unknown_outcome",
@@ -204,6 +205,18 @@ def carry_out(execution: ChangeExecution[C]) -> ChangeResult:
     return ChangeResult(outcome.rows, stats, outcome.returned, outcome.profile)
 
 
+def carry_out_again(execution: ChangeExecution[C], change_id: str, lost_answer: MemberLostError | None) -> ChangeResult:
+    """As :func:`carry_out`, for a change that a primary was asked for already under an id, and may have made.
+
+    Args:
+        execution: The change.
+        change_id: The id.
+        lost_answer: Why the answer was lost, if it was made as far as is known; None if it was not made.
+    """
+    execution.change_id, execution.lost_answer = change_id, lost_answer
+    return carry_out(execution)
+
+
 def run_change(call: StatementCall[ChangeStatement[SelectStatement]], *, profiled: bool = False) -> ChangeResult:
     """Carry out an UPDATE or DELETE; see :func:`carry_out`.
 
@@ -217,17 +230,8 @@ def run_change(call: StatementCall[ChangeStatement[SelectStatement]], *, profile
 def run_change_again(
     call: StatementCall[ChangeStatement[SelectStatement]], change_id: str, lost_answer: MemberLostError | None
 ) -> ChangeResult:
-    """As :func:`run_change`, for a change that a primary was asked for already under an id, and may have made.
-
-    Args:
-        call: The call.
-        change_id: The id.
-        lost_answer: Why the answer was lost, if it was made as far as is known; None if it was not made.
-    """
-    execution = _RowsChange(call, profiled=False)
-    execution.change_id = change_id
-    execution.lost_answer = lost_answer
-    return carry_out(execution)
+    """As :func:`run_change`; see :func:`carry_out_again`."""
+    return carry_out_again(_RowsChange(call, profiled=False), change_id, lost_answer)
 
 
 class _RowsChange(ChangeExecution[ChangeStatement[SelectStatement]]):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -19,18 +19,24 @@ from secateur.client.execution.change import (
     ChangeOutcome,
     ChangeResult,
     carry_out,
+    carry_out_again,
 )
 from secateur.client.execution.routing import ExecutionMode, partitions_of
 from secateur.client.execution.run_profile import profile_of_change
 from secateur.client.execution.statement_cache import Prepared
 from secateur.client.execution.statement_call import StatementCall
 from secateur.client.session import Session
-from secateur.errors import Error, InterfaceError, OperationalError
+from secateur.errors import Error, InterfaceError, MemberLostError, OperationalError
 from secateur.protocol.changes import ChangeTable, GetReturnedRows
 from secateur.protocol.statements import CoordinatedChange, SelectStatement
 from secateur.wire import decode_table
 
-__all__ = ["run_coordinated_change"]
+__all__ = ["ROW_CHANGES", "run_coordinated_change", "run_coordinated_change_again"]
+
+ROW_CHANGES: Final = "effects"
+"""The operation of such a change at one primary, in the words of ``ChangeOnePartition``: the query says what becomes of
+each row.
+"""
 
 
 def run_coordinated_change(
@@ -45,6 +51,13 @@ def run_coordinated_change(
     return carry_out(_CoordinatedChange(call, profiled=profiled))
 
 
+def run_coordinated_change_again(
+    call: StatementCall[CoordinatedChange[SelectStatement]], change_id: str, lost_answer: MemberLostError | None
+) -> ChangeResult:
+    """As :func:`run_coordinated_change`; see :func:`~secateur.client.execution.change.carry_out_again`."""
+    return carry_out_again(_CoordinatedChange(call, profiled=False), change_id, lost_answer)
+
+
 class _CoordinatedChange(ChangeExecution[CoordinatedChange[SelectStatement]]):
     """A change that one member works out: the primary of its only partition, or one that the controller chooses."""
 
@@ -56,7 +69,7 @@ class _CoordinatedChange(ChangeExecution[CoordinatedChange[SelectStatement]]):
             self.check_not_made()
             return self._change_table(values)
         # The key says where the row of an INSERT is or goes, which is no matter of pruning, as for INSERT OR REPLACE.
-        return self.change_one_partition(change.select.scans[0], partition, values, "effects", pruning=True)
+        return self.change_one_partition(change.select.scans[0], partition, values, ROW_CHANGES, pruning=True)
 
     def _change_table(self, values: Sequence[Any]) -> ChangeOutcome:
         change = self.call.statement

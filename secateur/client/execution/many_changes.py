@@ -1,4 +1,4 @@
-"""An UPDATE or DELETE for many sets of parameters: changes of one row each go to its primary in one frame for many.
+"""A change for many sets of parameters: changes of one row each go to its primary in one frame for many.
 
 Changes of one partition are made in the order of their sets, since one frame brings them to one primary; those of
 different partitions have no order among themselves, and need none. A set that changes several partitions, or whose
@@ -9,10 +9,15 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, assert_never
 
 from secateur.client.dbapi.parameters import values_of
-from secateur.client.execution.change import run_change, run_change_again, unknown_outcome
+from secateur.client.execution.change import ChangeResult, run_change, run_change_again, unknown_outcome
+from secateur.client.execution.coordinated_change import (
+    ROW_CHANGES,
+    run_coordinated_change,
+    run_coordinated_change_again,
+)
 from secateur.client.execution.member_batches import MemberBatch, answers_of
 from secateur.client.execution.routing import partitions_of
 from secateur.client.execution.statement_call import StatementCall
@@ -20,16 +25,16 @@ from secateur.client.session import Session
 from secateur.errors import DeadlineError, Error, MemberLostError
 from secateur.protocol.many import ChangedMany, ChangeMany
 from secateur.protocol.pruning import Pruning
-from secateur.protocol.statements import ChangeStatement, SelectStatement
+from secateur.protocol.statements import ChangeStatement, CoordinatedChange, SelectStatement
 from secateur.wire import Answer
 
 __all__ = ["ManyChanges"]
 
-_Call: TypeAlias = StatementCall[ChangeStatement[SelectStatement]]
+_Call: TypeAlias = StatementCall[ChangeStatement[SelectStatement]] | StatementCall[CoordinatedChange[SelectStatement]]
 
 
 class ManyChanges:
-    """The executions of one UPDATE or DELETE, which are begun when they are worth a frame.
+    """The executions of one UPDATE, DELETE or change that one member works out, begun when they are worth a frame.
 
     Args:
         session: The connection.
@@ -45,13 +50,13 @@ class ManyChanges:
         """The next execution.
 
         Raises:
-            Error: As :func:`~secateur.client.execution.change.run_change`, of this execution or of one before; those
+            Error: As :func:`~secateur.client.execution.change.carry_out`, of this execution or of one before; those
                 before that one are made, and some of those between them may be.
         """
         member, params, version = self._placed(call)
         if member is None:
             self.finish()
-            self._rows += run_change(call).rows
+            self._rows += _run(call).rows
             return
         begun_with = call.statement.select.plan_id, version
         if begun_with != self._begun_with:
@@ -79,7 +84,7 @@ class ManyChanges:
     def _carry_out(self, batches: list[MemberBatch[_Call]]) -> list[MemberBatch[_Call]]:
         """Ask the members once, and execute alone what stops an answer; returns the changes behind these."""
         if len(batches) == 1 and len(batches[0].positions) == 1:
-            self._rows += run_change(batches[0].positions[0]).rows
+            self._rows += _run(batches[0].positions[0]).rows
             return []
         asked = [_asked(batch) for batch in batches]
         members = [batch.member for batch in batches]
@@ -106,7 +111,7 @@ class ManyChanges:
         until = len(batch.positions) if isinstance(answer, Error) else count + max(unconfirmed, batch.alone)
         for number, call in enumerate(batch.positions[count:until], count):
             lost_answer = lost if number < count + unconfirmed else None
-            self._rows += run_change_again(call, asked.id_of(number), lost_answer).rows
+            self._rows += _run_again(call, asked.id_of(number), lost_answer).rows
         return batch.behind(count, until)
 
     def _placed(self, call: _Call) -> tuple[str | None, Sequence[Any], int]:
@@ -116,6 +121,8 @@ class ManyChanges:
         """
         select, session = call.statement.select, self._session
         if session.pruning is not Pruning.ON or len(select.scans) != 1 or select.scans[0].replicated:
+            return None, (), 0
+        if isinstance(call.statement, CoordinatedChange) and not call.statement.is_single_partition:
             return None, (), 0
         scan = select.scans[0]
 
@@ -137,4 +144,25 @@ class ManyChanges:
 
 def _asked(batch: MemberBatch[_Call]) -> ChangeMany:
     statement = batch.positions[0].statement
-    return ChangeMany(statement.select.plan_id, batch.params, statement.kind, uuid.uuid4().hex)
+    operation = ROW_CHANGES if isinstance(statement, CoordinatedChange) else statement.kind
+    return ChangeMany(statement.select.plan_id, batch.params, operation, uuid.uuid4().hex)
+
+
+def _run(call: _Call) -> ChangeResult:
+    match call.statement:
+        case ChangeStatement() as statement:
+            return run_change(call.of(statement))
+        case CoordinatedChange() as statement:
+            return run_coordinated_change(call.of(statement))
+        case _:
+            assert_never(call.statement)
+
+
+def _run_again(call: _Call, change_id: str, lost_answer: MemberLostError | None) -> ChangeResult:
+    match call.statement:
+        case ChangeStatement() as statement:
+            return run_change_again(call.of(statement), change_id, lost_answer)
+        case CoordinatedChange() as statement:
+            return run_coordinated_change_again(call.of(statement), change_id, lost_answer)
+        case _:
+            assert_never(call.statement)

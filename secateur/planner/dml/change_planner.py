@@ -109,7 +109,9 @@ class ChangePlanner:
             if change.is_single_partition and len(insert.source.values) == 1:
                 change = replace(change, select=with_row_upsert(insert, insert.columns, change.select, self._plan))
             # A statement that reads other rows would read them from before the first change, not from before its own.
-            return replace(change, batch=insert.batch()) if len(change.select.plan.scans) == 1 else change
+            if len(change.select.plan.scans) != 1:
+                return change
+            return replace(change, batch=insert.batch(is_row_compiled=change.select.plan.upsert is not None))
         select = insert.query().plan(self._plan_source)
         names = [name for name, _ in select.plan.columns]
         table, columns = insert.target.table, insert.columns

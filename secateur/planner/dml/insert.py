@@ -172,10 +172,13 @@ class Insert:
         self.say_rows(composer.say("SELECT * FROM "), self.columns)
         return composer.finish()
 
-    def batch(self) -> BatchInsert | None:
+    def batch(self, *, is_row_compiled: bool) -> BatchInsert | None:
         """Return the form of the statement for executemany.
 
         None unless it has one row, of parameters and literals, and no parameter elsewhere.
+
+        Args:
+            is_row_compiled: As in the result.
         """
         source, columns = self.source, self.columns
         if (
@@ -203,7 +206,7 @@ class Insert:
         for position, (value, index) in enumerate(zip(row, found, strict=True)):
             number += index is not None
             composer.say(", " if position else "", *((f"unnest(${number})",) if index is not None else value.words))
-        return BatchInsert(composer.say(self.sql[source.span.end :]).finish().text, cells)
+        return BatchInsert(composer.say(self.sql[source.span.end :]).finish().text, cells, is_row_compiled)
 
     def cast_query(self, columns: Sequence[str]) -> Composed:
         """The query, its columns cast to the types of those of the table, and with their names."""

@@ -86,7 +86,7 @@ EXAMPLES: list[Any] = [
     ChangeStatement(TABLE, ChangeKind.DELETE, SELECT),
     CoordinatedChange(TABLE, SELECT, DuplicateMatchPolicy.FIRST),
     CoordinatedChange(
-        TABLE, SELECT, DuplicateMatchPolicy.REFUSED, SELECT, True, True, BatchInsert("INSERT ...", ((0, "k"),))
+        TABLE, SELECT, DuplicateMatchPolicy.REFUSED, SELECT, True, True, BatchInsert("INSERT ...", ((0, "k"),), True)
     ),
     BackupTo("folder", ("t", "u")),
     RestoreFrom("folder", (), or_replace=True),
