@@ -141,6 +141,9 @@ def test_a_write_that_the_disk_refuses_is_an_error_and_the_next_ones_are_refused
         member.write(2)
         with pytest.raises(DiskError, match="the change is visible, but it may not survive a restart") as raised:
             await member.log.durable()
+        with pytest.raises(DiskError) as of_a_load:  # which is not visible, nor is a table that is being created
+            await member.log.flushed()
+        assert str(raised.value) == f"{of_a_load.value}; the change is visible, but it may not survive a restart"
         assert raised.value.details["path"] == disk.path
         assert raised.value.details.get("free_bytes") == (0 if fails == "full" else None)
         with pytest.raises(DiskError, match="nothing was written"):

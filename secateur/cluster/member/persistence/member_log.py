@@ -127,24 +127,27 @@ class MemberLog:
         return place <= self._flushed
 
     async def durable(self) -> None:
-        """Return once everything that was appended is on disk, or at once if the setting does not promise that.
+        """Return once a change that is visible is on disk, or at once if the setting does not promise that.
 
         Raises:
             DiskError: The disk has refused: the change is visible here, but may not survive a restart.
         """
-        if self._broken is not None:
-            raise self._may_be_lost(self._broken)
-        if self._fsync is Fsync.ALWAYS:
-            await self.flushed()
+        try:
+            if self._broken is not None or self._fsync is Fsync.ALWAYS:
+                await self.flushed()
+        except DiskError as error:
+            visible = f"{error.message}; the change is visible, but it may not survive a restart"
+            raise DiskError(visible, **error.details) from error
 
     async def flushed(self) -> None:
         """Return once everything that was appended is on disk; with ``fsync="off"``, given to the operating system.
 
         Raises:
-            DiskError: As :meth:`durable`.
+            DiskError: The disk has refused. What that means is for the caller to say: a load that could not be prepared
+                is not visible, and a table that could not be created is not there.
         """
         if self._broken is not None:
-            raise self._may_be_lost(self._broken)
+            raise self._again(self._broken)
         if self._flushed < self._appended:
             future = asyncio.get_running_loop().create_future()
             self._waiting.append((self._appended, future))
@@ -258,7 +261,7 @@ class MemberLog:
         waiting, self._waiting = self._waiting, []
         for _, future in waiting:
             if not future.done():
-                future.set_exception(self._may_be_lost(self._broken))
+                future.set_exception(self._again(self._broken))
         self._background.start(self._mend(), "mend the log")
 
     async def _mend(self) -> None:
@@ -296,8 +299,9 @@ class MemberLog:
         await asyncio.get_running_loop().run_in_executor(self._threads, work, *args)
 
     @staticmethod
-    def _may_be_lost(broken: DiskError) -> DiskError:
-        return DiskError(f"{broken}; the change is visible, but it may not survive a restart", **broken.details)
+    def _again(broken: DiskError) -> DiskError:
+        """An error of its own for each that is told, since each adds its traceback."""
+        return DiskError(broken.message, **broken.details)
 
     def _disk_error(self, what: str, error: OSError) -> DiskError:
         free_bytes = None
