@@ -342,7 +342,7 @@ def test_a_statement_that_takes_long_does_not_hold_up_another(large: Cluster) ->
 
 
 def test_a_statement_that_takes_longer_than_its_client_waits_is_stopped(large: Cluster) -> None:
-    with secateur.connect(large.address, timeout_s=0.3) as conn:
+    with secateur.connect(large.address, timeout_s=1.5) as conn:
         with pytest.raises(DeadlineError):
             conn.execute("SELECT a.id, b.id FROM big a, big b, big c ORDER BY a.v + b.v + c.v LIMIT 3").fetchall()
         eventually(lambda: nothing_is_open(large))
