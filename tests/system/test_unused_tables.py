@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from secateur.protocol import StageRows
 from secateur.wire import encode_table
 
 ROWS = pa.table({"k": [1, 2, 3], "v": [1, 2, 3]})
+TRIES = round(24 * float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
 
 
 class WentWrongError(Exception):
@@ -137,7 +139,7 @@ def test_a_row_is_acknowledged_or_the_table_goes(cluster: Cluster, conn: secateu
     """Somebody writes at the moment at which the table is looked at, sometimes a little later."""
     outcomes: Counter[bool] = Counter()
     with cluster.connect() as other, ThreadPoolExecutor(1) as writer:
-        for number in range(60):
+        for number in range(TRIES):
             name = f"{table_name}_{number}"
             table, theirs, both = created(conn, name), other.table(name), threading.Barrier(2)
 

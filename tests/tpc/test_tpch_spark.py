@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 import secateur
 from benchmarks.tpc.answers import difference
 from benchmarks.tpc.data import QUERY_COUNTS, queries_of, tables_of
+from benchmarks.tpc.tables import load_cluster
 from benchmarks.tpch.tables import TABLES
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]  # the first query of a scale waits for its tables
@@ -32,7 +33,10 @@ def spark(spark_session: Callable[..., SparkSession]) -> SparkSession:
 
 @pytest.fixture(scope="module")
 def made(spark: SparkSession) -> Iterator[Callable[[str], None]]:
-    """Makes the tables of a scale: Spark writes them into a cluster, and knows them in a database for each of both."""
+    """Makes the tables of a scale in a cluster, and a database of Spark for these and one for the files.
+
+    That Spark writes what it reads, ``test_spark.py`` holds.
+    """
     clusters: dict[str, Any] = {}
 
     with ExitStack() as running:
@@ -47,18 +51,11 @@ def made(spark: SparkSession) -> Iterator[Callable[[str], None]]:
             cluster = clusters[scale] = running.enter_context(
                 secateur.start(members=3, runtime="embedded", token="", member_silence_s=10.0)
             )
+            with cluster.connect() as connection:
+                load_cluster(connection, TABLES, "tpch", scale, PARTITIONS)
             for kind in ("parquet", "secateur"):
                 spark.sql(f"CREATE DATABASE {_database(kind, scale)}")
             for table in TABLES:
-                df = spark.read.parquet(str(paths[table.name]))
-                secateur.spark.write(
-                    df,
-                    table.name,
-                    address=cluster.address,
-                    primary_key=table.primary_key,
-                    partition_by=f"HASH ({table.hash_column}) PARTITIONS {PARTITIONS}" if table.hash_column else None,
-                    backups=0,
-                )
                 spark.sql(
                     f"CREATE TABLE {_database('parquet', scale)}.{table.name} USING parquet"
                     f" LOCATION '{paths[table.name].as_uri()}'"

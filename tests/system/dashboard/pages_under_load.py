@@ -38,7 +38,7 @@ def load(cluster: Cluster) -> Iterator[None]:
     def run() -> None:
         with cluster.connect() as conn:
             number = 0
-            while not is_over.wait(0.005):
+            while not is_over.wait(0.02):
                 number += 1
                 try:
                     conn.execute(ONE, [f"C{number % 100}"]).fetchall()

@@ -4,6 +4,7 @@ types included.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -38,8 +39,13 @@ ROWS = """
 """
 
 
+@functools.cache
+def rows() -> pa.Table:
+    return default_kernel().run(ROWS, {})
+
+
 def facts(context: Any) -> pa.Table:
-    table = default_kernel().run(ROWS, {})
+    table = rows()
     return pa.Table.from_arrays(
         table.columns, schema=pa.schema([field.with_nullable(True) for field in context.table("facts").arrow_schema])
     )
