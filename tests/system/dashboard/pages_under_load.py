@@ -19,6 +19,7 @@ ONE = "SELECT count(*) AS orders FROM orders WHERE customer = ?"
 ALL = "SELECT count(*) AS orders FROM orders WHERE lower(customer) = 'c1'"
 PAGE_BYTES_MAX = 200_000
 WAIT_MS = 60_000
+expect.set_options(timeout=WAIT_MS)
 
 
 def create_orders(conn: secateur.Connection) -> None:

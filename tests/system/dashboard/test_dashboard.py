@@ -60,7 +60,9 @@ def test_a_change_is_on_the_page_within_two_seconds(browser: Browser, cluster: C
         cluster.connect() as conn,
     ):
         page.goto("/tables")
-        taken = [seconds_until_shown(page, conn, f"fresh{number}") for number in range(TRIES)]
+        taken: list[float] = []
+        while len(taken) < TRIES and min(taken, default=WAIT_MS) > FRESH_S:
+            taken.append(seconds_until_shown(page, conn, f"fresh{len(taken)}"))
     assert min(taken) <= FRESH_S, taken
 
 
