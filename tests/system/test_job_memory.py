@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from alive import alive
 from eventually import eventually
 
 import secateur
@@ -34,7 +35,7 @@ def test_a_job_beyond_its_limit_fails_and_the_members_live(cluster: Cluster, con
     with pytest.raises(LimitExceededError, match=r"JobConfig\.kernel_bytes_max \(vertex 'the sort.*' on member m\d\)"):
         job.result(timeout_s=60)
     assert SORTED.submit(conn).result(timeout_s=60).num_rows == 600_000
-    assert [member.id for member in cluster.members() if member.is_alive] == ["m1", "m2", "m3"]
+    assert alive(cluster) == ["m1", "m2", "m3"]
 
 
 def test_a_job_beyond_its_limit_spills_where_it_may_and_leaves_nothing(spilling: tuple[Cluster, Path]) -> None:

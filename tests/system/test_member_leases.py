@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from alive import alive
 from eventually import eventually
 
 import secateur
@@ -66,11 +67,6 @@ def inside(servers: Iterable[Any]) -> list[Any]:
 
 def states(cluster: Cluster) -> dict[str, str]:
     return {info.id: info.state for info in cluster.members()}
-
-
-def alive(cluster: Cluster) -> list[str]:
-    """The members that serve; on a busy machine, one of them may be suspected for a moment."""
-    return [info.id for info in cluster.members() if info.is_alive]
 
 
 def test_connections_that_break_cost_no_member(mortal: Cluster) -> None:

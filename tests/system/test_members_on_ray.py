@@ -14,6 +14,7 @@ import psutil
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from alive import alive
 
 import secateur
 from secateur.cluster import Cluster
@@ -50,10 +51,6 @@ def on_ray() -> Iterator[Cluster]:
 def conn(on_ray: Cluster) -> Iterator[secateur.Connection]:
     with on_ray.connect() as connection:
         yield connection
-
-
-def alive(cluster: Cluster) -> list[str]:
-    return [member.id for member in cluster.members() if member.is_alive]
 
 
 def doubled(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from alive import alive
 from eventually import eventually
 from held_requests import Held
 
@@ -49,11 +50,6 @@ def on_loop(cluster: Cluster, work: Callable[[], Any]) -> Any:
 
 def states(cluster: Cluster) -> dict[str, str]:
     return {info.id: info.state for info in cluster.members()}
-
-
-def alive(cluster: Cluster) -> list[str]:
-    """The members that serve; on a busy machine, one of them may be suspected for a moment."""
-    return [info.id for info in cluster.members() if info.is_alive]
 
 
 def keys_of(conn: secateur.Connection, member_id: str) -> list[int]:
