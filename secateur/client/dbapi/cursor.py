@@ -155,11 +155,11 @@ class Cursor:
         A query leaves one result for each set, in their order: the first can be fetched at once, and :meth:`nextset`
         goes on to the next. Each is of its own moment.
 
-        All rows of an ``INSERT ... VALUES`` become visible at once, or none. Every UPDATE, DELETE and ``INSERT ... ON
-        CONFLICT DO UPDATE`` is a change of its own; changes of the same row are made in the order of their sets. An
-        error does not undo what was executed before it, and changes of other rows by sets behind it may have been made
-        as well. Many rows of an ``INSERT ... ON CONFLICT DO UPDATE``, up to one whose key has come before, may be made
-        by one statement, and are then visible at once, or none is.
+        All rows of an ``INSERT ... VALUES`` become visible at once, or none. Every UPDATE, DELETE, ``INSERT ... ON
+        CONFLICT DO UPDATE`` and ``INSERT OR REPLACE`` of some columns is a change of its own; changes of the same row
+        are made in the order of their sets. An error does not undo what was executed before it, and changes of other
+        rows by sets behind it may have been made as well. Where the rows of such an INSERT are many, those up to one
+        whose key has come before may be made by one statement: they become visible at once, or none.
 
         Executions that one member answers from a few rows, or that change one row, go to their member in one frame for
         many of them, and all members work at the same time.
