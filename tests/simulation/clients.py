@@ -17,9 +17,11 @@ from sums import Accounts, Counters
 from whole_tables import Batches, State
 from world import World
 
-__all__ = ["PAUSE_S", "Workload"]
+__all__ = ["GROUPS", "PAUSE_S", "Workload"]
 
 PAUSE_S: Final = 0.08
+GROUPS: Final = ("registers", "counters", "accounts", "state", "batches", "followed", "definitions", "replicated")
+"""The tables that there may be, by the promise that they are about."""
 
 _PARTITIONS: Final = (4, 5, 7)
 _REPLICATED_SHARE: Final = 0.2
@@ -33,6 +35,7 @@ class Workload:
         world: The cluster.
         backups: Of all tables.
         one_key: Whether all clients are about one key.
+        groups: Which of :data:`GROUPS` there are.
         calls: What they do, by name, beside reading a row; none names everything.
         pause_s: How long they rest between two calls, on average.
 
@@ -48,6 +51,7 @@ class Workload:
         backups: int,
         *,
         one_key: bool = False,
+        groups: Collection[str] = GROUPS,
         calls: Collection[str] = (),
         pause_s: float = PAUSE_S,
     ) -> None:
@@ -65,22 +69,26 @@ class Workload:
                 for _ in range(6)
             ]
         )
-        self._registers = Registers(self.log, "register", next(placements))
-        self._replicated = Registers(self.log, "everywhere", "REPLICATED")
-        self._groups: list[TableGroup] = [
-            self._registers,
-            Counters(self.log, next(placements)),
-            Accounts(self.log, next(placements)),
-            State(self.log, "state", next(placements)),
-            Batches(self.log, next(placements)),
-            FollowedTable(self.log, next(placements)),
-            Definitions(self.log, backups),
-            self._replicated,  # the last one: its calls have the names of those of the first
-        ]
+        made: dict[str, TableGroup] = {
+            "registers": Registers(self.log, "register", next(placements)),
+            "counters": Counters(self.log, next(placements)),
+            "accounts": Accounts(self.log, next(placements)),
+            "state": State(self.log, "state", next(placements)),
+            "batches": Batches(self.log, next(placements)),
+            "followed": FollowedTable(self.log, next(placements)),
+            "definitions": Definitions(self.log, backups),
+            "replicated": Registers(self.log, "everywhere", "REPLICATED"),
+        }
+        self._groups = {name: group for name, group in made.items() if name in groups}
+        names = {kind.__name__ for group in self._groups.values() for kind, _ in group.kinds()}
+        for call in calls:
+            if call not in names:
+                raise ValueError(f"no group has the call {call!r}")
+        self._with_keys = [group for group in self._groups.values() if isinstance(group, Registers)]
 
     def create(self, conn: secateur.Connection) -> None:
         """Make the tables; before any fault."""
-        for group in self._groups:
+        for group in self._groups.values():
             group.create(conn)
 
     def run(self, process: Process) -> None:
@@ -89,7 +97,7 @@ class Workload:
         """
         self.running += 1
         draw = self.world.random
-        is_reader = draw.random() < 0.5
+        is_reader = draw.random() < 0.5 and bool(self._with_keys)
         has_one_key = is_reader or self._one_key
         self._confine(process, self._hot[:1] if has_one_key else draw.choice((self._hot, list(range(KEYS)))))
         rests = draw.choice((0.0, 0.0, 0.1))
@@ -105,7 +113,7 @@ class Workload:
         """One client that does everything that clients do, once."""
         self._confine(process, list(range(KEYS)))
         conn = self._connected()
-        for group in self._groups:
+        for group in self._groups.values():
             for kind, _ in group.kinds():
                 kind(conn)
         conn.close()
@@ -114,36 +122,40 @@ class Workload:
         """Read everything once more, after quiet: each call has to work soon."""
         self.running += 1
         conn = self._connected()
-        for group in self._groups:
+        for group in self._groups.values():
             group.read_back(conn)
         conn.close()
         self.running -= 1
 
     def check(self) -> None:
         """Judge the histories."""
-        for group in self._groups:
+        for group in self._groups.values():
             for sentence in group.check():
                 self.world.violated(sentence)
 
     def _mixture(self, *, is_reader: bool) -> tuple[list[Kind], list[float]]:
         """What one client does, and how often."""
-        named = {kind.__name__: kind for group in self._groups[:-1] for kind, _ in group.kinds()}
-        if self._calls:
-            only: tuple[str, ...] = ("read", *self._calls)
-        elif self._one_key:
-            only = ("read",) if is_reader else ("read", "upsert")
-        else:
-            only = ("read", "get") if is_reader else ()
-        if only:
-            return [named[name] for name in only], [1.0] * len(only)
-        weights: dict[Kind, float] = {kind: weight for group in self._groups for kind, weight in group.kinds()}
-        weights.update((kind, weight * _REPLICATED_SHARE) for kind, weight in self._replicated.kinds())
+        weights: dict[Kind, float] = {}
+        for name, group in self._groups.items():
+            share = _REPLICATED_SHARE if name == "replicated" and len(self._groups) > 1 else 1.0
+            weights.update((kind, weight * share) for kind, weight in group.kinds())
+        if only := self._only(is_reader=is_reader):
+            chosen = [kind for kind in weights if kind.__name__ in only]
+            return chosen, [1.0] * len(chosen)
         chosen = [kind for kind in weights if self.world.random.random() < 0.6] or list(weights)
         return chosen, [weights[kind] for kind in chosen]
 
+    def _only(self, *, is_reader: bool) -> Collection[str]:
+        """The names of the calls that a client is confined to; none if it is not."""
+        if self._calls:
+            return ("read", *self._calls)
+        if self._one_key:
+            return ("read",) if is_reader else ("read", "upsert")
+        return ("read", "get") if is_reader else ()
+
     def _confine(self, process: Process, keys: list[int]) -> None:
-        self._registers.confine(process, keys)
-        self._replicated.confine(process, keys)
+        for group in self._with_keys:
+            group.confine(process, keys)
 
     def _connected(self) -> secateur.Connection:
         while True:

@@ -25,6 +25,7 @@ class Faults:
         kills: Whether processes die.
         only_splits: Whether nothing else happens than that a member is cut off with one client.
         kinds: The faults that happen, by name; none names all.
+        share: How many of all kinds happen.
 
     Attributes:
         done: What has been done, and when.
@@ -38,12 +39,14 @@ class Faults:
         kills: bool = True,
         only_splits: bool = False,
         kinds: Collection[str] = (),
+        share: float = 0.5,
     ) -> None:
         self._world = world
         self._losses = losses
         self._kills = kills
         self._only_splits = only_splits
         self._kinds = kinds
+        self._share = share
         self.done: list[str] = []
         self._mending = 0
         self._has_power_failures = False
@@ -76,7 +79,7 @@ class Faults:
             kinds += [(self._disk, 4), (self._lose_power, 4 if self._has_power_failures else 0)]
         deadly = (self._kill_member, self._isolate_and_lose, self._kill_controller, self._lose_power)
         kinds = [(kind, weight if self._kills or kind not in deadly else 0) for kind, weight in kinds]
-        weights = [weight if draw.random() < 0.5 else 0 for _, weight in kinds]
+        weights = [weight if draw.random() < self._share else 0 for _, weight in kinds]
         weights[0] += 0.1  # resets are never left out
         if self._only_splits:
             weights = [float(kind == self._split) for kind, _ in kinds]

@@ -1,7 +1,11 @@
 """What a seed is about: which cluster, which faults, what clients do, and for how long.
 
-Many seeds are about everything, each with a random part of the faults and, for each client, of the calls. The others
-lean towards one kind of trouble: a fault that needs two things at one time is rare where ten kinds of them happen.
+Half of the seeds are a swarm: each has a few of the groups of tables, a random part of the kinds of faults and, for
+each client, of the calls. What is left out does not get in the way of the rest: a call that mends what another has
+broken, or a fault that ends what another one needs, hides whole classes of errors from runs that have everything; and
+among few kinds of calls and faults the same two meet again and again, in many orders. Such a run also has fewer tables
+to create, to move and to read back. Some seeds have everything all the same, because an error may need four things at
+one time. The others lean towards one kind of trouble that is rare elsewhere.
 
 Source: A. Groce, C. Zhang, E. Eide, Y. Chen, J. Regehr, "Swarm testing", ISSTA 2012.
 """
@@ -12,18 +16,24 @@ import random
 from dataclasses import dataclass
 from typing import Final
 
-from clients import PAUSE_S
+from clients import GROUPS, PAUSE_S
 
 __all__ = ["LEANINGS", "Leaning", "Mix"]
 
 _LEANING_SHARE: Final = 0.35
 """Of seeds that are about one kind of trouble."""
+_EVERYTHING_SHARE: Final = 0.15
+"""Of seeds that have every group of tables."""
+_GROUPS_MAX: Final = 3
+"""How many the others have at most."""
+_FAULT_SHARES: Final = (0.25, 0.5)
+"""How many of the kinds of faults there are."""
 _DURABLE_SHARE: Final = 0.35
 _CARELESS_SHARE: Final = 0.15
 _SCALE_SHARE: Final = 0.15
-"""Of seeds that are about everything, those in which the owner scales the cluster."""
+"""Of seeds that are not about one kind of trouble, those in which the owner scales the cluster."""
 _SCALE_PAUSE_S: Final = 4.0
-_FAULTS_S: Final = (3.0, 4.0, 5.0, 8.0)
+_FAULTS_S: Final = (2.0, 3.0, 4.0, 8.0)
 """How long faults go on: short runs find more in the same time, and some need long ones."""
 
 
@@ -32,6 +42,7 @@ class Leaning:
     """One kind of trouble.
 
     Attributes:
+        groups: The groups of tables that there are, by name.
         faults: The faults that happen, by name.
         calls: What clients do, by name, beside reading a row.
         is_durable: Whether members have disks.
@@ -43,6 +54,7 @@ class Leaning:
         weight: How many seeds lean that way, in proportion to others.
     """
 
+    groups: tuple[str, ...] = ("registers", "counters")
     faults: tuple[str, ...] = ()
     calls: tuple[str, ...] = ()
     is_durable: bool = False
@@ -54,13 +66,14 @@ class Leaning:
 
 
 LEANINGS: Final[dict[str, Leaning]] = {
-    "splits": Leaning(is_split=True, faults_s=8.0, weight=2),
-    "machines": Leaning(("isolate_and_lose",), ("upsert", "increment"), pause_s=0.03),
-    "kills": Leaning(("kill_member",), ("upsert", "increment")),
-    "loads": Leaning(("kill_member",), ("load_batch", "load_state", "read_state")),
-    "answers": Leaning(("lose_answers",), ("increment",)),
-    "power": Leaning(("lose_power",), ("upsert", "increment"), is_durable=True),
-    "leaving": Leaning(("kill_controller",), ("upsert", "increment"), scales_without_backups=True),
+    "splits": Leaning(("registers",), is_split=True, faults_s=8.0, weight=2),
+    "machines": Leaning(faults=("isolate_and_lose",), calls=("upsert", "increment"), pause_s=0.03),
+    "kills": Leaning(faults=("kill_member",), calls=("upsert", "increment")),
+    "loads": Leaning(("registers", "state", "batches"), ("kill_member",), ("load_batch", "load_state", "read_state")),
+    "answers": Leaning(faults=("lose_answers",), calls=("increment",)),
+    "power": Leaning(faults=("lose_power",), calls=("upsert", "increment"), is_durable=True),
+    "leaving": Leaning(faults=("kill_controller",), calls=("upsert", "increment"), scales_without_backups=True),
+    "creations": Leaning(("registers", "definitions"), ("reset",), ("create_table",), scales_without_backups=True),
 }
 """The kinds of trouble, by name."""
 
@@ -70,7 +83,9 @@ class Mix:
     """What one run is made of.
 
     Attributes:
-        leaning: The kind of trouble that it is about; None for everything.
+        leaning: The kind of trouble that it is about, if any.
+        groups: The groups of tables that there are, by name.
+        fault_share: How many of the kinds of faults happen.
         is_durable: Whether members have disks.
         backups: Of all tables.
         kills: Whether processes die.
@@ -80,6 +95,8 @@ class Mix:
     """
 
     leaning: Leaning | None
+    groups: tuple[str, ...]
+    fault_share: float
     is_durable: bool
     backups: int
     kills: bool
@@ -105,6 +122,8 @@ class Mix:
             is_alone = about.scales_without_backups
             return Mix(
                 leaning=about,
+                groups=about.groups,
+                fault_share=1.0,
                 is_durable=about.is_durable or draw.random() < _DURABLE_SHARE,
                 backups=0 if is_alone else backups,
                 kills=True,
@@ -112,8 +131,14 @@ class Mix:
                 scale_pause_s=0.5 if is_alone else None,
                 faults_s=about.faults_s,
             )
+        count = (
+            len(GROUPS) if draw.random() < _EVERYTHING_SHARE / (1 - _LEANING_SHARE) else draw.randint(1, _GROUPS_MAX)
+        )
+        chosen = draw.sample(GROUPS, count)
         return Mix(
             leaning=None,
+            groups=tuple(name for name in GROUPS if name in chosen),
+            fault_share=draw.choice(_FAULT_SHARES),
             is_durable=not without_backups and draw.random() < _DURABLE_SHARE,
             backups=0 if without_backups else backups,
             kills=not without_backups,

@@ -62,11 +62,15 @@ def run(seed: int, *, without_backups: bool = False, leaning: str | None = None)
     draw = world.random
     outcome = Outcome(seed)
     about = mix.leaning or Leaning()
-    workload = Workload(world, mix.backups, one_key=about.is_split, calls=about.calls, pause_s=about.pause_s)
+    workload = Workload(
+        world, mix.backups, one_key=about.is_split, groups=mix.groups, calls=about.calls, pause_s=about.pause_s
+    )
     workload.log.may_lose = mix.is_careless
     owner = None if mix.scale_pause_s is None else Owner(world, max(2, mix.backups + 1), mix.scale_pause_s)
     losses = mix.backups + 2 if mix.is_careless else mix.backups
-    faults = Faults(world, losses, kills=mix.kills, only_splits=about.is_split, kinds=about.faults)
+    faults = Faults(
+        world, losses, kills=mix.kills, only_splits=about.is_split, kinds=about.faults, share=mix.fault_share
+    )
     try:
         world.start()
         PrimaryWatch(world)
