@@ -26,6 +26,7 @@ class Faults:
         only_splits: Whether nothing else happens than that a member is cut off with one client.
         kinds: The faults that happen, by name; none names all.
         share: How many of all kinds happen.
+        is_careless: Whether more members may be lost than the cluster can do without.
 
     Attributes:
         done: What has been done, and when.
@@ -40,6 +41,7 @@ class Faults:
         only_splits: bool = False,
         kinds: Collection[str] = (),
         share: float = 0.5,
+        is_careless: bool = False,
     ) -> None:
         self._world = world
         self._losses = losses
@@ -47,6 +49,7 @@ class Faults:
         self._only_splits = only_splits
         self._kinds = kinds
         self._share = share
+        self._is_careless = is_careless
         self.done: list[str] = []
         self._mending = 0
         self._has_power_failures = False
@@ -146,7 +149,7 @@ class Faults:
 
     def _kill_controller(self) -> None:
         process = self._world.controller
-        if process.is_dead or process.is_paused:
+        if process.is_dead or process.is_paused or not self._is_majority(0):
             return
         self._note("kill the controller")
         process.kill()
@@ -381,10 +384,22 @@ class Faults:
         return self._world.random.uniform(*(_LONG_S if is_long else _SHORT_S))
 
     def _may_lose(self) -> bool:
-        if self._losses <= 0:
+        real = self._world.real_controller
+        has_controller = not self._world.controller.is_dead and real is not None and bool(real._state.topology.members)
+        if self._losses <= 0 or not (has_controller or self._is_majority(1)):
             return False
         self._losses -= 1
         return True
+
+    def _is_majority(self, further: int) -> bool:
+        """Whether most members are there, without some further ones.
+
+        A controller that starts anew needs most of them, unless the leases of the others have not ended meanwhile; it
+        knows no member before it has decided.
+        """
+        hosts = self._world.hosts
+        gone = sum(not host.is_up or host.host is None for host in hosts)
+        return self._is_careless or 2 * (gone + further) < len(hosts)
 
     def _member_for(self, is_long: bool) -> Host | None:
         return self._member_to_lose() if is_long else self._member()

@@ -69,7 +69,13 @@ def run(seed: int, *, without_backups: bool = False, leaning: str | None = None)
     owner = None if mix.scale_pause_s is None else Owner(world, max(2, mix.backups + 1), mix.scale_pause_s)
     losses = mix.backups + 2 if mix.is_careless else mix.backups
     faults = Faults(
-        world, losses, kills=mix.kills, only_splits=about.is_split, kinds=about.faults, share=mix.fault_share
+        world,
+        losses,
+        kills=mix.kills,
+        only_splits=about.is_split,
+        kinds=about.faults,
+        share=mix.fault_share,
+        is_careless=mix.is_careless,
     )
     try:
         world.start()
