@@ -16,14 +16,12 @@ from msgspec import structs
 
 from secateur.cluster.member.tables import statistics
 from secateur.engine.kernels.duckdb import DuckDBKernel
-from secateur.partitioning.tables import TableDef
-from secateur.partitioning.tables.statistics import ColumnStatistics, StatisticsSnapshot, TableStatistics
-from secateur.planner import planner
+from secateur.partitioning.tables import ColumnStatistics, StatisticsSnapshot, TableDef, TableStatistics
+from secateur.planner import PlannedSelect, planner
 from secateur.planner.binding.catalog_view import PlanningCatalog
 from secateur.planner.dml.insert import InsertValues
-from secateur.planner.statement import PlannedSelect
 from secateur.planner.statement_planner import StatementPlanner
-from secateur.protocol.statements import ChangeStatement, CoordinatedChange, InsertSelect
+from secateur.protocol import ChangeStatement, CoordinatedChange, InsertSelect
 from secateur.storage import PartitionSnapshot, summarize
 
 __all__ = ["learn_plans", "learned_plans", "remember_plans", "remember_summaries", "remember_texts"]
