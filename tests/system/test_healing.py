@@ -86,6 +86,24 @@ def test_a_member_that_comes_takes_its_share(mortal: Cluster) -> None:
         assert {"member_lost", "member_joined", "copies_built", "rebalancing_started"} <= kinds()
 
 
+def test_a_table_may_have_more_backups_than_the_tables_that_it_is_co_located_with(mortal: Cluster) -> None:
+    """It was refused, also one with as many that was created after a loss (seed 507 of the simulation)."""
+    with mortal.connect() as conn:
+        create(conn, "one", backups=0)
+        conn.cursor().executemany("INSERT INTO one VALUES (?, 1)", [(key,) for key in range(KEYS)])
+        create(conn, "two", backups=2)
+        conn.cursor().executemany("INSERT INTO two VALUES (?, 2)", [(key,) for key in range(KEYS)])
+        healed(conn)
+        assert {len(copies) for copies in copies_of(mortal, "two").values()} == {3}
+        for member in ("m1", "m2"):
+            mortal.kill_member(member)
+        assert conn.execute("SELECT count(*), sum(v) FROM two").fetchall() == [(KEYS, 2 * KEYS)]
+        create(conn, "three")
+        conn.execute(
+            "CREATE OR REPLACE TABLE three (id BIGINT PRIMARY KEY) PARTITION BY HASH (id) PARTITIONS 12 BACKUPS 2"
+        )
+
+
 def test_members_are_asked_for_replicated_rows_only_if_one_may_lack_them(mortal: Cluster) -> None:
     """Loads and changes of tables wait for the answers."""
     runtime: Any = mortal._runtime

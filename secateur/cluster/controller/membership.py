@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from secateur.cluster.controller.leaving import NOBODY_LEAVES, Leaving
-from secateur.errors import InternalError, NotSupportedError, PartitionLostError, ProgrammingError
+from secateur.errors import InternalError, PartitionLostError, ProgrammingError
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.affinity import assign
@@ -202,7 +202,6 @@ def advance(topology: Topology, event: Event, leaving: Leaving = NOBODY_LEAVES) 
 
     Raises:
         ProgrammingError: A member joins under an id that is taken.
-        NotSupportedError: A table wants more backups than the tables that it is co-located with.
         PartitionLostError: A table is created or gets ranges when no member is left.
     """
     match event:
@@ -478,21 +477,12 @@ def _with_table(topology: Topology, table: TableDef, leaving: Leaving) -> Topolo
     if table.replicated:
         return topology
     group = table.scheme.affinity_group()
-    known = topology.owners.get(group)
-    copies = min(1 + table.backups, len(owning))
-    if known is None:
-        assigned = assign(
-            table.partition_count,
-            [member.id for member in owning],
-            copies,
-            nodes=[member.node for member in owning],
-        )
-        return Topology(topology.version + 1, topology.members, {**topology.owners, group: assigned})
-    if copies > known.replicas:
-        raise NotSupportedError(
-            f"table {table.name} asks for {table.backups} backups, but tables of the same partition scheme"
-            f" have {known.replicas - 1}: create the table with the most backups first, or choose another"
-            " SEED",
-            table=table.name,
-        )
-    return topology
+    if group in topology.owners:
+        return topology  # its owners are those of the tables before it; copies that these lack are built by and by
+    assigned = assign(
+        table.partition_count,
+        [member.id for member in owning],
+        min(1 + table.backups, len(owning)),
+        nodes=[member.node for member in owning],
+    )
+    return Topology(topology.version + 1, topology.members, {**topology.owners, group: assigned})

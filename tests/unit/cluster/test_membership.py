@@ -17,7 +17,7 @@ from secateur.cluster.controller import (
     group_after,
     group_of_new,
 )
-from secateur.errors import NotSupportedError, PartitionLostError, ProgrammingError
+from secateur.errors import PartitionLostError, ProgrammingError
 from secateur.partitioning.schemes import (
     AddRange,
     DropNamed,
@@ -75,10 +75,9 @@ def test_a_replicated_table_needs_no_owners() -> None:
     assert advance(topology, TableCreated(table(replicated=True))) is topology
 
 
-def test_more_backups_than_the_co_located_tables_have_are_refused() -> None:
+def test_a_table_with_more_backups_than_its_co_located_tables_has_their_owners_at_first() -> None:
     topology = advance(cluster_of(3), TableCreated(table(backups=1)))
-    with pytest.raises(NotSupportedError, match="asks for 2 backups, but tables of the same partition scheme have 1"):
-        advance(topology, TableCreated(table(backups=2)))
+    assert advance(topology, TableCreated(table(backups=2))) is topology
 
 
 def test_forgotten_owners_bind_nobody() -> None:
