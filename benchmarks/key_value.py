@@ -8,7 +8,7 @@ Control: a bare TCP server in a process of its own that sends back what it gets,
 same rounds. For reads after writes: the same reads of a second table that was loaded and never changed.
 Metric: the median over rounds of a round's median, in microseconds, and its ratio to the control.
 
-Run: ``python -m benchmarks.key_value [--rounds N] [--calls N] [--check]``.
+Run: ``python -m benchmarks.key_value [--rounds N] [--calls N] [--own-core] [--check]``.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from typing import Any, Final
 
 import secateur
 from benchmarks.record import Bar, print_bars
+from benchmarks.serving.own_core import give_client_a_core
 from secateur import Connection
 
 _DDL: Final = """
@@ -44,6 +45,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=9, help="alternating rounds")
     parser.add_argument("--calls", type=int, default=300, help="calls of each candidate in a round")
+    parser.add_argument("--own-core", action="store_true", help="keep all others off the client's core")
     parser.add_argument("--check", action="store_true", help="fail when a bar is missed")
     options = parser.parse_args()
     with _echo() as echo, secateur.start(members=3, runtime="ray") as cluster, cluster.connect() as connection:
@@ -52,6 +54,8 @@ def main() -> int:
             connection.table(name).load(
                 {"id": range(_ROWS), "name": [f"name {key}" for key in range(_ROWS)], "v": [0] * _ROWS}
             )
+        if options.own_core:
+            give_client_a_core()
         calls = _alternating({_CONTROL: echo, **_calls(connection)}, options.rounds, options.calls)
         _print(calls)
         reads = _reads_after_writes(connection, options.rounds, options.calls)

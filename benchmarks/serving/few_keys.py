@@ -7,7 +7,7 @@ Control: a bare asyncio protocol that echoes length-prefixed msgpack of about th
 the same statements with ``SET scatter_partitions_max = 0``, which run jobs. Answers are compared with DuckDB's first.
 Metric: median of the medians of several rounds, in which everything takes its turn, in microseconds.
 
-Run: ``python -m benchmarks.serving.few_keys [--rows N] [--rounds N] [--calls N] [--check]``.
+Run: ``python -m benchmarks.serving.few_keys [--rows N] [--rounds N] [--calls N] [--own-core] [--check]``.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import pyarrow as pa
 import secateur
 from benchmarks.serving.bare_echo import bare_echo, medians_us
 from benchmarks.serving.orders import DDL, ORDERS_PER_CUSTOMER, make_orders
+from benchmarks.serving.own_core import give_client_a_core
 
 __all__ = ["main"]
 
@@ -92,6 +93,7 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--calls", type=int, default=100)
+    parser.add_argument("--own-core", action="store_true", help="keep all others off the client's core")
     parser.add_argument("--check", action="store_true", help=f"fail above {_ECHO_RATIO_MAX:g} times the echo")
     options = parser.parse_args()
     orders = make_orders(options.rows)
@@ -106,7 +108,7 @@ def main() -> int:
         asking.table("orders").load(orders)
         asking.table("statuses").load(_STATUSES)
         _compare(orders, asking, running)
-        medians = _measure(asking, running, options.rows // ORDERS_PER_CUSTOMER, options.rounds, options.calls)
+        medians = _measure(asking, running, options)
     echo_us = medians["echo"]
     print(f"echo: {echo_us:.0f} us")
     print(f"{'statement':<26}{'us':>8}{'x echo':>8}{'job us':>9}{'of a job':>10}")
@@ -135,14 +137,17 @@ def _compare(orders: pa.Table, *connections: secateur.Connection) -> None:
 
 
 def _measure(
-    asking: secateur.Connection, running: secateur.Connection, customers: int, rounds: int, calls: int
+    asking: secateur.Connection, running: secateur.Connection, options: argparse.Namespace
 ) -> dict[str, float]:
+    customers = options.rows // ORDERS_PER_CUSTOMER
     with bare_echo() as echo:
+        if options.own_core:
+            give_client_a_core()
         ways: dict[str, Callable[[list[int]], Any]] = {"echo": echo}
         for statement in _STATEMENTS:
             ways[statement.name] = _execute(asking, statement)
             ways[f"{statement.name}, job"] = _execute(running, statement)
-        return medians_us(ways, rounds, lambda number: _customers(customers, calls, seed=number))
+        return medians_us(ways, options.rounds, lambda number: _customers(customers, options.calls, seed=number))
 
 
 def _execute(connection: secateur.Connection, statement: _Statement) -> Callable[[list[int]], Any]:

@@ -8,7 +8,7 @@ of 100,000 products.
 Control: the bare echo of ``bare_echo.py``. Answers are compared with DuckDB's first.
 Metric: median of the medians of several rounds, in which everything takes its turn, in microseconds.
 
-Run: ``python -m benchmarks.serving.joins [--rows N] [--rounds N] [--calls N] [--check]``.
+Run: ``python -m benchmarks.serving.joins [--rows N] [--rounds N] [--calls N] [--own-core] [--check]``.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import pyarrow as pa
 import secateur
 from benchmarks.serving.bare_echo import bare_echo, medians_us
 from benchmarks.serving.orders import DDL, ORDERS_PER_CUSTOMER, make_orders
+from benchmarks.serving.own_core import give_client_a_core
 
 __all__ = ["main"]
 
@@ -103,6 +104,7 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--calls", type=int, default=100)
+    parser.add_argument("--own-core", action="store_true", help="keep all others off the client's core")
     parser.add_argument("--check", action="store_true", help=f"fail above {_ECHO_RATIO_MAX:g} times the echo")
     options = parser.parse_args()
     tables = _tables(options.rows)
@@ -113,6 +115,8 @@ def main() -> int:
             connection.table(name).load(rows)
         _compare(tables, connection, customers)
         with bare_echo() as echo:
+            if options.own_core:
+                give_client_a_core()
             ways: dict[str, Callable[[int], Any]] = {"echo": echo}
             ways |= {statement.name: _execute(connection, statement) for statement in _STATEMENTS}
             medians = medians_us(ways, options.rounds, lambda number: _keys(customers, options.calls, seed=number))
