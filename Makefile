@@ -46,11 +46,11 @@ demo: $(STAMP) java ## real flights: Spark loads three Ray members, pruned SQL r
 
 # Whole files go to one of the workers, so that what a module starts is started once. In which order, tests/conftest.py
 # says: by number of tests, the last ones would be single tests of a minute.
-# Tests wait for nearly half of their time, for members that are lost and processes that start, and seldom all at once:
-# five workers fill two cores.
-WORKERS ?= 5
+# Tests wait for a third of their time, for members that are lost and processes that start: three workers fill two cores.
+# Five took no less, and each test longer.
+WORKERS ?= 3
 PYTEST_WORKERS := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
-test: $(STAMP) java ## all tests but the slow ones, on WORKERS=5 processes: under twenty minutes
+test: $(STAMP) java ## all tests but the slow ones, on WORKERS=3 processes: under twenty minutes
 	@$(PY) -m pytest -m "not slow" $(PYTEST_WORKERS) $(PYTEST_ARGS)
 
 # Of the slow ones, `make wheel` and `make nightly` have their own targets.

@@ -10,7 +10,7 @@ __all__ = ["copies_of"]
 
 
 def copies_of(cluster: Cluster, name: str) -> dict[int, list[dict[str, Any]]]:
-    """The rows of each partition as each of its owners has them."""
+    """The rows of each partition as each of its owners has them that is a member."""
     runtime: Any = cluster._runtime
 
     async def read() -> dict[int, list[Any]]:
@@ -18,7 +18,8 @@ def copies_of(cluster: Cluster, name: str) -> dict[int, list[dict[str, Any]]]:
         topology = runtime._controller._state.topology
         table = runtime._controller._state.catalog.table(name)
         for partition in range(table.partition_count):
-            for holder in topology.ownership(table.scheme.affinity_group()).holders(partition):
+            holders = topology.ownership(table.scheme.affinity_group()).holders(partition)
+            for holder in filter(topology.has_member, holders):
                 store = runtime._members[holder]._store
                 rows = store.partition(table.table_id, partition).snapshot().fold().table
                 found.setdefault(partition, []).append(rows.to_pydict())
