@@ -12,13 +12,13 @@ from typing import Final, assert_never
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from secateur.dag.edge import UnmatchedRows
 from secateur.errors import DagError, DataError, NoRangeError, NotSupportedError, NullKeyError
 from secateur.partitioning.schemes.hashing import SPARK_SEED, hash_columns, hash_values, pmod
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.types.column_type import SqlType, TypeKind, type_of_arrow
+from secateur.partitioning.types.comparable_columns import comparable
 from secateur.partitioning.types.encoding import ByteKeys, EncodedColumn, WordKeys, encode_array
 
 __all__ = [
@@ -141,7 +141,7 @@ def _encode(array: pa.Array, name: str, edge: str) -> EncodedColumn:
         array = array.dictionary_decode()
         arrow = array.type
     if pa.types.is_floating(arrow):
-        return encode_array(_float_words(array), _BIGINT)
+        return encode_array(comparable(array), _BIGINT)
     if pa.types.is_time(arrow) or pa.types.is_duration(arrow):
         return encode_array(array.cast(pa.int64() if arrow.bit_width == 64 else pa.int32()).cast(pa.int64()), _BIGINT)
     if pa.types.is_null(arrow):
@@ -186,12 +186,3 @@ def _reduced(keys: Sequence[npt.NDArray[np.uint64]], rows: int) -> npt.NDArray[n
     np.multiply(out, np.uint64(ROUTING_PARTITIONS), out=out)
     np.right_shift(out, _HALF, out=out)
     return out.view(np.int64)
-
-
-def _float_words(array: pa.Array) -> pa.Array:
-    """Floats as the integers of their bits, with one bit pattern for equal keys."""
-    doubles = array.cast(pa.float64())
-    values = pc.fill_null(doubles, 0.0).to_numpy(zero_copy_only=False) + 0.0  # -0.0 + 0.0 is 0.0
-    values = np.where(np.isnan(values), np.nan, values)
-    valid = doubles.is_valid().to_numpy(zero_copy_only=False)
-    return pa.array(values.view(np.int64), mask=~valid)

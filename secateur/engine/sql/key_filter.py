@@ -28,17 +28,18 @@ def rows_with_keys(table: pa.Table, columns: Sequence[str], keys: Sequence[tuple
     keys = [key for key in keys if None not in key]
     if not keys:
         return empty_table(table.schema)
+    stored = [comparable(table.column(name)) for name in columns]
+    wanted = [
+        comparable(pa.array(values, table.schema.field(name).type))
+        for name, values in zip(columns, zip(*keys, strict=True), strict=True)
+    ]
     if len(columns) == 1:
-        column = table.column(columns[0])
-        return table.filter(
-            pc.is_in(comparable(column), value_set=comparable(pa.array([key[0] for key in keys], column.type)))
-        )
+        return table.filter(pc.is_in(stored[0], value_set=wanted[0]))
     mask = None
-    for key in keys:
+    for key in zip(*wanted, strict=True):
         matches = None
-        for name, value in zip(columns, key, strict=True):
-            column = table.column(name)
-            equal = pc.equal(comparable(column), comparable(pa.array([value], column.type))[0])
+        for column, value in zip(stored, key, strict=True):
+            equal = pc.equal(column, value)
             matches = equal if matches is None else pc.and_(matches, equal)
         mask = matches if mask is None else pc.or_(mask, matches)
     return table.filter(mask)
