@@ -53,6 +53,7 @@ _FILES = {
     "stream_batches": ["StreamBatches"],
     "stream_publisher": ["StreamPublisher"],
     "table_commands": ["TableCommands"],
+    "takeover": ["Takeover"],
     "topology_delivery": ["TopologyDelivery"],
     "two_phase_commit": ["CommitPhase", "Order", "TwoPhaseCommit"],
 }

@@ -36,7 +36,7 @@ from secateur.cluster.controller.table_commands import TableCommands
 from secateur.cluster.controller.view_commands import ViewCommands
 from secateur.cluster.lease import LeaseTimes
 from secateur.cluster.peers import Peers
-from secateur.errors import Error, PartitionLostError, UnreachableError
+from secateur.errors import Error, InternalError, PartitionLostError, UnreachableError
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.catalog import CatchUp
 from secateur.protocol.codec import decode
@@ -111,6 +111,7 @@ class Takeover:
         Raises:
             PartitionLostError: It cannot be: data were lost that no member has, unless one comes that has them.
             UnreachableError: No member has said anything for so long that all of them may have ended.
+            InternalError: A bug ended it.
         """
         await self._ended.wait()
         if self._failure is not None:
@@ -122,6 +123,18 @@ class Takeover:
         Returns with :attr:`is_over` still False if data were lost that no member has. Until then, :meth:`wait` says why
         nothing has been decided, if that is known.
         """
+        try:
+            await self._go_on()
+        except Exception as error:  # whoever waits for the end would wait forever
+            bug = InternalError(
+                f"the controller was started anew and cannot go on ({type(error).__name__}: {error}): its log says"
+                " where. End its process to have it tried again"
+            )
+            bug.__cause__ = error
+            self._fail(bug)
+            raise
+
+    async def _go_on(self) -> None:
         found = await self._decided()
         state = decode(found.record.state, ControllerState)
         if self._is_cold_start:  # whoever had members leave has ended with the cluster, and all were started again
