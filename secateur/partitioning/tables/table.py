@@ -91,6 +91,12 @@ class TableDef(msgspec.Struct, frozen=True, array_like=True, dict=True):
     def partition_count(self) -> int:
         return self.scheme.partition_count
 
+    @property
+    def is_placed_by_key(self) -> bool:
+        """Whether the primary key of a row is enough to know the one partition that has it."""
+        scheme = self.scheme
+        return not self.replicated and scheme.is_known_function and set(scheme.columns) <= set(self.primary_key)
+
     @cached_property
     def partition_of_row(self) -> Callable[[Sequence[Any]], int]:
         """The partition of a row by the canonical values of all columns, as the scheme's ``partition_of`` says it."""

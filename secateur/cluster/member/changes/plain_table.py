@@ -34,11 +34,9 @@ class PlainTable:
         self.key_positions = tuple(positions[name] for name in table.primary_key)
         self._types = [column.type for column in table.columns]
         self._needed = tuple(at for at, column in enumerate(table.columns) if not column.nullable)
-        scheme = table.scheme
-        is_placed_by_key = scheme.is_known_function and set(scheme.columns) <= set(table.primary_key)
-        self.has_plain_rows = is_placed_by_key and not table.replicated and travels_short(self._types)
+        self.has_plain_rows = table.is_placed_by_key and travels_short(self._types)
         if self.has_plain_rows:
-            self.partition_of: Callable[[Sequence[Any]], int] = scheme.partition_function(table.primary_key)
+            self.partition_of: Callable[[Sequence[Any]], int] = table.scheme.partition_function(table.primary_key)
 
     def is_plain(self, row: Sequence[Any]) -> bool:
         """Whether a row can be written as plain values; one with a NULL too many is left to what says so."""

@@ -141,10 +141,8 @@ class HotKeySampler:
 
 
 def _has_keys(table: TableDef) -> bool:
-    """Whether rows of a table are placed by columns of their primary key."""
-    columns = table.scheme.columns
-    is_placed_by_key = bool(columns) and not table.replicated and set(columns) <= set(table.primary_key)
-    return is_placed_by_key and table.scheme.is_known_function
+    """Whether the rows of a table are placed by columns of their primary key."""
+    return bool(table.scheme.columns) and table.is_placed_by_key
 
 
 def _is_kept(value: Any) -> bool:
