@@ -13,6 +13,7 @@ import msgspec
 import pyarrow as pa
 import pytest
 from eventually import eventually
+from healed import healed
 
 import secateur
 from secateur.cluster import Cluster
@@ -139,8 +140,7 @@ def test_copies_that_were_built_are_there_after_a_restart(tmp_path: Path) -> Non
     with start(tmp_path) as cluster, cluster.connect() as conn:
         fill(cluster, "t", 1)
         cluster.kill_member("m2")
-        missing = "SELECT max(copies_missing) FROM secateur.partitions"
-        eventually(lambda: conn.execute(missing).fetchall() == [(0,)], "the copies were not built again")
+        healed(conn)
         conn.execute("UPDATE t SET v = v + 100")
         expected = rows_of(cluster, "t")
     for turn in range(2):
@@ -149,7 +149,7 @@ def test_copies_that_were_built_are_there_after_a_restart(tmp_path: Path) -> Non
             living = [member.id for member in cluster.members() if member.is_alive]
             cluster.kill_member(living[turn])
             assert rows_of(cluster, "t") == expected
-            eventually(lambda conn=conn: conn.execute(missing).fetchall() == [(0,)])  # type: ignore[misc]
+            healed(conn)
 
 
 def _log_of(directory: Path) -> Path:
@@ -210,8 +210,7 @@ def test_what_a_torn_tail_had_comes_back_from_another_copy(tmp_path: Path) -> No
     with start(tmp_path) as cluster:
         assert rows_of(cluster, "t") == expected
         with cluster.connect() as conn:
-            missing = "SELECT max(copies_missing) FROM secateur.partitions"
-            eventually(lambda: conn.execute(missing).fetchall() == [(0,)], "the copies were not built again")
+            healed(conn)
         cluster.kill_member("m2")
         assert rows_of(cluster, "t") == expected, "the other copies are whole"
 
@@ -249,8 +248,7 @@ def test_a_new_range_that_every_disk_has_lost_has_its_copies_before_a_member_die
     for member in ("m1", "m2", "m3"):
         _log_of(tmp_path / member).write_bytes(b"")
     with start(tmp_path) as cluster, cluster.connect() as conn:
-        missing = "SELECT max(copies_missing) FROM secateur.partitions"
-        eventually(lambda: conn.execute(missing).fetchall() == [(0,)], "the copies were not built again")
+        healed(conn)
         cluster.kill_member("m2")
         conn.execute("INSERT INTO r SELECT unnest(range(100, 200))")
         assert conn.execute("SELECT count(*) FROM r").fetchall() == [(100,)]

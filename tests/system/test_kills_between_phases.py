@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from eventually import eventually
+from healed import healed
 from stored_copies import copies_of
 
 import secateur
@@ -55,11 +56,6 @@ def kill_at(cluster: Cluster, operation: Operation, victim: str) -> list[str]:
     for member in runtime._members.values():
         member.handlers[operation] = guarded(member.handlers[operation])
     return killed
-
-
-def healed(conn: secateur.Connection) -> None:
-    missing = "SELECT max(copies_missing) FROM secateur.partitions"
-    eventually(lambda: conn.execute(missing).fetchall() == [(0,)], "copies are missing still")
 
 
 def all_equal(cluster: Cluster, name: str) -> None:
