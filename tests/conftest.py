@@ -102,6 +102,11 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_unconfigure() -> None:
+    """DuckDB lists at the end of the process what was never freed: what is frozen would be among it."""
+    gc.unfreeze()
+
+
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
     """Three members in this process."""
