@@ -24,7 +24,7 @@ from typing import Any, Final
 import duckdb
 
 from secateur.partitioning.pruning.expression import UNKNOWN
-from secateur.partitioning.pruning.operand import Evaluated, quick_value
+from secateur.partitioning.pruning.operand import Evaluated, not_quick
 
 __all__ = ["GUARD", "MADE_CHARS_MAX", "VERSION", "complete", "complete_without_evaluation", "value_of"]
 
@@ -77,13 +77,13 @@ def complete(params: Sequence[Any], expressions: Sequence[Evaluated]) -> list[An
     Cost: nothing where the quick form knows every value; else about 150 microseconds, or 5 for values that were
     computed a short time before.
     """
-    missing = _not_quick(params, expressions)
+    missing = not_quick(expressions, params)
     return _completed(params, expressions, missing, _values(missing, params)) if missing else [*params]
 
 
 def complete_without_evaluation(params: Sequence[Any], expressions: Sequence[Evaluated]) -> list[Any] | None:
     """As :func:`complete` where DuckDB need not evaluate anything; None where it has to."""
-    missing = _not_quick(params, expressions)
+    missing = not_quick(expressions, params)
     if not missing:
         return [*params]
     values = _kept.get(_key(missing, params))
@@ -106,10 +106,6 @@ def value_of(sql: str) -> _Value:
         return _NOT_KNOWN
     with _lock:
         return _evaluated([expression], ())[0]
-
-
-def _not_quick(params: Sequence[Any], expressions: Sequence[Evaluated]) -> tuple[Evaluated, ...]:
-    return tuple([each for each in expressions if quick_value(each, params) is UNKNOWN])
 
 
 def _values(expressions: tuple[Evaluated, ...], params: Sequence[Any]) -> Sequence[_Value]:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
+from secateur.partitioning.pruning.operand import not_quick
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.statements import RoutedScan, SelectStatement
 
@@ -112,8 +113,10 @@ def partitions_of(scan: RoutedScan, params: Sequence[Any]) -> Sequence[int]:
 
 
 def _with_values(scan: RoutedScan, params: Sequence[Any]) -> Sequence[Any]:
+    if not not_quick(scan.tree.expressions, params):
+        return params
     try:
-        from secateur.expression_values import VERSION, complete
+        from secateur.expression_values import VERSION, complete  # takes 60 ms to load, with DuckDB
     except ImportError:
         return params
     return complete(params, scan.tree.expressions) if scan.duckdb == VERSION else params

@@ -19,6 +19,7 @@ __all__ = [
     "Parameter",
     "ParameterList",
     "Quick",
+    "not_quick",
     "parameters_of",
     "quick_value",
     "resolve_list",
@@ -152,6 +153,11 @@ def _evaluated(operand: Evaluated, params: Sequence[Any], column_type: SqlType) 
         return UNKNOWN
     (value,) = held
     return UNKNOWN if type(value) is str and column_type.kind is not TypeKind.VARCHAR else value
+
+
+def not_quick(expressions: Sequence[Evaluated], params: Sequence[Any]) -> tuple[Evaluated, ...]:
+    """Those of the expressions whose values only DuckDB can tell for these parameters."""
+    return tuple([each for each in expressions if quick_value(each, params) is UNKNOWN])
 
 
 def quick_value(operand: Operand | Quick, params: Sequence[Any]) -> Any:
