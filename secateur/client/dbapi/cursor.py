@@ -91,6 +91,7 @@ class Cursor:
         self.stats: QueryStats | None = None
         self._session = session
         self._rows: Rows | StreamedRows | None = None
+        self._iteration: Iterator[tuple[Any, ...]] | None = None
         self._closed = False
         self._control: CallControl | None = None
         self._later: deque[SelectResult] = deque()
@@ -376,14 +377,20 @@ class Cursor:
         self._later.clear()
         self._drop_rows()
 
-    def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        return self._result().iterate()
+    def __iter__(self) -> Self:
+        """The cursor itself: iterating and fetching go through the same rows, each of which comes once."""
+        self._result()
+        return self
 
     def __next__(self) -> tuple[Any, ...]:
-        row = self.fetchone()
-        if row is None:
-            raise StopIteration
-        return row
+        rows = self._result()
+        if self._iteration is None:
+            self._iteration = rows.iterate()
+        try:
+            return next(self._iteration)
+        except BaseException:  # a generator that has raised says from then on that there are no more rows
+            self._iteration = None
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -429,7 +436,7 @@ class Cursor:
         self.stats = None
 
     def _drop_rows(self) -> None:
-        rows, self._rows = self._rows, None
+        rows, self._rows, self._iteration = self._rows, None, None
         if rows is not None:
             rows.close()
 

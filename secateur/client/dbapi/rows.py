@@ -80,12 +80,14 @@ class Rows:
         return self.take(self.num_rows)
 
     def iterate(self) -> Iterator[tuple[Any, ...]]:
-        """The rest, converted a batch at a time."""
+        """The rest, converted a batch at a time. Rows may be taken in between: it goes on behind them."""
         while self.position < self.num_rows:
             start = self.position
-            for offset, row in enumerate(self._tuples(start, start + _BATCH_ROWS), 1):
-                self.position = start + offset
+            for position, row in enumerate(self._tuples(start, start + _BATCH_ROWS), start + 1):
+                self.position = position
                 yield row
+                if self.position != position:
+                    break
 
     def take_table(self) -> pa.Table:
         """The rest as an Arrow table; nothing of a table is converted or copied."""

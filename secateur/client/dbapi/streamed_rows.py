@@ -62,10 +62,11 @@ class StreamedRows:
         return list(self.iterate())
 
     def iterate(self) -> Iterator[tuple[Any, ...]]:
-        """The rest, a part at a time."""
+        """The rest, a part at a time. Rows may be taken in between: it goes on behind them."""
         while True:
-            yield from self._part.iterate()
-            if not self._turn():
+            part = self._part
+            yield from part.iterate()
+            if part is self._part and not self._turn():
                 return
 
     def take_table(self) -> pa.Table:

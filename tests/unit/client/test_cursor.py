@@ -67,6 +67,29 @@ def test_fetching(conn: Connection) -> None:
         next(cursor)
 
 
+def test_iterating_and_fetching_go_through_the_same_rows(conn: Connection) -> None:
+    cursor = conn.execute("all")
+    everything = cursor.fetchall()
+    cursor.execute("all")
+    assert iter(cursor) is cursor
+    found: list[Any] = []
+    for row in cursor:
+        found += [row, cursor.fetchone(), *cursor.fetchmany(2), next(cursor, None)]
+    assert [row for row in found if row is not None] == everything
+
+
+def test_an_iteration_is_of_the_newest_result_and_ends_with_the_cursor(conn: Connection) -> None:
+    cursor = conn.execute("all")
+    iteration = iter(cursor)
+    first = next(iteration)
+    next(iteration)
+    cursor.execute("all")
+    assert next(iteration) == first
+    cursor.close()
+    with pytest.raises(InterfaceError, match="the cursor is closed"):
+        next(iteration)
+
+
 def test_fetching_whole(cluster: Any, conn: Connection) -> None:
     cursor = conn.execute("all")
     first = cursor.fetchone()
@@ -266,7 +289,12 @@ def test_executemany_of_what_is_executed_once_is_refused(cluster: Any, conn: Con
 def test_a_closed_cursor(conn: Connection) -> None:
     with conn.cursor() as cursor:
         cursor.execute("all")
-    for use in (cursor.fetchall, lambda: cursor.execute("all"), lambda: cursor.executemany("all", [])):
+    for use in (
+        cursor.fetchall,
+        lambda: iter(cursor),
+        lambda: cursor.execute("all"),
+        lambda: cursor.executemany("all", []),
+    ):
         with pytest.raises(InterfaceError, match="the cursor is closed"):
             use()
     assert repr(cursor) == "<Cursor closed>"

@@ -158,6 +158,14 @@ def test_rows_are_handed_out_once() -> None:
     assert list(rows.iterate()) == []
 
 
+def test_an_iteration_goes_on_behind_rows_that_were_taken_meanwhile() -> None:
+    rows = Rows(pa.table({"x": range(5000)}), [ResultColumn("x", "BIGINT")])
+    found = []
+    for row in rows.iterate():
+        found += [row, *rows.take(2)]
+    assert found == [(x,) for x in range(5000)]
+
+
 def test_a_description_has_seven_items() -> None:
     assert describe(ResultColumn("n", "BIGINT")) == ("n", "BIGINT", None, None, None, None, None)
     assert describe(ResultColumn("d", "DECIMAL(10,2)")) == ("d", "DECIMAL(10,2)", None, None, 10, 2, None)

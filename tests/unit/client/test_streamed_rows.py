@@ -75,6 +75,15 @@ def test_the_rest_in_every_form() -> None:
     assert rows([], []).take_table().schema == table([]).schema
 
 
+@pytest.mark.parametrize("taken", range(6))
+def test_an_iteration_goes_on_behind_rows_that_were_taken_meanwhile(taken: int) -> None:
+    streamed = rows([1, 2], [3], [4, 5, 6], [7, 8])
+    found: list[Any] = []
+    for row in streamed.iterate():
+        found += values([row, *streamed.take(taken)])
+    assert found == [1, 2, 3, 4, 5, 6, 7, 8]
+
+
 def test_an_error_comes_behind_the_rows_before_it() -> None:
     streamed = rows([1], [2], MemberLostError("m2 is lost"))
     assert values(streamed.take(2)) == [1, 2]
