@@ -94,12 +94,29 @@ def selected(conn: secateur.Connection, sql: str, *params: Any) -> Any:
 def test_get_returns_the_row_of_a_cursor(conn: secateur.Connection, items: secateur.client.TableHandle) -> None:
     assert items.get(5) == (5, "name 5", 5) == selected(conn, "SELECT * FROM items WHERE id = ?", 5)
     assert items.get(-1) is None
-    assert items.get((6,)) == items.get({"ID": 6}) == items.get(id=6) == (6, "name 6", 6)
+    assert items.get((6,)) == (6, "name 6", 6)
     assert items.get(7.0) == items.get("7") == (7, "name 7", 0)
 
 
+def test_a_row_has_the_form_of_its_key(conn: secateur.Connection, items: secateur.client.TableHandle) -> None:
+    row = {"id": 6, "name": "name 6", "n": 6}
+    assert items.get({"ID": 6}) == items.get(id=6) == row
+    assert items.get({"id": -1}) is items.get(id=-1) is None
+    assert items.get_many([{"id": 6}, {"id": -1}]) == [row, None]
+    assert items.get_many([5, {"id": 6}, (7,), {"id": -1}]) == [(5, "name 5", 5), row, (7, "name 7", 0), None]
+    items.put({**row, "name": "renamed"})
+    assert items.get({"id": 6}) == {**row, "name": "renamed"}
+    conn.execute(
+        "CREATE TABLE days (d DATE, n INTEGER, PRIMARY KEY (d, n)) PARTITION BY"
+        " RANGE (d) (PARTITION DATE '2024-01-01' <= VALUES < DATE '2024-02-01')"
+    )
+    conn.execute("INSERT INTO days VALUES ('2024-01-05', 1)")
+    keys = [{"n": 1, "d": day} for day in (date(2024, 1, 5), date(2030, 1, 1))]
+    assert conn.table("days").get_many(keys) == [{"d": date(2024, 1, 5), "n": 1}, None]  # one is in no range
+
+
 def test_the_example_of_the_document(conn: secateur.Connection) -> None:
-    """Each line that ends in a comment gives the value that the comment begins with."""
+    """Each line that ends in a comment gives the value of the comment."""
     conn.execute(
         "CREATE TABLE orders (customer_id BIGINT, order_id BIGINT, amount DOUBLE, PRIMARY KEY (customer_id, order_id))"
     )
@@ -108,7 +125,7 @@ def test_the_example_of_the_document(conn: secateur.Connection) -> None:
     for line in text.splitlines():
         code, _, comment = line.partition("  # ")
         if code.startswith(("orders.get", "orders.delete")):
-            assert eval(code, names) == eval(comment.partition(":")[0], {}), line
+            assert eval(code, names) == eval(comment, {}), line
         else:
             exec(code, names)
 
@@ -159,7 +176,9 @@ def test_keys_of_several_columns(conn: secateur.Connection) -> None:
     )
     handle = conn.table("lines")
     handle.put_many([("a", 1, 10), ("a", 2, 20), ("b", 1, 30)])
-    assert handle.get(("a", 2)) == handle.get(number=2, customer="a") == handle.get({"Customer": "a", "NUMBER": 2})
+    assert handle.get(("a", 2)) == ("a", 2, 20)
+    named = {"customer": "a", "number": 2, "v": 20}
+    assert handle.get(number=2, customer="a") == handle.get({"Customer": "a", "NUMBER": 2}) == named
     assert handle.get(["b", 1]) == ("b", 1, 30)
     assert handle.get_many([("b", 2), ("b", 1), ("a", 1)]) == [None, ("b", 1, 30), ("a", 1, 10)]
     assert handle.delete(("a", 2))

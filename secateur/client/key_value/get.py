@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
 from secateur.client.dbapi.rows import Rows
 from secateur.client.execution.execute import Retryable, execute
@@ -23,14 +23,18 @@ from secateur.wire import Answer, ShortTable, decode_tables
 
 __all__ = ["get_row", "get_rows"]
 
-Row = tuple[Any, ...]
+Row: TypeAlias = tuple[Any, ...] | dict[str, Any]
+"""Has the form of the key that was given: values by name for a mapping, all values in order for any other."""
+
+_IN_ORDER: Final = frozenset({int, str, tuple, list})
+"""Types of keys that are no mappings, which is quicker to tell than whether a key is one."""
 
 _KEYS_PER_FRAME: Final = 1000
 """A member answers so many in some ten milliseconds."""
 
 
 def get_row(table: KeyTable, key: Any) -> Row | None:
-    """The row with a key, as a cursor would return it; None if there is none.
+    """The row with a key, with the values that a cursor would return; None if there is none.
 
     Raises:
         Error: As :meth:`~secateur.client.loads.table_handle.TableHandle.get`.
@@ -68,13 +72,14 @@ class _Get(Retryable[list[Row | None]]):
         self.session = table.session
         self._table = table
         self._keys = keys
+        self._by_name = [at for at, key in enumerate(keys) if type(key) not in _IN_ORDER and isinstance(key, Mapping)]
 
     def attempt(self) -> list[Row | None]:
         table = self._table
         rows, keys = table.read(self._read)
         try:
             if len(keys) == 1:
-                return self._one(rows, keys)
+                return self._formed(rows, self._one(rows, keys))
             partitions = [rows.partition_of(key) for key in keys]
         except NoRangeError:
             if table.refresh():  # the range may have been added since
@@ -83,7 +88,15 @@ class _Get(Retryable[list[Row | None]]):
                 return [None]
             # One by one: only some of the keys are in no range.
             return [row for key in self._keys for row in _Get(table, [key]).attempt()]
-        return self._grouped(rows, keys, partitions)
+        return self._formed(rows, self._grouped(rows, keys, partitions))
+
+    def _formed(self, rows: RowKeys, found: list[Row | None]) -> list[Row | None]:
+        """Rows in the form of their keys; each is a tuple before."""
+        for position in self._by_name:
+            row = found[position]
+            if row is not None:
+                found[position] = dict(zip(rows.names, row, strict=True))
+        return found
 
     def _one(self, rows: RowKeys, keys: list[list[Any]]) -> list[Row | None]:
         definition = rows.definition

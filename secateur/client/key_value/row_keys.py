@@ -89,6 +89,11 @@ class RowKeys:
             )
         return values
 
+    @property
+    def names(self) -> list[str]:
+        """The names of all columns, in their order."""
+        return [column.name for column in self.definition.columns]
+
     def partition_of(self, values: list[Any]) -> int:
         """The partition of the row with a key that :meth:`read` has read.
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, overload
 
 import pyarrow as pa
 
@@ -204,7 +204,16 @@ class TableHandle:
         with dropped_on_failure(self._session, self._table):
             yield self
 
-    def get(self, key: Any = None, /, **columns: Any) -> tuple[Any, ...] | None:
+    @overload
+    def get(self, key: Mapping[str, Any], /) -> dict[str, Any] | None: ...
+
+    @overload
+    def get(self, key: Any, /) -> tuple[Any, ...] | None: ...
+
+    @overload
+    def get(self, /, **columns: Any) -> dict[str, Any] | None: ...
+
+    def get(self, key: Any = None, /, **columns: Any) -> tuple[Any, ...] | dict[str, Any] | None:
         """The row with a primary key, read from the member that owns it, without SQL.
 
         Args:
@@ -213,8 +222,9 @@ class TableHandle:
             columns: In place of ``key``, the values by column name: ``get(customer_id=7, order_id=3)``.
 
         Returns:
-            All columns in the order of :attr:`schema`, as Python values: the tuple that a cursor returns for ``SELECT *
-            FROM t WHERE key = ?``. None if there is no such row.
+            All columns as Python values, in the form of the key: for a mapping or column names a dict by the names of
+            the columns, otherwise the tuple that a cursor returns for ``SELECT * FROM t WHERE key = ?``. None if there
+            is no such row.
 
         Raises:
             ParameterError: Another number of values than the key has columns, or other names.
@@ -231,7 +241,13 @@ class TableHandle:
         with operation_span("get", self.name):
             return get_row(self._by_key, _one_key(key, columns))
 
-    def get_many(self, keys: Iterable[Any]) -> list[tuple[Any, ...] | None]:
+    @overload
+    def get_many(self, keys: Iterable[Mapping[str, Any]]) -> list[dict[str, Any] | None]: ...
+
+    @overload
+    def get_many(self, keys: Iterable[Any]) -> list[tuple[Any, ...] | None]: ...
+
+    def get_many(self, keys: Iterable[Any]) -> Any:
         """The rows with some primary keys, with one request to each member that owns some of them.
 
         Each row is as it was at one moment, different rows perhaps at different ones.
@@ -240,7 +256,7 @@ class TableHandle:
             keys: Each as for :meth:`get`.
 
         Returns:
-            For each key its row, in the order of the keys; None where there is none.
+            For each key its row in the form of the key, in the order of the keys; None where there is none.
 
         Raises:
             Error: As :meth:`get`.
