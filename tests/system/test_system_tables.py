@@ -117,6 +117,23 @@ def test_a_statement_is_told_with_its_text(running: Cluster, table: str) -> None
     assert running_now == [("SELECT statement FROM secateur.statements WHERE state = 'running'",)]
 
 
+@pytest.mark.parametrize(
+    "where", ["WHERE k = 3", "WHERE k IN (1, 2, 3, 4, 5)", "", "ORDER BY s, k"], ids=["local", "few", "all", "sorted"]
+)
+def test_a_statement_is_told_with_the_number_of_its_members(running: Cluster, table: str, where: str) -> None:
+    sql = f"SELECT k, s FROM {table} {where}"
+    with running.connect() as conn:
+        conn.execute(sql)  # members_touched of the client is of a statement whose plan is cached
+        stats = conn.execute(sql).stats
+        assert stats is not None
+        told = conn.execute(
+            "SELECT members_touched, members_total, len(members) FROM secateur.statements WHERE statement = ?"
+            " ORDER BY started DESC LIMIT 1",
+            [sql],
+        ).fetchone()
+    assert told == (stats.members_touched, stats.members_total, stats.members_touched)
+
+
 def test_a_change_is_told_with_its_text(running: Cluster, table: str) -> None:
     sql = f"UPDATE {table} SET s = 'y' WHERE k = 3"
     with running.connect() as conn:

@@ -110,6 +110,7 @@ def _listed(
         "member": members,
         "id": [f"{member_id}:{entry.number}" for member_id, entry in zip(members, entries, strict=True)],
         "started": [round(1e6 * entry.started) for entry in entries],
+        "members_touched": [None if entry.members is None else len(entry.members) for entry in entries],
         "members_total": [members_total] * len(entries),
         "ended": [entry.state in _ENDED for entry in entries],
         "pruned": [

@@ -40,6 +40,7 @@ _RUNNING_STATEMENT: Final = {
 _ENDED_STATEMENT: Final = {
     "execution": _TEXT,
     "members": _TEXTS,
+    "members_touched": _NUMBER,
     "partitions_read": _NUMBER,
     "rows": _NUMBER,
     "error": _TEXT,
