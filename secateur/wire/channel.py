@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Final, TypeVar
+from weakref import WeakSet
 
 from secateur.errors import (
     DeadlineError,
@@ -56,6 +58,7 @@ class Channel:
 
     Thread-safe: one request at a time, others wait. After an error that the server sent, the channel is usable; after
     a timeout or a broken connection it is disconnected, and the next request connects anew. It never repeats a request.
+    In a process that was forked it is disconnected as well: the connection stays that of the parent.
 
     Args:
         host: Host name or address.
@@ -108,6 +111,7 @@ class Channel:
         self._frames: Iterator[Frame] = iter(())
         self._last_id = 0
         self._closed = False
+        _channels.add(self)
 
     @property
     def address(self) -> str:
@@ -394,3 +398,24 @@ class Channel:
         connected, self._socket = self._socket, None
         if connected is not None:
             connected.close()
+
+    def leave_to_parent(self) -> None:
+        """Let go of the connection without ending it, in a process that was forked: the parent goes on with it.
+
+        If both asked over it, each could get the answer to a request of the other: they count their requests alike.
+        """
+        self._lock = threading.Lock()  # a thread that has held it is not here
+        self._disconnect()
+
+
+_channels: Final[WeakSet[Channel]] = WeakSet()
+"""All channels of this process."""
+
+
+def _leave_connections() -> None:
+    for channel in list(_channels):
+        channel.leave_to_parent()
+
+
+if sys.platform != "win32":
+    os.register_at_fork(after_in_child=_leave_connections)

@@ -41,9 +41,12 @@ class EncodableConnector(Protocol):
 class Connection:
     """A connection to a cluster. Made by :func:`secateur.connect`; a context manager that closes itself.
 
-    Threads may share it. Every statement commits by itself: there are no transactions over several statements.
+    Threads may share it. A process that is forked may use it as well, and gets sockets of its own; results that come in
+    parts stay those of the parent. Every statement commits by itself: there are no transactions over several
+    statements.
     """
 
+    Warning: Final = errors.Warning
     Error: Final = errors.Error
     InterfaceError: Final = errors.InterfaceError
     DatabaseError: Final = errors.DatabaseError

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import socket
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
@@ -390,3 +392,33 @@ def test_a_role_that_is_not_proved_is_refused(
     channel = channel_to(serve(echo, secret=secret), identity=identity)
     with pytest.raises(AuthenticationError, match=r"claims to come from a .* of this cluster and does not prove it"):
         channel.request(Echo())
+
+
+def test_a_forked_process_has_connections_of_its_own(serve: Serve, echo: Any, channel_to: Any) -> None:
+    """The child asks while an answer for the parent is due, and both count their requests alike."""
+    channel = channel_to(serve(echo))
+    channel.request(Echo())
+    asked, ask = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # the server has a thread
+        child = os.fork()
+    if not child:
+        code = 2
+        try:
+            os.read(asked, 1)
+            code = int(channel.request(Echo({"by": "child"})).message.args != {"by": "child"})
+            channel.close()
+        finally:
+            os._exit(code)
+    codes: list[int] = []
+
+    def let_the_child_ask() -> None:
+        os.write(ask, b"!")
+        codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+
+    answer = channel.request(Echo({"by": "parent"}), meanwhile=let_the_child_ask)
+    os.close(asked)
+    os.close(ask)
+    assert codes == [0]
+    assert answer.message.args == {"by": "parent"}
+    assert channel.request(Echo({"by": "parent again"})).message.args == {"by": "parent again"}  # still connected
