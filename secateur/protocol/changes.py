@@ -21,6 +21,7 @@ __all__ = [
     "ChangedTable",
     "CloseForChange",
     "CopyState",
+    "CopyStates",
     "CopyTail",
     "CopyTails",
     "Count",
@@ -54,6 +55,7 @@ __all__ = [
     "TwoPhaseKind",
     "WorkOutChange",
     "WorkedOut",
+    "WriteCopies",
     "WriteCopy",
     "WriteRows",
 ]
@@ -163,6 +165,21 @@ class WriteCopy(Message[CopyState], frozen=True, array_like=True):
     term: int
     settled: int
     published: int = 0
+
+
+class CopyStates(msgspec.Struct, frozen=True, array_like=True):
+    """The states of the copies of the first changes, each behind its change, in their order.
+
+    The changes behind these are not made: they are to be sent alone, which says why, or waits.
+    """
+
+    states: list[CopyState]
+
+
+class WriteCopies(Message[CopyStates], frozen=True, array_like=True):
+    """Make changes that the primary has made in one turn of its event loop, one after the other; each with its rows."""
+
+    changes: list[tuple[WriteCopy, bytes]]
 
 
 class CopyTail(msgspec.Struct, frozen=True, array_like=True):

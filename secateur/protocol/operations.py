@@ -132,6 +132,7 @@ class Operation(OperationBase):
 
     OPEN_COPIES = 92, _AT_MEMBER, copies.OpenCopies, MEMBERS, _HOUSEKEEPING
     FETCH_COPY = 93, _AT_MEMBER, copies.FetchCopy, MEMBERS, _HOUSEKEEPING
+    WRITE_COPIES = 94, _AT_MEMBER, changes.WriteCopies, MEMBERS
 
     START_RUN = 100, _AT_MEMBER, jobs.StartRun, MEMBERS
     EXCHANGE_ROWS = 101, _AT_MEMBER, jobs.ExchangeRows, MEMBERS

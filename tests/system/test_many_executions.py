@@ -13,13 +13,15 @@ import duckdb
 import pytest
 from eventually import eventually
 from held_requests import Held
+from msgspec import structs
 from requests_of import requests_of
+from stored_copies import copies_of
 from together import together
 
 import secateur
 from secateur.cluster import Cluster
 from secateur.errors import DataError, MemberLostError, ParameterError
-from secateur.protocol import Operation
+from secateur.protocol import Operation, WriteCopies
 
 ROWS = 400
 READS_OF_ALL = 12
@@ -32,6 +34,7 @@ ASKED = {
     Operation.CHANGE_MANY,
     Operation.CHANGE_SEVERAL_PARTITIONS,
 }
+COPIED = {Operation.WRITE_COPY, Operation.WRITE_COPIES}
 TABLE = "CREATE TABLE t (id BIGINT, line INTEGER, v BIGINT, note VARCHAR, PRIMARY KEY (id, line))"
 FILL = f"INSERT INTO t SELECT n // 4, n % 4, n, 'note ' || n FROM range({ROWS}) AS r(n)"
 QUERIES: dict[str, tuple[str, list[list[Any]]]] = {
@@ -161,6 +164,35 @@ def test_changes_by_key_go_to_each_primary_in_one_frame(three: Cluster, conn: se
     assert Counter(asked) == {Operation.CHANGE_MANY: 3}
 
 
+def test_changes_of_one_frame_go_to_their_copies_in_few_messages(three: Cluster, conn: secateur.Connection) -> None:
+    sql, sets = CHANGES["rows by key"]
+    with requests_of(three, COPIED) as asked:
+        conn.executemany(sql, sets[:90])
+    assert len(asked) <= 3 * 2 * 2, "each of three members has two turns at most, and two others"
+    assert all(one == other for one, other in copies_of(three, "t").values())
+
+
+def test_copies_that_leave_changes_undone_are_sent_each_alone(three: Cluster, conn: secateur.Connection) -> None:
+    def half(handler: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def first(request: Any) -> Any:
+            changes = request.message.changes
+            return handler(structs.replace(request, message=WriteCopies(changes[: len(changes) // 2])))
+
+        return first
+
+    for member in members(three):
+        member.handlers[Operation.WRITE_COPIES] = half(member.handlers[Operation.WRITE_COPIES])
+    sql, sets = CHANGES["rows that are there or not"]
+    with oracle() as duck, requests_of(three, COPIED) as asked:
+        for params in sets:
+            duck.execute(sql, params)
+        assert conn.executemany(sql, sets).rowcount == len(sets)
+        assert asked.count(Operation.WRITE_COPY) >= len(sets) // 4
+        rows = "SELECT * FROM t ORDER BY ALL"
+        assert conn.execute(rows).fetchall() == duck.execute(rows).fetchall()
+    assert all(one == other for one, other in copies_of(three, "t").values())
+
+
 def test_a_connection_reads_at_once_what_it_has_written(conn: secateur.Connection) -> None:
     draw = random.Random(7)
     expected = dict(conn.execute("SELECT id, v FROM t WHERE line = 0").fetchall())
@@ -274,7 +306,7 @@ def test_changes_are_answered_when_all_copies_have_them(three: Cluster, conn: se
     conn.executemany(change, [[0, key] for [key] in keys])
     with ThreadPoolExecutor(2) as pool, three.connect() as reader, ExitStack() as holding:
         reader.executemany(query, keys)
-        copies = [Held(three, member.handlers, Operation.WRITE_COPY) for member in members(three)]
+        copies = [Held(three, member.handlers, Operation.WRITE_COPIES) for member in members(three)]
         holding.callback(lambda: [copy.release() for copy in copies])
         writing = pool.submit(conn.executemany, change, [[-1, key] for [key] in keys])
         eventually(lambda: all(copy.arrived.is_set() for copy in copies), "no copy was written")

@@ -11,6 +11,7 @@ _FILES = {
     "changes.change_registry": ["ChangeKey", "ChangeRegistry", "RecordedChange"],
     "changes.change_turns": ["ChangeTurns", "full_partition", "full_table"],
     "changes.loads": ["MemberLoads"],
+    "changes.many_writes": ["ManyWrites"],
     "changes.received_rows": ["pieces_to_keep"],
     "changes.writes": ["MemberWrites"],
     "jobs.attempts": ["MemberAttempts"],

@@ -97,6 +97,7 @@ class Member(MemberParts):
             Operation.WRITE_ROWS: self._writes.write,
             Operation.WRITE_MANY: ManyWrites(self._writes).write,
             Operation.WRITE_COPY: self._replication.received.write_copy,
+            Operation.WRITE_COPIES: self._replication.received.write_copies,
             Operation.GET_COPY_TAILS: self._replication.received.tails,
             Operation.TELL_SETTLED: self._replication.received.copies_settled,
             Operation.STAGE_ROWS: self._loads.stage,

@@ -6,15 +6,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from secateur.cluster import ClusterSettings
 from secateur.cluster.peers import Peers
-from secateur.errors import DeadlineError, MemberLostError, UnreachableError
+from secateur.errors import DeadlineError, Error, MemberLostError, UnreachableError
 from secateur.protocol import Message, Role, operation_of
 from secateur.wire import Answer, Payload, PeerInfo, Reply, Request
 
 __all__ = ["Answers", "Links"]
+
+R = TypeVar("R")
 
 Answers: TypeAlias = Mapping[type, Callable[[Request[Any]], Reply[Any] | Awaitable[Reply[Any]]]]
 """What answers each type of request to a process."""
@@ -69,6 +71,23 @@ class _Link(Peers):
         self._source = name
         self._peer = peer
         self._may = may
+        self._asking: set[asyncio.Task[None]] = set()
+
+    def ask_now(
+        self, member_id: str, message: Message[R], payload: Payload, heard: Callable[[R | Error], None]
+    ) -> bool:
+        async def ask() -> None:
+            outcome: Any
+            try:
+                outcome = (await self.ask(member_id, message, payload)).message
+            except Exception as error:
+                outcome = error
+            heard(outcome)
+
+        asking = asyncio.get_running_loop().create_task(ask())
+        self._asking.add(asking)
+        asking.add_done_callback(self._asking.discard)
+        return True
 
     async def ask(self, member_id: str, message: Message[Any], payload: Payload = b"") -> Answer[Any]:
         links, link = self._links, (self._source, member_id)

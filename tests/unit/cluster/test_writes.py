@@ -5,6 +5,7 @@ or cut.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
@@ -14,16 +15,26 @@ import pytest
 from links import Answers, Links
 
 from secateur.cluster.controller import CopyLost, MemberLost, advance
-from secateur.cluster.member import ChangeRegistry, MemberWrites, Replication, TableDirectory
+from secateur.cluster.member import ChangeRegistry, ManyWrites, MemberWrites, Replication, TableDirectory
 from secateur.engine_limits import EngineLimits
 from secateur.errors import MemberLostError, ProtocolError, TopologyChangedError
 from secateur.partitioning.schemes import HashComponent, PartitionScheme
 from secateur.partitioning.tables import Column, TableDef
 from secateur.partitioning.topology import MemberAddress, Topology, assign
 from secateur.partitioning.types import SqlType, TypeKind
-from secateur.protocol import GetCopyTails, Role, TellSettled, WriteCopy, WriteRows, operation_of
+from secateur.protocol import (
+    ChangedMany,
+    GetCopyTails,
+    Role,
+    TellSettled,
+    WriteCopies,
+    WriteCopy,
+    WriteMany,
+    WriteRows,
+    operation_of,
+)
 from secateur.storage import ChangeOperation, MemberStore
-from secateur.wire import Payload, PeerInfo, Request, encode_table
+from secateur.wire import Payload, PeerInfo, Request, ShortTable, encode_rows, encode_table
 
 BIGINT = SqlType(TypeKind.BIGINT)
 SCHEME = PartitionScheme(hashes=(HashComponent(("id",), 1),), types=(("id", BIGINT),))
@@ -58,6 +69,7 @@ class Member:
         self.places.add_table(TABLE)
         self.answers: Answers = {
             WriteCopy: self.replication.received.write_copy,
+            WriteCopies: self.replication.received.write_copies,
             GetCopyTails: self.replication.received.tails,
             TellSettled: self.replication.received.copies_settled,
         }
@@ -95,6 +107,23 @@ class Cluster:
         """What a client asks for; returns the rows."""
         asked = WriteRows(1, 0, mode, change_id or f"c{number}")
         return (await self.members[name].writes.write(request(asked, encode_table(rows(number))))).message.rows
+
+    async def write_many(self, name: str, *numbers: int) -> ChangedMany:
+        """What a client asks for about several rows at once."""
+        writes = [(0, encode_rows(ShortTable([[number]], 1))) for number in numbers]
+        asked = WriteMany(1, "append", f"many {numbers}", writes)
+        return (await ManyWrites(self.members[name].writes).write(request(asked))).message
+
+    def count_copies(self, name: str) -> Counter[type]:
+        """The messages with changes that reach a member from now on, by their type."""
+        seen: Counter[type] = Counter()
+        answers = self.links.answers[name]
+
+        def counted(kind: type) -> Callable[[Request[Any]], Any]:
+            return lambda asked: (seen.update([kind]), answers[kind](asked))[1]
+
+        self.links.answers[name] = {**answers, WriteCopy: counted(WriteCopy), WriteCopies: counted(WriteCopies)}
+        return seen
 
     async def until_equal(self) -> list[int]:
         """The rows of all copies, once they have the same."""
@@ -313,3 +342,93 @@ async def test_what_all_copies_have_is_not_kept_for_ever(cluster: Cluster) -> No
 async def test_a_write_of_a_partition_that_is_not_there_names_those_that_are(cluster: Cluster) -> None:
     with pytest.raises(ProtocolError, match="t has the partitions 0 to 0, not 5"):
         await cluster.members["m1"].writes.write(request(WriteRows(1, 5, "append"), encode_table(rows(1))))
+
+
+@with_members("m1", "m2", "m3")
+async def test_changes_of_one_frame_go_to_each_copy_in_one_message(cluster: Cluster) -> None:
+    seen = [cluster.count_copies(name) for name in ("m2", "m3")]
+    assert await cluster.write_many("m1", 3, 1, 2) == ChangedMany([1, 1, 1])
+    assert [member.ids for member in cluster.members.values()] == [[1, 2, 3]] * 3
+    assert seen == [{WriteCopies: 1}, {WriteCopies: 1}]
+    assert await cluster.write_many("m1", 4) == ChangedMany([1])
+    assert seen == [{WriteCopies: 1, WriteCopy: 1}, {WriteCopies: 1, WriteCopy: 1}]
+
+
+@with_members("m1", "m2")
+async def test_changes_of_one_turn_go_in_one_message(cluster: Cluster) -> None:
+    seen = cluster.count_copies("m2")
+    assert await cluster.write_many("m1", *range(100)) == ChangedMany([1] * 100)
+    assert cluster.members["m2"].ids == list(range(100))
+    assert seen == {WriteCopies: 4}
+
+
+@with_members("m1", "m2", "m3")
+async def test_changes_of_one_frame_are_acknowledged_when_all_copies_have_them(cluster: Cluster) -> None:
+    release = cluster.links.hold("m1", "m3")
+    writing = start(cluster.write_many("m1", 1, 2))
+    await turns()
+    assert not writing.done()
+    assert [member.ids for member in cluster.members.values()] == [[1, 2], [1, 2], []]
+    release.set()
+    assert await writing == ChangedMany([1, 1])
+    assert cluster.members["m3"].ids == [1, 2]
+
+
+@with_members("m1", "m2")
+async def test_a_copy_that_did_not_get_a_message_of_several_changes_gets_them_in_order(cluster: Cluster) -> None:
+    cluster.links.cut.add(("m1", "m2"))
+    both = await asyncio.gather(cluster.write_many("m1", 5, 4, 3), cluster.write_many("m1", 1, 2))
+    assert both == [ChangedMany([1, 1, 1]), ChangedMany([1, 1])]
+    assert cluster.members["m2"].ids == [1, 2, 3, 4, 5]
+    assert not cluster.members["m1"].places.latch(1)._writes
+
+
+@with_members("m1", "m2")
+async def test_a_copy_that_cannot_make_one_of_several_changes_leaves_the_ownership(cluster: Cluster) -> None:
+    seen = cluster.count_copies("m2")
+    cluster.members["m2"].store.apply(1, 0, ChangeOperation.UPSERT, rows(7))  # the next append of it fails there
+    assert await cluster.write_many("m1", 5, 6, 7, 8) == ChangedMany([1, 1, 1, 1])
+    assert cluster.topology.ownership(GROUP).holders(0) == ("m1", "m2 (out of sync)")
+    assert cluster.members["m2"].ids == [5, 6, 7], "nothing behind the change that it lacks"
+    assert seen[WriteCopies] == 1
+    assert seen[WriteCopy] >= 1, "the change that failed says why"
+
+
+@with_members("m1", "m2")
+async def test_changes_that_wait_for_a_load_at_a_copy_are_made_behind_it_in_order(cluster: Cluster) -> None:
+    """The primary has published a load and makes changes, of which the copy hears before it publishes the load."""
+    latch = cluster.members["m2"].places.latch(1)
+    await latch.close("load")
+    for name in ("m1", "m2"):
+        loads = cluster.members[name].store.loads
+        loads.stage("load", 1, 0, 0, rows(1))
+        loads.prepare("load", 1, "upsert", {0: [0]})
+    cluster.members["m1"].store.loads.publish("load", 1)
+    writing = start(cluster.write_many("m1", 2, 3))
+    await turns()
+    assert not writing.done()
+    assert cluster.members["m2"].ids == []
+    cluster.members["m2"].store.loads.publish("load", 1)
+    latch.open("load")
+    assert await writing == ChangedMany([1, 1])
+    assert cluster.members["m2"].ids == [1, 2, 3]
+
+
+@with_members("m1", "m2", "m3")
+async def test_several_changes_are_known_by_their_ids_at_the_successor(cluster: Cluster) -> None:
+    cluster.links.hold("m1", "m3")
+    writing = start(cluster.write_many("m1", 1, 2))
+    await turns()
+    cluster.lose("m1")
+    writing.cancel()
+    assert [await cluster.write("m2", number, f"many (1, 2).{at}") for at, number in enumerate((1, 2))] == [1, 1]
+    assert await cluster.until_equal() == [1, 2]
+
+
+@with_members("m1", "m2")
+async def test_a_primary_that_was_left_behind_acknowledges_none_of_several_changes(cluster: Cluster) -> None:
+    await cluster.write("m1", 1)
+    cluster.topology = advance(cluster.topology, MemberLost("m1"))
+    cluster.members["m2"].take(cluster.topology)  # m1 lives, and does not hear of it
+    assert await cluster.write_many("m1", 2, 3) == ChangedMany([], unconfirmed=2)
+    assert cluster.members["m2"].ids == [1]

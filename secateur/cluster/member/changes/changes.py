@@ -17,6 +17,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor
+from contextlib import AbstractContextManager
 from enum import Enum
 from functools import partial
 from typing import Any, Final, assert_never
@@ -156,6 +157,10 @@ class MemberChanges:
         """
         plan = self._keyed.plan(asked)
         return None if plan is None else self._keyed.made(asked, plan)
+
+    def together(self) -> AbstractContextManager[None]:
+        """As :meth:`~secateur.cluster.member.changes.writes.MemberWrites.together`."""
+        return self._writes.together()
 
     async def _change_later(self, request: Request[ChangeOnePartition], *, is_keyed: bool) -> Reply[ChangedRows]:
         """As :meth:`change`, with what has to be waited for; ``is_keyed`` where the short way was not tried yet."""

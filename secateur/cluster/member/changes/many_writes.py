@@ -7,8 +7,9 @@ first that cannot be made without waiting ends the answer, and its client makes 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from typing import Final, TypeAlias
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Final, TypeAlias, TypeVar
 
 from secateur.cluster.member.changes.writes import MemberWrites
 from secateur.errors import Error
@@ -16,9 +17,11 @@ from secateur.protocol.changes import ChangedRows, RowCount
 from secateur.protocol.many import ChangedMany, WriteMany
 from secateur.wire import Reply, Request
 
-__all__ = ["CHANGES_PER_TURN", "Made", "ManyWrites", "confirmed"]
+__all__ = ["Made", "ManyWrites", "confirmed", "made_in_turns"]
 
-CHANGES_PER_TURN: Final = 32
+T = TypeVar("T")
+
+_PER_TURN: Final = 32
 """Changes of few rows in one turn of the event loop, which then reads other frames: about two milliseconds."""
 
 Made: TypeAlias = (
@@ -40,18 +43,39 @@ class ManyWrites:
     async def write(self, request: Request[WriteMany]) -> Reply[ChangedMany]:
         """Make the first writes, as many as take no waiting, and answer when all copies have them."""
         asked = request.message
-        made: list[Made] = []
-        for number, (partition, rows) in enumerate(asked.writes):
-            if number and number % CHANGES_PER_TURN == 0:
-                await asyncio.sleep(0)
-            try:
-                answer = self._writes.written_now(asked.table_id, partition, asked.mode, asked.id_of(number), rows)
-            except Error:
-                break  # nothing was written; to be said of a write of its own, which may be repeated
-            if answer is None:
-                break
-            made.append(answer)
-        return Reply(await confirmed(made))
+
+        def make(number: int) -> Made | None:
+            partition, rows = asked.writes[number]
+            return self._writes.written_now(asked.table_id, partition, asked.mode, asked.id_of(number), rows)
+
+        return Reply(await confirmed(await made_in_turns(len(asked.writes), make, self._writes.together)))
+
+
+async def made_in_turns(
+    count: int, make: Callable[[int], T | None], together: Callable[[], AbstractContextManager[None]]
+) -> list[T]:
+    """Make the first changes of a frame, some in each turn of the event loop, and return what ``make`` does.
+
+    Args:
+        count: How many changes the frame has.
+        make: Makes the change with a number; returns None where that takes waiting, and raises an Error where it cannot
+            be made: this one and those behind it are left to requests of their own, which say so and may be repeated.
+        together: Sends the changes of one turn to their copies.
+    """
+    made: list[T] = []
+    while len(made) < count:
+        if made:
+            await asyncio.sleep(0)
+        with together():
+            for number in range(len(made), min(len(made) + _PER_TURN, count)):
+                try:
+                    answer = make(number)
+                except Error:
+                    return made
+                if answer is None:
+                    return made
+                made.append(answer)
+    return made
 
 
 async def confirmed(made: Sequence[Made]) -> ChangedMany:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import pyarrow as pa
@@ -104,6 +105,10 @@ class MemberWrites:
             return None
         made, _ = self.apply(table_id, partition, operation, decode_rows(payload), change_id, payload)
         return self.made_now(table_id, partition, change_id, made, Reply(RowCount(made.rows)))
+
+    def together(self) -> AbstractContextManager[None]:
+        """Changes that are made in here go to each of the other copies in one message; nothing may wait in here."""
+        return self._replication.together()
 
     async def _write_later(self, request: Request[WriteRows], change_id: str) -> Reply[RowCount]:
         table_id, partition, payload = request.message.table_id, request.message.partition, request.payload

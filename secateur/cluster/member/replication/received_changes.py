@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 from secateur.cluster.member.changes.change_registry import ChangeRegistry, RecordedChange
 from secateur.cluster.member.persistence.member_log import MemberLog
@@ -13,7 +14,16 @@ from secateur.cluster.member.replication.replicas import CopyKey, Replicas
 from secateur.cluster.member.replication.sent_changes import SentChanges
 from secateur.cluster.member.tables.table_directory import TableDirectory
 from secateur.errors import TopologyChangedError
-from secateur.protocol.changes import CopyState, CopyTail, CopyTails, GetCopyTails, TellSettled, WriteCopy
+from secateur.protocol.changes import (
+    CopyState,
+    CopyStates,
+    CopyTail,
+    CopyTails,
+    GetCopyTails,
+    TellSettled,
+    WriteCopies,
+    WriteCopy,
+)
 from secateur.protocol.copies import OpenedCopy
 from secateur.protocol.message import Acknowledged
 from secateur.storage.change import ChangeOperation, load_mode
@@ -21,6 +31,10 @@ from secateur.storage.member_store import MemberStore
 from secateur.wire import Handled, Reply, Request, decode_rows
 
 __all__ = ["ReceivedChanges"]
+
+T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
 
 
 class ReceivedChanges:
@@ -74,22 +88,45 @@ class ReceivedChanges:
             ``last`` and ``term`` of this copy: it has the change if ``last`` is not less than its number, and takes
             nothing from a primary of an earlier term.
         """
-        asked = request.message
+        rows = request.payload
+        state = self._taken(request.message, bytes(rows) if len(rows) < 4096 else rows)
+        if state is None:
+            return self._write_copy_behind(request)
+        return Reply(state) if self._log is None else self._durable(state, self._log)
+
+    def write_copies(self, request: Request[WriteCopies]) -> Handled:
+        """Make changes as :meth:`write_copy` does, up to the first that cannot be made in this turn of the loop.
+
+        That one and those behind it are left to requests of their own, one of which says what is wrong.
+        """
+        states: list[CopyState] = []
+        for change, rows in request.message.changes:
+            try:
+                state = self._taken(change, rows)
+            except Exception:
+                _log.debug("a change is left to a request of its own", exc_info=True)
+                break
+            if state is None:
+                break
+            states.append(state)
+        found = CopyStates(states)
+        return Reply(found) if self._log is None else self._durable(found, self._log)
+
+    def _taken(self, asked: WriteCopy, rows: bytes | memoryview) -> CopyState | None:
+        """The state of a copy that has been sent a change; None if it waits for a load before that change.
+
+        Raises:
+            Error: The change cannot be made here.
+        """
         key = (asked.table_id, asked.partition)
         self._check_settled()
         self._places.place(key[0])
         self._store.partition(*key)
         if self._waits_for_load(key[0], asked.published):
-            return self._write_copy_behind(request)
+            return None
         if key in self._expected:  # it does not know from which change it goes on, and is sent this one again
-            return Reply(CopyState(0, asked.term))
-        change = ReplicatedChange(
-            asked.sequence,
-            asked.change_id,
-            asked.mode,
-            bytes(request.payload) if len(request.payload) < 4096 else request.payload,
-            asked.published,
-        )
+            return CopyState(0, asked.term)
+        change = ReplicatedChange(asked.sequence, asked.change_id, asked.mode, rows, asked.published)
         replica = self._replicas.here(key)
         was_open = replica.is_open
         arriving = self._arriving.get(key)
@@ -100,8 +137,7 @@ class ReceivedChanges:
                 arriving.append(taken)
         if was_open and not replica.is_open:
             self._sent.stepped_down(key, replica)
-        state = CopyState(replica.last, replica.term)
-        return Reply(state) if self._log is None else self._durable(state, self._log)
+        return CopyState(replica.last, replica.term)
 
     def tails(self, request: Request[GetCopyTails]) -> Reply[CopyTails]:
         """Return the state of some copies for a new primary: the number of the last change, and later changes."""
@@ -210,6 +246,6 @@ class ReceivedChanges:
         """Whether a load that another copy has published is prepared here, and about to be published."""
         return published > self._replicas.published(table_id) and self._places.latch(table_id).is_closed
 
-    async def _durable(self, state: CopyState, log: MemberLog) -> Reply[CopyState]:
+    async def _durable(self, state: T, log: MemberLog) -> Reply[T]:
         await log.durable()
         return Reply(state)

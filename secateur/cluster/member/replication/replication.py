@@ -10,6 +10,7 @@ is sent to other copies (:mod:`~secateur.cluster.member.replication.sent_changes
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import Final
 
 from secateur.cluster.background_tasks import BackgroundTasks
@@ -194,6 +195,10 @@ class Replication:
             self._sent.send(key, replica, send)
         self.acknowledgements.made(key, replica)
         return replica.last, len(sends)
+
+    def together(self) -> AbstractContextManager[None]:
+        """Changes that are made in here go to each of the other copies in one message; nothing may wait in here."""
+        return self._sent.together()
 
     def last(self, table_id: int, partition: int) -> int:
         """The number of the last change of a partition here."""

@@ -1,17 +1,19 @@
 """The changes that a primary sends to other copies: what they answer, and what a copy that lacks some is sent again.
 
-A change is sent to all other copies in the turn of the event loop in which the primary makes it, and connections keep
-their order, so copies usually get changes in sequence. If one does not (its connection broke, its member was
-suspended), a repair sends it the missing changes until it has everything or does not count any more.
+A change is sent to all other copies in the turn of the event loop in which the primary makes it, those of one frame in
+one message, and connections keep their order, so copies usually get changes in sequence. If one does not (its
+connection broke, its member was suspended), a repair sends it the missing changes until it has everything or does not
+count any more.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import assert_never
+from typing import Final, TypeAlias, assert_never
 
 from secateur.cluster.background_tasks import BackgroundTasks
 from secateur.cluster.member.replication.acknowledgements import Acknowledgements
@@ -21,11 +23,16 @@ from secateur.cluster.member.replication.settled_notices import SettledNotices
 from secateur.cluster.member.tables.table_directory import TableDirectory
 from secateur.cluster.peers import Peers
 from secateur.errors import DiskError, Error, InterfaceError, OperationalError
-from secateur.protocol.changes import CopyState, WriteCopy
+from secateur.protocol.changes import CopyState, CopyStates, WriteCopies, WriteCopy
 
 __all__ = ["SentChanges"]
 
 _log = logging.getLogger(__name__)
+_TOGETHER_BYTES_MAX: Final = 1 << 20
+"""Rows that one message takes: they travel in its header, and headers are bounded."""
+
+_Sent: TypeAlias = tuple[CopyKey, Replica, SendChange]
+"""A change of a copy here that is sent to another copy."""
 
 
 class SentChanges:
@@ -59,11 +66,15 @@ class SentChanges:
         self._background = background
         self._out_of_sync = out_of_sync
         self._held: set[CopyKey] = set()
+        self._gathered: dict[str, list[_Sent]] | None = None  # by member, while they are not sent at once
         self._is_closed = False
         self._notices = SettledNotices(replicas, peers, background, settled_after_s)
 
     def send(self, key: CopyKey, replica: Replica, send: SendChange) -> None:
         """Have another copy make a change that was made here: without a task where its member is connected."""
+        if self._gathered is not None:
+            self._gathered.setdefault(send.member, []).append((key, replica, send))
+            return
         try:
             is_sent = self._peers.ask_now(
                 send.member,
@@ -75,6 +86,53 @@ class SentChanges:
             is_sent = False
         if not is_sent:
             self._background.start(self._send_later(key, replica, send))
+
+    @contextlib.contextmanager
+    def together(self) -> Iterator[None]:
+        """The changes that are sent in here go to each member in one message, when all are made; nothing may wait here.
+
+        Each keeps its number, and is confirmed or repaired by itself.
+        """
+        gathered = self._gathered = {}
+        try:
+            yield
+        finally:
+            self._gathered = None
+            for member, sent in gathered.items():
+                self._send_together(member, sent)
+
+    def _send_together(self, member: str, sent: Sequence[_Sent]) -> None:
+        start, size = 0, 0
+        for end, (_, _, send) in enumerate(sent):
+            size += len(send.change.rows)
+            if size > _TOGETHER_BYTES_MAX and end > start:
+                self._send_message(member, sent[start:end])
+                start, size = end, len(send.change.rows)
+        self._send_message(member, sent[start:])
+
+    def _send_message(self, member: str, sent: Sequence[_Sent]) -> None:
+        """Send changes in one message, or alone: one change, and all that cannot be sent in this turn of the loop."""
+        is_sent = False
+        if len(sent) > 1:
+            changes = [(_write_copy(*one), bytes(one[2].change.rows)) for one in sent]
+            with contextlib.suppress(Error):  # nothing was sent; sending them again says so where that is looked at
+                is_sent = self._peers.ask_now(member, WriteCopies(changes), b"", partial(self._answered_together, sent))
+        if not is_sent:
+            self._send_alone(sent)
+
+    def _answered_together(self, sent: Sequence[_Sent], outcome: CopyStates | Exception) -> None:
+        """A copy has answered to several changes: what it says of the first ones, the others are sent again alone."""
+        if self._is_closed:
+            return
+        states: Sequence[CopyState | Exception]
+        states = outcome.states if isinstance(outcome, CopyStates) else [outcome] * len(sent)
+        for one, state in zip(sent, states, strict=False):
+            self._answered(*one, state)
+        self._send_alone(sent[len(states) :])
+
+    def _send_alone(self, sent: Sequence[_Sent]) -> None:
+        for one in sent:
+            self.send(*one)
 
     def wake(self, key: CopyKey, replica: Replica) -> None:
         """Tell those who wait for a copy how far all copies are; go on with loads when none is repaired any more."""

@@ -12,7 +12,7 @@ import time
 from typing import Any, Final, TypeAlias
 
 from secateur.cluster.member.changes.changes import MemberChanges
-from secateur.cluster.member.changes.many_writes import CHANGES_PER_TURN, confirmed
+from secateur.cluster.member.changes.many_writes import confirmed, made_in_turns
 from secateur.cluster.member.monitoring.statement_log import StatementLog
 from secateur.cluster.member.monitoring.work_counts import WorkCounts
 from secateur.cluster.member.statements.statements import StatementRunner
@@ -92,20 +92,17 @@ class ManyExecutions:
         """
         asked = request.message
         plan = await self._statements.plan(asked.plan)
-        made: list[_Made] = []
-        for number, params in enumerate(asked.params):
-            if number and number % CHANGES_PER_TURN == 0:
-                await asyncio.sleep(0)
+
+        def make(number: int) -> _Made | None:
             started_s, begun = time.time(), time.perf_counter()
-            one = ChangeOnePartition(asked.plan, params, True, asked.operation, asked.id_of(number))
-            try:
-                answer = self._changes.made_now(one)
-            except Error:
-                break  # nothing was changed
+            params, change_id = asked.params[number], asked.id_of(number)
+            answer = self._changes.made_now(ChangeOnePartition(asked.plan, params, True, asked.operation, change_id))
             if answer is None:
-                break
+                return None
             self._counts.executions += 1
-            made.append((started_s, begun, answer))
+            return started_s, begun, answer
+
+        made = await made_in_turns(len(asked.params), make, self._changes.together)
         said = await confirmed([answer for _, _, answer in made])
         for started_s, begun, answer in made:
             elapsed_s = time.perf_counter() - begun
