@@ -163,7 +163,7 @@ class MemberCalls(KnownTopology):
             pool = self._member(member.id)
             channel = pool.borrow()
             try:
-                answer = channel.request(message, timeout_s=_OWNERS_WAIT_S)
+                answer = channel.request(message, timeout_s=_OWNERS_WAIT_S, control=self.control)
             except OperationalError:
                 continue
             finally:

@@ -44,6 +44,7 @@ _failures: Final[Codec[Failure]] = Codec(Failure)
 _READ_BYTES: Final = 64 << 10
 _SEND_BYTES: Final = 1 << 20
 """A piece of a large payload: the silence of a peer that does not read is measured for each."""
+_CONNECT_S_MIN: Final = 0.001
 SILENCE_S: Final = 5.0
 """Seconds that a peer may be silent while it owes an answer.
 
@@ -164,8 +165,8 @@ class Channel:
             if control is not None:
                 control.begin(self)
             try:
-                if (self._socket is None or self._closed) and self._ready(timeout_s) and control is not None:
-                    control.check()  # nothing hung up a connection that was only being made
+                if self._socket is None or self._closed:
+                    self._ready_under(control, timeout_s)
                 frames = self._exchange(operation, header, payload, timeout_s, control, meanwhile)
             finally:
                 if control is not None:
@@ -201,14 +202,32 @@ class Channel:
     def __del__(self) -> None:
         self._disconnect()  # a channel that is dropped hangs up, without a ResourceWarning from inside of it
 
-    def _ready(self, timeout_s: float | None = None) -> bool:
-        """Connect unless connected; whether that was to be done."""
+    def _ready(self, timeout_s: float | None = None) -> None:
+        """Connect unless connected."""
         if self._closed:
             raise InterfaceError(f"the channel to {self.address} is closed")
-        if self._socket is not None:
-            return False
-        self._connect(timeout_s)
-        return True
+        if self._socket is None:
+            self._connect(timeout_s)
+
+    def _ready_under(self, control: CallControl | None, timeout_s: float | None) -> None:
+        """Connect for a call, which may be ended meanwhile.
+
+        At its deadline it is. Who cancels it hangs up a connection that waits for the hello; one to a host that does
+        not answer at all is given up after the silence that is allowed.
+        """
+        if control is None:
+            self._ready(timeout_s)
+            return
+        if control.deadline_s is not None:
+            left_s = max(control.deadline_s - time.monotonic(), _CONNECT_S_MIN)
+            timeout_s = left_s if timeout_s is None else min(left_s, timeout_s)
+        try:
+            self._ready(timeout_s)
+        except UnreachableError as error:
+            if (ended := control.error) is not None:
+                raise ended from error
+            raise
+        control.check()
 
     def _exchange(
         self,
@@ -325,7 +344,7 @@ class Channel:
         self._frames = iter(())
         self._wait_s = 0.0
         self._send_limits, self._takes_traces = self._limits, False
-        remaining = max(deadline - time.monotonic(), 0.001)
+        remaining = max(deadline - time.monotonic(), _CONNECT_S_MIN)
         try:
             operation = operation_of(self._hello)
             (frame,) = self._exchange(operation, operation.requests.encode(self._hello), b"", remaining)
@@ -346,7 +365,7 @@ class Channel:
         plain = self._connected
         try:
             context = client_context(tls)
-            plain.settimeout(max(deadline_s - time.monotonic(), 0.001))
+            plain.settimeout(max(deadline_s - time.monotonic(), _CONNECT_S_MIN))
             self._socket = context.wrap_socket(plain, server_hostname=tls.server_name or self.host)
         except OSError as error:
             self._disconnect()

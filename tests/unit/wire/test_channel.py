@@ -5,9 +5,11 @@ import os
 import signal
 import socket
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -258,6 +260,29 @@ def test_a_control_that_was_ended_lets_no_call_begin(serve: Serve, echo: Any, ch
     with pytest.raises(JobCancelledError):
         channel.request(Echo({"x": 2}), control=control)
     assert channel.request(Echo({"x": 3})).message.args == {"x": 3}
+
+
+def test_a_call_ends_at_its_deadline_while_it_connects() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as hanging, closing(Channel(*hanging.getsockname())) as channel:
+        control = CallControl(time.monotonic() + 0.05, DeadlineError("too late"))
+        with pytest.raises(DeadlineError, match="too late"):
+            channel.request(Echo(), control=control)
+
+
+def test_a_call_that_is_cancelled_while_it_waits_for_the_hello_says_so() -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as hanging,
+        closing(Channel(*hanging.getsockname(), silence_s=60)) as channel,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        control = CallControl()
+        waiting = pool.submit(channel.request, Echo(), control=control)
+        accepted, _ = hanging.accept()
+        with accepted:
+            assert accepted.recv(1)
+            control.end(JobCancelledError("enough"))
+            with pytest.raises(JobCancelledError, match="enough"):
+                waiting.result(20)
 
 
 def test_no_answer_in_time_is_a_deadline_error_and_the_late_answer_is_never_mistaken(
