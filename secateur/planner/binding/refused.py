@@ -17,6 +17,7 @@ STATEMENTS: Final = {
     "BEGIN": "each statement is a transaction of its own",
     "START": "each statement is a transaction of its own",
     "COMMIT": "each statement is a transaction of its own",
+    "END": "each statement is a transaction of its own",
     "ROLLBACK": "each statement is a transaction of its own",
     "ABORT": "each statement is a transaction of its own",
     "ATTACH": "members see no other databases",

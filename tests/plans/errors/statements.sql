@@ -52,6 +52,14 @@ NotSupportedError: ROLLBACK is not supported: each statement is a transaction of
   ^^^^^^^^
 */
 ----
+-- the other name of COMMIT says what to do instead
+END
+/*
+NotSupportedError: END is not supported: each statement is a transaction of its own (line 1, column 1)
+  END
+  ^^^
+*/
+----
 -- statements of the dialect say what to do instead, 7
 ABORT something
 /*
