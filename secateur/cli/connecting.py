@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import typer
+
 import secateur
 from secateur.cli.failures import CommandError
 from secateur.cli.local_clusters import running
+from secateur.client.address import parse_address
 from secateur.client.connect import ADDRESS_VARIABLE
+from secateur.errors import InterfaceError
 
 __all__ = ["connected", "located", "tls_at"]
 
@@ -19,6 +23,7 @@ def located(address: str | None, token: str | None) -> tuple[str, str | None]:
 
     Raises:
         CommandError: No address was given, and not exactly one cluster runs here.
+        BadParameter: The address has another form.
     """
     here = running()
     if address is None:
@@ -31,6 +36,10 @@ def located(address: str | None, token: str | None) -> tuple[str, str | None]:
             listed = ", ".join(f"{cluster.name} ({cluster.address})" for cluster in here)
             raise CommandError(f"several clusters run here: pass the address of one of {listed}")
         address = here[0].address
+    try:
+        parse_address(address)
+    except InterfaceError as error:
+        raise typer.BadParameter(error.message) from error
     if token is None:
         token = next((cluster.token for cluster in here if cluster.address == address), None)
     return address, token

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -14,6 +14,9 @@ from secateur.cli.options import Address, AsJson, Token
 from secateur.cli.rendering import OutputFormat, write_rows
 
 __all__ = ["sql"]
+
+_BYTE_ORDER_MARK: Final = "\ufeff"
+"""Editors on Windows put it in front of UTF-8."""
 
 
 @failing_with_a_message
@@ -53,6 +56,7 @@ def sql(
     texts = [*(command or []), *([file.read()] if file is not None else [])]
     if not texts:
         texts = [sys.stdin.read()]
+    texts = [text.removeprefix(_BYTE_ORDER_MARK) for text in texts]
     with connected(address, token) as connection:
         for text in texts:
             for statement in _statements(text):

@@ -170,6 +170,11 @@ def test_several_statements_and_standard_input(run: Run) -> None:
     assert run("sql", given="  \n").stdout == ""
 
 
+def test_a_file_may_begin_with_a_byte_order_mark(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "marked.sql").write_text("SELECT 'ä' AS x; SELECT 2 AS y", encoding="utf-8-sig")
+    assert run("sql", "-f", str(tmp_path / "marked.sql"), "--format", "csv").stdout == "x\nä\ny\n2\n"
+
+
 def test_a_failed_statement_is_a_message_and_exit_code_1(run: Run) -> None:
     result = run("sql", "-c", "SELECT 1 AS x; SELECT nope FROM orders; SELECT 2", "--format", "csv", exit_code=1)
     assert result.stdout == "x\n1\n"
@@ -178,7 +183,15 @@ def test_a_failed_statement_is_a_message_and_exit_code_1(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [["sql", "--format", "yaml"], ["nope"], ["load", "nofile.csv", "--table", "t"], ["export", "x.csv"]]
+    "words",
+    [
+        ["sql", "--format", "yaml"],
+        ["nope"],
+        ["load", "nofile.csv", "--table", "t"],
+        ["export", "x.csv"],
+        ["sql", "localhost:5000", "-c", "SELECT 1"],
+        ["status", "secateur://localhost"],
+    ],
 )
 def test_wrong_usage_is_exit_code_2(run: Run, words: list[str]) -> None:
     assert "Usage:" in run(*words, exit_code=2).stderr
