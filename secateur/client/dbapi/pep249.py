@@ -76,7 +76,7 @@ class _TypeObject:
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, str):
-            return other.partition("(")[0] in self._kinds
+            return other.partition("(")[0] in self._kinds and not other.endswith("]")  # a list of decimals is none
         return self is other
 
     def __hash__(self) -> int:
@@ -86,7 +86,8 @@ class _TypeObject:
         return self._name
 
 
-STRING: Final = _TypeObject("STRING", "VARCHAR", "UUID")
+STRING: Final = _TypeObject("STRING", "VARCHAR", "UUID", "ENUM", "JSON", "BIT", "TIME WITH TIME ZONE")
+"""Also the types whose values arrive as text."""
 BINARY: Final = _TypeObject("BINARY", "BLOB")
 NUMBER: Final = _TypeObject(
     "NUMBER",
@@ -97,6 +98,7 @@ NUMBER: Final = _TypeObject(
         "INTEGER",
         "BIGINT",
         "HUGEINT",
+        "UHUGEINT",
         "UTINYINT",
         "USMALLINT",
         "UINTEGER",
@@ -106,6 +108,10 @@ NUMBER: Final = _TypeObject(
         "DECIMAL",
     ),
 )
-DATETIME: Final = _TypeObject("DATETIME", "DATE", "TIME", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "INTERVAL")
+DATETIME: Final = _TypeObject(
+    "DATETIME",
+    *("DATE", "TIME", "INTERVAL"),
+    *("TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"),
+)
 ROWID: Final = _TypeObject("ROWID")
 """Equals nothing: rows have keys, not numbers."""

@@ -59,6 +59,7 @@ def test_transactions_are_what_they_are(conn: Connection) -> None:
 
 def test_the_errors_are_attributes(conn: Connection) -> None:
     names = [
+        "Warning",
         "Error",
         "InterfaceError",
         "DatabaseError",

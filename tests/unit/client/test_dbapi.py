@@ -26,7 +26,13 @@ def test_globals() -> None:
         ("DATE", dbapi.DATETIME),
         ("TIMESTAMP WITH TIME ZONE", dbapi.DATETIME),
         ("INTERVAL", dbapi.DATETIME),
+        ("UHUGEINT", dbapi.NUMBER),
+        ("TIMESTAMP_NS", dbapi.DATETIME),
+        ("ENUM('a', 'b')", dbapi.STRING),
+        ("TIME WITH TIME ZONE", dbapi.STRING),
         ("INTEGER[]", None),
+        ("DECIMAL(10,2)[]", None),
+        ("DECIMAL(10,2)[3]", None),
         ("STRUCT(a INTEGER)", None),
     ],
 )
