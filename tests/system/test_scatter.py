@@ -62,6 +62,10 @@ DDL = (
 IN_FEW = "customer IN (1, 2, 3, 4, 5, 77)"
 
 
+def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
+    return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
 @contextmanager
 def filled(cluster: Cluster) -> Iterator[secateur.Connection]:
     with cluster.connect() as conn:
@@ -133,6 +137,38 @@ def test_answers_are_those_of_duckdb_and_of_a_job(
     shop.execute("SET pruning = default")
     shop.execute("SET scatter_partitions_max = default")
     assert modes == ["scatter", "distributed", "distributed"]
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        "*",
+        "line, customer",
+        "note AS line, line AS note, customer",
+        "customer AS x, price AS x",
+        "[line] AS l, customer",
+    ],
+)
+@pytest.mark.parametrize(
+    "condition", [IN_FEW, "customer IN ('1', '2', '3', '4')", "customer IN (1, 2, 3) AND weight >= 0"]
+)
+def test_arrow_has_the_names_of_the_columns_in_all_modes(
+    shop: secateur.Connection, columns: str, condition: str
+) -> None:
+    """The client puts together rows that came as Arrow as well as few plain values."""
+    sql = f"SELECT {columns} FROM sales WHERE {condition}"
+    cursor = shop.execute(sql)
+    assert cursor.stats is not None
+    assert cursor.stats.execution == "scatter"
+    table = cursor.arrow()
+    assert table.column_names == [column[0] for column in cursor.description or ()]
+    shop.execute("SET pruning = off")
+    job = shop.execute(sql).arrow()
+    shop.execute("SET pruning = verify")
+    verified = shop.execute(sql).arrow()
+    shop.execute("SET pruning = on")
+    assert table.schema == job.schema == verified.schema
+    assert Counter(map(repr, rows_of(table))) == Counter(map(repr, rows_of(job)))
 
 
 def test_sums_of_doubles_differ_by_rounding_only(shop: secateur.Connection, oracle: duckdb.DuckDBPyConnection) -> None:

@@ -94,6 +94,8 @@ def ask_owners(
     session.scatter_backoff.note(statement.plan_id, used=rows is not None)
     if rows is None:
         return None
+    if isinstance(rows, pa.Table):
+        rows = rows.rename_columns([column.name for column in statement.columns])
     return OwnersAnswer(
         rows,
         len(by_owner),
