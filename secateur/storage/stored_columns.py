@@ -141,7 +141,12 @@ def _texts_reader(array: pa.Array) -> _Reader | None:
 
     def run(start: int, stop: int) -> list[str]:
         bounds = ends[start : stop + 1].tolist()
-        return [str(data[begin:end], "utf-8") for begin, end in pairwise(bounds)]
+        first, last = bounds[0], bounds[-1]
+        whole = str(data[first:last], "utf-8")
+        if len(whole) < last - first:
+            return [str(data[begin:end], "utf-8") for begin, end in pairwise(bounds)]
+        # Each byte is a character. To cut a text takes a fifth of what it takes to decode a piece of the buffer.
+        return [whole[begin - first : end - first] for begin, end in pairwise(bounds)]
 
     return _Reader(one, run)
 

@@ -8,6 +8,7 @@ accepted, so the answer is bit for bit Arrow's.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Any, Final, NamedTuple, assert_never
@@ -104,9 +105,13 @@ def compile_small_aggregation(fragment: ArrowFragment) -> SmallAggregation | Non
         if not key_names:
             return [range(row_count)], []
         key_lists = [column(name, False) for name in key_names]
-        rows_of: dict[Any, list[int]] = {}
+        rows_of: defaultdict[Any, list[int]] = defaultdict(list)
+        if len(key_lists) == 1:  # without a tuple for each row
+            for row, key in enumerate(key_lists[0]):
+                rows_of[key].append(row)
+            return list(rows_of.values()), [list(rows_of)]
         for row, key in enumerate(zip(*key_lists, strict=True)):
-            rows_of.setdefault(key, []).append(row)
+            rows_of[key].append(row)
         return list(rows_of.values()), [list(keys) for keys in zip(*rows_of, strict=True)] or [[] for _ in key_names]
 
     def aggregate(column: Values, row_count: int, window: Callable[[int], tuple[int, int]]) -> list[list[Any]]:
