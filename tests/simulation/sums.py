@@ -11,6 +11,7 @@ from call_log import CallLog, Kind, TableGroup
 __all__ = ["Accounts", "Counters"]
 
 _COUNTERS: Final = 4
+_EXECUTIONS: Final = (3, 9)
 _ACCOUNTS: Final = 12
 _BALANCE: Final = 100
 
@@ -64,7 +65,8 @@ class Counters(TableGroup):
 
     def increment_several(self, conn: secateur.Connection) -> bool:
         """Several executions of one statement, some of them about one row."""
-        keys = self._log.world.random.choices(range(_COUNTERS), k=3)
+        random = self._log.world.random
+        keys = random.choices(range(_COUNTERS), k=random.choice(_EXECUTIONS))
         for key in keys:
             self._tried[key] += 1
         with self._log.call("increment several") as answered:
