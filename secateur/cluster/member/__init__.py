@@ -17,6 +17,7 @@ _FILES = {
     "jobs.attempts": ["MemberAttempts"],
     "jobs.kept_results": ["KeptResults"],
     "member": ["Member"],
+    "membership.lease_keeper": ["LeaseKeeper"],
     "monitoring.estimate_misses": ["EstimateMisses"],
     "monitoring.hot_keys": ["HotKeySampler"],
     "monitoring.slow_statements": ["SlowStatements", "TimeSplit", "why_slow"],

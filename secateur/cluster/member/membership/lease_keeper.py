@@ -86,15 +86,27 @@ class LeaseKeeper:
 
         Raises:
             DeadlineError: There is none to be had within the time that members have to come up.
+            MemberLostError: The member was stopped meanwhile, as one is that the cluster has gone on without.
         """
-        await asyncio.wrap_future(self._thread.submit(self._first()))
+        try:
+            await asyncio.wrap_future(self._thread.submit(self._first()))
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if not self._is_over or task is None or task.cancelling():
+                raise
+            # It is the keeper that has ended, and not who waits for it: that may start another member.
+            raise MemberLostError(
+                f"member {self._member_id} was stopped while it waited for its first lease: it was removed from the"
+                " cluster before it was up, or its process ends",
+                member=self._member_id,
+            ) from None
         self._thread.submit(self._keep())
 
     async def resume(self) -> None:
         """Keep a lease again after the member was given up, and let in again.
 
         Raises:
-            DeadlineError: As :meth:`start`.
+            DeadlineError: As :meth:`start`, like MemberLostError.
         """
         await asyncio.wrap_future(self._thread.submit(self._begin_anew()))
         await self.start()
