@@ -7,13 +7,14 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Final
 
 import secateur
-from secateur.errors import OperationalError, PartitionLostError
+from secateur.errors import DeadlineError, JobCancelledError, OperationalError, PartitionLostError
 from world import World
 
-__all__ = ["CallLog", "Kind", "TableGroup"]
+__all__ = ["Answer", "CallLog", "Kind", "TableGroup"]
 
 _CALL_S_MAX: Final = 25.0
 _QUIET_S_MAX: Final = 20.0
@@ -56,6 +57,22 @@ class TableGroup(ABC):
         conn.execute(f"CREATE TABLE {name} (id BIGINT, {value} BIGINT, PRIMARY KEY (id)) {self._placement}{options}")
 
 
+@dataclass
+class Answer:
+    """How a call has ended; true if it was answered.
+
+    Attributes:
+        is_given: Whether it was answered.
+        says_unchanged: Whether its error says that nothing was changed: to repeat it is safe.
+    """
+
+    is_given: bool = False
+    says_unchanged: bool = False
+
+    def __bool__(self) -> bool:
+        return self.is_given
+
+
 class CallLog:
     """Counts calls, and says which errors break a promise.
 
@@ -64,6 +81,7 @@ class CallLog:
 
     Attributes:
         may_lose: Whether so many members are lost that partitions may be: statements may then say so.
+        may_be_ended: Whether somebody has ended the statement of the client that runs, as its error says.
         calls: How many there were.
         errors: Calls that failed, counted by kind and class.
         longest_s: The longest call.
@@ -72,6 +90,7 @@ class CallLog:
     def __init__(self, world: World) -> None:
         self.world = world
         self.may_lose = False
+        self.may_be_ended: Callable[[DeadlineError | JobCancelledError], bool] = lambda _: False
         self.calls = 0
         self.errors: dict[str, int] = defaultdict(int)
         self.longest_s = 0.0
@@ -84,18 +103,21 @@ class CallLog:
         return self._value
 
     @contextmanager
-    def call(self, kind: str) -> Iterator[list[bool]]:
-        """Make a call; the list has an item once it was answered."""
-        answered: list[bool] = []
+    def call(self, kind: str) -> Iterator[Answer]:
+        """Make a call, and say how it has ended."""
+        answer = Answer()
         began_s = self.world.now_s
         self.calls += 1
         try:
-            yield answered
-            answered.append(True)
+            yield answer
+            answer.is_given = True
         except OperationalError as error:
+            answer.says_unchanged = error.retry_safe or error.message.endswith("; nothing was changed")
             self._failed(kind, error)
             if isinstance(error, PartitionLostError) and not self.may_lose:
                 self.world.violated(f"{kind}: {type(error).__name__}: {error}")
+            if isinstance(error, (DeadlineError, JobCancelledError)) and not self.may_be_ended(error):
+                self.world.violated(f"{kind} was ended by nobody: {type(error).__name__}: {error}")
         except secateur.Error as error:
             self._failed(kind, error)
             self.world.violated(f"{kind} failed for good: {type(error).__name__}: {error}")

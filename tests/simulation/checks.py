@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from bounds import kept_by_controller, kept_by_member
+from bounds import kept_by_controller, kept_by_member, statements_at_controller, statements_at_member
 from secateur.cluster.controller import Controller
 from secateur.cluster.member import Member
 from secateur.partitioning.tables import TableDef
@@ -99,6 +99,7 @@ def _unrest(world: World, controller: Controller, *, may_lose: bool) -> Iterator
     if controller._state.changing.locked() or controller._joining.loads._is_alone or controller._joining.loads._holders:
         yield "the controller holds a lock"
     yield from kept_by_controller(controller)
+    yield from statements_at_controller(controller)
     for number, host in enumerate(world.hosts):
         if host.is_up and (host.host is None or not _is_leased(host)):
             yield f"host {number + 1} has no member with a lease"
@@ -145,6 +146,7 @@ def _left_at(member: Member, topology: Topology, tables: Iterable[TableDef]) -> 
             yield f"{name} has {what}: {held}"
     known = {table.table_id for table in tables}
     yield from kept_by_member(member, topology, known)
+    yield from statements_at_member(member)
     if left := {table.table_id for table in member._store.tables()} ^ known:
         yield f"{name} has other tables than the catalog: {sorted(left)}"
         return

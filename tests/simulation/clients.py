@@ -8,6 +8,7 @@ from typing import Final
 
 import secateur
 from call_log import CallLog, Kind, TableGroup
+from cancellations import CancellableConnection, Cancellations
 from definitions import Definitions
 from feeds import FollowedTable
 from machine import Process
@@ -38,6 +39,7 @@ class Workload:
         groups: Which of :data:`GROUPS` there are.
         calls: What they do, by name, beside reading a row; none names everything.
         pause_s: How long they rest between two calls, on average.
+        cancelled_share: How many of their calls are ended early.
 
     Attributes:
         log: Of all calls.
@@ -54,6 +56,7 @@ class Workload:
         groups: Collection[str] = GROUPS,
         calls: Collection[str] = (),
         pause_s: float = PAUSE_S,
+        cancelled_share: float = 0.0,
     ) -> None:
         self.world = world
         self.log = CallLog(world)
@@ -62,6 +65,7 @@ class Workload:
         self._one_key = one_key
         self._calls = calls
         self._pause_s = pause_s
+        self._cancellations = Cancellations(self.log, cancelled_share) if cancelled_share else None
         self._hot = world.random.sample(range(KEYS), 1 if one_key else world.random.choice((1, 2, 3)))
         placements = iter(
             [
@@ -101,10 +105,14 @@ class Workload:
         has_one_key = is_reader or self._one_key
         self._confine(process, self._hot[:1] if has_one_key else draw.choice((self._hot, list(range(KEYS)))))
         rests = draw.choice((0.0, 0.0, 0.1))
-        conn = self._connected()
+        conn, cancellations = self._connected(), self._cancellations
         kinds, weights = self._mixture(is_reader=is_reader)
         while not self.is_over:
-            draw.choices(kinds, weights)[0](conn)
+            kind = draw.choices(kinds, weights)[0]
+            if cancellations is None:
+                kind(conn)
+            else:
+                cancellations.call(conn, kind)
             time.sleep(draw.uniform(0.5, 3.0) if draw.random() < rests else draw.expovariate(1 / self._pause_s))
         conn.close()
         self.running -= 1
@@ -157,9 +165,9 @@ class Workload:
         for group in self._with_keys:
             group.confine(process, keys)
 
-    def _connected(self) -> secateur.Connection:
+    def _connected(self) -> CancellableConnection:
         while True:
             try:
-                return self.world.connect()
+                return CancellableConnection(self.world.connect(), self.world)
             except OperationalError:
                 time.sleep(0.2)

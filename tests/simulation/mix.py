@@ -33,6 +33,8 @@ _CARELESS_SHARE: Final = 0.15
 _SCALE_SHARE: Final = 0.15
 """Of seeds that are not about one kind of trouble, those in which the owner scales the cluster."""
 _SCALE_PAUSE_S: Final = 4.0
+_CANCELLED_SHARES: Final = (0.0, 0.0, 0.0, 0.15)
+"""Of calls, those that clients end early."""
 _FAULTS_S: Final = (2.0, 3.0, 4.0, 8.0)
 """How long faults go on: short runs find more in the same time, and some need long ones."""
 
@@ -50,6 +52,7 @@ class Leaning:
             there it is likely that a client asks a member that was replaced for a row that others have changed.
         scales_without_backups: Whether tables have no backups, and the owner scales the cluster all the time.
         pause_s: How long a client rests between two calls, on average.
+        cancelled_share: How many calls clients end early.
         faults_s: How long faults go on.
         weight: How many seeds lean that way, in proportion to others.
     """
@@ -61,6 +64,7 @@ class Leaning:
     is_split: bool = False
     scales_without_backups: bool = False
     pause_s: float = PAUSE_S
+    cancelled_share: float = 0.0
     faults_s: float = 5.0
     weight: int = 1
 
@@ -73,6 +77,7 @@ LEANINGS: Final[dict[str, Leaning]] = {
     "answers": Leaning(faults=("lose_answers",), calls=("increment",)),
     "power": Leaning(faults=("lose_power",), calls=("upsert", "increment"), is_durable=True),
     "leaving": Leaning(faults=("kill_controller",), calls=("upsert", "increment"), scales_without_backups=True),
+    "cancellations": Leaning(("registers", "counters", "accounts", "state", "batches"), cancelled_share=0.4),
     "creations": Leaning(("registers", "definitions"), ("reset",), ("create_table",), scales_without_backups=True),
 }
 """The kinds of trouble, by name."""
@@ -92,6 +97,7 @@ class Mix:
         is_careless: Whether more members may be lost than there are backups.
         scale_pause_s: The longest rest of the owner between two changes of the number of members; None for no change.
         faults_s: How long faults go on.
+        cancelled_share: How many calls clients end early.
     """
 
     leaning: Leaning | None
@@ -103,6 +109,7 @@ class Mix:
     is_careless: bool
     scale_pause_s: float | None
     faults_s: float
+    cancelled_share: float
 
     @staticmethod
     def of(seed: int, *, leaning: str | None = None, without_backups: bool = False) -> Mix:
@@ -130,6 +137,7 @@ class Mix:
                 is_careless=False,
                 scale_pause_s=0.5 if is_alone else None,
                 faults_s=about.faults_s,
+                cancelled_share=about.cancelled_share,
             )
         count = (
             len(GROUPS) if draw.random() < _EVERYTHING_SHARE / (1 - _LEANING_SHARE) else draw.randint(1, _GROUPS_MAX)
@@ -145,4 +153,5 @@ class Mix:
             is_careless=without_backups or draw.random() < _CARELESS_SHARE,
             scale_pause_s=_SCALE_PAUSE_S if draw.random() < _SCALE_SHARE else None,
             faults_s=draw.choice(_FAULTS_S),
+            cancelled_share=draw.choice(_CANCELLED_SHARES),
         )

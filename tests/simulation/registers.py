@@ -202,7 +202,7 @@ class Registers(TableGroup):
         with self._log.call(kind) as answered:
             write(rows)
             ended_s = self._log.world.now_s
-        for key, value in rows:
+        for key, value in () if answered.says_unchanged else rows:
             self._histories[key].append(Call(began_s, ended_s, "write", value if leaves_rows else None))
         return bool(answered)
 
@@ -211,7 +211,8 @@ class Registers(TableGroup):
         with self._log.call("write if") as answered:
             changed = write().rowcount == 1
             ended_s = self._log.world.now_s
-        self._histories[key].append(Call(began_s, ended_s, "write if", value, expected, changed))
+        if not answered.says_unchanged:
+            self._histories[key].append(Call(began_s, ended_s, "write if", value, expected, changed))
         return bool(answered)
 
     def _key(self) -> int:

@@ -40,6 +40,7 @@ def main() -> int:
         "--plant", default="", help="a fault of the product that is to be found; see plants.py; all: each in its turn"
     )
     parser.add_argument("--focus", action="store_true", help="only seeds that are about the plant's kind of trouble")
+    parser.add_argument("--leaning", default="", help="only seeds that are about this kind of trouble; see mix.py")
     parser.add_argument("--without-backups", action="store_true", help="tables without backups; no process dies")
     parser.add_argument("--until-failure", action="store_true", help="end at the first seed that fails")
     parser.add_argument("--log", default="", help="a file for every event, to compare two runs of one seed")
@@ -50,12 +51,13 @@ def main() -> int:
     _load(arguments.log)
     if arguments.plant == "all":
         return _find_all(arguments.seed, arguments.seeds, arguments.workers, is_focused=arguments.focus)
+    leaning = _leaning_of(arguments.plant) if arguments.focus and arguments.plant else arguments.leaning or None
     seeds = range(arguments.seed, arguments.seed + arguments.seeds)
     begun_s = monotonic()
     passed, failed, calls = 0, 0, 0
     errors: Counter[str] = Counter()
-    options = {"without_backups": arguments.without_backups}
-    for outcome in _outcomes(seeds, arguments.workers, options, plant=arguments.plant, is_focused=arguments.focus):
+    options = {"without_backups": arguments.without_backups, "leaning": leaning}
+    for outcome in _outcomes(seeds, arguments.workers, options, plant=arguments.plant):
         calls += outcome["calls"]
         errors.update(outcome["errors"])
         if arguments.json:
@@ -79,13 +81,14 @@ def _find_all(first: int, seeds: int, workers: int, *, is_focused: bool) -> int:
     The seeds that lean towards the plant's kind of trouble come first: they find most plants soon.
     """
     from mix import LEANINGS, Mix
-    from plants import FOUND_BY, PLANTS
+    from plants import PLANTS
 
     missed = 0
     for plant in PLANTS:
-        found, about = None, LEANINGS[FOUND_BY[plant]]
+        leaning = _leaning_of(plant)
+        found, about, options = None, LEANINGS[leaning], {"leaning": leaning if is_focused else None}
         ordered = sorted(range(first, first + seeds), key=lambda seed: Mix.of(seed).leaning is not about)
-        for outcome in _outcomes(ordered, workers, {}, plant=plant, is_focused=is_focused):
+        for outcome in _outcomes(ordered, workers, options, plant=plant):
             if outcome["wrong"] and outcome["steps"]:  # one that was given up has found nothing
                 found = outcome
                 break
@@ -93,6 +96,12 @@ def _find_all(first: int, seeds: int, workers: int, *, is_focused: bool) -> int:
         print(json.dumps({"plant": plant, "seed": found and found["seed"], "wrong": found and found["wrong"][0]}))
     print(f"{len(PLANTS) - missed} found, {missed} missed", flush=True)
     return 1 if missed else 0
+
+
+def _leaning_of(plant: str) -> str:
+    from plants import FOUND_BY
+
+    return FOUND_BY[plant]
 
 
 def _load(log: str) -> None:
@@ -147,7 +156,7 @@ def _lazily_loaded() -> list[str]:
 class _Child:
     """A forked process, and the seeds that it has not told of yet."""
 
-    def __init__(self, seeds: list[int], options: dict[str, bool], plant: str, *, is_focused: bool) -> None:
+    def __init__(self, seeds: list[int], options: dict[str, Any], plant: str) -> None:
         self.seeds = deque(seeds)
         self.before: list[int] = []
         self.begun_s = monotonic()
@@ -156,7 +165,7 @@ class _Child:
         self._id = os.fork()
         if self._id == 0:
             os.close(self.reading)
-            _run_seeds(seeds, writing, options, plant, is_focused=is_focused)
+            _run_seeds(seeds, writing, options, plant)
         os.close(writing)
 
     def told(self) -> list[dict[str, Any]] | None:
@@ -182,7 +191,7 @@ class _Child:
 
 
 def _outcomes(
-    seeds: Iterable[int], workers: int, options: dict[str, bool], *, plant: str = "", is_focused: bool = False
+    seeds: Iterable[int], workers: int, options: dict[str, Any], *, plant: str = ""
 ) -> Iterator[dict[str, Any]]:
     """Run seeds in forked processes, some in each; one that fails there is run again alone, as its reader will."""
     waiting = _in_portions(list(seeds), 1 if plant else _PROCESS_SEEDS, workers)  # a plant keeps what it has seen
@@ -191,7 +200,7 @@ def _outcomes(
     try:
         while waiting or running:
             while waiting and len(running) < workers:
-                child = _Child(waiting.popleft(), options, plant, is_focused=is_focused)
+                child = _Child(waiting.popleft(), options, plant)
                 running[child.reading] = child
             readable, _, _ = select.select(list(running), [], [], 1.0)
             for reading, child in list(running.items()):
@@ -225,11 +234,11 @@ def _in_portions(seeds: list[int], most: int, workers: int) -> deque[list[int]]:
     return deque(seeds[begin : begin + size] for begin in range(0, len(seeds), size))
 
 
-def _run_seeds(seeds: list[int], writing: int, options: dict[str, bool], plant: str, *, is_focused: bool) -> NoReturn:
+def _run_seeds(seeds: list[int], writing: int, options: dict[str, Any], plant: str) -> NoReturn:
     """What a forked process does: it tells of each seed when it has ended."""
     try:
         from machine import Machine
-        from plants import FOUND_BY, PLANTS
+        from plants import PLANTS
         from scenario import run
         from texts import learned_plans
 
@@ -238,7 +247,7 @@ def _run_seeds(seeds: list[int], writing: int, options: dict[str, bool], plant: 
         for seed in seeds:
             _forget()
             try:
-                outcome = run(seed, **options, leaning=FOUND_BY[plant] if is_focused else None).to_dict()
+                outcome = run(seed, **options).to_dict()
                 if Machine.log is not None:
                     Machine.log.flush()
             except BaseException:

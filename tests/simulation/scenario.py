@@ -63,7 +63,13 @@ def run(seed: int, *, without_backups: bool = False, leaning: str | None = None)
     outcome = Outcome(seed)
     about = mix.leaning or Leaning()
     workload = Workload(
-        world, mix.backups, one_key=about.is_split, groups=mix.groups, calls=about.calls, pause_s=about.pause_s
+        world,
+        mix.backups,
+        one_key=about.is_split,
+        groups=mix.groups,
+        calls=about.calls,
+        pause_s=about.pause_s,
+        cancelled_share=mix.cancelled_share,
     )
     workload.log.may_lose = mix.is_careless
     owner = None if mix.scale_pause_s is None else Owner(world, max(2, mix.backups + 1), mix.scale_pause_s)

@@ -56,6 +56,7 @@ def test_the_seeds_that_do_not_lean_differ_in_what_there_is() -> None:
         lambda mix: mix.scale_pause_s is not None,
         lambda mix: mix.backups == 2,
         lambda mix: mix.faults_s > 5,
+        lambda mix: mix.cancelled_share > 0,
     ):
         assert 0.1 < sum(map(is_so, mixes)) / len(mixes) < 0.5
 

@@ -46,6 +46,13 @@ def test_members_that_are_given_up_bring_the_only_copies_back() -> None:
     assert any("SIGSTOP" in fault or "cut" in fault for outcome in found for fault in outcome["faults"])
 
 
+def test_statements_that_are_ended_early_leave_nothing_behind() -> None:
+    found = outcomes(1000, 4, "--leaning=cancellations")
+    assert not [outcome for outcome in found if outcome["wrong"]]
+    ended = {error.split(": ")[1] for outcome in found for error in outcome["errors"]}
+    assert ended >= {"DeadlineError, not retryable", "JobCancelledError, not retryable"}
+
+
 @pytest.mark.parametrize("plant", ["skip_fencing", "drop_a_delta_at_promotion"])
 def test_a_fault_of_the_product_is_found(plant: str) -> None:
     found = outcomes(0, 200, f"--plant={plant}", "--focus", "--until-failure")

@@ -121,7 +121,8 @@ class State(TableGroup):
         with self._log.call("change state") as answered:
             change()
             ended_s = self._log.world.now_s
-        self._history.append(Call(began_s, ended_s, "write", value))
+        if not answered.says_unchanged:
+            self._history.append(Call(began_s, ended_s, "write", value))
         return bool(answered)
 
 
