@@ -53,6 +53,13 @@ def test_statements_that_are_ended_early_leave_nothing_behind() -> None:
     assert ended >= {"DeadlineError, not retryable", "JobCancelledError, not retryable"}
 
 
+@pytest.mark.parametrize("seed", [867, 1224])
+def test_a_statement_whose_load_has_failed_ends_in_time_without_a_controller(seed: int) -> None:
+    """It waited for the controller to drop what was staged, three seconds longer than its time-out."""
+    (found,) = outcomes(seed, 1)
+    assert found["wrong"] == []
+
+
 @pytest.mark.parametrize("plant", ["skip_fencing", "drop_a_delta_at_promotion"])
 def test_a_fault_of_the_product_is_found(plant: str) -> None:
     found = outcomes(0, 200, f"--plant={plant}", "--focus", "--until-failure")

@@ -53,6 +53,8 @@ _ATTEMPT: Final = 0
 _WRITE_BYTES_MAX: Final = 16 << 20
 _WRITE_ROWS_MAX: Final = 1 << 20
 _SENDERS_MAX: Final = 8
+_ENDED_ABORT_S: Final = 0.2
+"""Seconds that a statement that was ended waits until what it has staged is dropped."""
 _OUT_OF_REACH: Final = (MemberLostError, UnreachableError, DeadlineError)
 
 
@@ -423,11 +425,14 @@ def _abort(session: Session, load_id: str) -> None:
     """Drop what was staged.
 
     Members forget a load by themselves in time, so a controller that is out of reach is no reason to hide the first
-    error.
+    error, nor to go on for long with a statement that was ended.
     """
-    before = session.work_for(None)  # also of a statement that was ended
-    try:
-        with suppress(Error):
+    with suppress(Error):
+        if session.control is None or session.control.error is None:
             session.ask(AbortLoad(load_id))
-    finally:
-        session.work_for(before)
+            return
+        ended = session.work_for(None)
+        try:
+            session.ask(AbortLoad(load_id), timeout_s=_ENDED_ABORT_S, waits=False)
+        finally:
+            session.work_for(ended)
