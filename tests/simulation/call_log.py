@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import secateur
+from secateur.client.execution.retry_policy import CONTROLLER_WAIT_S, RETRY_S
 from secateur.errors import DeadlineError, JobCancelledError, OperationalError, PartitionLostError
 from world import World
 
 __all__ = ["Answer", "CallLog", "Kind", "TableGroup"]
 
-_CALL_S_MAX: Final = 25.0
+_CALL_S_MAX: Final = RETRY_S + CONTROLLER_WAIT_S + 1.0
+"""A call is repeated for some time, and its last attempt may wait for a controller, also if all members have ended."""
 _QUIET_S_MAX: Final = 20.0
 _PAUSE_S: Final = 0.3
 
