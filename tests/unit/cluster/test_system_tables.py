@@ -10,7 +10,7 @@ from secateur.protocol import MemberInfo, StatementEntry
 
 OF_STATEMENTS = {
     *("statement", "fingerprint", "tree", "prunable", "pruned", "reason"),
-    *("members_total", "executions", "mean_ms", "p50_ms", "p99_ms", "max_ms"),
+    *("members_touched", "members_total", "executions", "mean_ms", "p50_ms", "p99_ms", "max_ms"),
 }
 """What the controller knows of the statements that members list."""
 
