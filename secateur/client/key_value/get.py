@@ -92,10 +92,12 @@ class _Get(Retryable[list[Row | None]]):
 
     def _formed(self, rows: RowKeys, found: list[Row | None]) -> list[Row | None]:
         """Rows in the form of their keys; each is a tuple before."""
-        for position in self._by_name:
-            row = found[position]
-            if row is not None:
-                found[position] = dict(zip(rows.names, row, strict=True))
+        if self._by_name:
+            names = rows.names
+            for position in self._by_name:
+                row = found[position]
+                if row is not None:
+                    found[position] = dict(zip(names, row, strict=True))
         return found
 
     def _one(self, rows: RowKeys, keys: list[list[Any]]) -> list[Row | None]:
