@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from secateur.engine.exchange.batches import batches_of
 from secateur.errors import DagError, DataError
+from secateur.partitioning.types.arrow_form import array_of, inferred_array
 
 __all__ = ["BATCH_ROWS_OF_PYTHON", "checked_batch_rows", "rows_to_batches"]
 
@@ -81,13 +82,15 @@ def _batch(rows: list[Mapping[str, Any]], schema: pa.Schema | None, first: int) 
             f"a row from number {first} on has the column {unknown[0]!r}, but the rows before it, or the schema given,"
             f" have {schema.names}"
         )
+    columns = {name: [row.get(name) for row in rows] for name in (names if schema is None else schema.names)}
     try:
         if schema is None:
-            return pa.RecordBatch.from_pydict({name: [row.get(name) for row in rows] for name in names})
-        return pa.RecordBatch.from_pydict(
-            {name: [row.get(name) for row in rows] for name in schema.names}, schema=schema
+            arrays = [inferred_array(of, name=name) for name, of in columns.items()]
+            return pa.RecordBatch.from_arrays(arrays, names=list(columns))
+        return pa.RecordBatch.from_arrays(
+            [array_of(columns[field.name], field.type, name=field.name) for field in schema], schema=schema
         )
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as error:
+    except DataError as error:
         expected = (
             "one type a column" if schema is None else ", ".join(f"{field.name} {field.type}" for field in schema)
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 import pyarrow as pa
 
@@ -13,7 +13,7 @@ from secateur.dag.processor import Outbox, Processor, ProcessorContext
 from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorSupplier, SupplierContext
 from secateur.engine.runtime.services import MemberServices
 from secateur.errors import DagError, NotSupportedError
-from secateur.partitioning.tables.conform import conform
+from secateur.partitioning.tables.conform import MissingColumns, conform
 from secateur.partitioning.tables.table import TableDef
 
 __all__ = ["TableSink", "table_sink"]
@@ -26,7 +26,7 @@ the time for a million rows.
 """
 
 
-def table_sink(name: str, *, mode: str = "upsert") -> TableSink:
+def table_sink(name: str, *, mode: str = "upsert", missing: Literal["null"] | None = None) -> TableSink:
     """A sink that writes rows into a table.
 
     Columns are matched by name and converted as in :meth:`~secateur.client.loads.table_handle.TableHandle.load`.
@@ -45,15 +45,18 @@ def table_sink(name: str, *, mode: str = "upsert") -> TableSink:
         name: The table; it must exist when the job starts. Ranges that it makes on demand (``EVERY``) are made as rows
             need them.
         mode: ``"upsert"`` replaces rows with the same primary key; ``"append"`` refuses them.
+        missing: ``"null"`` has NULL in the columns of the table that the rows lack. Without it, an upsert keeps their
+            values in rows that are there, and has NULL in new ones; an append refuses.
 
     Raises:
         DagError: There is no such mode.
+        ParameterError: ``missing`` is something else.
     """
     if mode not in _MODES:
         raise DagError(
             f"table_sink({name!r}): there is no mode {mode!r}; a job writes with one of {', '.join(map(repr, _MODES))}"
         )
-    return TableSink(name, mode)
+    return TableSink(name, mode, MissingColumns.of_load(missing, is_upsert=mode == "upsert"))
 
 
 @portable("table-sink")
@@ -66,6 +69,7 @@ class TableSink(ProcessorMetaSupplier):
 
     table: str
     mode: str
+    missing: MissingColumns
 
     def init(self, context: MetaContext) -> None:
         if context.table(self.table).replicated:
@@ -75,7 +79,7 @@ class TableSink(ProcessorMetaSupplier):
             )
 
     def get(self, members: Sequence[str]) -> Mapping[str, ProcessorSupplier]:
-        return {member: TableSinkSupplier(self.table, self.mode) for member in members}
+        return {member: TableSinkSupplier(self.table, self.mode, self.missing) for member in members}
 
 
 @portable("table-sink-supplier")
@@ -88,13 +92,14 @@ class TableSinkSupplier(ProcessorSupplier):
 
     table: str
     mode: str
+    missing: MissingColumns
 
     def init(self, context: SupplierContext) -> None:
         self._services = context.service(MemberServices)
         self._definition = self._services.table(self.table)
 
     def get(self, count: int) -> Sequence[Processor]:
-        return [_Write(self._definition, self.mode, self._services) for _ in range(count)]
+        return [_Write(self._definition, self.mode, self.missing, self._services) for _ in range(count)]
 
 
 class _Write(Processor):
@@ -105,9 +110,10 @@ class _Write(Processor):
 
     cooperative = False
 
-    def __init__(self, table: TableDef, mode: str, services: MemberServices) -> None:
+    def __init__(self, table: TableDef, mode: str, missing: MissingColumns, services: MemberServices) -> None:
         self._table = table
         self._mode = mode
+        self._missing = missing
         self._write = services.write_rows
         self._gathered: list[pa.Table] = []
         self._rows = 0
@@ -120,8 +126,10 @@ class _Write(Processor):
         self._id = f"{context.job_id}/{context.vertex}/{context.global_index}"
 
     def process(self, ordinal: int, batch: pa.RecordBatch) -> bool:
-        rows = conform(batch, self._table)
+        rows = conform(batch, self._table, self._missing)
         if rows.num_rows:
+            if self._gathered and self._gathered[0].schema != rows.schema:  # another input, which lacks other columns
+                self._flush()
             self._gathered.append(rows)
             self._rows += rows.num_rows
             self._bytes += rows.nbytes

@@ -24,7 +24,7 @@ import pyarrow as pa
 from secateur.errors import ChangesDroppedError
 from secateur.storage.change import ChangeOperation
 from secateur.storage.layout import TableLayout
-from secateur.storage.merge import matching_rows, new_rows
+from secateur.storage.merge import completed, matching_rows, new_rows
 from secateur.storage.sorted_rows import SortedRows
 
 __all__ = [
@@ -225,9 +225,11 @@ def changed_rows(
         layout: The table's.
         operation: The operation; none that replaces all rows.
         before: Rows of the partition before the change: at least those that have a key of the others.
-        given: The rows of the change, each key once; for a deletion, keys suffice.
+        given: The rows of the change, each key once; for a deletion, keys suffice. Those of an upsert may lack columns.
         removed: Keys that are removed first.
     """
+    if operation is ChangeOperation.UPSERT:
+        given = completed(layout, before, given)
     gone = layout.no_rows if removed is None else matching_rows(layout, before, removed)
     deleted = new_rows(layout, given, SortedRows(gone, layout.order)).table
     old = layout.no_rows

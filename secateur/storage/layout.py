@@ -99,16 +99,25 @@ class TableLayout:
         return KeyOrder.over(self.tdef, columns)
 
     def admit(self, rows: pa.Table | pa.RecordBatch) -> pa.Table:
-        """Check rows that come from outside; the returned rows can be stored.
+        """Check rows that come from outside; the returned rows can be stored, or completed and stored.
 
-        Everything is checked, including that offsets stay inside buffers and text is UTF-8, because the bytes may come
-        from a socket and malformed ones could crash a kernel. Costs about 0.03 us a row and column.
+        They may lack columns that can be NULL: rows of an upsert that keeps what they do not name. Everything is
+        checked, including that offsets stay inside buffers and text is UTF-8, because the bytes may come from a socket
+        and malformed ones could crash a kernel. Costs about 0.03 us a row and column.
 
         Raises:
             DataError: Other columns, order or types than the table's, or a malformed array.
             NullKeyError: A NULL in a NOT NULL column.
         """
-        return self._admit(rows, self.schema)
+        names = rows.schema.names
+        if len(names) >= len(self.schema):
+            return self._admit(rows, self.schema)
+        needed = [field for field in self.schema if field.name in names or not field.nullable]
+        return self._admit(rows, pa.schema(needed))
+
+    def is_complete(self, rows: pa.Table) -> bool:
+        """Whether admitted rows have all columns."""
+        return bool(rows.num_columns == len(self.schema))
 
     def admit_keys(self, keys: pa.Table | pa.RecordBatch) -> pa.Table:
         """Check keys to delete: a table with at least the key columns, in any order; the others are ignored.

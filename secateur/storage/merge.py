@@ -21,7 +21,7 @@ from secateur.storage.gather import concatenate, gather
 from secateur.storage.layout import TableLayout
 from secateur.storage.sorted_rows import SortedRows
 
-__all__ = ["common_row", "matching_rows", "merge", "new_rows", "sort_rows"]
+__all__ = ["common_row", "completed", "filled", "matching_rows", "merge", "new_rows", "sort_rows"]
 
 _FEW_ROWS: Final = 32
 """So many rows are arranged in a tenth of the time as Python values: each of Arrow's functions costs microseconds."""
@@ -53,7 +53,8 @@ def merge(layout: TableLayout, base: SortedRows, incoming: SortedRows, operation
     Args:
         layout: The table's.
         base: The rows before.
-        incoming: Rows of the change; for a deletion, keys suffice.
+        incoming: Rows of the change; for a deletion, keys suffice. Those of an upsert may lack columns, which then keep
+            their values.
         operation: The operation on them.
 
     Returns:
@@ -63,6 +64,8 @@ def merge(layout: TableLayout, base: SortedRows, incoming: SortedRows, operation
         DuplicateKeyError: An appended key is there already; names the smallest such key.
         LimitExceededError: The rows do not fit into one partition.
     """
+    if operation is ChangeOperation.UPSERT:
+        incoming = completed(layout, base, incoming)
     match operation:
         case ChangeOperation.OVERWRITE | ChangeOperation.OVERWRITE_RANGES:
             return incoming
@@ -94,6 +97,40 @@ def merge(layout: TableLayout, base: SortedRows, incoming: SortedRows, operation
     rows = SortedRows(merged, layout.order)
     rows.ready_as(base)
     return rows
+
+
+def completed(layout: TableLayout, base: SortedRows, incoming: SortedRows) -> SortedRows:
+    """Rows with the columns that they lack: the values that ``base`` has with the same key, NULL where it has none."""
+    if layout.is_complete(incoming.table):
+        return incoming
+    sources = np.full(incoming.rows, -1)
+    if base.rows and incoming.rows:
+        arrangement = _arrange(_keys_of_both(layout, base, incoming))
+        if len(arrangement.repeats):
+            sources[arrangement.repeating - base.rows] = arrangement.superseded
+    return SortedRows(filled(layout, incoming.table, base.table, sources), layout.order)
+
+
+def filled(layout: TableLayout, rows: pa.Table, before: pa.Table, sources: npt.NDArray[np.int64]) -> pa.Table:
+    """Rows with the columns that they lack taken from others.
+
+    Args:
+        layout: The table's.
+        rows: Rows that lack columns.
+        before: Rows with all columns.
+        sources: For each of ``rows``, the one of ``before`` that has the values; -1 for NULL.
+    """
+    taken = pa.array(sources, pa.int64(), mask=sources < 0)
+    given = set(rows.schema.names)
+    columns = [
+        rows.column(field.name)
+        if field.name in given
+        else before.column(field.name).take(taken)
+        if before.num_rows
+        else pa.chunked_array([pa.nulls(rows.num_rows, field.type)])
+        for field in layout.schema
+    ]
+    return pa.Table.from_arrays(columns, schema=layout.schema)
 
 
 def new_rows(layout: TableLayout, base: SortedRows, incoming: SortedRows) -> SortedRows:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 
-from secateur.errors import LoadFailedError
+from secateur.errors import DataError, LoadFailedError
 from secateur.storage.change import ChangeCount, ChangeOperation, DuplicateKeys
 from secateur.storage.change_feed import ChangeFeed, ChangeType, changed_rows, typed_rows
 from secateur.storage.delta import Delta
@@ -16,7 +17,7 @@ from secateur.storage.gather import gather
 from secateur.storage.key_order import Cells
 from secateur.storage.layout import TableLayout
 from secateur.storage.load import PreparedPart
-from secateur.storage.merge import common_row, merge, sort_rows
+from secateur.storage.merge import common_row, filled, merge, sort_rows
 from secateur.storage.snapshot import PartitionSnapshot
 from secateur.storage.sorted_rows import SortedRows
 from secateur.wire import ShortTable
@@ -89,8 +90,9 @@ class Partition:
 
         Args:
             operation: The operation.
-            rows: Rows of exactly the table's schema; for a deletion, a table with at least the key columns. Or plain
-                values of all columns; for a deletion, of the key columns in key order.
+            rows: Rows of the table's schema; for a deletion, a table with at least the key columns; for an upsert,
+                columns may be missing, which keep their values in rows that are there and are NULL in new ones. Or
+                plain values of all columns; for a deletion, of the key columns in key order.
             is_copy: Whether the primary of the partition has made the change already. It is then made here as well,
                 even if a load that is prepared here has one of the keys: the load meets the change at the primary, and
                 is not published.
@@ -112,6 +114,8 @@ class Partition:
             return 0
         self._settle()
         is_small = not operation.replaces_all and self._delta.size + 2 * admitted.num_rows <= self._delta_bound()
+        if is_small and isinstance(admitted, pa.Table) and operation is ChangeOperation.UPSERT:
+            admitted = self._few_completed(admitted)
         if not is_small or self.feed is not None:
             admitted = _in_arrow(admitted)
         changed = None if self.feed is None else self._changed_rows(operation, _in_arrow(admitted), is_small=is_small)
@@ -281,8 +285,23 @@ class Partition:
                 few.check_partition(self.number)
             return few
         admitted = self._layout.admit_keys(rows) if are_keys else self._layout.admit(rows)
+        if not (are_keys or operation is ChangeOperation.UPSERT or self._layout.is_complete(admitted)):
+            raise DataError(
+                f"{self._layout.tdef.name}: rows to {operation.value} need all columns, and they have"
+                f" {', '.join(admitted.schema.names)}"
+            )
         self._layout.check_partition(admitted, self.number)
         return admitted
+
+    def _few_completed(self, rows: pa.Table) -> pa.Table:
+        """As :func:`~secateur.storage.merge.completed`, by looking keys up one by one."""
+        if self._layout.is_complete(rows):
+            return rows
+        order = self._layout.order
+        keys = order.keys(rows)
+        before = self._delta.take(dict.fromkeys(key for key in keys if self._delta.holds(key)))
+        places = {key: row for row, key in enumerate(order.keys(before))}
+        return filled(self._layout, rows, before, np.array([places.get(key, -1) for key in keys]))
 
     def _changed_rows(self, operation: ChangeOperation, rows: pa.Table, *, is_small: bool) -> pa.Table | None:
         """What a change is about to do, for the feed; an APPEND of a key that is there is refused afterwards."""

@@ -86,7 +86,7 @@ class StoreLoads:
             table_id: Its table.
             partition: The partition that all rows belong to.
             attempt: The number of the attempt that brings them.
-            rows: Rows of exactly the table's schema.
+            rows: Rows of the table's schema; for an upsert, columns that can be NULL may be missing.
             keys: Whether they are keys instead, with at least the key columns, for a load that deletes.
 
         Returns:
@@ -116,18 +116,18 @@ class StoreLoads:
         Raises:
             UnknownTableError: The table is not here.
         """
-        columns = len(self._tables.table(table_id).layout.schema)
+        keys = self._tables.table(table_id).layout.key_schema.names
         found = []
         for load in self._registry.of_table(table_id):
             for (staged, attempt), pieces in load.staged.items():
                 if staged == partition and pieces:
-                    found.append((load.load_id, attempt, pa.concat_tables(pieces), pieces[0].num_columns < columns))
+                    found.append((load.load_id, attempt, pa.concat_tables(pieces), pieces[0].schema.names == keys))
             part = load.sorted.get(partition)
             if part is not None:
                 # Of which attempt a row is does not matter any more, only that each attempt is known.
                 rows = part.rows.table
                 for attempt in part.attempts:
-                    found.append((load.load_id, attempt, rows, rows.num_columns < columns))
+                    found.append((load.load_id, attempt, rows, rows.schema.names == keys))
                     rows = rows.slice(0, 0)
         return found
 
@@ -212,10 +212,11 @@ class StoreLoads:
                 staged.append(StagedPart(number, (), partition.snapshot(), partition.version, sorted=done.rows))
                 continue
             tables = [rows for attempt in attempts for rows in load.staged[number, attempt]]
-            if any(rows.schema.names != wanted.names for rows in tables):
+            names = tables[0].schema.names if tables and operation is ChangeOperation.UPSERT else wanted.names
+            if any(rows.schema.names != names for rows in tables):
                 message = (
-                    f"{table.layout.tdef.name}: load {load_id} cannot {operation.value}: a deletion takes keys, and"
-                    " everything else complete rows"
+                    f"{table.layout.tdef.name}: load {load_id} cannot {operation.value}: a deletion takes keys, an"
+                    " upsert rows with the same columns, and everything else complete rows"
                 )
                 raise LoadFailedError(message, load_id=load_id, table=table.layout.tdef.name)
             staged.append(StagedPart(number, tables, partition.snapshot(), partition.version, attempts=attempts))

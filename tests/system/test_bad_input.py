@@ -119,7 +119,7 @@ def test_a_wrong_load_loads_nothing(
 ) -> None:
     table = conn.table("bad")
     if kind is None:
-        assert table.load(pa.table(rows)) == 1
+        assert table.load(pa.table(rows), missing="null") == 1
         table.load(pa.table({"k": ["a", "b"], "n": [1, 2], "v": [1, 2]}), mode="overwrite")
         return
     with pytest.raises(kind, match=message):

@@ -271,7 +271,7 @@ def test_rows_are_found_among_recent_changes(conn: secateur.Connection, items: s
 
 
 def test_put_adds_and_replaces_whole_rows(items: secateur.client.TableHandle) -> None:
-    items.put({"ID": 1, "n": 9})
+    items.put({"ID": 1, "n": 9}, missing="null")
     items.put((5000, "added", 1))
     items.put([5001, None, 2])
     assert items.get_many([1, 5000, 5001]) == [(1, None, 9), (5000, "added", 1), (5001, None, 2)]

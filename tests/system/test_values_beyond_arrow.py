@@ -105,9 +105,13 @@ def test_inside_of_a_query_they_are_what_they_are(conn: secateur.Connection, tim
 
 def test_loads_are_refused(conn: secateur.Connection, times: str) -> None:
     with pytest.raises(DataError, match="24:00:00"):
-        conn.table(times).load(pa.table({"k": [9], "tm": pa.array([86_400_000_000], pa.int64()).view(pa.time64("us"))}))
+        conn.table(times).load(
+            pa.table({"k": [9], "tm": pa.array([86_400_000_000], pa.int64()).view(pa.time64("us"))}), missing="null"
+        )
     with pytest.raises(DataError, match="fraction of a microsecond"):
-        conn.table(times).load(pa.table({"k": [9], "iv": pa.array([(0, 0, 1)], pa.month_day_nano_interval())}))
+        conn.table(times).load(
+            pa.table({"k": [9], "iv": pa.array([(0, 0, 1)], pa.month_day_nano_interval())}), missing="null"
+        )
 
 
 @pytest.mark.parametrize("tables", ["{t}", "{t} a JOIN {t} b USING (k)"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -11,59 +11,83 @@ from secateur.client.key_value.row_keys import RowKeys
 from secateur.client.key_value.tables import KeyTable
 from secateur.client.loads.load import LoadMode, load_rows
 from secateur.errors import ParameterError, TopologyChangedError
+from secateur.partitioning.tables.conform import MissingColumns
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.coerce import coerce
+from secateur.partitioning.types.python_column import canonical_column
 from secateur.wire import SHORT_ROWS_MAX, ShortTable, is_short
 
 __all__ = ["put_rows"]
 
 
-def put_rows(table: KeyTable, rows: Sequence[Any]) -> None:
+_ABSENT: Final = object()
+"""In place of the value of a column that a row does not name."""
+
+
+def put_rows(table: KeyTable, rows: Sequence[Any], missing: str | None = None) -> None:
     """Write rows: each is added, or replaces the one with its key; all become visible at once.
+
+    Args:
+        table: The table.
+        rows: At least one.
+        missing: The treatment of columns that no row names, as :meth:`~.table_handle.TableHandle.put` takes it.
 
     Raises:
         Error: As :meth:`~secateur.client.loads.table_handle.TableHandle.put_many`.
     """
 
     def read(keys: RowKeys) -> tuple[TableDef, pa.Table | ShortTable]:
-        return keys.definition, _given(keys, rows)
+        return keys.definition, _given(keys, rows, lacking)
 
+    lacking = MissingColumns.of_load(missing, is_upsert=True)
     session = table.session
     control = session.begin_statement()
     try:
         try:
-            load_rows(session, *table.read(read), LoadMode.UPSERT, same_table=True)
+            load_rows(session, *table.read(read), LoadMode.UPSERT, missing=lacking, same_table=True)
         except TopologyChangedError:
             # Rows that were made for a dropped table are not valid for the table that has its name now.
             if not table.refresh():
                 raise
-            load_rows(session, *table.read(read), LoadMode.UPSERT, same_table=True)
+            load_rows(session, *table.read(read), LoadMode.UPSERT, missing=lacking, same_table=True)
     finally:
         session.end_statement(control)
 
 
-def _given(keys: RowKeys, rows: Sequence[Any]) -> pa.Table | ShortTable:
+def _given(keys: RowKeys, rows: Sequence[Any], missing: MissingColumns) -> pa.Table | ShortTable:
     """The rows as they are sent: a few as plain values, if those represent them completely."""
-    table, types = keys.definition, keys.types
-    ordered = [_in_order(table, row) for row in rows]
-    columns = [
-        [coerce(row[position], column.type, column=column.name) for row in ordered]
-        for position, column in enumerate(table.columns)
-    ]
-    given = ShortTable(columns, len(rows))
-    has_all = all(column.nullable or None not in values for column, values in zip(table.columns, columns, strict=True))
-    if has_all and 0 < len(rows) <= SHORT_ROWS_MAX and keys.takes_values and is_short(columns, types):
-        return given
-    return given.to_table([(column.name, column.type) for column in table.columns])
+    table = keys.definition
+    absent = None if missing is MissingColumns.NULL else _ABSENT
+    ordered = [_in_order(table, row, absent) for row in rows]
+    columns, named, has_all = [], [], True
+    for position, column in enumerate(table.columns):
+        values = [row[position] for row in ordered]
+        lacking = sum(value is _ABSENT for value in values)
+        if not lacking:
+            columns.append([coerce(value, column.type, column=column.name) for value in values])
+            named.append(column)
+            has_all &= column.nullable or None not in values
+        elif lacking == len(rows):
+            has_all = False
+        else:
+            raise ParameterError(
+                f"table {table.name}: of {len(rows)} rows, {lacking} do not name column {column.name}: put rows that"
+                " name other columns apart, or pass missing='null' to have NULL there",
+                table=table.name,
+            )
+    if has_all and 0 < len(rows) <= SHORT_ROWS_MAX and keys.takes_values and is_short(columns, keys.types):
+        return ShortTable(columns, len(rows))
+    arrays = [canonical_column(values, column.type) for column, values in zip(named, columns, strict=True)]
+    return pa.Table.from_arrays(arrays, names=[column.name for column in named])
 
 
-def _in_order(table: TableDef, row: Any) -> Sequence[Any]:
-    """The values of a row in the order of the columns; nullable columns that are not named are NULL."""
+def _in_order(table: TableDef, row: Any, absent: Any) -> Sequence[Any]:
+    """The values of a row in the order of the columns; ``absent`` for columns that it does not name."""
     if type(row) is not tuple and isinstance(row, Mapping):
         given = {table.column(name).name: value for name, value in row.items()}
         if len(given) < len(row):
             raise ParameterError(f"a row for {table.name} names a column twice: {', '.join(row)}", table=table.name)
-        return [given.get(column.name) for column in table.columns]
+        return [given.get(column.name, absent) for column in table.columns]
     if not isinstance(row, (tuple, list)) or len(row) != len(table.columns):
         raise ParameterError(
             f"a row of {table.name} is a mapping of column names to values, or a tuple of its {len(table.columns)}"

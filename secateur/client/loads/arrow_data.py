@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 import pyarrow as pa
 
 from secateur.errors import DataError
 from secateur.partitioning.tables.identifier import text_literal
+from secateur.partitioning.types.arrow_form import inferred_array
+from secateur.partitioning.types.column_type import SqlType
+from secateur.partitioning.types.python_column import column_of
 
 __all__ = ["as_chunks", "as_table"]
 
@@ -17,15 +21,23 @@ _CHUNK_BYTES: Final = 32 << 20
 _CHUNK_ROWS: Final = 1 << 20  # rows may grow when they are converted: a dictionary-encoded column has its texts once
 
 
-def as_table(data: Any) -> pa.Table | pa.RecordBatchReader:
+def as_table(
+    data: Any, types: Mapping[str, SqlType] = MappingProxyType({}), *, rows_name_all: bool = False
+) -> pa.Table | pa.RecordBatchReader:
     """Convert an object to an Arrow table.
 
     It may come from pyarrow, datasets included, from pandas, polars, lazy frames included, anything else with
     ``__arrow_c_stream__``, or be a list or iterator of batches, a mapping of column names to values, or a list of rows.
 
     Arrow data are not copied. A RecordBatchReader is returned as it is: it is read once, batch by batch, and so is an
-    iterator of batches, whose first one is taken now. Rows are
-    mappings of column names to values; a column that a row does not name is NULL in it, and an empty list is no rows.
+    iterator of batches, whose first one is taken now. Rows are mappings of column names to values; an empty list is no
+    rows. Python values, also those in a column of pandas, are converted one by one.
+
+    Args:
+        data: The object.
+        types: The types of the columns that are known, by their names without regard to case; those of other Python
+            values are inferred.
+        rows_name_all: Whether a row that does not name a column of another row is an error; else it has NULL there.
 
     Raises:
         DataError: It is none of these, or its values do not convert.
@@ -36,23 +48,28 @@ def as_table(data: Any) -> pa.Table | pa.RecordBatchReader:
         return pa.Table.from_batches([data])
     try:
         package = type(data).__module__.partition(".")[0]
-        if package == "pandas":
-            return pa.Table.from_pandas(data, preserve_index=False)
+        if package == "pandas" and hasattr(data, "columns"):
+            named = [(str(name), data.iloc[:, at]) for at, name in enumerate(data.columns)]
+            return _of_columns(named, types)
         if package == "polars" and hasattr(data, "collect"):
             data = data.collect()
+        if package == "polars" and "Object" in map(str, data.dtypes):  # whose Arrow form is the addresses of the values
+            return _of_columns([(series.name, series.to_list()) for series in data], types)
         if package == "pyarrow" and hasattr(data, "scanner"):
             return data.scanner().to_reader()
-        if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__") or isinstance(data, Mapping):
+        if isinstance(data, Mapping):
+            return _of_columns(data.items(), types)
+        if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
             return pa.table(data)
         if isinstance(data, (list, tuple)) and data and all(isinstance(part, pa.RecordBatch) for part in data):
             return pa.Table.from_batches(data)
         if isinstance(data, Iterator):
             return _reader_of(data)
         if isinstance(data, (list, tuple)) and all(isinstance(row, Mapping) for row in data):
-            names = dict.fromkeys(
-                name for row in data for name in row
-            )  # Arrow would take those of the first row for all
-            return pa.table({name: [row.get(name) for row in data] for name in names})
+            names = list(dict.fromkeys(name for row in data for name in row))
+            if rows_name_all:
+                _check_names(data, names)
+            return _of_columns([(name, [row.get(name) for row in data]) for name in names], types)
     except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
         raise DataError(f"the {type(data).__name__} does not convert to Arrow: {error}") from error
     if isinstance(data, (str, os.PathLike)):
@@ -66,6 +83,42 @@ def as_table(data: Any) -> pa.Table | pa.RecordBatchReader:
         " DataFrame, a dict of columns, or a list of dicts, one a row"
     )
     raise DataError(f"a {type(data).__module__}.{type(data).__qualname__} is not a table: pass {kinds}")
+
+
+def _check_names(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> None:
+    for number, row in enumerate(rows):
+        lacking = [name for name in names if name not in row]
+        if lacking:
+            raise DataError(
+                f"row {number} does not name {', '.join(map(repr, lacking))}, which other rows name: load rows that"
+                " name other columns apart, or pass missing='null' to have NULL there",
+                column=lacking[0],
+                row=number,
+            )
+
+
+def _of_columns(columns: Iterable[tuple[str, Any]], types: Mapping[str, SqlType]) -> pa.Table:
+    """Columns of Arrow, pandas, numpy or Python values, as a table."""
+    names, found = [], []
+    for name, values in columns:
+        if not isinstance(name, str):
+            raise TypeError(f"the name of a column is {name!r}, and should be a text")
+        names.append(name)
+        found.append(_column(values, types.get(name.casefold()), name))
+    return pa.Table.from_arrays(found, names=names)
+
+
+def _column(values: Any, type_: SqlType | None, name: str) -> Any:
+    is_objects = getattr(getattr(values, "dtype", None), "hasobject", False)
+    if is_objects and type(values).__module__.startswith("pandas."):
+        values = [None if isinstance(value, float) and value != value else value for value in values]  # pandas' NULL
+    elif isinstance(values, (list, tuple)) and values and isinstance(values[0], pa.Scalar):
+        return pa.array(values)
+    elif not is_objects and not isinstance(values, (list, tuple)):
+        if isinstance(values, (pa.Array, pa.ChunkedArray)):
+            return values
+        return pa.array(values, from_pandas=type(values).__module__.startswith("pandas."))
+    return inferred_array(values, name=name) if type_ is None else column_of(values, type_, name=name)
 
 
 def _reader_of(batches: Iterator[Any]) -> pa.RecordBatchReader:

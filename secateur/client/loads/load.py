@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ from secateur.errors import (
 )
 from secateur.partitioning.schemes.partial_ranges import EVERY_KEY, unknown_ranges
 from secateur.partitioning.schemes.router import ROWS_LOOKED_UP_MAX
-from secateur.partitioning.tables.conform import conform
+from secateur.partitioning.tables.conform import MissingColumns, conform
 from secateur.partitioning.tables.split import split
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.owner_routing import OwnerRouting, RoutedBatch
@@ -108,6 +108,7 @@ def load_rows(
     data: pa.Table | ShortTable | pa.RecordBatchReader,
     mode: LoadMode,
     *,
+    missing: MissingColumns = MissingColumns.NULL,
     progress: Progress | None = None,
     same_table: bool = False,
     work: list[StageWork] | None = None,
@@ -120,10 +121,10 @@ def load_rows(
     Args:
         session: Where.
         table: Its definition.
-        data: Columns matched by name without regard to case, converted where that is exact; nullable columns may be
-            missing. Or a few rows as canonical plain values of all columns of ``table``, without NULL where that has
-            none.
+        data: Columns matched by name without regard to case, converted where that is exact. Or a few rows as canonical
+            plain values of all columns of ``table``, without NULL where that has none.
         mode: The treatment of existing rows.
+        missing: The treatment of nullable columns that the data lack.
         progress: Called after each chunk.
         same_table: Refuse to go on with a table that has taken the name of this one since.
         work: Gets what was sent to each member, and what the publication took, for EXPLAIN ANALYZE.
@@ -139,7 +140,7 @@ def load_rows(
         OperationalError: The answer to the publication itself was lost: whether the rows are visible is unknown, and
             the message says so.
     """
-    return execute(_LoadExecution(session, table, data, mode, progress, same_table, work))
+    return execute(_LoadExecution(session, table, data, mode, missing, progress, same_table, work))
 
 
 class _LoadExecution(Retryable[LoadResult]):
@@ -157,6 +158,7 @@ class _LoadExecution(Retryable[LoadResult]):
         table: TableDef,
         data: pa.Table | ShortTable | pa.RecordBatchReader,
         mode: LoadMode,
+        missing: MissingColumns,
         progress: Progress | None,
         same_table: bool,
         stages: list[StageWork] | None,
@@ -165,6 +167,7 @@ class _LoadExecution(Retryable[LoadResult]):
         self._table = table
         self._data = data
         self._mode = mode
+        self._missing = missing
         self._progress = progress
         self._same_table = same_table
         self._stages = stages
@@ -269,11 +272,10 @@ class _LoadExecution(Retryable[LoadResult]):
             or data.num_rows > _WRITE_ROWS_MAX
         ):
             return None
+        self._data = data = conform(data, table, self._missing)
         if data.num_rows == 0:
-            conform(data, table)
             return LoadResult(0, 0, 0)
         if table.scheme.makes_ranges:
-            data = conform(data, table)
             fetch = self.session.outlined_table if self._is_small else self.session.table
             table = with_ranges_for(self.session, table, data, fetch)
         placed = _in_one_partition(data, table)
@@ -303,7 +305,7 @@ class _LoadExecution(Retryable[LoadResult]):
         partitions: set[int] = set()
         members: set[str] = set()
         try:
-            _stage(session, table, self._data, load_id, partitions, members, self._progress, work)
+            _stage(session, table, self._data, self._missing, load_id, partitions, members, self._progress, work)
         except _OUT_OF_REACH as error:
             _abort(session, load_id)
             if session.control is not None and session.control.error is error:
@@ -365,16 +367,16 @@ def _partition_of_few(rows: ShortTable, table: TableDef) -> int | None:
 
 
 def _in_one_partition(data: pa.Table, table: TableDef) -> tuple[int, pa.Table] | None:
-    """Return the partition of all rows, and the rows in the table's schema; None when they belong to several."""
+    """Return the partition of all rows, which are in the table's schema, with them; None for several partitions."""
     if data.num_rows == 1:
-        row = conform(data, table)
         with suppress(
             OverflowError, ValueError
         ):  # a date outside the years of Python, which only whole columns can have
-            return table.scheme.partition_of({name: row.column(name)[0].as_py() for name in table.scheme.columns}), row
+            key = {name: data.column(name)[0].as_py() for name in table.scheme.columns}
+            return table.scheme.partition_of(key), data
     # Looking at both ends first spares nearly all loads of many partitions from being split twice.
-    ends = conform(pa.concat_tables([data.slice(0, 1), data.slice(data.num_rows - 1)]), table)
-    parts = {} if len(split(ends, table)) > 1 else split(conform(data, table), table)
+    ends = pa.concat_tables([data.slice(0, 1), data.slice(data.num_rows - 1)])
+    parts = {} if len(split(ends, table)) > 1 else split(data, table)
     return next(iter(parts.items())) if len(parts) == 1 else None
 
 
@@ -382,6 +384,7 @@ def _stage(
     session: Session,
     table: TableDef,
     data: pa.Table | pa.RecordBatchReader,
+    missing: MissingColumns,
     load_id: str,
     partitions: set[int],
     members: set[str],
@@ -406,7 +409,7 @@ def _stage(
     sharing = OwnerRouting.of(table, topology)
     staged = 0
     with ThreadPoolExecutor(min(_SENDERS_MAX, len(topology.members)), thread_name_prefix="secateur-load") as senders:
-        for rows in (rows for chunk in as_chunks(data) for rows in as_chunks(conform(chunk, table))):
+        for rows in _conformed_chunks(data, table, missing):
             covered = with_ranges_for(session, table, rows)
             if covered is not table:
                 table, sharing = covered, OwnerRouting.of(covered, session.topology_of(covered))
@@ -419,6 +422,15 @@ def _stage(
             staged += rows.num_rows
             if progress is not None:
                 progress(staged)
+
+
+def _conformed_chunks(
+    data: pa.Table | pa.RecordBatchReader, table: TableDef, missing: MissingColumns
+) -> Iterator[pa.Table]:
+    first_row = 0
+    for chunk in as_chunks(data):
+        yield from as_chunks(conform(chunk, table, missing, first_row=first_row))
+        first_row += chunk.num_rows
 
 
 def _abort(session: Session, load_id: str) -> None:

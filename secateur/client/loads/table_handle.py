@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, Self, overload
+from typing import Any, Literal, Self, TypeAlias, overload
 
 import pyarrow as pa
 
@@ -21,12 +21,15 @@ from secateur.client.loads.unused_table import dropped_on_failure
 from secateur.client.session import Session
 from secateur.errors import NoRangeError, NullKeyError, ParameterError, TopologyChangedError
 from secateur.partitioning.schemes.scheme import PartitionScheme
+from secateur.partitioning.tables.conform import MissingColumns
 from secateur.partitioning.tables.statistics import TableStatistics
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.catalog import RefreshStatistics
 from secateur.tracing import operation_span
 
 __all__ = ["TableHandle"]
+
+Mode: TypeAlias = Literal["append", "overwrite", "overwrite_ranges", "upsert", "ignore"]
 
 
 class TableHandle:
@@ -154,18 +157,27 @@ class TableHandle:
         group = self._table.scheme.affinity_group()
         return self._session.when_known(lambda: self._session.topology.ownership(group).primary(number))
 
-    def load(self, data: Any, mode: str = "append", *, progress: bool | Progress | None = None) -> int:
+    def load(
+        self,
+        data: Any,
+        mode: Mode = "append",
+        *,
+        missing: Literal["null"] | None = None,
+        progress: bool | Progress | None = None,
+    ) -> int:
         """Load rows: all of them become visible at once, or none.
 
         Args:
             data: A pyarrow Table, RecordBatch, RecordBatchReader or Dataset, a list or iterator of RecordBatches, a
                 pandas or polars DataFrame, a polars LazyFrame, anything else with ``__arrow_c_stream__``, a dict of
                 columns, a list of dicts, one a row, or the path of a Parquet, CSV, JSON or Arrow file. Columns are
-                matched by name without regard to case and converted where that is exact; nullable columns may be
-                missing.
+                matched by name without regard to case and converted where that is exact.
             mode: ``"append"`` (a key that is there already is an error), ``"overwrite"`` (replaces all rows of the
                 table), ``"overwrite_ranges"`` (replaces those of each range partition that gets a row), ``"upsert"``
                 (replaces rows with the same key) or ``"ignore"`` (leaves out rows whose key is there already).
+            missing: ``"null"`` has NULL in the columns of the table that the data do not have. Without it, an upsert
+                keeps their values in rows that are there, and has NULL in new ones; for every other mode they are an
+                error. A column that is NOT NULL has to be there in any case.
             progress: True shows a line on ``sys.stderr``; a function is called with the rows sent so far, after each
                 chunk of about 32 MiB.
 
@@ -182,14 +194,17 @@ class TableHandle:
             from secateur.client.copy.table_file import open_table_file  # it reads CSV with DuckDB
 
             with open_table_file(Path(data)) as opened:
-                return self.load(opened.reader, mode, progress=progress)
-        table = as_table(data)
+                return self.load(opened.reader, mode, missing=missing, progress=progress)
+        load_mode = LoadMode.of(mode)
+        lacking = MissingColumns.of_load(missing, is_upsert=load_mode is LoadMode.UPSERT)
+        types = {column.name.casefold(): column.type for column in self._table.columns}
+        table = as_table(data, types, rows_name_all=missing is None)
         total = table.num_rows if isinstance(table, pa.Table) else None
         with progress_line(self.name, total, progress) as report:
             if not self._session.is_traced:
-                return load_rows(self._session, self._table, table, LoadMode.of(mode), progress=report).rows
+                return load_rows(self._session, self._table, table, load_mode, missing=lacking, progress=report).rows
             with operation_span("load", self.name) as describe:
-                rows = load_rows(self._session, self._table, table, LoadMode.of(mode), progress=report).rows
+                rows = load_rows(self._session, self._table, table, load_mode, missing=lacking, progress=report).rows
                 describe({"secateur.mode": mode, "secateur.rows": rows})
             return rows
 
@@ -265,15 +280,17 @@ class TableHandle:
         with self._traced("get", len(wanted)):
             return get_rows(self._by_key, wanted)
 
-    def put(self, row: Mapping[str, Any] | Sequence[Any]) -> None:
+    def put(self, row: Mapping[str, Any] | Sequence[Any], *, missing: Literal["null"] | None = None) -> None:
         """Write a row without SQL: it is added, or replaces the row with its key.
 
         It has the guarantees of INSERT OR REPLACE: when this returns, all copies that the cluster counts on have the
         row, and it was written once, however often it was sent.
 
         Args:
-            row: A mapping of column names to values, in which nullable columns may be missing and become NULL; or a
-                tuple of all values in the order of the columns. Values are converted where that is exact.
+            row: A mapping of column names to values, or a tuple of all values in the order of the columns. Values are
+                converted where that is exact.
+            missing: ``"null"`` has NULL in the columns that the row does not name. Without it, a row that is there
+                keeps their values, and a new one has NULL.
 
         Raises:
             ParameterError: Another number of values than the table has columns.
@@ -286,16 +303,20 @@ class TableHandle:
         Cost: one round trip to the primary of the row, and one from it to each backup; of a replicated table, a load.
         """
         if not self._session.is_traced:
-            put_rows(self._by_key, [row])
+            put_rows(self._by_key, [row], missing)
             return
         with operation_span("put", self.name):
-            put_rows(self._by_key, [row])
+            put_rows(self._by_key, [row], missing)
 
-    def put_many(self, rows: Iterable[Mapping[str, Any] | Sequence[Any]]) -> None:
+    def put_many(
+        self, rows: Iterable[Mapping[str, Any] | Sequence[Any]], *, missing: Literal["null"] | None = None
+    ) -> None:
         """Write some rows: all of them become visible at once, or none. Of rows with the same key the last one counts.
 
         Args:
-            rows: Each as for :meth:`put`. For many rows, :meth:`load` takes Arrow, pandas and files.
+            rows: Each as for :meth:`put`, all with the same columns. For many rows, :meth:`load` takes Arrow, pandas
+                and files.
+            missing: As for :meth:`put`; with ``"null"``, rows may name different columns.
 
         Raises:
             Error: As :meth:`put`; nothing was written then.
@@ -303,7 +324,7 @@ class TableHandle:
         given = list(rows)
         if given:
             with self._traced("put", len(given)):
-                put_rows(self._by_key, given)
+                put_rows(self._by_key, given, missing)
 
     def delete(self, key: Any = None, /, **columns: Any) -> bool:
         """Delete the row with a primary key without SQL; whether there was one.

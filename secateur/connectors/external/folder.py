@@ -174,23 +174,30 @@ class FolderConnector(Connector):
         inside = pa.schema([field for field in request.schema if field.name not in partition.values])
         wanted = [name for name in request.columns if name not in partition.values]
         try:
-            file = _dataset(path, self.format, inside)
+            file = _dataset(path, self.format, None)
+            own = _own_names(file.schema, inside, str(path))
+            if self.format is FolderFormat.CSV:  # which has texts, read as the types of the table
+                file = _dataset(
+                    path,
+                    self.format,
+                    inside.empty_table().rename_columns([own.get(name, name) for name in inside.names]).schema,
+                )
             (fragment,) = file.get_fragments()
-            keep = request.predicate.to_arrow(_comparable(fragment, inside, self.format))
+            keep = request.predicate.to_arrow(_comparable(file.schema, inside))
             # One batch ahead: the rows that are read and not yet taken stay few for files of any size.
             scanner = fragment.scanner(
-                schema=inside,
-                columns=wanted,
+                schema=file.schema,
+                columns=[own[name] for name in wanted if name in own],
                 filter=keep,
                 batch_size=BATCH_ROWS,
                 batch_readahead=1,
                 fragment_readahead=1,
             )
             for batch in scanner.to_batches():
-                arrays = {name: batch.column(name) for name in wanted}
+                arrays = {name: batch.column(own[name]) if name in own else pa.nulls(batch.num_rows) for name in wanted}
                 for name in partition.values:
                     arrays[name] = _repeated(_value(values, name, request.schema), batch.num_rows, request.schema, name)
-                yield pa.record_batch([arrays[name] for name in request.columns], schema=request.read_schema)
+                yield pa.RecordBatch.from_arrays([arrays[name] for name in request.columns], list(request.columns))
         except (OSError, pa.ArrowException) as error:
             raise DataError(f"file {path} cannot be read as {self.format}: {error}") from error
 
@@ -231,12 +238,26 @@ def _repeated(value: Any, count: int, schema: pa.Schema, column: str) -> pa.Arra
     return pa.repeat(pa.scalar(value, schema.field(column).type), count)
 
 
-def _comparable(fragment: pads.Fragment, schema: pa.Schema, form: FolderFormat) -> dict[str, SqlType]:
+def _own_names(file: pa.Schema, schema: pa.Schema, path: str) -> dict[str, str]:
+    """The names that a file has for columns of the table, found without regard to case; none for those that it lacks.
+
+    Raises:
+        DataError: The file has two columns for one.
+    """
+    own: dict[str, str] = {}
+    names = {name.casefold(): name for name in schema.names}
+    for name in file.names:
+        ours = names.get(name.casefold())
+        if ours is not None and own.setdefault(ours, name) is not name:
+            raise DataError(f"file {path} has two columns for {ours!r}, {own[ours]!r} and {name!r}: rename one")
+    return own
+
+
+def _comparable(own: pa.Schema, schema: pa.Schema) -> dict[str, SqlType]:
     """The columns of a file that Arrow compares in the types of the table.
 
     The statistics of a Parquet file are those of its own types, in which another order can hold.
     """
-    own = fragment.physical_schema if form is FolderFormat.PARQUET else schema
     return {
         field.name: type_of_arrow(field.type)
         for field in schema

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import Final, Literal
 from uuid import uuid4
 from weakref import WeakSet
 
@@ -28,6 +28,7 @@ from secateur.connectors.spark.schema import check_columns
 from secateur.connectors.spark.source import SecateurDataSource
 from secateur.connectors.spark.write_mode import WriteMode
 from secateur.errors import Error, LoadFailedError, NotSupportedError, ProgrammingError
+from secateur.partitioning.tables.conform import MissingColumns
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.changes import AbortLoad
 
@@ -73,6 +74,7 @@ def write(
     table: str,
     *,
     mode: str = "append",
+    missing: Literal["null"] | None = None,
     address: str | None = None,
     token: str | None = None,
     tasks: int | None = None,
@@ -89,13 +91,15 @@ def write(
     until the last task has ended.
 
     Args:
-        df: Its columns match the table's by name without regard to case, in any order; nullable ones may be missing.
-            Types convert where that loses nothing.
+        df: Its columns match the table's by name without regard to case, in any order. Types convert where that loses
+            nothing.
         table: The table.
         mode: ``append`` adds rows, whose keys have to be new; ``overwrite`` replaces all rows of the table; ``upsert``
             adds rows and replaces those with equal keys; of several rows with one key, the last in the order of the
             DataFrame stays. ``delete`` removes the rows with the keys of the DataFrame, which has at least the columns
             of the primary key; keys that are not there do not matter.
+        missing: ``"null"`` has NULL in the columns of the table that the DataFrame lacks. Without it, ``upsert`` keeps
+            their values in rows that are there, and has NULL in new ones; ``append`` and ``overwrite`` refuse.
         address: ``cluster.address``; the default is the Spark setting ``spark.secateur.address`` or the variable
             ``SECATEUR_ADDRESS``.
         token: The secret of the cluster, if it has one; the default is ``spark.secateur.token`` or ``SECATEUR_TOKEN``.
@@ -159,7 +163,8 @@ def write(
             created = found if is_new else None
     with _dropped_on_failure(endpoint, load_id, created), TemporaryDirectory(prefix="secateur-load-") as folder:
         if tasks is not None:
-            df = _gathered(df, endpoint, table, tasks, write_mode)
+            lacking = MissingColumns.of_load(missing, is_upsert=write_mode is WriteMode.UPSERT)
+            df = _gathered(df, endpoint, table, tasks, write_mode, lacking)
         report = Path(folder, "report.json")
         options = {
             **endpoint.options(),
@@ -168,6 +173,8 @@ def write(
             "load_id": load_id,
             "report": str(report),
         }
+        if missing is not None:
+            options["missing"] = missing
         if write_mode in (WriteMode.UPSERT, WriteMode.DELETE):
             options["operation"] = write_mode.value
         writer = (
@@ -186,12 +193,14 @@ def write(
     return LoadReport(**published, seconds=time.perf_counter() - started_s)
 
 
-def _gathered(df: DataFrame, endpoint: Endpoint, table: str, tasks: int, mode: WriteMode) -> DataFrame:
+def _gathered(
+    df: DataFrame, endpoint: Endpoint, table: str, tasks: int, mode: WriteMode, missing: MissingColumns
+) -> DataFrame:
     """The rows in so many tasks, all rows of a partition in the same one."""
     with endpoint.session() as session:
         definition = session.table(table)
     check_columns(
-        df.schema, definition, keys_only=mode is WriteMode.DELETE
+        df.schema, definition, missing, keys_only=mode is WriteMode.DELETE
     )  # names every column at fault, where Spark would say that it cannot resolve one
     # Rows without a range have no id: EVERY makes their range when they are sent; otherwise they are refused then.
     return df.repartitionById(tasks, F.pmod(F.coalesce(partition_id(definition.scheme), F.lit(0)), F.lit(tasks)))

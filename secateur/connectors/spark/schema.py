@@ -30,9 +30,9 @@ from pyspark.sql.types import (
 )
 
 from secateur.errors import DataError, NotSupportedError, NullKeyError
-from secateur.partitioning.tables.conform import conform
+from secateur.partitioning.tables.conform import MissingColumns, conform
 from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.types.column_type import SqlType, type_of_arrow
+from secateur.partitioning.types.column_type import SqlType, TypeKind, type_of_arrow
 from secateur.partitioning.types.empty_rows import empty_table
 
 __all__ = ["arrow_type", "check_columns", "column_type", "keys_of"]
@@ -60,7 +60,13 @@ def keys_of(table: TableDef) -> TableDef:
     return replace(table, columns=tuple(table.column(name) for name in table.primary_key))
 
 
-def check_columns(schema: StructType, table: TableDef, *, keys_only: bool = False) -> None:
+def check_columns(
+    schema: StructType,
+    table: TableDef,
+    missing: MissingColumns = MissingColumns.NULL,
+    *,
+    keys_only: bool = False,
+) -> None:
     """Check that rows of a DataFrame can become rows of a table.
 
     The rules and messages are the same as for any Arrow data that is loaded.
@@ -71,12 +77,14 @@ def check_columns(schema: StructType, table: TableDef, *, keys_only: bool = Fals
     Args:
         schema: The DataFrame's.
         table: The table.
+        missing: The treatment of columns of the table that the DataFrame lacks.
         keys_only: Whether rows are keys to delete; other columns of the table may be there, and do not matter.
 
     Raises:
         UnknownColumnError: A column that the table does not have.
         NullKeyError: A NOT NULL column of the table is missing.
-        DataError: A column is given twice, or has a type that does not convert to the column's.
+        DataError: A column is given twice, is missing where that is refused, or has a type that does not convert to the
+            column's.
     """
     others: set[str] = set()
     if keys_only:
@@ -96,15 +104,35 @@ def check_columns(schema: StructType, table: TableDef, *, keys_only: bool = Fals
                 table=table.name,
                 column=column.name,
             )
+        if (
+            column is not None
+            and column.name in table.scheme.columns
+            and pa.types.is_string(field.type)
+            and column.type.kind not in (TypeKind.VARCHAR, TypeKind.UUID)
+        ):
+            # Spark computes the partition of the text, and its casts read texts in other ways than ours.
+            raise DataError(
+                f"column {column.name}: it is a part of the partitioning key, so texts are not converted to"
+                f" {column.type}: cast the column of the DataFrame",
+                column=column.name,
+            )
     conform(empty_table(pa.schema(fields)), table)
     given = {field.name.casefold() for field in schema.fields}
-    missing = [column.name for column in table.columns if not column.nullable and column.name.casefold() not in given]
-    if missing:
+    lacking = [column.name for column in table.columns if not column.nullable and column.name.casefold() not in given]
+    if lacking:
         raise NullKeyError(
-            f"table {table.name}: the DataFrame lacks {', '.join(missing)}, which must not be NULL; it has"
+            f"table {table.name}: the DataFrame lacks {', '.join(lacking)}, which must not be NULL; it has"
             f" {', '.join(schema.fieldNames()) or 'no columns'}",
             table=table.name,
-            column=missing[0],
+            column=lacking[0],
+        )
+    absent = [column.name for column in table.columns if column.name.casefold() not in given]
+    if absent and missing is MissingColumns.REFUSED and not keys_only:
+        raise DataError(
+            f"table {table.name}: the DataFrame lacks {', '.join(absent)}: give the columns, or pass missing='null' to"
+            " have NULL there",
+            table=table.name,
+            column=absent[0],
         )
 
 

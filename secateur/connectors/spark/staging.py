@@ -13,7 +13,7 @@ from typing import Final, Self
 import pyarrow as pa
 
 from secateur.connectors.spark.schema import keys_of
-from secateur.partitioning.tables.conform import conform
+from secateur.partitioning.tables.conform import MissingColumns, conform
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.owner_routing import OwnerRouting
 from secateur.partitioning.topology.topology import Topology
@@ -52,6 +52,7 @@ class Stager:
         make_ranges: Has the ranges made that rows of a table with EVERY need; returns the table with them, and the
             owners. None for a table without EVERY.
         are_keys: Whether the rows are keys to delete; other columns are left out.
+        missing: The treatment of columns of the table that the rows lack.
     """
 
     def __init__(
@@ -66,9 +67,11 @@ class Stager:
         chunk_bytes: int = CHUNK_BYTES,
         make_ranges: Callable[[TableDef, pa.Table], tuple[TableDef, Topology]] | None = None,
         are_keys: bool = False,
+        missing: MissingColumns = MissingColumns.NULL,
     ) -> None:
         self._table = keys_of(table) if are_keys else table
         self._are_keys = are_keys
+        self._missing = missing
         self._make_ranges = make_ranges
         self._load_id = load_id
         self._attempt = attempt
@@ -125,7 +128,7 @@ class Stager:
         if self._are_keys:
             keys = {name.casefold() for name in self._table.primary_key}
             given = given.select([name for name in given.schema.names if name.casefold() in keys])
-        rows = conform(given, self._table)
+        rows = conform(given, self._table, self._missing)
         if self._make_ranges is not None and self._table.scheme.missing_cells(rows):
             self._table, topology = self._make_ranges(self._table, rows)
             self._sharing = OwnerRouting.of(self._table, topology)

@@ -12,13 +12,15 @@ primaryKey        the names of the columns of its key, divided by commas,
 partitionBy       the text behind PARTITION BY,
 backups           the number of backups, and
 changeFeed        ``true`` for a table that keeps its last changes for those who follow them
+missing           ``null`` for NULL in columns of the table that the DataFrame lacks; by default an upsert
+                  keeps their values in rows that are there, and everything else refuses
 chunk_bytes       Arrow bytes that a task gathers before it sends; by default 32 MiB
 load_id           a name for the load, never used before; by default a new one
 report            a file on the driver's machine for a report of the published rows, as JSON
 ================  ======================================================================================
 
-A stream has the options ``address`` to ``table``, ``createTable`` and those of the new table, ``chunk_bytes``,
-and these:
+A stream has the options ``address`` to ``table``, ``createTable`` and those of the new table, ``missing``,
+``chunk_bytes``, and these:
 
 ================  ======================================================================================
 mode              ``append`` (the default), ``upsert`` or ``delete``, with Spark's output mode ``append``
@@ -46,6 +48,7 @@ from secateur.connectors.spark.stream_writer import StreamWriter
 from secateur.connectors.spark.write_mode import WriteMode
 from secateur.connectors.spark.writer import LoadWriter
 from secateur.errors import ProgrammingError
+from secateur.partitioning.tables.conform import MissingColumns
 
 __all__ = ["load_writer", "stream_writer"]
 
@@ -53,12 +56,12 @@ _TABLE: Final = ("primaryKey", "partitionBy", "backups", "changeFeed")
 _OPTIONS: Final = (
     *("address", "token", "tlsCa", "tlsServerName", "table", "operation", "overwriteScope", "createTable"),
     *_TABLE,
-    *("chunk_bytes", "load_id", "report"),
+    *("missing", "chunk_bytes", "load_id", "report"),
 )
 _STREAM_OPTIONS: Final = (
     *("address", "token", "tlsCa", "tlsServerName", "table", "mode", "streamId", "createTable"),
     *_TABLE,
-    "chunk_bytes",
+    *("missing", "chunk_bytes"),
 )
 _OF_SPARK: Final = ("checkpointLocation", "queryName")
 
@@ -134,9 +137,10 @@ def _load(options: Mapping[str, str], schema: StructType, mode: WriteMode) -> Lo
         with dropped_on_failure(session, table) if is_new else nullcontext():
             topology = session.topology_of(table)
             mode.check(table)
-            check_columns(schema, table, keys_only=mode is WriteMode.DELETE)
+            missing = MissingColumns.of_load(options.get("missing"), is_upsert=mode is WriteMode.UPSERT)
+            check_columns(schema, table, missing, keys_only=mode is WriteMode.DELETE)
     load_id, report = options.get("load_id", uuid4().hex), options.get("report")
-    return LoadWriter(table, topology, endpoint, load_id, mode, chunk_bytes, report, is_new)
+    return LoadWriter(table, topology, endpoint, load_id, mode, chunk_bytes, report, missing, is_new)
 
 
 def _new_table(options: Mapping[str, str]) -> NewTable | None:

@@ -26,6 +26,7 @@ from secateur.connectors.spark.endpoint import Endpoint
 from secateur.connectors.spark.failures import noted_errors
 from secateur.connectors.spark.staging import Stager
 from secateur.connectors.spark.write_mode import WriteMode
+from secateur.partitioning.tables.conform import MissingColumns
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.changes import AbortLoad, PublishLoad
@@ -64,6 +65,7 @@ class LoadWriter(DataSourceArrowWriter):
         chunk_bytes: Arrow bytes that a task gathers before it sends.
         report: A file for a report of the published rows, as JSON; None for none. ``commit`` cannot return anything to
             its caller.
+        missing: The treatment of columns of the table that the rows lack.
         is_new: Whether the table was created for this load, and goes again if it is aborted.
     """
 
@@ -74,6 +76,7 @@ class LoadWriter(DataSourceArrowWriter):
     mode: WriteMode
     chunk_bytes: int
     report: str | None
+    missing: MissingColumns
     is_new: bool = False
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> StagedTask:
@@ -91,6 +94,7 @@ class LoadWriter(DataSourceArrowWriter):
             chunk_bytes=self.chunk_bytes,
             make_ranges=None if self.mode is WriteMode.DELETE else self._make_ranges,
             are_keys=self.mode is WriteMode.DELETE,
+            missing=self.missing,
         )
         with noted_errors(), stager:
             for batch in iterator:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from secateur.engine.exchange.edge_writer import EdgeWriter
 from secateur.engine.exchange.inbox import Wakeable
 from secateur.errors import DagError, JobCancelledError
+from secateur.partitioning.types.plain_layout import without_views
 
 __all__ = ["DirectOutbox", "WaitingOutbox"]
 
@@ -38,7 +39,7 @@ class DirectOutbox:
     def offer(self, batch: pa.RecordBatch) -> bool:
         if not all(writer.is_clear for writer in self._writers):
             return False
-        _check_batch(batch, self._vertex)
+        batch = _checked_batch(batch, self._vertex)
         for writer in self._writers:
             writer.write(batch)
         return True
@@ -47,7 +48,7 @@ class DirectOutbox:
         writer = self._writers[_checked_ordinal(ordinal, len(self._writers), self._vertex)]
         if not writer.is_clear:
             return False
-        _check_batch(batch, self._vertex)
+        batch = _checked_batch(batch, self._vertex)
         writer.write(batch)
         return True
 
@@ -98,13 +99,13 @@ class WaitingOutbox:
         return self._direct.bucket_count
 
     def offer(self, batch: pa.RecordBatch) -> bool:
-        _check_batch(batch, self._vertex)
+        batch = _checked_batch(batch, self._vertex)
         if self._direct.bucket_count:
             self._hold(None, batch)
         return True
 
     def offer_to(self, ordinal: int, batch: pa.RecordBatch) -> bool:
-        _check_batch(batch, self._vertex)
+        batch = _checked_batch(batch, self._vertex)
         self._hold(_checked_ordinal(ordinal, self._direct.bucket_count, self._vertex), batch)
         return True
 
@@ -154,12 +155,13 @@ class WaitingOutbox:
             self._wake_loop()
 
 
-def _check_batch(batch: pa.RecordBatch, vertex: str) -> None:
+def _checked_batch(batch: pa.RecordBatch, vertex: str) -> pa.RecordBatch:
     if not isinstance(batch, pa.RecordBatch):
         raise DagError(
             f"vertex {vertex!r} offered a {type(batch).__name__}; processors exchange pyarrow.RecordBatch (for a Table:"
             " table.to_batches())"
         )
+    return without_views(batch)
 
 
 def _checked_ordinal(ordinal: int, count: int, vertex: str) -> int:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from secateur.engine.processors.kernel import Kernel, column_of, numbered
 from secateur.errors import DataError
+from secateur.partitioning.types.arrow_form import array_of
 from secateur.partitioning.types.empty_rows import empty_batch, empty_table
 
 __all__ = ["AggregateOperation", "OperationGrouping"]
@@ -126,6 +127,6 @@ def _spans(starts: npt.NDArray[np.int64], count: int) -> list[tuple[int, int]]:
 
 def _array(name: str, function: str, values: list[Any], type_: pa.DataType) -> pa.Array:
     try:
-        return pa.array(values, type_)
-    except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
+        return array_of(values, type_, name=name)
+    except DataError as error:
         raise DataError(f"aggregate {name!r}: {function} returned a value that is not a {type_}: {error}") from error

@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from secateur.dag.supplier import ProcessorSupplier
 from secateur.engine.processors.transform import map_batches
-from secateur.errors import DagError, DataError
+from secateur.errors import DagError
+from secateur.partitioning.types.arrow_form import array_of
 
 __all__ = ["filter_dicts", "flat_map_dicts", "map_dicts"]
 
@@ -83,14 +84,6 @@ def _batch_of(rows: Sequence[Row], schema: pa.Schema) -> pa.RecordBatch:
                 f" {', '.join(schema.names)}"
             )
     return pa.RecordBatch.from_arrays(
-        [_column([row.get(field.name) for row in rows], field) for field in schema], schema=schema
+        [array_of([row.get(field.name) for row in rows], field.type, name=field.name) for field in schema],
+        schema=schema,
     )
-
-
-def _column(values: list[Any], field: pa.Field) -> pa.Array:
-    try:
-        return pa.array(values, field.type)
-    except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
-        raise DataError(
-            f"the function returned a value for column {field.name!r} that is no {field.type}: {error}"
-        ) from error

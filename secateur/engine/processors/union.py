@@ -11,7 +11,8 @@ from secateur.dag.codec import portable
 from secateur.dag.processor import Processor
 from secateur.dag.supplier import ProcessorSupplier
 from secateur.engine.processors.kernel import column_of
-from secateur.errors import DagError, DataError
+from secateur.errors import DagError
+from secateur.partitioning.types.arrow_form import cast_to_arrow
 
 __all__ = ["UnionSupplier", "union"]
 
@@ -22,13 +23,13 @@ def union(schema: pa.Schema | None = None) -> UnionSupplier:
     Put :func:`distinct` after it for UNION.
 
     Args:
-        schema: The columns to pass on, by name and in this order; types are cast. None: those of the first batch that
-            arrives, with exactly their types.
+        schema: The columns to pass on, by name and in this order; values are converted exactly. None: those of the
+            first batch that arrives, with exactly their types.
 
     Raises:
         DagError: Running, when a batch lacks a column, has one too many, or has another type and there is no
             ``schema``.
-        DataError: Running, when a value cannot be cast.
+        DataError: Running, when a value is none of the type wanted.
     """
     return UnionSupplier(schema)
 
@@ -76,9 +77,4 @@ class _Union(Processor):
                 f"column {field.name!r} of input {ordinal} is {column.type}, but {field.type} came first; pass the"
                 " schema wanted to union()"
             )
-        try:
-            return column.cast(field.type)
-        except pa.ArrowException as error:
-            raise DataError(
-                f"column {field.name!r} of input {ordinal} cannot be cast from {column.type} to {field.type}: {error}"
-            ) from error
+        return cast_to_arrow(column, field.type, name=field.name)

@@ -2,41 +2,105 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from secateur.errors import DataError, NullKeyError, UnknownColumnError
+from secateur.errors import DataError, NullKeyError, ParameterError, UnknownColumnError
 from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.types.cast import cast_column
 from secateur.partitioning.types.held_values import check_held
 
-__all__ = ["conform"]
+__all__ = ["MissingColumns", "conform"]
 
 
-def conform(table: pa.Table | pa.RecordBatch, tdef: TableDef) -> pa.Table:
+class MissingColumns(StrEnum):
+    """The treatment of columns of a table that the data do not have."""
+
+    NULL = "null"
+    """They are NULL in each row."""
+
+    KEPT = "kept"
+    """Rows that are there keep their values, and new ones have NULL: what an upsert does."""
+
+    REFUSED = "refused"
+    """They are an error that names them."""
+
+    @classmethod
+    def of_load(cls, missing: str | None, *, is_upsert: bool) -> MissingColumns:
+        """Read the argument ``missing`` of a load: ``"null"``, or None for what is safe.
+
+        Raises:
+            ParameterError: It is something else.
+        """
+        if missing is None:
+            return cls.KEPT if is_upsert else cls.REFUSED
+        if missing != cls.NULL:
+            raise ParameterError(
+                f"missing={missing!r}: 'null' has NULL in the columns that the data lack; leave it out"
+            )
+        return cls.NULL
+
+
+def conform(
+    table: pa.Table | pa.RecordBatch,
+    tdef: TableDef,
+    missing: MissingColumns = MissingColumns.NULL,
+    *,
+    first_row: int = 0,
+) -> pa.Table:
     """Bring rows into ``tdef.arrow_schema``.
 
     Args:
-        table: Rows with columns in any order, matched by name without regard to case. Nullable columns may be missing:
-            they become NULL.
+        table: Rows with columns in any order, matched by name without regard to case.
         tdef: The table they are for.
+        missing: The treatment of nullable columns that the rows lack.
+        first_row: The number of the first row among the caller's rows, for messages.
 
     Returns:
-        The same rows in exactly ``tdef.arrow_schema``; columns that fit already are not copied.
-        :mod:`~secateur.partitioning.types.cast` says which types convert.
+        The same rows in exactly ``tdef.arrow_schema``, without the columns that they lack if those are kept; columns
+        that fit already are not copied. :mod:`~secateur.partitioning.types.cast` says which types convert.
 
     Raises:
         UnknownColumnError: A column that the table does not have.
         NullKeyError: A NULL in, or no data for, a column that is NOT NULL.
-        DataError: A value that its column cannot hold, or a column given twice.
+        DataError: A value that its column cannot hold, a column given twice, or missing ones that are refused.
     """
     rows = pa.Table.from_batches([table]) if isinstance(table, pa.RecordBatch) else table
     schema = tdef.arrow_schema
     given = _by_name(rows, tdef)
-    columns = [_conform_column(rows, given.get(column.name.casefold()), column, tdef) for column in tdef.columns]
+    if len(given) < len(schema) and rows.num_rows:
+        _check_missing([column for column in tdef.columns if column.name.casefold() not in given], tdef, missing)
+    columns = [
+        pa.chunked_array([pa.nulls(rows.num_rows, column.type.arrow)])
+        if (position := given.get(column.name.casefold())) is None
+        else _conform_column(rows.column(position), column, tdef, first_row)
+        for column in tdef.columns
+        if missing is not MissingColumns.KEPT or column.name.casefold() in given
+    ]
+    if len(columns) < len(schema):
+        schema = pa.schema([field for field in schema if field.name.casefold() in given])
     if rows.schema.equals(schema, check_metadata=True):
         return rows
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _check_missing(lacking: list[Column], tdef: TableDef, missing: MissingColumns) -> None:
+    needed = next((column for column in lacking if not column.nullable), None)
+    if needed is not None:
+        raise NullKeyError(
+            f"table {tdef.name}: column {needed.name} is NOT NULL and the data lack it",
+            table=tdef.name,
+            column=needed.name,
+        )
+    if missing is MissingColumns.REFUSED:
+        names = ", ".join(column.name for column in lacking)
+        raise DataError(
+            f"table {tdef.name}: the data lack {names}: give the columns, or pass missing='null' to have NULL there",
+            table=tdef.name,
+            column=lacking[0].name,
+        )
 
 
 def _by_name(rows: pa.Table, tdef: TableDef) -> dict[str, int]:
@@ -61,19 +125,11 @@ def _by_name(rows: pa.Table, tdef: TableDef) -> dict[str, int]:
     return given
 
 
-def _conform_column(rows: pa.Table, position: int | None, column: Column, tdef: TableDef) -> pa.ChunkedArray:
-    if position is None:
-        if not column.nullable and rows.num_rows:
-            raise NullKeyError(
-                f"table {tdef.name}: column {column.name} is NOT NULL and the data lack it",
-                table=tdef.name,
-                column=column.name,
-            )
-        return pa.chunked_array([pa.nulls(rows.num_rows, column.type.arrow)])
-    converted = cast_column(rows.column(position), column.type, name=column.name)
+def _conform_column(values: pa.ChunkedArray, column: Column, tdef: TableDef, first_row: int) -> pa.ChunkedArray:
+    converted = cast_column(values, column.type, name=column.name, first_row=first_row)
     check_held(converted, column.name)
     if not column.nullable and converted.null_count:
-        first = pc.index(converted.is_null(), True).as_py()
+        first = first_row + pc.index(converted.is_null(), True).as_py()
         nulls = f"{converted.null_count} of {len(converted)} rows are NULL there, the first is row {first}"
         raise NullKeyError(
             f"table {tdef.name}: column {column.name} is NOT NULL, but {nulls}", table=tdef.name, column=column.name

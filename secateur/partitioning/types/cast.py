@@ -1,15 +1,27 @@
-"""Converts an Arrow column to the Arrow form of a column type, or raises a clear error.
+"""Converts an Arrow column to the Arrow form of a column type, each value exactly, or raises a clear error.
 
-This is the vectorised counterpart of :mod:`~secateur.partitioning.types.coerce`.
+This is the vectorised form of :mod:`~secateur.partitioning.types.coerce`, which says what converts: a value that comes
+in as Arrow is stored as the same value that comes in as a Python object. Arrow's own kernels are called only where they
+do that; everything else is computed here, or value by value by ``coerce``.
 
-Only conversions that lose nothing are made: dictionaries and large strings to plain ones; integers and decimals to any
-type that holds every value; floats to integers and decimals where each is exactly representable (pandas turns integers
-with a gap into floats); coarser and finer times where no digit is lost; text to UUID; lists and maps whose elements
-convert; structs whose fields convert, which are matched by name without regard to case and are NULL where they are
-missing.
-Times without a zone are read as UTC, times with one are moved to UTC. Decimals and wider floats round to FLOAT and
-DOUBLE, since such a column asks for rounding. Everything else is an error that names the column, the first value that
-does not fit, and what to do.
+====================  ==================================================================================================
+data                  column types
+====================  ==================================================================================================
+whole numbers         integers, DECIMAL, FLOAT and DOUBLE that hold the number; BOOLEAN of 0 and 1
+decimals              integers and DECIMALs that hold the number; the nearest FLOAT or DOUBLE
+floats                integers that hold the number; DECIMALs with a number of which it is the nearest float, as that
+                      of 19.99; DOUBLE; FLOAT by rounding
+booleans              BOOLEAN; numbers, as 0 and 1
+texts                 VARCHAR; what the text spells: numbers, BOOLEAN, dates and times in ISO form, UUID
+bytes                 BLOB; UUID of 16 bytes
+dates, instants       DATE at midnight, TIMESTAMP and TIMESTAMPTZ of whole microseconds
+times of day          TIME of whole microseconds
+durations             INTERVAL
+lists, maps, structs  the same whose parts convert; fields are matched by name without regard to case, missing ones NULL
+====================  ==================================================================================================
+
+Dictionaries, run ends and views are read as the values that they stand for. Times without a zone are read as UTC, times
+with one are moved to UTC.
 """
 
 from __future__ import annotations
@@ -18,37 +30,35 @@ from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from secateur.errors import DataError
+from secateur.partitioning.types.coerce import coerce
 from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.partitioning.types.float_decimals import decimals_of_floats
 from secateur.partitioning.types.nested_parts import list_elements, map_entries
+from secateur.partitioning.types.plain_layout import plain_type, plain_values
+from secateur.partitioning.types.python_column import canonical_column
 from secateur.partitioning.types.row_numbers import row_numbers
+from secateur.partitioning.types.uuid_columns import parse_uuids, wrap_uuids
 
 __all__ = ["cast_column", "scalar_text"]
 
 _Column: TypeAlias = pa.ChunkedArray | pa.Array
 
-_UUID_TEXT_BYTES: Final = 36
-_DASHES: Final = [8, 13, 18, 23]
-_DIGITS: Final = np.array([i for i in range(_UUID_TEXT_BYTES) if i not in _DASHES])
-_NOT_HEX: Final = 255
-_NIBBLE: Final = np.full(256, _NOT_HEX, dtype=np.uint8)
-_NIBBLE[list(b"0123456789abcdef")] = range(16)
-_NIBBLE[list(b"ABCDEF")] = range(10, 16)
 _TEXT_SHOWN_MAX: Final = 80
 _ALL_INTEGERS: Final = pa.decimal128(20, 0)
 
 
-def cast_column(column: _Column, type_: SqlType, *, name: str) -> pa.ChunkedArray:
+def cast_column(column: _Column, type_: SqlType, *, name: str, first_row: int = 0) -> pa.ChunkedArray:
     """Convert a column to exactly ``type_.arrow``.
 
     Args:
         column: Any Arrow column.
         type_: The type wanted.
         name: The column's name, for messages.
+        first_row: The number of the first row among the caller's rows, for messages.
 
     Returns:
         The column itself when it is right already (nothing is copied), else a converted one of the same length. Nulls
@@ -58,8 +68,8 @@ def cast_column(column: _Column, type_: SqlType, *, name: str) -> pa.ChunkedArra
         DataError: Some value cannot be held, or the types do not convert; ``details`` has ``column``, ``type`` and,
             where one value is to blame, ``row``.
     """
-    chunked = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
     target = type_.arrow
+    chunked = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
     if chunked.type == target:
         return chunked
     convert = _conversion(chunked.type, type_)
@@ -73,16 +83,19 @@ def cast_column(column: _Column, type_: SqlType, *, name: str) -> pa.ChunkedArra
         )
     try:
         return pa.chunked_array([convert(chunk) for chunk in chunked.chunks], type=target)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, _NotExactError) as error:
+    except _NOT_EXACT as error:
         row = _first_failure(chunked, convert)
-        message = (
-            f"column {name}, row {row}: {scalar_text(chunked[row])} ({chunked.type}) does not fit {type_}{_hint(type_)}"
-        )
-        raise DataError(message, column=name, type=str(type_), row=row) from error
+        shown = f"{scalar_text(chunked[row])} ({chunked.type})"
+        message = f"column {name}, row {first_row + row}: {shown} does not fit {type_}{_hint(type_)}"
+        raise DataError(message, column=name, type=str(type_), row=first_row + row) from error
 
 
-class _NotExactError(Exception):
+class _NotExactError(ValueError):
     """A conversion of ours met a value that it would change."""
+
+
+_NOT_EXACT: Final = (pa.ArrowInvalid, pa.ArrowNotImplementedError, DataError, OverflowError, ValueError)
+"""What a conversion raises for a value that it cannot convert."""
 
 
 def scalar_text(value: pa.Scalar) -> str:
@@ -114,67 +127,44 @@ def _conversion(source: pa.DataType, type_: SqlType) -> Callable[[pa.Array], pa.
 
     The order matters only in that the first match wins.
     """
-    target = type_.arrow
-    numeric = type_.is_integer or type_.kind is TypeKind.DECIMAL
+    target, kind = type_.arrow, type_.kind
 
     def exact(array: pa.Array) -> pa.Array:
         return array.cast(target)
 
-    def exact_both_ways(array: pa.Array) -> pa.Array:
-        converted = array.cast(target)
-        back = converted.cast(source)
-        if not pc.all(pc.equal(back, array), min_count=0).as_py():
-            raise _NotExactError
-        return converted
-
-    def rounded(array: pa.Array) -> pa.Array:
-        wide = array.cast(pa.float64())
-        converted = wide.cast(target, safe=False)
-        if not pc.all(pc.equal(pc.is_inf(converted), pc.is_inf(wide)), min_count=0).as_py():
-            raise _NotExactError
-        return converted
-
-    def exact_decimal(array: pa.Array) -> pa.Array:
-        # Arrow refuses INTEGER to DECIMAL(10,2) because of values that the type could hold; through a wide decimal it
-        # looks at the values.
-        return array.cast(_ALL_INTEGERS).cast(target)
+    def one_by_one(array: pa.Array) -> pa.Array:
+        return canonical_column([coerce(value, type_) for value in array.to_pylist()], type_)
 
     if source == target:
         return lambda array: array
     if pa.types.is_null(source):
         return lambda array: pa.nulls(len(array), target)
-    if pa.types.is_dictionary(source):
-        plain = _conversion(source.value_type, type_)
-        return None if plain is None else lambda array: plain(array.dictionary_decode())
-    if type_.kind is TypeKind.DECIMAL and pa.types.is_integer(source):
-        return exact_decimal
-    if numeric and (pa.types.is_integer(source) or pa.types.is_decimal(source)):
-        return exact
-    if type_.is_integer and type_.kind is not TypeKind.HUGEINT and pa.types.is_boolean(source):
-        return exact
-    if numeric and pa.types.is_floating(source):
-        return exact_both_ways
-    if type_.is_float and (pa.types.is_floating(source) or pa.types.is_decimal(source)):
-        return rounded
-    if type_.is_float and pa.types.is_integer(source):
-        return exact
-    match type_.kind:
-        case TypeKind.VARCHAR if pa.types.is_large_string(source) or pa.types.is_string_view(source):
+    if (plain := plain_type(source)) != source:
+        inner = _conversion(plain, type_)
+        return None if inner is None else lambda array: inner(plain_values(array))
+    if type_.is_integer or kind is TypeKind.DECIMAL or type_.is_float or kind is TypeKind.BOOLEAN:
+        return _to_number(source, type_, exact, one_by_one)
+    is_text = pa.types.is_string(source) or pa.types.is_large_string(source)
+    is_day = pa.types.is_timestamp(source) or pa.types.is_date(source)
+    match kind:
+        case TypeKind.VARCHAR if is_text:
             return exact
         case TypeKind.BLOB if _is_binary(source):
             return exact
-        case TypeKind.DATE if pa.types.is_date(source) or pa.types.is_timestamp(source):
+        case TypeKind.DATE if is_day:
             return _to_date
-        case TypeKind.TIMESTAMP | TypeKind.TIMESTAMPTZ if pa.types.is_timestamp(source) or pa.types.is_date(source):
+        case TypeKind.TIMESTAMP | TypeKind.TIMESTAMPTZ if is_day:
             return _timestamps(target)
         case TypeKind.TIME if pa.types.is_time(source):
             return exact
-        case TypeKind.UUID if (
-            pa.types.is_string(source) or pa.types.is_large_string(source) or pa.types.is_string_view(source)
-        ):
-            return _parse_uuids
+        case TypeKind.DATE | TypeKind.TIMESTAMP | TypeKind.TIMESTAMPTZ | TypeKind.TIME if is_text:
+            return one_by_one
+        case TypeKind.INTERVAL if pa.types.is_duration(source):
+            return lambda array: one_by_one(array.cast(pa.duration("us")))
+        case TypeKind.UUID if is_text:
+            return parse_uuids
         case TypeKind.UUID if _is_binary(source):
-            return _wrap_uuids
+            return wrap_uuids
         case TypeKind.LIST if _is_list(source):
             return _lists(source, type_)
         case TypeKind.STRUCT if pa.types.is_struct(source):
@@ -183,6 +173,56 @@ def _conversion(source: pa.DataType, type_: SqlType) -> Callable[[pa.Array], pa.
             return _maps(source, type_)
         case _:
             return None
+
+
+_Convert: TypeAlias = Callable[[pa.Array], pa.Array]
+
+
+def _to_number(source: pa.DataType, type_: SqlType, exact: _Convert, one_by_one: _Convert) -> _Convert | None:
+    """As :func:`_conversion`, to a number or BOOLEAN.
+
+    Args:
+        source: The type of the data.
+        type_: The type wanted.
+        exact: Arrow's own conversion.
+        one_by_one: That of Python values.
+    """
+    is_boolean = type_.kind is TypeKind.BOOLEAN
+
+    def whole(array: pa.Array) -> pa.Array:
+        converted = array.cast(type_.arrow)
+        if not pc.all(pc.equal(converted.cast(source), array), min_count=0).as_py():
+            raise _NotExactError
+        return converted
+
+    def rounded(array: pa.Array) -> pa.Array:
+        wide = array.cast(pa.float64())
+        converted = wide.cast(type_.arrow, safe=False)
+        if not pc.all(pc.equal(pc.is_inf(converted), pc.is_inf(wide)), min_count=0).as_py():
+            raise _NotExactError
+        return converted
+
+    def exact_decimal(array: pa.Array) -> pa.Array:
+        # Arrow refuses INTEGER to DECIMAL(10,2) because of values that the type could hold; through a wide decimal it
+        # looks at the values.
+        return array.cast(_ALL_INTEGERS).cast(type_.arrow)
+
+    if pa.types.is_string(source) or pa.types.is_large_string(source):
+        return one_by_one
+    if pa.types.is_boolean(source):
+        return exact if type_.is_integer and type_.kind is not TypeKind.HUGEINT else one_by_one
+    if pa.types.is_integer(source):
+        return one_by_one if is_boolean else exact if type_.arrow.id != pa.lib.Type_DECIMAL128 else exact_decimal
+    if pa.types.is_decimal(source) and not is_boolean:
+        # Arrow's own decimal to double is not the nearest one; the text of a number is read exactly.
+        return exact if not type_.is_float else lambda array: rounded(array.cast(pa.string()))
+    if pa.types.is_floating(source) and not is_boolean:
+        if type_.is_float:
+            return rounded
+        if pa.types.is_decimal(type_.arrow):
+            return decimals_of_floats(type_)
+        return whole if type_.kind is not TypeKind.UBIGINT else one_by_one  # of which Arrow knows the lower half alone
+    return None
 
 
 def _is_binary(source: pa.DataType) -> bool:
@@ -314,40 +354,6 @@ def _timestamps(target: pa.DataType) -> Callable[[pa.Array], pa.Array]:
     return convert
 
 
-def _wrap_uuids(array: pa.Array) -> pa.Array:
-    return pa.ExtensionArray.from_storage(pa.uuid(), array.cast(pa.binary()).cast(pa.binary(16)))
-
-
-def _parse_uuids(array: pa.Array) -> pa.Array:
-    """Parse 8-4-4-4-12 text without a Python object per row."""
-    present = array.drop_null().cast(pa.large_binary())
-    if not pc.all(pc.equal(pc.binary_length(present), _UUID_TEXT_BYTES), min_count=0).as_py():
-        raise _NotExactError
-    raw: npt.NDArray[np.uint8] = np.empty((0, 16), dtype=np.uint8)
-    if len(present):
-        _, offsets, data = present.buffers()
-        start = int(np.frombuffer(offsets, dtype=np.int64, count=1, offset=8 * present.offset)[0])
-        text = np.frombuffer(data, dtype=np.uint8, count=len(present) * _UUID_TEXT_BYTES, offset=start).reshape(
-            -1, _UUID_TEXT_BYTES
-        )
-        nibbles = _NIBBLE[text[:, _DIGITS]]
-        if (nibbles == _NOT_HEX).any() or (text[:, _DASHES] != ord("-")).any():
-            raise _NotExactError
-        raw = (nibbles[:, 0::2] << np.uint8(4)) | nibbles[:, 1::2]
-    return pa.ExtensionArray.from_storage(pa.uuid(), _fixed_binary(raw, array))
-
-
-def _fixed_binary(raw: npt.NDArray[np.uint8], like: pa.Array) -> pa.Array:
-    """16-byte values, one per non-null row of ``like``, as an array with nulls where ``like`` has them."""
-    values = pa.FixedSizeBinaryArray.from_buffers(
-        pa.binary(16), len(raw), [None, pa.py_buffer(np.ascontiguousarray(raw).tobytes())]
-    )
-    if like.null_count == 0:
-        return values
-    valid = like.is_valid().to_numpy(zero_copy_only=False)
-    return values.take(pa.array(np.cumsum(valid) - 1, mask=~valid))
-
-
 def _first_failure(column: pa.ChunkedArray, convert: Callable[[pa.Array], Any]) -> int:
     """Find the first row that does not convert, by bisection: a slice fails if one of its rows does."""
     start, stop = 0, len(column)
@@ -356,7 +362,7 @@ def _first_failure(column: pa.ChunkedArray, convert: Callable[[pa.Array], Any]) 
         try:
             for chunk in column.slice(start, middle - start).chunks:
                 convert(chunk)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, _NotExactError):
+        except _NOT_EXACT:
             stop = middle
         else:
             start = middle

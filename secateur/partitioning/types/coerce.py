@@ -29,7 +29,7 @@ import numpy as np
 
 from secateur.errors import DataError
 from secateur.partitioning.types.column_type import SqlType, TypeKind
-from secateur.partitioning.types.decimals import below_power_of_ten, rescaled
+from secateur.partitioning.types.decimals import below_power_of_ten, fits, rescaled
 
 __all__ = ["coerce"]
 
@@ -89,7 +89,9 @@ def coerce(value: Any, type_: SqlType, *, column: str | None = None) -> Any:
 
 def _convert(value: Any, type_: SqlType) -> Any:
     if isinstance(value, np.generic):
-        value = _from_numpy(value)
+        # The shortest text of a single float is shorter than that of the double that it is.
+        is_short = isinstance(value, np.floating) and value.itemsize < 8 and type_.kind is TypeKind.DECIMAL
+        value = str(value) if is_short and math.isfinite(value) else _from_numpy(value)
     if type_.kind is TypeKind.DECIMAL:
         return _to_decimal(value, type_)
     if type_.is_integer:
@@ -143,6 +145,8 @@ def _to_decimal(value: Any, type_: SqlType) -> Decimal:
             number = value
         case int():
             number = Decimal(value)
+        case float() if math.isfinite(value) and fits(exactly := Decimal(value), type_.precision, type_.scale):
+            number = exactly
         case float():
             # The shortest text that reads back as the same float is what the user wrote.
             number = Decimal(repr(value))
@@ -172,7 +176,10 @@ def _to_boolean(value: Any) -> bool:
 
 def _to_float(value: Any) -> float:
     if isinstance(value, (int, float, Decimal, str)):
-        return float(value)
+        found = float(value)
+        if isinstance(value, int) and found != value:
+            raise _CannotError("it has more digits than the type tells apart")
+        return found
     raise _CannotError("give a float")
 
 
@@ -182,6 +189,8 @@ def _to_single(value: Any) -> float:
         narrow = float(np.float32(wide))
     if math.isinf(narrow) and not math.isinf(wide):
         raise _CannotError("it is too large for single precision")
+    if isinstance(value, int) and narrow != value:
+        raise _CannotError("it has more digits than the type tells apart")
     return narrow
 
 

@@ -70,7 +70,7 @@ def test_many_partitions_of_a_member_travel_in_one_frame(cluster: Any, conn: Con
 def test_large_data_travel_in_pieces_with_progress(conn: Connection) -> None:
     rows = pa.table({"customer_id": [f"{n % 7}" + "x" * (1 << 20) for n in range(70)], "id": range(70)})
     seen: list[int] = []
-    assert conn.table("orders").load(rows, progress=seen.append) == 70
+    assert conn.table("orders").load(rows, missing="null", progress=seen.append) == 70
     assert len(seen) == 3, "70 MB are two pieces of 32 and a rest"
     assert seen == sorted(seen)
     assert seen[-1] == 70
@@ -81,14 +81,14 @@ def test_rows_that_grow_when_converted_are_cut_again(cluster: Any, conn: Connect
     texts = ["x" * (1 << 20), "y" * (1 << 20)]
     rows = pa.table({"customer_id": pa.array(texts * 50).dictionary_encode(), "id": range(100)})
     assert rows.nbytes < 4 << 20
-    assert conn.table("orders").load(rows) == 100
+    assert conn.table("orders").load(rows, missing="null") == 100
     assert len(cluster.asked("stage_rows")) > 4
     assert total(conn) == 118
 
 
 def test_columns_in_any_order_and_type_that_converts(conn: Connection) -> None:
     frame = pd.DataFrame({"ID": [1, 2], "Customer_Id": ["X", "Y"]})
-    assert conn.table("orders").load(frame) == 2
+    assert conn.table("orders").load(frame, missing="null") == 2
     assert conn.execute("one", ["X"]).fetchall() == [("X", 1, None)]
 
 
@@ -123,7 +123,7 @@ def test_no_rows_ask_nobody(cluster: Any, conn: Connection, mode: str) -> None:
 def test_rows_of_one_partition_are_one_write(cluster: Any, conn: Connection) -> None:
     table = conn.table("orders")
     cluster.log.clear()
-    assert table.load({"customer_id": ["C2", "C2"], "id": [500, 501]}, "upsert") == 2
+    assert table.load({"customer_id": ["C2", "C2"], "id": [500, 501]}, "upsert", missing="null") == 2
     assert cluster.log == [(table.owner_of(table.partition_of({"customer_id": "C2"})), "write_rows")]
 
 
@@ -157,7 +157,7 @@ def test_bad_data_leave_the_table_as_it_was(
 ) -> None:
     table = conn.table("orders")
     with pytest.raises(error, match=message):
-        table.load(data)
+        table.load(data, missing="null")
     assert total(conn) == 18
     assert cluster.staged == {}
     assert table.load(rows_of(10)) == 10
@@ -236,7 +236,7 @@ def test_a_write_to_a_partition_that_moved_is_followed(cluster: Any, conn: Conne
     partition = table.partition_of({"customer_id": "C2"})
     after = next(name for name in cluster.members if name != cluster.ownership.primary(partition))
     cluster.topology = cluster.moved(partition, after)
-    assert table.load({"customer_id": ["C2"], "id": [500]}) == 1
+    assert table.load({"customer_id": ["C2"], "id": [500]}, missing="null") == 1
     assert cluster.asked("write_rows")[-1] == after
     assert table.owner_of(partition) == after
 
@@ -246,7 +246,7 @@ def test_a_write_to_a_dead_member_says_that_nothing_was_loaded(cluster: Any, con
     table = conn.table("orders")
     cluster.kill(table.owner_of(table.partition_of({"customer_id": "C2"})))
     with pytest.raises(LoadFailedError, match="cannot be reached, and nothing was loaded"):
-        table.load({"customer_id": ["C2"], "id": [500]})
+        table.load({"customer_id": ["C2"], "id": [500]}, missing="null")
 
 
 def test_a_reader_cannot_be_read_twice(cluster: Any, conn: Connection) -> None:
@@ -275,4 +275,4 @@ def test_a_write_that_may_have_been_made_is_not_called_undone(cluster: Any, conn
         *(TopologyChangedError("moved; nothing was written") for _ in range(100)),
     ]
     with pytest.raises(MemberLostError, match="the connection broke"):
-        table.load({"customer_id": ["C2"], "id": [500]}, "upsert")
+        table.load({"customer_id": ["C2"], "id": [500]}, "upsert", missing="null")

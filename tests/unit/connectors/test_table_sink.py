@@ -12,6 +12,7 @@ from secateur.connectors import batch_source, generator_source, table_sink
 from secateur.dag import DAG, JobConfig, between
 from secateur.errors import (
     DagError,
+    DataError,
     DuplicateKeyError,
     Error,
     NotSupportedError,
@@ -74,7 +75,7 @@ def written(
             {1: "old", 2: "old", 3: "new"},
             id="columns-by-name-converted",
         ),
-        pytest.param({"k": [3]}, "append", {1: "old", 2: "old", 3: None}, id="missing-column-is-null"),
+        pytest.param({"k": [2, 3]}, "upsert", {1: "old", 2: "old", 3: None}, id="missing-column-is-kept"),
         pytest.param({"k": pa.array([], pa.int64())}, "append", {1: "old", 2: "old"}, id="no-rows"),
     ],
 )
@@ -87,9 +88,12 @@ def test_rows_reach_the_owners(
 @pytest.mark.parametrize(
     ("rows", "table", "error", "message"),
     [
-        pytest.param({"k": [2]}, "kept", DuplicateKeyError, "vertex 'sink'", id="key-is-there"),
+        pytest.param({"k": [2], "v": ["new"]}, "kept", DuplicateKeyError, "vertex 'sink'", id="key-is-there"),
         pytest.param({"k": [5], "w": [1]}, "kept", UnknownColumnError, "no column 'w'", id="unknown-column"),
-        pytest.param({"k": pa.array([None], pa.int64())}, "kept", NullKeyError, "NOT NULL", id="null-key"),
+        pytest.param(
+            {"k": pa.array([None], pa.int64()), "v": ["new"]}, "kept", NullKeyError, "NOT NULL", id="null-key"
+        ),
+        pytest.param({"k": [5]}, "kept", DataError, "the data lack v", id="missing-column"),
         pytest.param({"k": [5]}, "none", UnknownTableError, "'none' does not exist", id="unknown-table"),
         pytest.param({"k": [5]}, "copied", NotSupportedError, "is replicated", id="replicated"),
     ],

@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from secateur.errors import DataError
@@ -17,6 +18,7 @@ EASTERN = "America/New_York"
 
 MAP = pa.map_(pa.string(), pa.string())
 LISTS = pa.map_(pa.string(), pa.list_(pa.string()))
+VIEWS = pa.array(["a", "b"], pa.string_view())
 UNDER_NULL = pa.StructArray.from_arrays([pa.array([1, 300])], names=["a"], mask=pa.array([False, True]))
 
 
@@ -83,6 +85,18 @@ UNDER_NULL = pa.StructArray.from_arrays([pa.array([1, 300])], names=["a"], mask=
             [[[("x", [ID, None])], None]],
         ),
         ("INTERVAL", pa.nulls(2), [None, None]),
+        ("INTERVAL", pa.array([timedelta(1, 2)]), [pa.MonthDayNano([0, 1, 2 * 10**9])]),
+        ("INTEGER", pa.array(["5", None, " 7 "]).dictionary_encode(), [5, None, 7]),
+        ("BOOLEAN", pa.array([1, 0, None]), [True, False, None]),
+        ("DATE[]", pa.array([["2024-01-01"]]), [[date(2024, 1, 1)]]),
+        ("DECIMAL(10,2)", pa.array([19.99, 0.57, None]), [Decimal("19.99"), Decimal("0.57"), None]),
+        ("DECIMAL(10,2)", pa.array([19.99], pa.float32()), [Decimal("19.99")]),
+        ("DECIMAL(38,0)", pa.array([2.0**70]), [Decimal(2**70)]),
+        ("DOUBLE", pa.array([Decimal("19.99"), None]), [19.99, None]),
+        ("DOUBLE", pa.array([Decimal("0.57")], pa.decimal256(50, 7)), [0.57]),
+        ("UBIGINT", pa.array([2.0**63]), [2**63]),
+        ("VARCHAR", pa.DictionaryArray.from_arrays([1, 0, None], VIEWS), ["b", "a", None]),
+        ("VARCHAR", pc.run_end_encode(pa.array(["a", "a", None])), ["a", "a", None]),
         ("UUID", pa.nulls(1), [None]),
     ],
     ids=lambda value: str(value.type) if isinstance(value, pa.Array) else None,
@@ -142,22 +156,26 @@ def test_converts(type_: str, given: pa.Array, expected: list[Any]) -> None:
                 " string first"
             ),
         ),
-        ("INTEGER", pa.array(["5"]), "the data are string, which is not converted to INTEGER"),
-        ("INTEGER", pa.array(["5"]).dictionary_encode(), "which is not converted to INTEGER"),
-        ("BOOLEAN", pa.array([1]), "the data are int64, which is not converted to BOOLEAN"),
-        ("INTERVAL", pa.array([timedelta(1)]), "which is not converted to INTERVAL"),
-        ("DATE[]", pa.array([["2024-01-01"]]), r"column c\[\]: the data are string, which is not converted to DATE"),
+        ("INTEGER", pa.array(["5", "5.5"]), "column c, row 1: '5.5' .string. does not fit INTEGER"),
+        ("DATE", pa.array(["01/02/2025"]), "row 0: '01/02/2025'"),
+        ("BOOLEAN", pa.array([1, 2]), "row 1: 2"),
+        ("BLOB", pa.array(["a"]), "the data are string, which is not converted to BLOB"),
+        ("DATE[]", pa.array([[5]]), r"column c\[\]: the data are int64, which is not converted to DATE"),
         (
             "STRUCT(a DATE)",
             pa.array([{"b": 1}]),
             r"column c: the data are struct<b: int64>, which is not converted to STRUCT",
         ),
         ("STRUCT(a DATE)", pa.array([{"a": 1}]), r"column c\.a: the data are int64, which is not converted to DATE"),
-        ("MAP(DATE, INTEGER)", pa.array([], MAP), "the keys of c: the data are string, which is not converted to DATE"),
+        (
+            "MAP(INTERVAL, INTEGER)",
+            pa.array([], MAP),
+            "the keys of c: the data are string, which is not converted to INTERVAL",
+        ),
         (
             "MAP(VARCHAR, STRUCT(a TINYINT)[])",
-            pa.array([], pa.map_(pa.string(), pa.list_(pa.struct([("a", pa.string())])))),
-            r"column the values of c\[\]\.a: the data are string",
+            pa.array([], pa.map_(pa.string(), pa.list_(pa.struct([("a", pa.date32())])))),
+            r"column the values of c\[\]\.a: the data are date32",
         ),
         (
             "STRUCT(a TINYINT)",

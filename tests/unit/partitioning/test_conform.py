@@ -6,7 +6,7 @@ import pytest
 from secateur.errors import DataError, NullKeyError, UnknownColumnError
 from secateur.partitioning.schemes import PartitionScheme
 from secateur.partitioning.tables import Column, TableDef
-from secateur.partitioning.tables.conform import conform
+from secateur.partitioning.tables.conform import MissingColumns, conform
 from secateur.partitioning.types import parse_type
 
 FLIGHTS = TableDef(
@@ -51,6 +51,24 @@ def test_missing_nullable_columns_become_null() -> None:
     result = conform(pa.table({"tailnum": ["N1"]}), FLIGHTS)
     assert result.to_pylist() == [{"tailnum": "N1", "Day": None, "delay": None}]
     assert result.schema == FLIGHTS.arrow_schema
+
+
+def test_missing_columns_are_kept_or_refused() -> None:
+    result = conform(pa.table({"delay": [1, 2], "tailnum": ["N1", "N2"]}), FLIGHTS, MissingColumns.KEPT)
+    assert result.schema == pa.schema([FLIGHTS.arrow_schema.field("tailnum"), FLIGHTS.arrow_schema.field("delay")])
+    assert conform(EXACT, FLIGHTS, MissingColumns.KEPT) is EXACT
+    with pytest.raises(DataError, match="table flights: the data lack Day, delay: give the columns, or pass missing="):
+        conform(pa.table({"tailnum": ["N1"]}), FLIGHTS, MissingColumns.REFUSED)
+    for missing in MissingColumns:
+        with pytest.raises(NullKeyError, match="column tailnum is NOT NULL and the data lack it"):
+            conform(pa.table({"delay": [1]}), FLIGHTS, missing)
+
+
+def test_rows_are_counted_as_the_caller_counts_them() -> None:
+    with pytest.raises(DataError, match="column delay, row 101: 40000"):
+        conform(pa.table({"tailnum": ["N1", "N2"], "delay": [1, 40_000]}), FLIGHTS, first_row=100)
+    with pytest.raises(NullKeyError, match="1 of 2 rows are NULL there, the first is row 101"):
+        conform(pa.table({"tailnum": ["N1", None]}), FLIGHTS, first_row=100)
 
 
 def test_no_rows() -> None:

@@ -402,7 +402,7 @@ class TestRefused:
         with pytest.raises(NullKeyError, match=r"points\.k is NOT NULL"):
             store.loads.stage("L", 1, 0, 0, pa.table({"k": pa.array([None], pa.int64()), "v": [1]}))
         with pytest.raises(DataError, match="points: expected the columns"):
-            store.loads.stage("L", 1, 0, 0, pa.table({"k": [1]}))
+            store.loads.stage("L", 1, 0, 0, pa.table({"v": [1]}))
         assert store.loads.under_way() == []
 
     def test_one_load_has_one_table(
@@ -543,13 +543,13 @@ def test_a_load_of_keys_deletes_them_at_publication(store: MemberStore, keys_of:
     assert store.partition(1, 0).snapshot().lookup([kept]).num_rows == 1
 
 
-@pytest.mark.parametrize(("mode", "keys"), [("delete", False), ("upsert", True)])
+@pytest.mark.parametrize(("mode", "keys"), [("delete", False), ("append", True)])
 def test_keys_and_rows_are_not_taken_for_each_other(
     store: MemberStore, keys_of: list[list[int]], batch: Any, mode: str, keys: bool
 ) -> None:
     rows = batch([keys_of[0][0]], 0)
     store.loads.stage("l", 1, 0, 0, rows.select(["k"]) if keys else rows, keys=keys)
     with pytest.raises(
-        LoadFailedError, match=f"cannot {mode}: a deletion takes keys, and everything else complete rows"
+        LoadFailedError, match=f"cannot {mode}: a deletion takes keys, an upsert rows with the same columns, and"
     ):
         store.loads.prepare("l", 1, mode, {0: [0]})

@@ -55,9 +55,9 @@ def test_columns_that_fit(table: TableDef, columns: dict[str, spark.DataType]) -
         pytest.param({"id": ID, "name": NAME, "nmae": NAME}, UnknownColumnError, ["orders", "'nmae'"], id="unknown"),
         pytest.param({"id": ID, "name": NAME, "ID": ID}, DataError, ["ID twice"], id="twice"),
         pytest.param(
-            {"id": ID, "name": NAME, "amount": NAME},
+            {"id": ID, "name": NAME, "amount": spark.DateType()},
             DataError,
-            ["amount", "string", "DOUBLE", "cast"],
+            ["amount", "date32", "DOUBLE", "cast"],
             id="no-conversion",
         ),
         pytest.param(

@@ -46,8 +46,9 @@ def test_filter() -> None:
         pytest.param(
             lambda row: {"z": 1}, DagError, "the column 'z', which its schema lacks; it has k, n", id="unknown column"
         ),
-        pytest.param(lambda row: {"n": "one"}, DataError, "for column 'n' that is no int32", id="another type"),
-        pytest.param(lambda row: {"n": 2**40}, DataError, "for column 'n' that is no int32", id="too large"),
+        pytest.param(lambda row: {"n": "one"}, DataError, "column n: 'one' (str) does not fit", id="another type"),
+        pytest.param(lambda row: {"n": 2**40}, DataError, "column n: 1099511627776 (int)", id="too large"),
+        pytest.param(lambda row: {"n": 1.5}, DataError, "it is not a whole number", id="a fraction"),
     ],
 )
 def test_wrong_results_are_named(

@@ -1,0 +1,90 @@
+"""Python values as a column of a type, each converted exactly or refused with its row.
+
+:mod:`~secateur.partitioning.types.coerce` says which values convert. Arrow's own conversion is not used for values that
+are not canonical: it cuts off the fraction of a number and the time of a day without a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from secateur.errors import DataError
+from secateur.partitioning.types.coerce import coerce
+from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.partitioning.types.plain_values import as_they_stand
+
+__all__ = ["canonical_column", "column_of", "is_missing"]
+
+_MISSING: Final = frozenset({"NAType", "NaTType"})
+"""The types of pandas' own values for a missing one."""
+
+
+def column_of(values: Iterable[Any], type_: SqlType, *, name: str, first_row: int = 0) -> pa.Array:
+    """Convert Python values to a column.
+
+    Args:
+        values: Any Python or numpy values; None, and pandas' NA and NaT, are NULL.
+        type_: The type wanted.
+        name: The column's name, for messages.
+        first_row: The number of the first value among the caller's rows, for messages.
+
+    Returns:
+        The values as an array of exactly ``type_.arrow``.
+
+    Raises:
+        DataError: A value cannot be held exactly; ``details`` has ``column``, ``type`` and ``row``.
+
+    Cost: some 0.05 us a value where all are of the type's own Python type, else about 1 us.
+    """
+    plain = [None if is_missing(value) else value for value in values]
+    standing = as_they_stand(plain, type_)
+    if standing is not None:
+        return standing
+    canonical = []
+    for row, value in enumerate(plain, first_row):
+        try:
+            canonical.append(coerce(value, type_, column=name))
+        except DataError as error:
+            raise DataError(f"row {row}, {error.message}", column=name, type=str(type_), row=row) from error
+    return canonical_column(canonical, type_)
+
+
+def canonical_column(values: Sequence[Any], type_: SqlType) -> pa.Array:
+    """An array of ``type_.arrow`` with values that are canonical, as :func:`~.coerce.coerce` returns them."""
+    if not type_.contains((TypeKind.UUID,)):
+        return pa.array(values, type_.arrow)
+    # Arrow makes no lists, structs and maps of UUIDs out of Python values.
+    is_null = [value is None for value in values]
+    mask = pa.array(is_null) if any(is_null) else None
+    match type_.kind:
+        case TypeKind.LIST if type_.element is not None:
+            items = canonical_column([item for value in values for item in value or ()], type_.element)
+            return pa.ListArray.from_arrays(_offsets(values), items, type=type_.arrow, mask=mask)
+        case TypeKind.MAP:
+            pairs = [pair for value in values for pair in value or ()]
+            keys, held = (canonical_column([pair[at] for pair in pairs], part) for at, part in enumerate(type_.parts))
+            return pa.MapArray.from_arrays(_offsets(values), keys, held, type=type_.arrow, mask=mask)
+        case TypeKind.STRUCT:
+            fields = [
+                canonical_column([None if value is None else value[field.name] for value in values], field.type)
+                for field in type_.fields
+            ]
+            return pa.StructArray.from_arrays(fields, fields=list(type_.arrow), mask=mask)
+        case _:
+            stored = [None if value is None else value.bytes for value in values]
+            return pa.ExtensionArray.from_storage(type_.arrow, pa.array(stored, type_.arrow.storage_type))
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value is pandas' NA or NaT, which stand for NULL; pandas is not loaded to find that out."""
+    kind = type(value)
+    return kind.__name__ in _MISSING and kind.__module__.startswith("pandas.")
+
+
+def _offsets(values: Sequence[Any]) -> pa.Array:
+    lengths = [0 if value is None else len(value) for value in values]
+    return pa.array(np.cumsum([0, *lengths]), pa.int32())
