@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final, Literal, assert_never
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field
 
+from secateur.client.loads.arrow_data import as_table
 from secateur.connectors.batches import batch_source
 from secateur.connectors.collect_sink import collect
 from secateur.connectors.table import table_source
@@ -30,7 +31,7 @@ from secateur.engine.processors.sort_key import SortKey
 from secateur.engine.processors.sorted_runs import merge_runs, sort_runs
 from secateur.engine.processors.top_n import top_n
 from secateur.engine.processors.union import union
-from secateur.errors import DagError
+from secateur.errors import DagError, DataError
 from secateur.http.json_values import parameters_of
 
 __all__ = ["DagForm", "EdgeForm", "VertexForm", "dag_of_form"]
@@ -323,6 +324,6 @@ def _value(name: str, value: Any) -> Any:
 def _table(vertex: RowsSourceForm) -> pa.Table:
     rows = [parameters_of(row) for row in vertex.rows]
     try:
-        return pa.Table.from_pylist(rows)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+        return as_table(rows)
+    except DataError as error:
         raise DagError(f"vertex {vertex.name!r}: its rows make no table: {error}") from error

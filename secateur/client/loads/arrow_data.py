@@ -111,7 +111,9 @@ def _of_columns(columns: Iterable[tuple[str, Any]], types: Mapping[str, SqlType]
 def _column(values: Any, type_: SqlType | None, name: str) -> Any:
     is_objects = getattr(getattr(values, "dtype", None), "hasobject", False)
     if is_objects and type(values).__module__.startswith("pandas."):
-        values = [None if isinstance(value, float) and value != value else value for value in values]  # pandas' NULL
+        values = values.to_list()
+        if float in set(map(type, values)):  # NaN is pandas' NULL
+            values = [None if isinstance(value, float) and value != value else value for value in values]
     elif isinstance(values, (list, tuple)) and values and isinstance(values[0], pa.Scalar):
         return pa.array(values)
     elif not is_objects and not isinstance(values, (list, tuple)):

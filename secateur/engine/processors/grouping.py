@@ -23,6 +23,7 @@ from secateur.engine.processors.arrow_grouping import PartialColumn, grouped_by_
 from secateur.engine.processors.dense_grouping import grouped_densely
 from secateur.engine.processors.kernel import Kernel, column_of, numbered
 from secateur.errors import DagError, DataError, NotSupportedError
+from secateur.partitioning.types.cast import cast_column
 from secateur.partitioning.types.column_type import SqlType, TypeKind, type_of_arrow
 from secateur.partitioning.types.empty_rows import empty_table
 
@@ -244,10 +245,10 @@ def _argument(
         values = values.cast(null_as)
     try:
         kind = type_of_arrow(values.type)
-        return (values if values.type.equals(kind.arrow) else values.cast(kind.arrow)), kind
+        return cast_column(values, kind, name=column), kind
     except NotSupportedError as error:
         raise NotSupportedError(f"column {column!r} cannot be aggregated: {error}") from error
-    except pa.ArrowException as error:
+    except DataError as error:
         raise DataError(f"column {column!r} of type {values.type} cannot be aggregated: {error}") from error
 
 

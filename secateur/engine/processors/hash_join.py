@@ -17,6 +17,7 @@ from secateur.engine.exchange.row_buffer import RowBuffer
 from secateur.engine.processors.gathering import BYTES_MAX
 from secateur.engine.processors.kernel import Kernel, KernelSupplier, column_of, numbered
 from secateur.errors import DagError, DataError, LimitExceededError
+from secateur.partitioning.types.arrow_form import cast_to_arrow
 from secateur.partitioning.types.empty_rows import empty_batch
 
 __all__ = ["HashJoinSupplier", "JoinKind", "hash_join"]
@@ -337,8 +338,8 @@ class _HashJoin(Processor):
 def _as(key: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
     """The key of a row of the build side in the column of the probe side."""
     try:
-        return key.cast(field.type)
-    except pa.ArrowInvalid as error:
+        return pa.chunked_array([cast_to_arrow(key, field.type, name=field.name)])
+    except DataError as error:
         raise DataError(
             f"a key of the build side does not fit column {field.name!r} of the probe side ({field.type}): {error};"
             " cast one upstream"

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
 from secateur.errors import DataError, NotSupportedError
 from secateur.partitioning.types.cast import cast_column
 from secateur.partitioning.types.column_type import SqlType, TypeKind, type_of_arrow
-from secateur.partitioning.types.python_column import column_of, is_missing
+from secateur.partitioning.types.python_column import column_of, without_missing
 
 __all__ = ["array_of", "cast_to_arrow", "inferred_array"]
+
+_AS_GUESSED: Final = frozenset({bool, bytes, float, int, str})
+"""Python types whose values Arrow never changes, unless they are mixed, which it refuses."""
 
 
 def cast_to_arrow(column: pa.Array | pa.ChunkedArray, target: pa.DataType, *, name: str) -> pa.Array:
@@ -71,15 +74,17 @@ def inferred_array(values: Sequence[Any], *, name: str) -> pa.Array:
     Raises:
         DataError: No type holds all of them.
     """
-    present = [value for value in values if value is not None and not is_missing(value)]
-    kinds = set(map(type, present))
+    given = without_missing(values)
+    kinds = set(map(type, given)) - {type(None)}
     try:
         if any(issubclass(kind, datetime) for kind in kinds) and all(issubclass(kind, date) for kind in kinds):
-            zone = "UTC" if any(getattr(value, "tzinfo", None) is not None for value in present) else None
-            return array_of(values, pa.timestamp("us", zone), name=name)
-        if kinds == {int} and not all(-(1 << 63) <= value < 1 << 63 for value in present):
-            return array_of(values, pa.decimal128(38, 0), name=name)
-        return array_of(values, pa.array(present).type, name=name)
+            zone = "UTC" if any(getattr(value, "tzinfo", None) is not None for value in given) else None
+            return array_of(given, pa.timestamp("us", zone), name=name)
+        if kinds == {int} and not all(-(1 << 63) <= value < 1 << 63 for value in given if value is not None):
+            return array_of(given, pa.decimal128(38, 0), name=name)
+        guessed = pa.array(given)
+        is_same = kinds <= _AS_GUESSED and not {bytes, str} <= kinds  # of which Arrow makes bytes
+        return guessed if is_same else array_of(given, guessed.type, name=name)
     except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
         found = ", ".join(sorted(kind.__name__ for kind in kinds))
         raise DataError(f"column {name}: its values ({found}) are not of one type: {error}", column=name) from error

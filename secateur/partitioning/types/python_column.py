@@ -17,7 +17,7 @@ from secateur.partitioning.types.coerce import coerce
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.plain_values import as_they_stand
 
-__all__ = ["canonical_column", "column_of", "is_missing"]
+__all__ = ["canonical_column", "column_of", "without_missing"]
 
 _MISSING: Final = frozenset({"NAType", "NaTType"})
 """The types of pandas' own values for a missing one."""
@@ -40,7 +40,7 @@ def column_of(values: Iterable[Any], type_: SqlType, *, name: str, first_row: in
 
     Cost: some 0.05 us a value where all are of the type's own Python type, else about 1 us.
     """
-    plain = [None if is_missing(value) else value for value in values]
+    plain = without_missing(values)
     standing = as_they_stand(plain, type_)
     if standing is not None:
         return standing
@@ -79,10 +79,13 @@ def canonical_column(values: Sequence[Any], type_: SqlType) -> pa.Array:
             return pa.ExtensionArray.from_storage(type_.arrow, pa.array(stored, type_.arrow.storage_type))
 
 
-def is_missing(value: Any) -> bool:
-    """Whether a value is pandas' NA or NaT, which stand for NULL; pandas is not loaded to find that out."""
-    kind = type(value)
-    return kind.__name__ in _MISSING and kind.__module__.startswith("pandas.")
+def without_missing(values: Iterable[Any]) -> list[Any]:
+    """Values with None in place of pandas' NA and NaT. Whether there are any is told by types, without pandas."""
+    given = values if isinstance(values, list) else list(values)
+    missing = {
+        kind for kind in set(map(type, given)) if kind.__name__ in _MISSING and kind.__module__.startswith("pandas.")
+    }
+    return [None if type(value) in missing else value for value in given] if missing else given
 
 
 def _offsets(values: Sequence[Any]) -> pa.Array:
