@@ -73,7 +73,7 @@ def ids(rows: pa.Table) -> list[int]:
 
 @pytest.mark.parametrize("mode", ["append", "overwrite", "upsert"])
 def test_a_dataframe_is_published_once_and_whole(cluster: Any, rows: Rows, mode: str) -> None:
-    report = write(rows(1000), "orders", mode=mode)
+    report = write(rows(1000), "orders", missing="null", mode=mode)
     assert rows(1).sparkSession.conf.get("spark.sql.execution.arrow.maxBytesPerBatch", None) is None
     ((args, published),) = cluster.published
     assert args["mode"] == mode
@@ -86,7 +86,7 @@ def test_a_dataframe_is_published_once_and_whole(cluster: Any, rows: Rows, mode:
 
 
 def test_every_task_stages_under_its_own_attempt_in_the_order_of_the_dataframe(cluster: Any, rows: Rows) -> None:
-    write(rows(1000), "orders", mode="upsert")
+    write(rows(1000), "orders", missing="null", mode="upsert")
     ((args, published),) = cluster.published
     for attempts in args["parts"].values():
         assert len(set(attempts)) == 4
@@ -98,7 +98,7 @@ def test_every_task_stages_under_its_own_attempt_in_the_order_of_the_dataframe(c
 
 
 def test_tasks_gather_the_rows_of_a_partition(cluster: Any, rows: Rows) -> None:
-    report = write(rows(1000), "orders", tasks=3)
+    report = write(rows(1000), "orders", missing="null", tasks=3)
     ((args, published),) = cluster.published
     assert ids(published) == list(range(1000))
     assert report.tasks == 3
@@ -108,13 +108,13 @@ def test_tasks_gather_the_rows_of_a_partition(cluster: Any, rows: Rows) -> None:
 
 def test_any_thread_may_write(cluster: Any, rows: Rows) -> None:
     with ThreadPoolExecutor(1) as threads:
-        assert threads.submit(write, rows(100), "orders").result().rows == 100
+        assert threads.submit(write, rows(100), "orders", missing="null").result().rows == 100
 
 
 def test_any_session_may_write(cluster: Any, spark: SparkSession) -> None:
     other = spark.newSession()
-    assert write(other.range(100), "orders", mode="upsert").rows == 100
-    assert write(spark.range(100), "orders", mode="upsert").rows == 100
+    assert write(other.range(100), "orders", missing="null", mode="upsert").rows == 100
+    assert write(spark.range(100), "orders", missing="null", mode="upsert").rows == 100
 
 
 def test_columns_are_checked_before_rows_are_gathered(cluster: Any, rows: Rows) -> None:
@@ -123,7 +123,7 @@ def test_columns_are_checked_before_rows_are_gathered(cluster: Any, rows: Rows) 
 
 
 def test_no_rows_empty_the_table(cluster: Any, rows: Rows) -> None:
-    report = write(rows(1000).where("id < 0"), "orders", mode="overwrite")
+    report = write(rows(1000).where("id < 0"), "orders", missing="null", mode="overwrite")
     ((args, _),) = cluster.published
     assert (args["mode"], args["parts"]) == ("overwrite", {})
     assert (report.rows, report.partitions) == (0, 0)
@@ -131,7 +131,7 @@ def test_no_rows_empty_the_table(cluster: Any, rows: Rows) -> None:
 
 def test_a_task_that_is_retried_does_not_double_its_rows(cluster: Any, rows: Rows) -> None:
     cluster.stages_to_fail = 1  # answered with an error after the rows were kept
-    report = write(rows(1000), "orders")
+    report = write(rows(1000), "orders", missing="null")
     ((_, published),) = cluster.published
     assert ids(published) == list(range(1000))
     assert report.rows == 1000
@@ -142,7 +142,7 @@ def test_a_task_that_is_retried_does_not_double_its_rows(cluster: Any, rows: Row
 def test_a_task_that_fails_too_often_leaves_the_table_as_it_was(cluster: Any, rows: Rows) -> None:
     cluster.stages_to_fail = 1000
     with pytest.raises(MemberLostError, match="as the test wants it"):
-        write(rows(1000), "orders")
+        write(rows(1000), "orders", missing="null")
     assert cluster.published == []
     assert cluster.aborted
 
@@ -181,7 +181,7 @@ def test_bad_data_leave_the_table_as_it_was(
     cluster: Any, rows: Rows, change: Callable[[DataFrame], DataFrame], error: type[Error], words: str
 ) -> None:
     with pytest.raises(error, match=words):
-        write(change(rows(1000)), "orders")
+        write(change(rows(1000)), "orders", missing="null")
     assert cluster.published == []
     if any(cluster.stages.values()):
         assert cluster.aborted
@@ -200,11 +200,11 @@ def test_the_cause_is_what_spark_said(cluster: Any, rows: Rows) -> None:
 def test_a_moved_partition_can_be_tried_again(cluster: Any, rows: Rows) -> None:
     cluster.publish_error = TopologyChangedError("partition 3 has moved", partition=3)
     with pytest.raises(TopologyChangedError) as caught:
-        write(rows(100), "orders")
+        write(rows(100), "orders", missing="null")
     assert caught.value.retry_safe
     assert len(set(cluster.aborted)) == 1
     cluster.publish_error = None
-    assert write(rows(100), "orders").rows == 100
+    assert write(rows(100), "orders", missing="null").rows == 100
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ def test_a_moved_partition_can_be_tried_again(cluster: Any, rows: Rows) -> None:
 @pytest.mark.sampled(one_in=3)
 def test_bad_arguments(cluster: Any, rows: Rows, arguments: dict[str, Any], error: type[Error], words: str) -> None:
     with pytest.raises(error, match=words):
-        write(rows(1), "orders", **arguments)
+        write(rows(1), "orders", missing="null", **arguments)
 
 
 def test_spark_connect_is_told_another_way() -> None:
@@ -245,7 +245,7 @@ def test_an_interrupt_drops_the_load(cluster: Any, rows: Rows, monkeypatch: pyte
 
     monkeypatch.setattr("pyspark.sql.readwriter.DataFrameWriter.save", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        write(rows(1), "orders")
+        write(rows(1), "orders", missing="null")
     assert len(cluster.aborted) == 1
 
 
