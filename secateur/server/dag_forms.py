@@ -159,6 +159,7 @@ class TableSinkForm(_Vertex):
     processor: Literal["table_sink"]
     table: _Name
     mode: Literal["upsert", "append"] = "upsert"
+    missing: Literal["null"] | None = None
 
 
 class CollectForm(_Vertex):
@@ -255,7 +256,7 @@ def _supplier(vertex: VertexForm) -> ProcessorMetaSupplier | ProcessorSupplier:
         case UnionForm():
             return union()
         case TableSinkForm():
-            return table_sink(vertex.table, mode=vertex.mode)
+            return table_sink(vertex.table, mode=vertex.mode, missing=vertex.missing)
         case CollectForm():
             return collect()
         case _:

@@ -209,6 +209,37 @@ def test_keys_are_deleted(spark: SparkSession, cluster: Cluster, conn: secateur.
     assert rows_of(conn, f"SELECT count(*) FROM {table_name}") == [(50,)]
 
 
+def test_an_upsert_keeps_what_the_dataframe_lacks(
+    spark: SparkSession, cluster: Cluster, conn: secateur.Connection, table_name: str
+) -> None:
+    conn.execute(f"CREATE TABLE {table_name} (id BIGINT, name VARCHAR, price DOUBLE, PRIMARY KEY (id))")
+    write(spark.range(0, 100, 1, 2).selectExpr("id", "'old' AS name", "1.0D AS price"), table_name, cluster)
+    changed = spark.range(50, 150, 1, 3).selectExpr("id", "2.0D AS Price")
+    assert write(changed, table_name, cluster, mode="upsert", tasks=2).rows == 100
+    options = {"address": cluster.address, "token": cluster.token, "table": table_name, "operation": "upsert"}
+    spark.range(5).selectExpr("id", "'new' AS name").write.format("secateur").mode("append").options(**options).save()
+    assert rows_of(conn, f"SELECT name, price, count(*) FROM {table_name} GROUP BY ALL ORDER BY ALL") == [
+        ("new", 1.0, 5),
+        ("old", 1.0, 45),
+        ("old", 2.0, 50),
+        (None, 2.0, 50),
+    ]
+    for mode in ("append", "overwrite"):
+        with pytest.raises(
+            errors.DataError, match="the DataFrame lacks name: give the columns, or pass missing='null'"
+        ):
+            write(changed, table_name, cluster, mode=mode)
+    write(changed.where("id = 50"), table_name, cluster, mode="upsert", missing="null")
+    assert rows_of(conn, f"SELECT * FROM {table_name} WHERE id = 50") == [(50, None, 2.0)]
+    text_key = spark.range(5).selectExpr("CAST(id AS STRING) AS id", "'x' AS name", "CAST(id AS STRING) AS price")
+    with pytest.raises(errors.DataError, match="column id: it is a part of the partitioning key"):
+        write(text_key, table_name, cluster, mode="upsert")
+    assert (
+        write(text_key.selectExpr("CAST(id AS BIGINT) AS id", "name", "price"), table_name, cluster, mode="upsert").rows
+        == 5
+    )
+
+
 def test_only_the_range_partitions_of_the_rows_are_overwritten(
     spark: SparkSession, cluster: Cluster, conn: secateur.Connection, table_name: str
 ) -> None:
