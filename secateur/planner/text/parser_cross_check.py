@@ -378,30 +378,61 @@ def _type_name(name: str) -> str:
         return name.upper()
 
 
+@dataclass(frozen=True, slots=True)
+class _Overload:
+    """One form of a function.
+
+    Attributes:
+        name: In lower case.
+        kind: ``scalar``, ``aggregate``, ``macro`` and so on.
+        stability: DuckDB's word for scalar functions and aggregates; None for macros, tables and pragmas.
+        has_arguments: Whether it takes any.
+    """
+
+    name: str
+    kind: str
+    stability: str | None
+    has_arguments: bool
+
+    @property
+    def is_stable(self) -> bool:
+        """Whether equal arguments give an equal value, in each process of a cluster and at any time.
+
+        Everything needs just this: a constant that is evaluated while a statement is planned, or once per execution at
+        its client; a part that is evaluated on several members; an answer over no rows that a kept plan has. DuckDB
+        asks for less: what it calls CONSISTENT_WITHIN_QUERY may depend on the clock or on a setting, until the query
+        ends. Without arguments, it is the clock (or the transaction). With arguments, it is a setting such as the time
+        zone (``TIMESTAMPTZ + INTERVAL``), and settings are the same for every query and in every process: each database
+        of secateur sets UTC and is locked, and functions that read other settings may not be called. The one that has
+        arguments and reads the clock is :func:`_is_age_today`. A form is therefore judged without the types of its
+        arguments, which a parse tree does not have, and of which a parameter has none before it is bound.
+        """
+        return self.stability == "CONSISTENT" or (self.stability == "CONSISTENT_WITHIN_QUERY" and self.has_arguments)
+
+
 @cache
-def _catalog() -> tuple[tuple[str, str, str | None], ...]:
+def _catalog() -> tuple[_Overload, ...]:
     answer = default_kernel().run(
-        "SELECT DISTINCT lower(function_name) AS name, function_type, stability FROM duckdb_functions()", {}
+        "SELECT DISTINCT lower(function_name) AS name, function_type, stability,"
+        " len(parameters) > 0 OR varargs IS NOT NULL AS has_arguments FROM duckdb_functions()",
+        {},
     )
-    return tuple(zip(*(column.to_pylist() for column in answer.columns), strict=True))
+    return tuple(map(_Overload, *(column.to_pylist() for column in answer.columns)))
 
 
 @cache
 def _kinds() -> dict[str, str]:
     """Function name to its kind; a name that also aggregates is an aggregate."""
     kinds: dict[str, str] = {}
-    for name, kind, _ in _catalog():
-        if kinds.get(name) != "aggregate":
-            kinds[name] = kind
+    for form in _catalog():
+        if kinds.get(form.name) != "aggregate":
+            kinds[form.name] = form.kind
     return kinds
 
 
 @cache
 def _stable() -> frozenset[str]:
     """The functions all of whose forms depend on their arguments alone."""
-    unstable = {
-        name
-        for name, kind, stability in _catalog()
-        if stability != "CONSISTENT" or kind in ("macro", "table", "table_macro", "pragma")
-    } | CLOCKS.keys()  # the catalogue says of some of them that they depend on nothing
-    return (frozenset(name for name, _, _ in _catalog()) - unstable) | _PURE_TABLE_FUNCTIONS
+    # The catalogue says of some functions of the clock that they depend on nothing.
+    unstable = {form.name for form in _catalog() if not form.is_stable} | CLOCKS.keys()
+    return (frozenset(form.name for form in _catalog()) - unstable) | _PURE_TABLE_FUNCTIONS

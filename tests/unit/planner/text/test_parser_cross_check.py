@@ -2,8 +2,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import duckdb
 import pytest
 
+from secateur.planner.binding import is_listed
 from secateur.planner.text import (
     DuckDBParse,
     expressions_in,
@@ -134,6 +136,60 @@ def test_facts(sql: str, facts: dict[str, Any]) -> None:
     reading = read(sql)
     found = {name: set(reading.aggregates()) if name == "aggregates" else getattr(reading, name) for name in facts}
     assert found == facts
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "3 + 2",
+        "a - 1",
+        "$1 + 1",
+        "date_part('year', DATE '2024-02-01')",
+        "DATE '2024-02-01' - INTERVAL 1 DAY",
+        "z + INTERVAL 1 DAY",
+        "$1::TIMESTAMPTZ - INTERVAL 1 DAY",
+        "TIMESTAMPTZ '2024-02-01 00:00:00+00' - z",
+        "date_trunc('day', z)",
+        "time_bucket(INTERVAL 1 DAY, z)",
+        "strftime(z, '%Y')",
+        "timezone('Europe/Berlin', z)",
+        "make_timestamptz(2024, 1, 1, 0, 0, 0.0)",
+        "age(z, z)",
+        "range(z, z, INTERVAL 1 DAY)",
+        "hour(z), monthname(z), last_day(z), datediff('day', z, z)",
+    ],
+)
+def test_what_depends_on_arguments_and_fixed_settings_is_stable(expression: str) -> None:
+    assert not read(f"SELECT {expression} FROM t").unstable()
+
+
+@pytest.mark.parametrize(
+    ("expression", "found"),
+    [
+        ("now() - INTERVAL 1 DAY", {"now"}),
+        ("age(z)", {"age"}),
+        ("age(DATE '2024-02-01')", {"age"}),
+        ("random() + 1", {"random"}),
+        ("current_localtimestamp()", {"current_localtimestamp"}),
+        ("localtime, current_time", {"localtime", "current_time"}),
+        ("uuid(), gen_random_uuid(), error('no')", {"uuid", "gen_random_uuid", "error"}),
+        ("current_schema(), current_database(), today()", {"current_schema", "current_database", "today"}),
+    ],
+)
+def test_what_depends_on_the_clock_or_on_chance_is_not_stable(expression: str, found: set[str]) -> None:
+    assert read(f"SELECT {expression} FROM t").unstable().keys() == found
+
+
+def test_forms_that_depend_on_more_than_their_arguments_depend_on_settings_alone() -> None:
+    """Another one has to be looked at: if it reads the clock although it has arguments, it is not stable."""
+    with duckdb.connect() as database:
+        rows = database.execute(
+            "SELECT DISTINCT lower(function_name), [p FOR p IN list_concat(parameter_types, [return_type])"
+            " IF p LIKE '%TIME ZONE' OR p = 'TIMESTAMPTZ_NS'] FROM duckdb_functions()"
+            " WHERE stability = 'CONSISTENT_WITHIN_QUERY' AND len(parameters) > 0"
+        ).fetchall()
+    others = {name for name, zoned in rows if not zoned and is_listed(name)}
+    assert others <= {"current_schemas"}
 
 
 def test_what_is_no_query_has_no_reading() -> None:
