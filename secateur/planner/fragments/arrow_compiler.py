@@ -190,6 +190,8 @@ class _Compiler:
         if group is None:
             return _GroupScope(self._rows, ())
         refuse_unread(group)  # GROUPING SETS, ROLLUP, CUBE
+        if group.args.get("all") and "having" in self._clauses:
+            raise DeclineError("GROUP BY ALL groups by the columns of HAVING as well")
         nodes = (
             [item.unalias() for item in self._items if item.find(exp.AggFunc) is None]
             if group.args.get("all")

@@ -322,12 +322,15 @@ class _Select:
         else:
             sets = any(group.args.get(key) for key in ("grouping_sets", "cube", "rollup", "totals"))
             sets = sets or group.find(exp.GroupingSets, exp.Cube, exp.Rollup) is not None
-            keys = [self._group_key(key) for key in (self._items if group.args.get("all") else group.expressions)]
+            is_all = bool(group.args.get("all"))
+            keys = [self._group_key(key) for key in (self._items if is_all else group.expressions)]
+            # GROUP BY ALL groups by the columns of HAVING as well.
+            is_complete = not sets and not (is_all and having is not None)
             relation = Aggregate(
                 relation,
                 frozenset(key for key in keys if key is not None),
                 not sets,
-                exact=not sets and bool(keys) and None not in keys,
+                exact=is_complete and bool(keys) and None not in keys,
             )
         conjuncts = self._conjuncts("having", beside_aliases=True)
         return Filter(relation, conjuncts) if conjuncts else relation
