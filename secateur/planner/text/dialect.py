@@ -23,6 +23,7 @@ from secateur.engine.kernels.duckdb.cancellation import check_cancelled
 from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.errors import DatabaseError, NotSupportedError, SqlSyntaxError
 from secateur.planner.segmented_stack import on_segmented_stack
+from secateur.planner.text.folding import folded
 from secateur.planner.text.positions import located, syntax_error
 from secateur.planner.text.trees import copied
 
@@ -108,6 +109,14 @@ class Secateur(DuckDB):
             interval = super()._parse_interval_span(this, parse_function_unit)
             split = isinstance(this, exp.Literal) and this.is_string and interval.this.name != this.name
             return exp.Interval(this=this) if split else interval
+
+        def _parse_wrapped_select(self, table: bool = False) -> exp.Expr | None:
+            """In FROM, parentheses are around a query or a join. DuckDB 2.0.1 no longer has them around one table."""
+            item = super()._parse_wrapped_select(table)
+            if table and _is_one_item(item) and self._curr and self._curr.token_type is TokenType.R_PAREN:
+                message = "parentheses in FROM are around a query or a join: leave out those around one table"
+                raise syntax_error(message, self.sql, self._curr.start)
+            return item
 
         def _parse_table(self, *args: Any, **named: Any) -> exp.Expr | None:
             """``FROM (VALUES ...) v JOIN t ... SELECT``: what the first item is joined with is read there too."""
@@ -286,6 +295,18 @@ def _hold_joins_in_selects(tree: exp.Expr) -> None:
             rest = {key: select.args.pop(key) for key in list(select.args)[list(select.args).index("from_") + 1 :]}
             select.set("joins", [*joins, *(rest.pop("joins", None) or [])])
             select.args.update(rest)  # behind the joins, as they are written: scans are numbered in this order
+
+
+def _is_one_item(item: exp.Expr | None) -> bool:
+    """Whether a part of FROM is a table, a function, or a query with a name: nothing joined or pivoted."""
+    inside = item
+    while inside is not None and not (inside.args.get("joins") or inside.args.get("pivots")):
+        if not isinstance(inside, exp.Subquery):
+            is_show = folded(inside.name) == "show"  # a query, which sqlglot reads as a table with an alias
+            is_source = isinstance(inside, (exp.Table, exp.Unnest, exp.Lateral)) and not is_show
+            return is_source or bool(item and item.args.get("alias"))
+        inside = inside.this
+    return False
 
 
 def to_sql(node: exp.Expr) -> str:

@@ -466,12 +466,92 @@ SqlSyntaxError: Duplicate CTE name "a" (line 1, column 23)
                         ^
 */
 ----
--- a value of another type
-SELECT id FROM orders LIMIT 'a'
+-- a limit below zero
+SELECT id FROM orders LIMIT -1
 /*
-DataError: Could not convert string 'a' to INT64 (line 1, column 29)
-  SELECT id FROM orders LIMIT 'a'
-                              ^^^
+ProgrammingError: LIMIT/OFFSET cannot be negative (line 1, column 29)
+  SELECT id FROM orders LIMIT -1
+                              ^^
+*/
+----
+-- parentheses around one table
+SELECT b FROM (orders) AS o(a, b)
+/*
+SqlSyntaxError: parentheses in FROM are around a query or a join: leave out those around one table (line 1, column 22)
+  SELECT b FROM (orders) AS o(a, b)
+                       ^
+*/
+----
+-- parentheses around one table: in two pairs
+SELECT count(*) FROM ((orders))
+/*
+SqlSyntaxError: parentheses in FROM are around a query or a join: leave out those around one table (line 1, column 30)
+  SELECT count(*) FROM ((orders))
+                               ^
+*/
+----
+-- parentheses around one table: with a name inside
+SELECT count(*) FROM customers c JOIN (orders AS o) ON o.customer_id = c.customer_id
+/*
+SqlSyntaxError: parentheses in FROM are around a query or a join: leave out those around one table (line 1, column 51)
+  SELECT count(*) FROM customers c JOIN (orders AS o) ON o.customer_id = c.customer_id
+                                                    ^
+*/
+----
+-- parentheses around one table: a function
+SELECT * FROM orders, (range(3))
+/*
+SqlSyntaxError: parentheses in FROM are around a query or a join: leave out those around one table (line 1, column 32)
+  SELECT * FROM orders, (range(3))
+                                 ^
+*/
+----
+-- parentheses around one table: a query with a name
+SELECT * FROM ((SELECT id FROM orders) AS o) AS p
+/*
+SqlSyntaxError: parentheses in FROM are around a query or a join: leave out those around one table (line 1, column 44)
+  SELECT * FROM ((SELECT id FROM orders) AS o) AS p
+                                             ^
+*/
+----
+-- parentheses around one table: in a subquery
+SELECT id FROM orders WHERE customer_id IN (SELECT customer_id FROM (customers))
+/*
+SqlSyntaxError: parentheses in FROM are around a query or a join: leave out those around one table (line 1, column 79)
+  SELECT id FROM orders WHERE customer_id IN (SELECT customer_id FROM (customers))
+                                                                                ^
+*/
+----
+-- parentheses around one table: in a change
+DELETE FROM orders USING (customers) AS c WHERE orders.customer_id = c.customer_id
+/*
+SqlSyntaxError: parentheses in FROM are around a query or a join: leave out those around one table (line 1, column 36)
+  DELETE FROM orders USING (customers) AS c WHERE orders.customer_id = c.customer_id
+                                     ^
+*/
+----
+-- parentheses around one table: source of a change
+MERGE INTO orders USING (customers) AS c ON orders.customer_id = c.customer_id WHEN MATCHED THEN DELETE
+/*
+SqlSyntaxError: parentheses in FROM are around a query or a join: leave out those around one table (line 1, column 35)
+  MERGE INTO orders USING (customers) AS c ON orders.customer_id = c.customer_id WHEN MATCHED THEN DELETE
+                                    ^
+*/
+----
+-- parentheses around one table: the rows of a change
+INSERT INTO customers FROM (customers)
+/*
+SqlSyntaxError: parentheses in FROM are around a query or a join: leave out those around one table (line 1, column 38)
+  INSERT INTO customers FROM (customers)
+                                       ^
+*/
+----
+-- parentheses around one table: of a pivot
+PIVOT (orders) ON priority IN ('low') USING count(*)
+/*
+SqlSyntaxError: parentheses in FROM are around a query or a join: leave out those around one table (line 1, column 14)
+  PIVOT (orders) ON priority IN ('low') USING count(*)
+               ^
 */
 ----
 -- update

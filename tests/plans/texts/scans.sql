@@ -134,29 +134,16 @@ on several members:
   final: SELECT * FROM x0
 */
 ----
--- a scan reads the columns that the statement names: renamed columns of a table in parentheses
+-- a scan reads the columns that the statement names: renamed columns of a query in parentheses
 -- show: texts
-SELECT b FROM (orders) AS o(a, b)
+SELECT b FROM ((FROM orders)) AS o(a, b)
 /*
 on one member, by DuckDB:
   s0 is orders(customer_id, id, priority, amount, day)
   answers (b BIGINT)
-  SELECT b FROM (s0 AS "orders") AS o(a, b)
+  SELECT b FROM ((FROM s0 AS "orders")) AS o(a, b)
 on several members:
-  scan orders: SELECT b FROM (s0 AS "orders") AS o(a, b)
-  final: SELECT * FROM x0
-*/
-----
--- a scan reads the columns that the statement names: renamed columns of a table in two pairs of parentheses
--- show: texts
-SELECT b FROM ((orders)) AS o(a, b)
-/*
-on one member, by DuckDB:
-  s0 is orders(customer_id, id, priority, amount, day)
-  answers (b BIGINT)
-  SELECT b FROM ((s0 AS "orders")) AS o(a, b)
-on several members:
-  scan orders: SELECT b FROM ((s0 AS "orders")) AS o(a, b)
+  scan orders: SELECT b FROM ((SELECT * FROM s0 AS "orders")) AS o(a, b)
   final: SELECT * FROM x0
 */
 ----

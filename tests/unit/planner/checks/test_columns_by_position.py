@@ -15,7 +15,7 @@ from secateur.planner.text import read_statement
         pytest.param("SELECT * FROM t, u", "t u", id="star"),
         pytest.param("SELECT x.* REPLACE (1 AS a) FROM t x JOIN u ON TRUE", "t", id="star of one table"),
         pytest.param("SELECT x FROM (t JOIN u ON t.a = u.b) AS v(x, y)", "t u", id="alias of a join in parentheses"),
-        pytest.param("SELECT x FROM ((t)) AS v(x, y)", "t", id="alias of a table in parentheses"),
+        pytest.param("SELECT x FROM ((FROM t)) AS v(x, y)", "t", id="alias of a query in parentheses"),
         pytest.param("SELECT x FROM t AS v(x, y)", "t", id="alias with columns"),
         pytest.param("SELECT a FROM t NATURAL JOIN u", "t u", id="natural"),
         pytest.param("SELECT t.a FROM t POSITIONAL JOIN u", "t u", id="positional"),
