@@ -269,6 +269,7 @@ class Channel:
                     silent_s += self._silence_s
                     if self._is_awaited is None or silent_s >= SILENCE_S or not self._is_awaited():
                         raise
+                    self._wait_until(end_s)  # to ask has taken its time
                     continue
                 silent_s = 0.0
                 answered = frame.request_id

@@ -224,6 +224,25 @@ def test_a_silent_server_is_waited_for_as_long_as_it_counts(
     assert asked[0] == answers_after or 1 == answers_after < asked[0]
 
 
+def test_a_deadline_may_pass_while_it_is_asked_whether_a_silent_server_counts(
+    serve: Serve, echo: Any, channel_to: Any, loop: Any
+) -> None:
+    """Seed 700004355 of the simulation: the server was given as much time once more, and could still answer."""
+    control, stopped = CallControl(time.monotonic() + 0.5, DeadlineError("too late")), threading.Event()
+
+    def is_awaited() -> bool:
+        while control.error is None:
+            stopped.wait(0.01)
+        stopped.set()
+        return True
+
+    channel = channel_to(serve(echo), timeout_s=None, silence_s=0.2, is_awaited=is_awaited)
+    channel.connect()
+    loop.loop.call_soon_threadsafe(stopped.wait)
+    with pytest.raises(DeadlineError, match="too late"):
+        channel.request(Echo(), control=control)
+
+
 def test_a_time_out_of_a_request_holds_whatever_signs_of_life_there_are(
     serve: Serve, echo: Any, channel_to: Any
 ) -> None:
