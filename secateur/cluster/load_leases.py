@@ -145,10 +145,13 @@ class LoadLeases:
 
     def settle(self, request: Request[SettleLoad]) -> Reply[Acknowledged]:
         """A load in doubt was decided."""
-        told = request.message
+        self.settled(request.message)
+        return Reply(Acknowledged())
+
+    def settled(self, told: SettleLoad) -> None:
+        """As :meth:`settle`."""
         self._protocol.settled(told.load_id, LoadVerdict(True, told.published, told.number))
         self._carry_out()
-        return Reply(Acknowledged())
 
     async def stop(self) -> None:
         """End what is under way."""

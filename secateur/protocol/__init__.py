@@ -289,6 +289,7 @@ _FILES = {
         "ControllerState",
         "GetReport",
         "HeldTable",
+        "LastLoad",
         "MemberReport",
         "PublishedBatch",
         "ReportToController",

@@ -7,11 +7,13 @@ the reports of the members, and goes on from the newest record in the next epoch
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from secateur.partitioning.tables.external_table import ExternalTable
 from secateur.partitioning.topology.topology import MemberAddress, Topology
-from secateur.protocol.changes import StreamBatch
+from secateur.protocol.changes import SettleLoad, StreamBatch
 from secateur.protocol.message import Acknowledged, Message
 from secateur.protocol.pruning import Pruning
 from secateur.protocol.tokens import GrantedToken
@@ -23,6 +25,7 @@ __all__ = [
     "ControllerState",
     "GetReport",
     "HeldTable",
+    "LastLoad",
     "MemberReport",
     "PublishedBatch",
     "ReportToController",
@@ -46,6 +49,18 @@ class PublishedBatch(msgspec.Struct, frozen=True):
     is_published: bool = False
 
 
+class LastLoad(msgspec.Struct, frozen=True, array_like=True):
+    """The last load of a table that a member was told to publish.
+
+    Attributes:
+        number: The number of the publication.
+        load_id: The load; empty where a controller that was started anew knows only the number.
+    """
+
+    number: int
+    load_id: str = ""
+
+
 class ControllerState(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that the controller must not forget, but members and owners.
 
@@ -66,6 +81,7 @@ class ControllerState(msgspec.Struct, frozen=True, kw_only=True):
         tokens: The tokens of clients beside that of the cluster, as digests.
         draining: The members that are to own nothing, so that they can leave.
         drained: The members that own nothing and never will: their processes are to be ended.
+        last_loads: Of each member that has left as the last owner of partitions, by the id of the table.
     """
 
     catalog_version: int
@@ -83,6 +99,7 @@ class ControllerState(msgspec.Struct, frozen=True, kw_only=True):
     tokens: tuple[GrantedToken, ...] = ()
     draining: tuple[str, ...] = ()
     drained: tuple[str, ...] = ()
+    last_loads: Mapping[str, Mapping[int, LastLoad]] = {}
 
 
 class ClusterRecord(msgspec.Struct, frozen=True):
@@ -110,6 +127,7 @@ class HeldTable(msgspec.Struct, frozen=True):
         published: The number of the last load that was published there.
         has_load_in_doubt: Whether a load of it is prepared there, and its outcome is not known.
         partitions: The partitions that were complete on the disk of a member that was started anew; None of others.
+        last_load: The load in doubt, or else the last one that was published; empty if the member does not know it.
     """
 
     table_id: int
@@ -117,6 +135,7 @@ class HeldTable(msgspec.Struct, frozen=True):
     published: int = 0
     has_load_in_doubt: bool = False
     partitions: tuple[int, ...] | None = None
+    last_load: str = ""
 
 
 class MemberReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -168,9 +187,14 @@ class BeginReturn(Message[MemberReport], frozen=True):
 
     It takes over the owners of now, and settles the loads and changes of ranges that it has prepared; its report says
     what it has then.
+
+    Attributes:
+        topology: Members and owners.
+        settled: Loads of which the controller knows the outcome, whoever has lived on.
     """
 
     topology: Topology
+    settled: tuple[SettleLoad, ...] = ()
 
 
 class ReportToController(Message[Acknowledged], frozen=True):

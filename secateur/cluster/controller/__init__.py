@@ -8,7 +8,7 @@ _FILES = {
     "catalog": ["Catalog"],
     "cluster_state": ["ClusterState"],
     "controller": ["Controller"],
-    "disk_losses": ["DiskLosses"],
+    "disk_losses": ["DiskLosses", "lost_by"],
     "holders": ["by_primary", "copies_of", "primaries_of", "served_by"],
     "hot_key_rows": ["list_hot_keys"],
     "job_record": [

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -24,7 +24,7 @@ from secateur.cluster.controller.catalog import Catalog
 from secateur.cluster.controller.events import EventLog
 from secateur.cluster.controller.leaving import NOBODY_LEAVES, Leaving
 from secateur.cluster.controller.member_watch import MemberWatch
-from secateur.cluster.controller.membership import Event, MemberLost, advance
+from secateur.cluster.controller.membership import Event, MemberLost, absent_owners, advance
 from secateur.cluster.controller.record import RecordEncoder, RestOfState, changing_of
 from secateur.cluster.controller.stream_batches import StreamBatches
 from secateur.cluster.controller.topology_delivery import TopologyDelivery
@@ -36,7 +36,7 @@ from secateur.partitioning.topology.topology import MemberAddress, Topology
 from secateur.protocol.message import Message
 from secateur.protocol.operation import operation_of
 from secateur.protocol.pruning import Pruning
-from secateur.protocol.recovery import ControllerState
+from secateur.protocol.recovery import ControllerState, LastLoad
 from secateur.protocol.tokens import GrantedToken
 from secateur.storage.read_lease import lease_clock_s
 from secateur.wire import Payload
@@ -71,6 +71,7 @@ class ClusterState:
         pruning: The setting of sessions that have not set their own.
         on_superseded: Called when a member knows a controller of a later epoch.
         on_tokens: Called with the tokens of clients whenever others are valid.
+        last_loads: Gives what members were told to publish that have left as the last owners of partitions.
 
     Attributes:
         last_member: The newest number of a member.
@@ -91,6 +92,7 @@ class ClusterState:
         pruning: Pruning = Pruning.ON,
         on_superseded: Callable[[], None] = lambda: None,
         on_tokens: Callable[[tuple[GrantedToken, ...]], None] = lambda _: None,
+        last_loads: Callable[[Collection[str]], Mapping[str, Mapping[int, LastLoad]]] = lambda _: {},
     ) -> None:
         self._peers = peers
         self._on_lost = on_lost
@@ -115,6 +117,7 @@ class ClusterState:
         self._streams = StreamBatches()
         self._tokens: tuple[GrantedToken, ...] = ()
         self._on_tokens = on_tokens
+        self._last_loads = last_loads
         self._request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
         self.events = EventLog()
         self._leaving = NOBODY_LEAVES
@@ -301,6 +304,7 @@ class ClusterState:
             self._streams,
             self._tokens,
             self._leaving,
+            self._last_loads(absent_owners(self._topology)),
         )
         self._delivery.send(self._topology, lambda: self._encoder.encoded(rest), first)
 

@@ -80,6 +80,8 @@ from secateur.protocol.operation import OperationBase
 from secateur.protocol.operations import CONTROLLER_OPERATIONS, Operation
 from secateur.protocol.recovery import (
     AskToReturn,
+    ClusterRecord,
+    ControllerState,
     MemberReport,
     ReportToController,
     ReturnAnswer,
@@ -128,6 +130,7 @@ class Controller:
             pruning=settings.pruning,
             on_superseded=self._superseded,
             on_tokens=self._server.take_tokens,
+            last_loads=lambda owners: self._loads.numbers.last_loads(owners),
         )
         self._loads = LoadPublisher(self._state, self._state.has_member)
         self._joining = Joining(self._state, settings, self._loads.numbers)
@@ -462,9 +465,9 @@ class Controller:
         if self._takeover.is_over:
             self._rebalancer.start()
 
-    def _begin_epoch(self, epoch: int, reports: Mapping[str, MemberReport]) -> None:
-        self._publications.last_number = first_of(epoch)
-        self._loads.numbers.taken_over(reports)
+    def _begin_epoch(self, record: ClusterRecord, reports: Mapping[str, MemberReport], state: ControllerState) -> None:
+        self._publications.last_number = first_of(record.epoch)
+        self._loads.numbers.taken_over(reports, record.topology.member_ids, state.last_loads)
         self._background.start(self._loads.numbers.settled(), "controller learns how loads in doubt have ended")
 
     def _superseded(self) -> None:

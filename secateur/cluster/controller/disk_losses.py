@@ -11,16 +11,18 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from secateur.cluster.controller.holders import primaries_of
 from secateur.cluster.controller.membership import CopyLost
 from secateur.cluster.controller.recovery import outdated
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
-from secateur.protocol.recovery import HeldTable, MemberReport
+from secateur.protocol.recovery import HeldTable, LastLoad, MemberReport
 
-__all__ = ["DiskLosses"]
+__all__ = ["DiskLosses", "lost_by"]
 
 _HAS_LOST: Final = "its disk has lost what it had written."
 _NONE: Final[set[int]] = set()
+_NO_LOAD: Final = LastLoad(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,3 +114,36 @@ def _held(table: TableDef, reports: Mapping[str, MemberReport]) -> dict[str, Hel
         for held in report.tables
         if held.table_id == table.table_id and not report.damage
     }
+
+
+def lost_by(
+    report: MemberReport, tables: Iterable[TableDef], topology: Topology, last_loads: Mapping[int, LastLoad]
+) -> str:
+    """What a member has lost of that of which it was the last owner, in a sentence; empty if it may come back.
+
+    Nobody can tell whether it lacks changes of single partitions: no other member has made them.
+
+    Args:
+        report: What it has.
+        tables: All tables.
+        topology: Members and owners.
+        last_loads: What it was told to publish before it left, by table.
+    """
+    known = {held.table_id: held for held in report.tables}
+    for table in tables:
+        last_owned = [] if table.replicated else primaries_of(topology, table, report.address.id)
+        if not last_owned:
+            continue
+        held = known.get(table.table_id)
+        if held is None:
+            return _lost(f"table {table.name}")
+        if held.published < last_loads.get(table.table_id, _NO_LOAD).number:
+            return _lost(f"a load of {table.name}")
+        if held.partitions is not None and held.version == table.version:  # ranges that were made since it left are new
+            for partition in sorted(set(last_owned).difference(held.partitions)):
+                return _lost(f"partition {partition} of {table.name}")
+    return ""
+
+
+def _lost(what: str) -> str:
+    return f"its disk has lost {what}: it may lack other changes as well, so it does not come back with what it has"

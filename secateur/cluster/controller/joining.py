@@ -17,6 +17,7 @@ from contextlib import suppress
 from typing import Final
 
 from secateur.cluster.controller.cluster_state import ClusterState
+from secateur.cluster.controller.disk_losses import lost_by
 from secateur.cluster.controller.encoded_table import encoded_table
 from secateur.cluster.controller.membership import MemberJoined, MemberReturned, absent_owners
 from secateur.cluster.controller.publication_numbers import PublicationNumbers
@@ -27,6 +28,7 @@ from secateur.errors import Error, ProgrammingError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import MemberAddress
 from secateur.protocol.catalog import AdoptViews, CatchUp, CaughtUp, DropStoredTable, TakeTopology
+from secateur.protocol.changes import SettleLoad
 from secateur.protocol.message import Role
 from secateur.protocol.recovery import BeginReturn
 from secateur.wire.peer import Peer
@@ -162,6 +164,7 @@ class Joining:
             if brought is None:
                 return False
             await state.advance(MemberReturned(address))
+            self._numbers.came(address.id)
             for table_id, published in brought.items():
                 self._numbers.made(table_id, published)
             return True
@@ -183,14 +186,19 @@ class Joining:
         state = self._state
         returning = self._peer(address)
         try:
-            report = (await returning.request(BeginReturn(state.topology))).message
+            last_loads = self._numbers.told(address.id)
+            settled = tuple(SettleLoad(load.load_id, True, load.number) for load in last_loads.values() if load.load_id)
+            report = (await returning.request(BeginReturn(state.topology, settled))).message
             current = {
                 held.table_id: held.published
                 for held in report.tables
                 if self._numbers.is_current(held.table_id, held.published, has_holders=held.table_id not in lost)
             }
             brought = {table_id: current[table_id] for table_id in lost if table_id in current}
-            if report.damage or not (is_last_owner or brought):
+            damage = report.damage or lost_by(report, state.catalog.tables(), state.topology, last_loads)
+            if damage:
+                state.events.add("data_directory_damaged", address.id, damage)
+            if damage or not (is_last_owner or brought):
                 return None
             there_are = {table.table_id for table in state.catalog.tables()}
             for held in report.tables:

@@ -278,7 +278,7 @@ class LoadPublisher:
         """Keep the number of a load that was published, or perhaps was."""
         if commit.is_committed and not any(isinstance(error, LoadFailedError) for error in commit.failures.values()):
             if commit.committed:
-                self.numbers.made(load.table.table_id, load.number)
+                self.numbers.made(load.table.table_id, load.number, load.load_id, load.copies)
             else:
                 self.numbers.maybe_made(load.table.table_id)
 

@@ -257,12 +257,14 @@ def advance(topology: Topology, event: Event, leaving: Leaving = NOBODY_LEAVES) 
 
 def absent_owners(topology: Topology) -> frozenset[str]:
     """The members that have left and were the last owners of partitions: their copies have every acknowledged write."""
+    living = frozenset(topology.member_ids)
     last = {
         ownership.members[number]
         for ownership in topology.owners.values()
+        if not living.issuperset(ownership.members)
         for number in np.unique(ownership.owners[0]).tolist()
     }
-    return frozenset(last.difference(topology.member_ids))
+    return frozenset(last - living)
 
 
 def group_after(

@@ -4,17 +4,20 @@ A controller knows the number once a member has told it that it has published. U
 members decide it, and all that live decide the same (:mod:`secateur.cluster.termination_protocol`). If all of them are
 lost before that is known, no client has been told of an outcome. Then the first member that comes back decides: it has
 every publication that was acknowledged, and perhaps the one in doubt.
+
+What each member was told is kept beyond its end: one that comes back with the last copy of a partition takes no part in
+loads meanwhile, so it is compared with what there was when it left.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from typing import Final
 
 from secateur.cluster.controller.recovery import newest_publications
 from secateur.errors import Error
-from secateur.protocol.recovery import GetReport, MemberReport
+from secateur.protocol.recovery import GetReport, LastLoad, MemberReport
 
 __all__ = ["PublicationNumbers"]
 
@@ -37,6 +40,7 @@ class PublicationNumbers:
         self._is_member = is_member
         self._newest: dict[int, int] = {}
         self._in_doubt: dict[int, frozenset[str]] = {}  # the members that decide, by table
+        self._told: dict[str, dict[int, LastLoad]] = {}  # since a member has come, also of those that have left
 
     def newest(self, table_id: int) -> int:
         """The number of the last publication that is known to be made; 0 for none."""
@@ -47,18 +51,62 @@ class PublicationNumbers:
         """Whether there is a table of which the last publication may have been made or not."""
         return bool(self._in_doubt)
 
-    def taken_over(self, reports: Mapping[str, MemberReport]) -> None:
-        """Go on from what members tell a controller that starts anew."""
-        self._newest.update(newest_publications(reports))
+    def last_loads(self, owners: Collection[str]) -> Mapping[str, Mapping[int, LastLoad]]:
+        """What members were told to publish that have left as the last owners of partitions; all others are forgotten.
+
+        Args:
+            owners: These members.
+        """
+        self._told = {
+            member: told for member, told in self._told.items() if member in owners or self._is_member(member)
+        }
+        return {owner: self.told(owner) for owner in owners}
+
+    def told(self, member: str) -> Mapping[int, LastLoad]:
+        """The last load of each table that a member was told to publish since it has come."""
+        return self._told.get(member, {})
+
+    def came(self, member: str) -> None:
+        """A member is let in again: others take its rows for those of now."""
+        self._told.pop(member, None)
+
+    def taken_over(
+        self,
+        reports: Mapping[str, MemberReport],
+        members: Iterable[str],
+        last_loads: Mapping[str, Mapping[int, LastLoad]],
+    ) -> None:
+        """Go on from what members tell a controller that starts anew.
+
+        Args:
+            reports: What they tell.
+            members: The members of the record, which have taken part in everything that was published.
+            last_loads: What the record says of those that had left before.
+        """
+        newest = newest_publications(reports)
+        self._newest.update((table_id, load.number) for table_id, load in newest.items())
+        self._told = {
+            **{owner: dict(loads) for owner, loads in last_loads.items()},
+            **{m: dict(newest) for m in members},
+        }
         for member, report in reports.items():
             for held in report.tables:
                 if held.has_load_in_doubt:
                     self._in_doubt[held.table_id] = self._in_doubt.get(held.table_id, _NOBODY) | {member}
 
-    def made(self, table_id: int, number: int) -> None:
-        """A member has told that it has published, or has come back as the only one that can say."""
+    def made(self, table_id: int, number: int, load_id: str = "", members: Iterable[str] = ()) -> None:
+        """A member has told that it has published, or has come back as the only one that can say.
+
+        Args:
+            table_id: The table.
+            number: The number of the publication.
+            load_id: The load.
+            members: All that had prepared it; those that have ended since have it on disk.
+        """
         self._newest[table_id] = number
         self._in_doubt.pop(table_id, None)
+        for member in members:
+            self._told.setdefault(member, {})[table_id] = LastLoad(number, load_id)
 
     def maybe_made(self, table_id: int) -> None:
         """Members were sent the order to publish, and all were lost before one of them answered."""
@@ -68,6 +116,8 @@ class PublicationNumbers:
         """A table was dropped; its id never comes again."""
         self._newest.pop(table_id, None)
         self._in_doubt.pop(table_id, None)
+        for told in self._told.values():
+            told.pop(table_id, None)
 
     def is_current(self, table_id: int, number: int, *, has_holders: bool) -> bool:
         """Whether a member that comes back has all that was acknowledged, and nothing that was refused.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -14,7 +15,7 @@ from secateur.partitioning.tables.table import TableDef, TableDefinition
 from secateur.planner.views.view import ViewDef
 from secateur.protocol.codec import decode, encode
 from secateur.protocol.pruning import Pruning
-from secateur.protocol.recovery import ControllerState
+from secateur.protocol.recovery import ControllerState, LastLoad
 from secateur.protocol.tokens import GrantedToken
 
 __all__ = ["RecordEncoder", "RestOfState", "catalog_of", "changing_of"]
@@ -33,6 +34,7 @@ class RestOfState:
     streams: StreamBatches
     tokens: tuple[GrantedToken, ...]
     leaving: Leaving
+    last_loads: Mapping[str, Mapping[int, LastLoad]]
 
 
 class RecordEncoder:
@@ -74,6 +76,7 @@ class RecordEncoder:
             tokens=rest.tokens,
             draining=tuple(sorted(rest.leaving.draining)),
             drained=tuple(sorted(rest.leaving.drained)),
+            last_loads=rest.last_loads,
         )
 
 

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from secateur.partitioning.topology.topology import Topology
-from secateur.protocol.recovery import ClusterRecord, MemberReport
+from secateur.protocol.recovery import ClusterRecord, LastLoad, MemberReport
 
 __all__ = [
     "Patience",
@@ -153,23 +153,28 @@ def outdated(reports: Mapping[str, MemberReport]) -> dict[str, int]:
     """The members that lack a load which another member has published, with its table.
 
     A load is on the disks of all members before it is published on the first. So their disks have lost what they said
-    was written, or were never asked to write it (``fsync="off"``).
+    was written, or were never asked to write it (``fsync="off"``). One that has prepared the last load, and nothing
+    behind it, has everything: it learns the outcome from the others.
     """
     newest = newest_publications(reports)
     return {
         member: held.table_id
         for member, report in reports.items()
         for held in report.tables
-        if held.published < newest[held.table_id] and not held.has_load_in_doubt
+        if held.published < (last := newest[held.table_id]).number
+        and not (held.has_load_in_doubt and held.last_load == last.load_id)
     }
 
 
-def newest_publications(reports: Mapping[str, MemberReport]) -> dict[int, int]:
-    """The number of the last load of each table that a member has published, as far as the members know."""
-    newest: dict[int, int] = {}
+def newest_publications(reports: Mapping[str, MemberReport]) -> dict[int, LastLoad]:
+    """The last load of each table that a member has published, as far as the members know."""
+    newest: dict[int, LastLoad] = {}
     for report in reports.values():
         for held in report.tables:
-            newest[held.table_id] = max(newest.get(held.table_id, 0), held.published)
+            last = LastLoad(held.published, "" if held.has_load_in_doubt else held.last_load)
+            known = newest.setdefault(held.table_id, last)
+            if (last.number, last.load_id) > (known.number, known.load_id):
+                newest[held.table_id] = last
     return newest
 
 

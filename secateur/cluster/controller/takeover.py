@@ -40,7 +40,7 @@ from secateur.errors import Error, InternalError, PartitionLostError, Unreachabl
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.catalog import CatchUp
 from secateur.protocol.codec import decode
-from secateur.protocol.recovery import ControllerState, GetReport, MemberReport
+from secateur.protocol.recovery import ClusterRecord, ControllerState, GetReport, MemberReport
 
 __all__ = ["Takeover"]
 
@@ -60,7 +60,8 @@ class Takeover:
         jobs: Goes on with the jobs that members have kept.
         statistics: Begins anew.
         lease_times: How long members are waited for.
-        begin: Called with the new epoch, and what the members have said, before anything is done in it.
+        begin: Called before anything is done in the new epoch, with the record, what the members have said, and what
+            the record says of the rest.
         settle_streams: Finds out which batches of streams were published.
         is_over: True for the first controller of a cluster, which takes over from nobody.
         is_cold_start: Whether the members are started anew as well: then all of them are waited for.
@@ -78,7 +79,7 @@ class Takeover:
         jobs: ControllerJobs,
         statistics: StatisticsCache,
         lease_times: LeaseTimes,
-        begin: Callable[[int, Mapping[str, MemberReport]], None],
+        begin: Callable[[ClusterRecord, Mapping[str, MemberReport], ControllerState], None],
         settle_streams: Callable[[], Awaitable[None]],
         *,
         is_over: bool,
@@ -155,7 +156,7 @@ class Takeover:
                 )
             )
             return
-        self._begin(found.record.epoch, self._reports)
+        self._begin(found.record, self._reports, state)
         self._state.restore(found.record.epoch, found.record.topology, catalog, state)
         for member_id in dict.fromkeys((*found.lost, *losses.members)):
             self._state.apply(MemberLost(member_id))

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from secateur.cluster.controller import CopyLost, DiskLosses
+from secateur.cluster.controller import CopyLost, DiskLosses, lost_by
 from secateur.partitioning.schemes import HashComponent, PartitionScheme
 from secateur.partitioning.tables import Column, TableDef
 from secateur.partitioning.topology import MemberAddress, Ownership, Topology
 from secateur.partitioning.types import SqlType, TypeKind
-from secateur.protocol import ClusterRecord, HeldTable, MemberReport
+from secateur.protocol import ClusterRecord, HeldTable, LastLoad, MemberReport
 
 BIGINT = SqlType(TypeKind.BIGINT)
 ADDRESSES = tuple(MemberAddress(f"m{number}", "127.0.0.1", number) for number in (1, 2, 3))
@@ -109,3 +109,34 @@ def test_a_member_that_lacks_replicated_rows_is_of_no_use() -> None:
     assert list(DiskLosses.of([REPLICATED], TOPOLOGY, reports, ()).members) == ["m2"]
     nobody = {address.id: _report(address, HeldTable(2, REPLICATED.version, partitions=())) for address in ADDRESSES}
     assert DiskLosses.of([REPLICATED], TOPOLOGY, nobody, ()) == DiskLosses({}, (), ""), "nobody has them: as before"
+
+
+@pytest.mark.parametrize(
+    ("held", "lost"),
+    [
+        (HeldTable(1, 1, 7, partitions=(0, 2)), ""),
+        (HeldTable(1, 1, 8, partitions=(0, 2)), ""),
+        (HeldTable(1, 1, 7), ""),
+        (HeldTable(1, 1, 6, partitions=(0, 2)), "its disk has lost a load of t"),
+        (HeldTable(1, 1, 7, partitions=(2,)), "its disk has lost partition 0 of t"),
+        (HeldTable(1, 1, 7, partitions=(0,)), ""),
+        (HeldTable(1, 0, 7, partitions=(2,)), ""),
+        (HeldTable(2, 1, 7, partitions=()), "its disk has lost table t"),
+    ],
+    ids=[
+        "everything",
+        "more",
+        "in memory",
+        "a load less",
+        "a partition less",
+        "not what others have",
+        "not a range that was made meanwhile",
+        "no table",
+    ],
+)
+def test_a_member_comes_back_with_all_that_it_was_the_last_to_have_or_not_at_all(held: HeldTable, lost: str) -> None:
+    """It has left as the owner of partition 0, and as a backup of partition 2."""
+    topology = Topology(6, ADDRESSES[1:], TOPOLOGY.owners)
+    told = {TABLE.table_id: LastLoad(7, "seventh"), 9: LastLoad(8, "of a table that was dropped")}
+    found = lost_by(_report(ADDRESSES[0], held), [TABLE, REPLICATED], topology, told)
+    assert found.partition(":")[0] == lost

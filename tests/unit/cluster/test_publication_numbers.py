@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
 
 import pytest
 
 from secateur.cluster.controller import PublicationNumbers
 from secateur.errors import UnreachableError
 from secateur.partitioning.topology import MemberAddress, Topology
-from secateur.protocol import ClusterRecord, GetReport, HeldTable, MemberReport
+from secateur.protocol import ClusterRecord, GetReport, HeldTable, LastLoad, MemberReport
 
 TABLE = 1
 
@@ -19,7 +20,7 @@ def report(member: str, published: int, *, in_doubt: bool = False) -> MemberRepo
         address=MemberAddress(member, "127.0.0.1", 1),
         record=ClusterRecord(1, 1, Topology(1, (), {}), b""),
         holds_lease=True,
-        tables=(HeldTable(TABLE, 1, published, in_doubt),),
+        tables=(HeldTable(TABLE, 1, published, in_doubt, last_load="another" if in_doubt else f"load {published}"),),
     )
 
 
@@ -42,10 +43,15 @@ class Members:
         return member in self._reports
 
 
-def taken_over(*reports: MemberReport, members: Members | None = None) -> PublicationNumbers:
+def taken_over(
+    *reports: MemberReport,
+    members: Members | None = None,
+    recorded: Sequence[str] = (),
+    last_loads: Mapping[str, Mapping[int, LastLoad]] | None = None,
+) -> PublicationNumbers:
     members = members or Members()
     numbers = PublicationNumbers(members.ask, members.is_member)
-    numbers.taken_over({told.address.id: told for told in reports})
+    numbers.taken_over({told.address.id: told for told in reports}, recorded, last_loads or {})
     return numbers
 
 
@@ -89,3 +95,29 @@ def test_members_that_decide_are_not_waited_for_when_they_are_lost() -> None:
     numbers = taken_over(report("m1", 5, in_doubt=True), report("m2", 4), members=members)
     asyncio.run(numbers.settled())
     assert accepted(numbers) == [5, 6, 7, 8, 9]
+
+
+def test_a_member_that_has_left_had_what_was_published_with_it_and_nothing_else() -> None:
+    numbers = taken_over(report("m2", 4), members=Members(m1=[], m2=[], m3=[]), recorded=("m1", "m2"))
+    fourth = {TABLE: LastLoad(4, "load 4")}
+    assert numbers.told("m1") == numbers.told("m2") == fourth, "the one that is lost has taken part in it"
+    assert numbers.told("m3") == {}, "it has joined since"
+    numbers.made(TABLE, 5, "fifth", ["m2", "m3"])
+    assert numbers.last_loads(["m1"]) == {"m1": fourth}
+    assert numbers.told("m2") == numbers.told("m3") == {TABLE: LastLoad(5, "fifth")}
+    numbers.came("m1")
+    assert numbers.last_loads(["m1"]) == {"m1": {}}, "others take its rows for those of now"
+
+
+def test_what_a_member_was_told_is_kept_for_another_controller() -> None:
+    record = taken_over(report("m1", 4), recorded=("m1",)).last_loads(["m1"])
+    numbers = taken_over(report("m2", 3), recorded=("m2",), last_loads=record)
+    assert numbers.told("m1") == {TABLE: LastLoad(4, "load 4")}
+    numbers.forget(TABLE)
+    assert numbers.told("m1") == numbers.told("m2") == {}
+
+
+def test_what_a_member_was_told_that_has_nothing_of_its_own_is_forgotten() -> None:
+    numbers = taken_over(report("m1", 4), recorded=("m1",))
+    numbers.last_loads([])
+    assert numbers.told("m1") == {}

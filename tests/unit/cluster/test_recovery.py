@@ -163,14 +163,27 @@ def _orders(count: int) -> Iterator[tuple[str, ...]]:
 
 def test_a_member_whose_disk_has_lost_a_load_is_not_gone_on_with() -> None:
     reports = {
-        "m1": with_tables("m1", HeldTable(1, 1, published=4), HeldTable(2, 1, published=1)),
+        "m1": with_tables("m1", HeldTable(1, 1, published=4, last_load="fourth"), HeldTable(2, 1, published=1)),
         "m2": with_tables("m2", HeldTable(1, 1, published=4), HeldTable(2, 1, published=0)),
-        "m3": with_tables("m3", HeldTable(1, 1, published=3, has_load_in_doubt=True), HeldTable(2, 1, published=1)),
+        "m3": with_tables(
+            "m3", HeldTable(1, 1, published=3, has_load_in_doubt=True, last_load="fourth"), HeldTable(2, 1, published=1)
+        ),
     }
     assert outdated(reports) == {"m2": 2}, "m3 learns from others how its load has ended"
     found = recovered_from_disk(reports)
     assert found is not None
     assert found.lost == ("m2",)
+
+
+@pytest.mark.parametrize("last_load", ["fourth", ""], ids=["is known", "is forgotten"])
+def test_a_load_in_doubt_does_not_excuse_a_disk_that_lacks_those_behind_it(last_load: str) -> None:
+    """Seed 700007792 of the simulation: it counted as whole, and its rows differed from those of other copies."""
+    reports = {
+        "m1": with_tables("m1", HeldTable(1, 1, published=4, last_load=last_load)),
+        "m2": with_tables("m2", HeldTable(1, 1, published=4, last_load=last_load)),
+        "m3": with_tables("m3", HeldTable(1, 1, published=2, has_load_in_doubt=True, last_load="third")),
+    }
+    assert outdated(reports) == {"m3": 1}
 
 
 def test_a_controller_that_stood_still_waits_for_members_once_more() -> None:

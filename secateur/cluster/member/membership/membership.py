@@ -137,6 +137,8 @@ class Membership:
     async def begin_return(self, request: Request[BeginReturn]) -> Reply[MemberReport]:
         """The controller is about to let this member in again; of each table it says afterwards what is outdated."""
         topology = request.message.topology
+        for settled in request.message.settled:
+            self._load_leases.settled(settled)
         if self._replication.is_settling:
             await self._settle_loads(topology)
         answer = self._take(topology)
@@ -218,7 +220,8 @@ class Membership:
             self._take_tokens(decode(state, KnownTokens).tokens)
 
     def report(self) -> MemberReport:
-        in_doubt = {load.table_id for load in self._store.loads.prepared()}
+        in_doubt = {load.table_id: load.load_id for load in self._store.loads.prepared()}
+        published = {outcome.number: load_id for load_id, outcome in self._store.loads.outcomes() if outcome.published}
         return MemberReport(
             address=self._address(),
             record=self.record,
@@ -228,9 +231,10 @@ class Membership:
                 HeldTable(
                     table.table_id,
                     table.version,
-                    self._store.data_version(table.table_id).published,
+                    number := self._store.data_version(table.table_id).published,
                     table.table_id in in_doubt,
                     self._complete(table.table_id) if self._is_restored else None,
+                    in_doubt.get(table.table_id) or published.get(number, ""),
                 )
                 for table in self._store.tables()
             ),
