@@ -32,7 +32,12 @@ class TableGroup(ABC):
     Args:
         log: Of all calls.
         placement: Where rows are, as in CREATE TABLE.
+
+    Attributes:
+        is_loaded: Whether rows come only by loads and changes of several partitions, of which all members know.
     """
+
+    is_loaded = False
 
     def __init__(self, log: CallLog, placement: str) -> None:
         self._log = log
@@ -53,6 +58,10 @@ class TableGroup(ABC):
     def check(self) -> Iterator[str]:
         """Judge the history of all calls: a sentence for what takes more than one of them to see."""
         yield from ()
+
+    def _differs(self, sentence: str) -> None:
+        """Rows are not as was acknowledged."""
+        self._log.world.differs(sentence, is_loaded=self.is_loaded)
 
     def _create(self, conn: secateur.Connection, name: str, value: str, options: str = "") -> None:
         """Make a table of an id and another number."""
@@ -138,7 +147,7 @@ class CallLog:
         """A query has these rows, in any order, if it is answered."""
         with self.call("read back"):
             if (rows := sorted(conn.execute(sql, values).fetchall())) != expected:
-                self.world.violated(f"{sql} with {values} has the rows {rows}, not {expected}")
+                self.world.differs(f"{sql} with {values} has the rows {rows}, not {expected}", is_loaded=False)
 
     def until_answered(self, call: Callable[[], bool]) -> None:
         """Make a call until it is answered, which has to be soon."""

@@ -15,7 +15,7 @@ from secateur.partitioning.tables import TableDef
 from secateur.partitioning.topology import Topology
 from world import Host, World
 
-__all__ = ["PrimaryWatch", "unrest"]
+__all__ = ["LossWatch", "PrimaryWatch", "unrest"]
 
 _EVERY_S: Final = 0.02
 
@@ -71,6 +71,32 @@ class PrimaryWatch:
             if known is not ownership and _pairs(known) != _pairs(ownership):
                 self._world.violated(f"two members know different owners of {group} at version {topology.version}")
                 self._owners[topology.version, group] = ownership
+
+
+class LossWatch:
+    """Looks again and again whether rows may be missing that nobody knows of, as ``docs/guarantees.md`` says.
+
+    That is so where a disk has lost what it had said was written, and no other member has a copy. Of a load all members
+    know that there were.
+    """
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._look()
+
+    def _look(self) -> None:
+        world = self._world
+        liars = {member_id for member_id, disk in world.disks.items() if disk.has_lost}
+        if liars and world.real_controller is not None:  # one that has ended is asked for what it knew in the end
+            topology = world.real_controller._state.topology
+            members = frozenset(topology.member_ids)
+            world.may_lack_loads |= bool(members) and members <= liars
+            world.may_lack_writes |= world.may_lack_loads or any(
+                (members.intersection(holders) or {holders[0]}) <= liars
+                for ownership in topology.owners.values()
+                for holders in _pairs(ownership)
+            )
+        world.machine.call_at(world.now_s + _EVERY_S, self._look)
 
 
 def _pairs(ownership: Any) -> list[tuple[str, ...]]:

@@ -139,7 +139,7 @@ class Workload:
         """Judge the histories."""
         for group in self._groups.values():
             for sentence in group.check():
-                self.world.violated(sentence)
+                self.world.differs(sentence, is_loaded=group.is_loaded)
 
     def _mixture(self, *, is_reader: bool) -> tuple[list[Kind], list[float]]:
         """What one client does, and how often."""

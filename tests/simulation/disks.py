@@ -23,12 +23,14 @@ class SimulatedDisk(VirtualDisk):
 
     Attributes:
         slowness: How many times as long everything takes.
+        has_lost: Whether it has lost what it had said was written.
     """
 
     def __init__(self, rng: random.Random, name: str) -> None:
         super().__init__(rng)
         self.path = name
         self.slowness = 1.0
+        self.has_lost = False
         self._delays = rng
 
     def append(self, name: str, data: bytes) -> None:
@@ -42,6 +44,11 @@ class SimulatedDisk(VirtualDisk):
     def replace(self, name: str, data: bytes) -> None:
         self._wait(_WRITE_S + _SYNC_S)
         super().replace(name, data)
+
+    def crash(self) -> None:
+        said = {name: self.read(name) for name in self.list()} if self.lies else {}
+        super().crash()
+        self.has_lost |= any(self.read(name) != data for name, data in said.items())
 
     def fill(self) -> None:
         """There is no room for anything more."""

@@ -96,7 +96,7 @@ class FollowedTable(TableGroup):
         is_new = kind in ("insert", "update_postimage")
         known = rows.pop(key, None)
         if known != (None if is_new else value):
-            self._log.world.violated(f"{change} was read where the changes before it have left {known}")
+            self._differs(f"{change} was read where the changes before it have left {known}")
         if is_new:
             rows[key] = value
 
@@ -105,5 +105,5 @@ class FollowedTable(TableGroup):
             rows = dict(conn.execute("SELECT id, v FROM followed").fetchall())
             for follower in self._followers.values():
                 if follower.rows != rows and not follower.is_late:
-                    self._log.world.violated(f"the changes lead to {follower.rows}, and the table has {rows}")
+                    self._differs(f"the changes lead to {follower.rows}, and the table has {rows}")
         return bool(answered)

@@ -31,6 +31,7 @@ class Registers(TableGroup):
 
     def __init__(self, log: CallLog, name: str, placement: str) -> None:
         super().__init__(log, placement)
+        self.is_loaded = placement == "REPLICATED"
         self._name = name
         self._histories: dict[int, list[Call]] = defaultdict(list)
         self._keys: dict[Process, Sequence[int]] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
-from checks import PrimaryWatch, unrest
+from checks import LossWatch, PrimaryWatch, unrest
 from clients import Workload
 from faults import Faults
 from machine import Process, StuckError
@@ -86,6 +86,8 @@ def run(seed: int, *, without_backups: bool = False, leaning: str | None = None)
     try:
         world.start()
         PrimaryWatch(world)
+        if mix.is_careless:  # with fewer losses than that, there always is another copy
+            LossWatch(world)
         ready: list[bool] = []
 
         def prepare(_: Process) -> None:

@@ -49,7 +49,7 @@ class Counters(TableGroup):
         with self._log.call("read counter") as answered:
             rows = conn.execute("SELECT n FROM counter WHERE id = ?", [key]).fetchall()
             if len(rows) != 1 or not at_least <= rows[0][0] <= self._tried[key]:
-                self._log.world.violated(
+                self._differs(
                     f"counter {key} is {rows}: {at_least} increments were acknowledged, {self._tried[key]} tried"
                 )
         return bool(answered)
@@ -84,7 +84,7 @@ class Counters(TableGroup):
             rows = conn.execute("UPDATE counter SET n = n + 1 WHERE id = ? RETURNING n", [key]).fetchall()
             self._acknowledged[key] += 1
             if len(rows) != 1 or not at_least <= rows[0][0] <= self._tried[key]:
-                self._log.world.violated(
+                self._differs(
                     f"an increment of counter {key} has made it {rows}: {at_least} at least, {self._tried[key]} at most"
                 )
         return bool(answered)
@@ -102,6 +102,8 @@ class Counters(TableGroup):
 
 class Accounts(TableGroup):
     """Rows between which amounts are moved: their total never changes."""
+
+    is_loaded = True
 
     def create(self, conn: secateur.Connection) -> None:
         """Make the table, with rows."""
@@ -134,5 +136,5 @@ class Accounts(TableGroup):
         with self._log.call("total") as answered:
             rows: list[Any] = conn.execute("SELECT count(*), sum(amount) FROM account").fetchall()
             if rows != [(_ACCOUNTS, _ACCOUNTS * _BALANCE)]:
-                self._log.world.violated(f"the total of all accounts is {rows}")
+                self._differs(f"the total of all accounts is {rows}")
         return bool(answered)

@@ -33,6 +33,8 @@ class State(TableGroup):
         placement: Where its rows are, as in CREATE TABLE.
     """
 
+    is_loaded = True
+
     def __init__(self, log: CallLog, name: str, placement: str) -> None:
         super().__init__(log, placement)
         self._name = name
@@ -89,7 +91,7 @@ class State(TableGroup):
             rows: list[Any] = conn.execute(f"SELECT count(*), min(v), max(v) FROM {self._name}").fetchall()
             count, least, most = rows[0]
             if count != _ROWS or least != most:
-                self._log.world.violated(f"a change of all rows of {self._name} is seen in part: {rows}")
+                self._differs(f"a change of all rows of {self._name} is seen in part: {rows}")
             elif len(self._history) < _HISTORY_MAX or is_last:
                 self._history.append(Call(began_s, self._log.world.now_s, "read", least))
         return bool(answered)
@@ -109,7 +111,7 @@ class State(TableGroup):
             finally:
                 close_snapshot(session, snapshot)
             if len(values) != _ROWS or len(set(values)) != 1:
-                self._log.world.violated(f"a snapshot of {self._name} has the values {values}")
+                self._differs(f"a snapshot of {self._name} has the values {values}")
             elif len(self._history) < _HISTORY_MAX:
                 self._history.append(Call(began_s, opened_s, "read", values[0]))
         return bool(answered)
@@ -128,6 +130,8 @@ class State(TableGroup):
 
 class Batches(TableGroup):
     """Loads of new rows: every one that was acknowledged is there, each as a whole."""
+
+    is_loaded = True
 
     def __init__(self, log: CallLog, placement: str) -> None:
         super().__init__(log, placement)
@@ -169,11 +173,11 @@ class Batches(TableGroup):
         with self._log.call("read batches") as answered:
             counts = dict(conn.execute("SELECT batch, count(*) FROM batches GROUP BY batch").fetchall())
             if missing := expected - counts.keys():
-                self._log.world.violated(f"acknowledged loads are missing: {sorted(missing)}")
+                self._differs(f"acknowledged loads are missing: {sorted(missing)}")
             if unknown := [batch for batch in counts if not 0 < batch <= self._batch]:
                 self._log.world.violated(f"there are rows that nobody has loaded: {sorted(unknown)}")
             if partial := {batch: count for batch, count in counts.items() if count != _BATCH_ROWS}:
-                self._log.world.violated(f"loads of {_BATCH_ROWS} rows are seen in part: {partial}")
+                self._differs(f"loads of {_BATCH_ROWS} rows are seen in part: {partial}")
         return bool(answered)
 
     def _next(self) -> int:

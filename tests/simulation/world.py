@@ -105,6 +105,9 @@ class World:
         random: Chooses what the clients and faults do.
         wrong: A sentence for each promise that was broken.
         disks: The disks of all members that there were, if the cluster has a data directory.
+        may_lack_writes: Whether the last copy of a partition is on a disk that has lost what it had said was written.
+            Then changes of single partitions may be missing.
+        may_lack_loads: Whether all members of the cluster have such disks: then loads may be, too.
         is_off: Whether there is no power.
     """
 
@@ -129,6 +132,7 @@ class World:
         self.real_controller: Controller | None = None
         self.hosts: list[Host] = []
         self.wrong: list[str] = []
+        self.may_lack_writes = self.may_lack_loads = False
         self._clients = 0
         self._hosts = 0
 
@@ -138,6 +142,16 @@ class World:
 
     def violated(self, sentence: str) -> None:
         self.wrong.append(f"{self.now_s:.4f} {sentence}")
+
+    def differs(self, sentence: str, *, is_loaded: bool) -> None:
+        """Rows are not as was acknowledged.
+
+        Args:
+            sentence: What is wrong.
+            is_loaded: Whether they come by loads and changes of several partitions.
+        """
+        if not (self.may_lack_loads if is_loaded else self.may_lack_writes):
+            self.violated(sentence)
 
     def start(self) -> None:
         """Start the cluster; only outside of all processes."""
