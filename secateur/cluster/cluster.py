@@ -26,6 +26,7 @@ from secateur.cluster.fsync import Fsync
 from secateur.cluster.runtimes.embedded import EmbeddedRuntime
 from secateur.cluster.runtimes.runtime import Runtime
 from secateur.cluster.settings import DEFAULTS, ClusterSettings
+from secateur.dependencies import log_untested
 from secateur.engine_limits import EngineLimits
 from secateur.errors import (
     Error,
@@ -497,6 +498,7 @@ def start(
     cluster = Cluster(chosen, _runtime(runtime, chosen))
     if token is None and chosen.token is not None:
         remember_token(cluster.address.removeprefix("secateur://"), chosen.token)
+    log_untested()
     return cluster
 
 
