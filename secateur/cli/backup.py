@@ -9,7 +9,7 @@ import typer
 
 from secateur.cli.connecting import connected
 from secateur.cli.failures import failing_with_a_message
-from secateur.cli.options import AddressOption, AsJson, Token
+from secateur.cli.options import AddressOption, AsJson, ClusterName, Token
 from secateur.cli.rendering import print_done
 from secateur.partitioning.tables.identifier import quoted, text_literal
 
@@ -21,6 +21,7 @@ def backup(
     folder: Annotated[Path, typer.Argument(help="A new folder of this machine.", file_okay=False)],
     tables: Annotated[list[str] | None, typer.Option("--table", help="Only this table; may be given again.")] = None,
     address: AddressOption = None,
+    name: ClusterName = None,
     token: Token = None,
     as_json: AsJson = False,
 ) -> None:
@@ -32,7 +33,7 @@ def backup(
 
         secateur backup ./backup --table orders --table customers
     """
-    with connected(address, token) as connection:
+    with connected(name, address, token) as connection:
         cursor = connection.execute(f"BACKUP {_named(tables)}TO {text_literal(str(folder.absolute()))}")
     done = {"folder": str(folder), "rows": cursor.rowcount}
     print_done(f"{cursor.rowcount:,} rows written to {folder}", done, as_json=as_json)
@@ -44,6 +45,7 @@ def restore(
     tables: Annotated[list[str] | None, typer.Option("--table", help="Only this table; may be given again.")] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Take the place of tables that are there.")] = False,
     address: AddressOption = None,
+    name: ClusterName = None,
     token: Token = None,
     as_json: AsJson = False,
 ) -> None:
@@ -55,7 +57,7 @@ def restore(
 
         secateur restore ./backup --table orders --replace
     """
-    with connected(address, token) as connection:
+    with connected(name, address, token) as connection:
         cursor = connection.execute(
             f"RESTORE {'OR REPLACE ' if replace else ''}{_named(tables)}FROM {text_literal(str(folder.absolute()))}"
         )

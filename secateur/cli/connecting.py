@@ -1,56 +1,95 @@
-"""Connects a command to the cluster that its options, the environment, or an earlier ``secateur start`` name."""
+"""Finds the cluster that the options of a command, the environment, or an earlier ``secateur start`` name."""
 
 from __future__ import annotations
 
+import os
+import sys
+
+import msgspec
 import typer
 
 import secateur
 from secateur.cli.failures import CommandError
-from secateur.cli.local_clusters import running
+from secateur.cli.local_clusters import KnownCluster, find, running, typed
 from secateur.client.address import parse_address
-from secateur.client.connect import ADDRESS_VARIABLE
+from secateur.client.connect import ADDRESS_VARIABLE, TOKEN_VARIABLE
 from secateur.errors import InterfaceError
 
-__all__ = ["connected", "located", "tls_at"]
+__all__ = ["connected", "located"]
 
 
-def located(address: str | None, token: str | None) -> tuple[str, str | None]:
-    """Return address and token: the given ones, else those of the only cluster that runs here.
+def located(name: str | None, address: str | None = None, token: str | None = None) -> KnownCluster:
+    """Return the cluster that is meant: by ``--name``, by its address, or the only one that runs here.
+
+    If several run here and nothing says which, the user is asked on a terminal.
 
     Args:
-        address: As given, or of the environment.
-        token: As given, or of the environment.
+        name: That of ``--name``. It stands above the environment, which may speak of another cluster.
+        address: As given; by default that of the environment.
+        token: As given; by default that of the environment, or else that of the cluster that was started here.
+
+    Returns:
+        The cluster; one that was not started here has no name.
 
     Raises:
-        CommandError: No address was given, and not exactly one cluster runs here.
-        BadParameter: The address has another form.
+        CommandError: No cluster has the name, or none runs here.
+        BadParameter: The address has another form, there are a name and an address, or several clusters run here.
     """
-    here = running()
-    if address is None:
-        if not here:
-            raise CommandError(
-                "no cluster was named, and none was started here: run `secateur start`, or pass the address of one"
-                f" (or set {ADDRESS_VARIABLE})"
-            )
-        if len(here) > 1:
-            listed = ", ".join(f"{cluster.name} ({cluster.address})" for cluster in here)
-            raise CommandError(f"several clusters run here: pass the address of one of {listed}")
-        address = here[0].address
+    if name is not None:
+        if address is not None:
+            raise typer.BadParameter("--name and an address each say which cluster is meant: pass one of them")
+        found = _named(name)
+    else:
+        address = address or os.environ.get(ADDRESS_VARIABLE)
+        token = os.environ.get(TOKEN_VARIABLE) if token is None else token
+        found = _only() if not address else _at(address)
+    return found if token is None else msgspec.structs.replace(found, token=token)
+
+
+def connected(name: str | None, address: str | None, token: str | None) -> secateur.Connection:
+    """Connect to the cluster that is meant."""
+    found = located(name, address, token)
+    return secateur.connect(found.address, found.token, tls=found.tls)
+
+
+def _named(name: str) -> KnownCluster:
+    found = find(name)
+    if found is None:
+        raise CommandError(f"no cluster {name!r} runs here: {typed('start', name)} starts one{_others()}")
+    return found
+
+
+def _at(address: str) -> KnownCluster:
     try:
         parse_address(address)
     except InterfaceError as error:
         raise typer.BadParameter(error.message) from error
-    if token is None:
-        token = next((cluster.token for cluster in here if cluster.address == address), None)
-    return address, token
+    return next((known for known in running() if known.address == address), KnownCluster("", address, ""))
 
 
-def connected(address: str | None, token: str | None) -> secateur.Connection:
-    """Connect to the cluster that is meant."""
-    found, secret = located(address, token)
-    return secateur.connect(found, secret, tls=tls_at(found))
+def _only() -> KnownCluster:
+    here = running()
+    if not here:
+        raise CommandError(
+            "no cluster was named, and none was started here: run `secateur start`, or pass the address of one"
+            f" (or set {ADDRESS_VARIABLE})"
+        )
+    if len(here) == 1:
+        return here[0]
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise typer.BadParameter(f"several clusters run here: pass --name to say which is meant{_others()}")
+    typer.echo(f"several clusters may be meant{_others()}", err=True)
+    while True:
+        typer.echo("the name of the one that is meant: ", nl=False, err=True)  # input() would ask on standard output
+        answer = sys.stdin.readline()
+        if not answer:
+            raise typer.Abort
+        found = next((known for known in here if known.name == answer.strip()), None)
+        if found is not None:
+            return found
 
 
-def tls_at(address: str) -> secateur.Tls | None:
-    """How connections to a cluster are encrypted, if it was started here; None leaves it to the environment."""
-    return next((cluster.tls for cluster in running() if cluster.address == address), None)
+def _others() -> str:
+    """The clusters that run here, for the end of a sentence."""
+    here = ", ".join(f"{known.name} ({known.address})" for known in running())
+    return f"; running here: {here}" if here else ""

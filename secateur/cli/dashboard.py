@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from secateur import Tls
-from secateur.cli.connecting import located, tls_at
+from secateur.cli.connecting import located
 from secateur.cli.failures import CommandError, failing_with_a_message
-from secateur.cli.options import Address, AsJson, LogFormat, Token
+from secateur.cli.options import Address, AsJson, ClusterName, LogFormat, Token
 from secateur.cli.rendering import print_done
 from secateur.structured_logs import LOG_FORMATS, use_log_format
 
@@ -20,9 +20,10 @@ __all__ = ["dashboard"]
 @failing_with_a_message
 def dashboard(
     address: Address = None,
+    name: ClusterName = None,
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = 8080,
-    names: Annotated[
+    hostnames: Annotated[
         list[str] | None, typer.Option("--hostname", help="A name by which browsers reach it; may be given again.")
     ] = None,
     tls_certificate: Annotated[
@@ -55,17 +56,23 @@ def dashboard(
     if log_format not in LOG_FORMATS:
         raise typer.BadParameter(f"--log-format is {' or '.join(LOG_FORMATS)}")
     use_log_format(log_format)
-    cluster, secret = located(address, token)
+    cluster = located(name, address, token)
     if tls_certificate is None and tls_key is not None:
         raise typer.BadParameter("--tls-key needs --tls-certificate")
     https = None if tls_certificate is None else Tls(certificate=tls_certificate, key=tls_key)
     server = HttpServer(
-        cluster, secret, host=host, port=port, hosts=names or (), tls=https, cluster_tls=tls_at(cluster)
+        cluster.address,
+        cluster.token,
+        host=host,
+        port=port,
+        hosts=hostnames or (),
+        tls=https,
+        cluster_tls=cluster.tls,
     )
     print_done(
-        f"{cluster} is served at {server.url}; Ctrl-C ends it\n"
+        f"{cluster.address} is served at {server.url}; Ctrl-C ends it\n"
         "a browser asks for a name and a password: any name, and the token of the cluster",
-        {"address": cluster, "url": server.url},
+        {"address": cluster.address, "url": server.url},
         as_json=as_json,
     )
     server.run()

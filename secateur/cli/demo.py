@@ -10,8 +10,10 @@ import msgspec
 import typer
 
 import secateur
+from secateur.cli import local_clusters
 from secateur.cli.failures import failing_with_a_message
-from secateur.cli.options import AsJson
+from secateur.cli.local_clusters import DEFAULT_NAME, typed
+from secateur.cli.options import AsJson, NewName
 from secateur.cli.shell import cost_of
 
 __all__ = ["demo"]
@@ -36,8 +38,10 @@ _QUESTIONS: Final = (
 
 
 @failing_with_a_message
-def demo(as_json: AsJson = False) -> None:
+def demo(name: NewName = DEFAULT_NAME, as_json: AsJson = False) -> None:
     """Start three members, fill a table, and ask it four questions with pruning on and off.
+
+    The cluster ends with the command; --name is for the commands that it shows at its end.
 
     For example:
 
@@ -69,7 +73,8 @@ def demo(as_json: AsJson = False) -> None:
             times = {name: {"median_ms": ms, "stats": stats} for name, (ms, stats) in told.items()}
             questions.append({"question": title, "sql": sql, **times})
         say(str(pruned.explain(_QUESTIONS[1][1])))
-    say("\nYour own: `secateur start`, then `secateur load FILE --table t --create --primary-key ...`")
+    begin = "" if local_clusters.find(name) is not None else f"{typed('start', name)}, then "
+    say(f"\nYour own: {begin}{typed('load FILE --table t --create --primary-key COLUMNS', name)}")
     if as_json:
         typer.echo(msgspec.json.encode(questions).decode())
 

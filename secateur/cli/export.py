@@ -9,7 +9,7 @@ import typer
 
 from secateur.cli.connecting import connected
 from secateur.cli.failures import failing_with_a_message
-from secateur.cli.options import AddressOption, AsJson, Token
+from secateur.cli.options import AddressOption, AsJson, ClusterName, Token
 from secateur.cli.rendering import print_done
 from secateur.partitioning.tables.identifier import quoted, text_literal
 
@@ -22,6 +22,7 @@ def export(
     table: Annotated[str | None, typer.Option(help="The table.")] = None,
     query: Annotated[str | None, typer.Option(help="A query, instead of a table.")] = None,
     address: AddressOption = None,
+    name: ClusterName = None,
     token: Token = None,
     as_json: AsJson = False,
 ) -> None:
@@ -36,7 +37,7 @@ def export(
     if (table is None) == (query is None):
         raise typer.BadParameter("name a --table, or a --query")
     rows = quoted(table) if table is not None else f"({(query or '').strip().rstrip(';')})"
-    with connected(address, token) as connection:
+    with connected(name, address, token) as connection:
         cursor = connection.execute(f"COPY {rows} TO {text_literal(str(file.absolute()))}")
     done = {"file": str(file), "rows": cursor.rowcount}
     print_done(f"{cursor.rowcount:,} rows written to {file}", done, as_json=as_json)

@@ -9,7 +9,7 @@ import typer
 
 from secateur.cli.connecting import connected
 from secateur.cli.failures import failing_with_a_message
-from secateur.cli.options import AddressOption, AsJson, Token
+from secateur.cli.options import AddressOption, AsJson, ClusterName, Token
 from secateur.cli.rendering import print_done, print_records
 from secateur.partitioning.tables.identifier import text_literal
 
@@ -26,7 +26,11 @@ jobs = typer.Typer(rich_markup_mode=None)
 @jobs.callback(invoke_without_command=True)
 @failing_with_a_message
 def list_jobs(
-    context: typer.Context, address: AddressOption = None, token: Token = None, as_json: AsJson = False
+    context: typer.Context,
+    address: AddressOption = None,
+    name: ClusterName = None,
+    token: Token = None,
+    as_json: AsJson = False,
 ) -> None:
     """List the jobs on record, newest first; `secateur jobs logs ID` shows what one of them has logged.
 
@@ -37,8 +41,9 @@ def list_jobs(
         secateur jobs --json | jq -r '.[0].id'
     """
     if context.invoked_subcommand is not None:
+        context.default_map = {context.invoked_subcommand: context.params}  # options may stand before it, too
         return
-    with connected(address, token) as connection:
+    with connected(name, address, token) as connection:
         found = connection.execute(_JOBS).fetch_arrow_table().to_pylist()
     print_records(found, as_json=as_json, empty="there are no jobs")
 
@@ -48,6 +53,7 @@ def list_jobs(
 def logs(
     job: Annotated[str, typer.Argument(metavar="ID", help="The id or the name of a job on record.")],
     address: AddressOption = None,
+    name: ClusterName = None,
     token: Token = None,
     as_json: AsJson = False,
 ) -> None:
@@ -57,7 +63,7 @@ def logs(
 
         secateur jobs logs nightly-totals
     """
-    with connected(address, token) as connection:
+    with connected(name, address, token) as connection:
         found = connection.job(job).logs()
     if as_json:
         typer.echo(msgspec.json.encode(found.lines).decode())
@@ -76,6 +82,7 @@ def logs(
 def kill(
     work: Annotated[str, typer.Argument(help="The id of a statement, such as m2:17, or the id or name of a job.")],
     address: AddressOption = None,
+    name: ClusterName = None,
     token: Token = None,
     as_json: AsJson = False,
 ) -> None:
@@ -90,6 +97,6 @@ def kill(
         secateur kill nightly-totals
     """
     what = "" if ":" in work else "JOB "
-    with connected(address, token) as connection:
+    with connected(name, address, token) as connection:
         connection.execute(f"KILL {what}{text_literal(work)}")
     print_done(f"{work} was ended", {"ended": work}, as_json=as_json)

@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from secateur.cli.connecting import connected
 from secateur.cli.failures import CommandError, failing_with_a_message
-from secateur.cli.options import AddressOption, AsJson, Token
+from secateur.cli.options import AddressOption, AsJson, ClusterName, Token
 from secateur.cli.rendering import print_done
 from secateur.client.copy.table_file import FORMATS, open_table_file
 from secateur.client.loads.load import LoadMode
@@ -44,6 +44,7 @@ def load(
         str | None, typer.Option("--format", help="The format, where the names of the files do not say it.")
     ] = None,
     address: AddressOption = None,
+    name: ClusterName = None,
     token: Token = None,
     as_json: AsJson = False,
 ) -> None:
@@ -59,7 +60,7 @@ def load(
         raise typer.BadParameter("--primary-key, --partition-by and --backups are of a table that --create creates")
     if create and not primary_key:
         raise typer.BadParameter("--create needs --primary-key, the columns that identify a row")
-    with connected(address, token) as connection:
+    with connected(name, address, token) as connection:
         total = 0
         for number, path in enumerate(files):
             with open_table_file(path, file_format) as opened:

@@ -9,12 +9,13 @@ belong to another process by then.
 from __future__ import annotations
 
 import fcntl
+import itertools
 import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, TextIO
 
 import msgspec
 
@@ -30,8 +31,11 @@ __all__ = [
     "home",
     "locked",
     "log_of",
+    "record_of",
     "remember",
     "running",
+    "typed",
+    "write_secret",
 ]
 
 DEFAULT_NAME: Final = "default"
@@ -40,10 +44,10 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
 class KnownCluster(msgspec.Struct, frozen=True):
-    """A cluster that was started here.
+    """A cluster, as the commands know it.
 
     Attributes:
-        name: Its name on this machine.
+        name: Its name on this machine; empty for one that was not started here.
         address: ``secateur://host:port``.
         token: Its secret; empty for a cluster without one.
         pid: The process that holds it; None for one that runs detached on a Ray cluster.
@@ -73,6 +77,11 @@ class KnownCluster(msgspec.Struct, frozen=True):
         return self.pid is None or _is_locked(self.name)
 
 
+def typed(command: str, name: str) -> str:
+    """What to type on this machine to run a command on a cluster, whatever else runs here by then."""
+    return f"`secateur {command} --name {name}`"
+
+
 def home() -> Path:
     """The directory of the files that commands keep, made if it is not there; only the user can read it."""
     directory = Path(os.environ.get(HOME_VARIABLE) or Path.home() / ".secateur")
@@ -85,24 +94,33 @@ def log_of(name: str) -> Path:
     return _file(name, "log")
 
 
+def record_of(name: str) -> Path:
+    """The file with what is known of a cluster."""
+    return _file(name, "json")
+
+
 def remember(cluster: KnownCluster) -> None:
-    """Write the file of a cluster, whole or not at all."""
-    path = _file(cluster.name, "json")
-    new = path.with_suffix(f".{os.getpid()}.new")
+    """Write the file of a cluster."""
+    write_secret(record_of(cluster.name), cluster)
+
+
+def write_secret(file: Path, content: msgspec.Struct) -> None:
+    """Write a file with a token, which only its user can read, whole or not at all."""
+    new = file.with_suffix(f".{os.getpid()}.new")
     new.touch(mode=0o600)
-    new.write_bytes(msgspec.json.encode(cluster))
-    new.replace(path)
+    new.write_bytes(msgspec.json.encode(content))
+    new.replace(file)
 
 
 def forget(name: str, *, pid: int | None = None) -> None:
     """Remove the file of a cluster; with ``pid``, only if it is that of this process."""
-    if pid is None or ((known := _read(_file(name, "json"))) is not None and known.pid == pid):
-        _file(name, "json").unlink(missing_ok=True)
+    if pid is None or ((known := _read(record_of(name))) is not None and known.pid == pid):
+        record_of(name).unlink(missing_ok=True)
 
 
 def find(name: str) -> KnownCluster | None:
     """The running cluster of a name; None when there is none."""
-    known = _read(_file(name, "json"))
+    known = _read(record_of(name))
     return known if known is not None and known.is_running else None
 
 
@@ -117,16 +135,15 @@ def locked(name: str) -> Iterator[None]:
     """Hold the lock of a name for the length of the block, which is the life of its cluster.
 
     Raises:
-        CommandError: Another process holds it.
+        CommandError: A cluster has the name: another process holds the lock, or it is a detached one.
     """
     with _file(name, "lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if find(name) is not None or not _is_given(lock, fcntl.LOCK_EX):
+            free = next(other for number in itertools.count(2) if find(other := f"{name[:60]}-{number}") is None)
             raise CommandError(
-                f"a cluster {name!r} runs here already: `secateur stop --name {name}` ends it, and `secateur start"
-                " --name other` starts one beside it"
-            ) from None
+                f"a cluster {name!r} runs here already: {typed('stop', name)} ends it, and {typed('start', free)}"
+                " starts one beside it"
+            )
         yield
 
 
@@ -145,8 +162,12 @@ def _read(path: Path) -> KnownCluster | None:
 
 def _is_locked(name: str) -> bool:
     with _file(name, "lock").open("a") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
+        return not _is_given(lock, fcntl.LOCK_SH)
+
+
+def _is_given(lock: TextIO, kind: int) -> bool:
+    try:
+        fcntl.flock(lock, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

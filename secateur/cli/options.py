@@ -9,28 +9,30 @@ import typer
 
 from secateur.client.connect import ADDRESS_VARIABLE, TOKEN_VARIABLE
 
-__all__ = ["Address", "AddressOption", "AsJson", "ClusterName", "InputFile", "LogFormat", "Token"]
+__all__ = ["Address", "AddressOption", "AsJson", "ClusterName", "InputFile", "LogFormat", "NewName", "Token"]
 
-_ADDRESS_HELP = "The cluster, secateur://host:port. Left out: the cluster that `secateur start` has started here."
+# The environment is read where the cluster is found (connecting.py): what it says yields to --name.
+_ADDRESS_HELP = (
+    f"The cluster, secateur://host:port. Left out: that of --name, of {ADDRESS_VARIABLE}, or the one that was started"
+    " here."
+)
+_NAME_HELP = "The name of the cluster on this machine."
 
-Address: TypeAlias = Annotated[
-    str | None, typer.Argument(envvar=ADDRESS_VARIABLE, help=_ADDRESS_HELP, show_default=False)
-]
-AddressOption: TypeAlias = Annotated[
-    str | None, typer.Option("--address", envvar=ADDRESS_VARIABLE, help=_ADDRESS_HELP, show_default=False)
-]
+Address: TypeAlias = Annotated[str | None, typer.Argument(help=_ADDRESS_HELP, show_default=False)]
+AddressOption: TypeAlias = Annotated[str | None, typer.Option("--address", help=_ADDRESS_HELP, show_default=False)]
 Token: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        envvar=TOKEN_VARIABLE,
-        help="The secret of the cluster. Left out: that of the cluster that was started here.",
+        help=f"The secret of the cluster. Left out: that of the one that was started here, or {TOKEN_VARIABLE}.",
         show_default=False,
-        show_envvar=True,
     ),
 ]
 LogFormat: TypeAlias = Annotated[
     str, typer.Option("--log-format", help="text, or json: log lines on standard error, one object a line.")
 ]
-ClusterName: TypeAlias = Annotated[str, typer.Option("--name", help="The name of the cluster on this machine.")]
+NewName: TypeAlias = Annotated[str, typer.Option("--name", help=_NAME_HELP)]
+ClusterName: TypeAlias = Annotated[
+    str | None, typer.Option("--name", help=f"{_NAME_HELP} Needed where several run.", show_default=False)
+]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Write JSON.")]
 InputFile: TypeAlias = Annotated[Path, typer.Argument(help="The file.", exists=True, dir_okay=False)]

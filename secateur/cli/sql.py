@@ -10,7 +10,7 @@ import typer
 import secateur
 from secateur.cli.connecting import connected
 from secateur.cli.failures import failing_with_a_message
-from secateur.cli.options import Address, AsJson, Token
+from secateur.cli.options import Address, AsJson, ClusterName, Token
 from secateur.cli.rendering import OutputFormat, write_rows
 
 __all__ = ["sql"]
@@ -22,6 +22,7 @@ _BYTE_ORDER_MARK: Final = "\ufeff"
 @failing_with_a_message
 def sql(
     address: Address = None,
+    name: ClusterName = None,
     command: Annotated[
         list[str] | None, typer.Option("--command", "-c", help="Statements to execute; may be given several times.")
     ] = None,
@@ -50,14 +51,14 @@ def sql(
     if command is None and file is None and sys.stdin.isatty():
         from secateur.cli.shell import Shell  # prompt_toolkit takes a tenth of a second to load
 
-        with connected(address, token) as connection:
+        with connected(name, address, token) as connection:
             Shell(connection, output_format).run()
         return
     texts = [*(command or []), *([file.read()] if file is not None else [])]
     if not texts:
         texts = [sys.stdin.read()]
     texts = [text.removeprefix(_BYTE_ORDER_MARK) for text in texts]
-    with connected(address, token) as connection:
+    with connected(name, address, token) as connection:
         for text in texts:
             for statement in _statements(text):
                 _execute(connection, statement, output_format)

@@ -21,11 +21,15 @@ import typer
 
 import secateur
 from secateur.cli import local_clusters
+from secateur.cli.connecting import located
 from secateur.cli.failures import CommandError, failing_with_a_message
-from secateur.cli.local_clusters import DEFAULT_NAME, KnownCluster
-from secateur.cli.options import AsJson, ClusterName, LogFormat
+from secateur.cli.kept_address import keep, with_kept
+from secateur.cli.local_clusters import DEFAULT_NAME, KnownCluster, typed
+from secateur.cli.options import AsJson, ClusterName, LogFormat, NewName
 from secateur.cli.rendering import print_done
 from secateur.client.connect import ADDRESS_VARIABLE, TLS_CA_VARIABLE, TOKEN_VARIABLE
+from secateur.dependencies import log_untested
+from secateur.errors import OperationalError, ProgrammingError
 from secateur.structured_logs import LOG_FORMATS, use_log_format
 
 __all__ = ["start", "stop"]
@@ -40,7 +44,7 @@ _SIZE: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?) *([KMGT]?)(?:i?B)?", re.IGNORE
 
 @failing_with_a_message
 def start(
-    name: ClusterName = DEFAULT_NAME,
+    name: NewName = DEFAULT_NAME,
     members: Annotated[int, typer.Option(min=1, help="How many members.")] = 3,
     runtime: Annotated[
         str, typer.Option(help="ray: members are Ray actors; embedded: all in one process, without Ray.")
@@ -50,10 +54,19 @@ def start(
         typer.Option(help="Run on this Ray cluster, as `auto` or host:port; the cluster stays there until `stop`."),
     ] = None,
     host: Annotated[str | None, typer.Option(help="The address to listen on; loopback by default.")] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = 0,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            min=0, max=65535, help="The port; 0 takes a free one. Left out: that of the last time, as for --token."
+        ),
+    ] = None,
     token: Annotated[
         str | None,
-        typer.Option(envvar=TOKEN_VARIABLE, help="The secret of the cluster; made at random by default."),
+        typer.Option(
+            envvar=TOKEN_VARIABLE,
+            help="The secret of the cluster. Left out: that of the last time, which the data directory has, or one that"
+            " is made at random.",
+        ),
     ] = None,
     tls_certificate: Annotated[
         Path | None,
@@ -124,6 +137,7 @@ def start(
         raise typer.BadParameter("--runtime is ray or embedded, --fsync is always, interval or off")
     if tls_certificate is None and (tls_key or tls_server_name) is not None:
         raise typer.BadParameter("--tls-key and --tls-server-name need --tls-certificate")
+    settings = with_kept(settings)
     if ray_address is not None:
         _show(_detached(name, ray_address, settings), as_json=as_json)
     elif foreground:
@@ -133,8 +147,10 @@ def start(
 
 
 @failing_with_a_message
-def stop(name: ClusterName = DEFAULT_NAME, as_json: AsJson = False) -> None:
+def stop(name: ClusterName = None, as_json: AsJson = False) -> None:
     """End a cluster that `secateur start` has started here. Tables without a data directory are gone then.
+
+    Without --name, it ends the only one that runs here; where several run, it asks which.
 
     For example:
 
@@ -142,24 +158,36 @@ def stop(name: ClusterName = DEFAULT_NAME, as_json: AsJson = False) -> None:
 
         secateur stop --name orders
     """
-    cluster = local_clusters.find(name)
-    if cluster is None:
-        others = ", ".join(other.name for other in local_clusters.running())
-        raise CommandError(f"no cluster {name!r} runs here" + (f"; there is {others}" if others else ""))
+    cluster = located(name)
+    if not cluster.name:
+        raise CommandError(
+            f"the cluster that {ADDRESS_VARIABLE} names, {cluster.address}, was not started here: pass --name to end"
+            " one that was, or end it where it was started"
+        )
     if cluster.pid is None:
-        secateur.attach(name, ray_address=cluster.ray_address).stop()
-        local_clusters.forget(name)
+        _end_detached(cluster)
     else:
         os.kill(cluster.pid, signal.SIGTERM)
         deadline_s = time.monotonic() + _DOWN_WITHIN_S
         while cluster.is_running:
             if time.monotonic() > deadline_s:
                 raise CommandError(
-                    f"cluster {name!r} has not ended within {_DOWN_WITHIN_S:.0f} s; its process is {cluster.pid}, and"
-                    f" its log {local_clusters.log_of(name)}"
+                    f"cluster {cluster.name!r} has not ended within {_DOWN_WITHIN_S:.0f} s; its process is"
+                    f" {cluster.pid}, and its log {local_clusters.log_of(cluster.name)}"
                 )
             time.sleep(0.05)
-    print_done(f"cluster {name} has ended", {"ended": name}, as_json=as_json)
+    print_done(f"cluster {cluster.name} has ended", {"ended": cluster.name}, as_json=as_json)
+
+
+def _end_detached(cluster: KnownCluster) -> None:
+    try:
+        secateur.attach(cluster.name, ray_address=cluster.ray_address).stop()
+    except ProgrammingError as error:
+        typer.echo(error.message, err=True)  # it was ended elsewhere, and is to be forgotten
+    except OperationalError as error:
+        known = local_clusters.record_of(cluster.name)
+        raise CommandError(f"{error.message}; if that Ray is gone for good, so is the cluster: `rm {known}`") from error
+    local_clusters.forget(cluster.name)
 
 
 def _detached(name: str, ray_address: str, settings: dict[str, Any]) -> KnownCluster:
@@ -167,9 +195,13 @@ def _detached(name: str, ray_address: str, settings: dict[str, Any]) -> KnownClu
     if runtime != "ray":
         raise typer.BadParameter("--ray-address is for --runtime ray")
     tls = _tls(settings)
-    with secateur.start(detached=True, name=name, ray_address=ray_address, tls=tls, **settings) as cluster:
+    with (
+        local_clusters.locked(name),
+        secateur.start(detached=True, name=name, ray_address=ray_address, tls=tls, **settings) as cluster,
+    ):
         found = _known(name, cluster, tls, None, ray_address)
         local_clusters.remember(found)
+        keep(found, settings["data_directory"])
         cluster.leave()
     return found
 
@@ -186,6 +218,7 @@ def _hold(name: str, settings: dict[str, Any], *, as_json: bool) -> None:
             signal.signal(number, lambda *_: ends.set())
         found = _known(name, cluster, tls, os.getpid())
         local_clusters.remember(found)
+        keep(found, settings["data_directory"])
         try:
             _show(found, as_json=as_json)
             ends.wait()
@@ -226,6 +259,7 @@ def _left_behind(name: str, settings: dict[str, Any]) -> KnownCluster:
     """Start a process that holds the cluster, and wait until it serves."""
     with local_clusters.locked(name):
         pass  # refused here, where somebody reads it
+    log_untested()  # here, too
     log = local_clusters.log_of(name)
     options = [
         f"--{key.removesuffix('_s').replace('_', '-')}={value}"
@@ -276,8 +310,8 @@ def _show(cluster: KnownCluster, *, as_json: bool) -> None:
     typer.echo(f"other programs: export {ADDRESS_VARIABLE}={cluster.address} {TOKEN_VARIABLE}={cluster.token}")
     if cluster.tls_ca is not None:
         typer.echo(f"they trust its certificate by: export {TLS_CA_VARIABLE}={cluster.tls_ca}")
-    if cluster.pid is not None:
-        typer.echo(f"its process is {cluster.pid}; `secateur sql` asks it, `secateur stop` ends it")
+    held = f"its process is {cluster.pid}; " if cluster.pid is not None else ""
+    typer.echo(f"{held}{typed('sql', cluster.name)} asks it, {typed('stop', cluster.name)} ends it")
 
 
 def _bytes(text: str) -> int:

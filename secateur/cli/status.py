@@ -9,7 +9,7 @@ import typer
 
 from secateur.cli.connecting import connected
 from secateur.cli.failures import failing_with_a_message
-from secateur.cli.options import Address, AsJson, Token
+from secateur.cli.options import Address, AsJson, ClusterName, Token
 from secateur.cli.rendering import OutputFormat, write_rows
 
 __all__ = ["status"]
@@ -26,7 +26,7 @@ _TABLES = (
 
 
 @failing_with_a_message
-def status(address: Address = None, token: Token = None, as_json: AsJson = False) -> None:
+def status(address: Address = None, name: ClusterName = None, token: Token = None, as_json: AsJson = False) -> None:
     """Show the members of a cluster, its tables, and the copies that are missing.
 
     The exit code is 1 if no cluster answers.
@@ -37,7 +37,7 @@ def status(address: Address = None, token: Token = None, as_json: AsJson = False
 
         secateur status --json | jq '.members[].state'
     """
-    with connected(address, token) as connection:
+    with connected(name, address, token) as connection:
         if as_json:
             answers = {"members": connection.execute(_MEMBERS), "tables": connection.execute(_TABLES)}
             told = {name: cursor.fetch_arrow_table().to_pylist() for name, cursor in answers.items()}

@@ -10,7 +10,7 @@ import typer
 
 from secateur.cli.connecting import connected
 from secateur.cli.failures import failing_with_a_message
-from secateur.cli.options import AddressOption, AsJson, Token
+from secateur.cli.options import AddressOption, AsJson, ClusterName, Token
 from secateur.cli.rendering import print_done, print_records
 
 __all__ = ["token"]
@@ -28,8 +28,9 @@ def create(
             " orders, items; write on carts'."
         ),
     ],
-    name: Annotated[str, typer.Option(help="What it is for.")] = "",
+    purpose: Annotated[str, typer.Option("--for", help="What it is for, as `token list` shows it.")] = "",
     address: AddressOption = None,
+    name: ClusterName = None,
     token: Token = None,
     as_json: AsJson = False,
 ) -> None:
@@ -37,27 +38,30 @@ def create(
 
     For example:
 
-        secateur token create --role read --name grafana
+        secateur token create --role read --for grafana
 
-        secateur token create --role 'read on orders; write on carts' --name shop
+        secateur token create --role 'read on orders; write on carts' --for shop
     """
-    with connected(address, token) as connection:
-        made = connection.tokens.create(role, name)
+    with connected(name, address, token) as connection:
+        made = connection.tokens.create(role, purpose)
     typer.echo(msgspec.json.encode(made).decode() if as_json else made.token)
     if not as_json:
-        typer.echo(f"its id is {made.id}: `secateur token revoke {made.id}` makes it invalid", err=True)
+        revoke = f"secateur token revoke {made.id} --address {connection.address}"
+        typer.echo(f"its id is {made.id}: `{revoke}` makes it invalid", err=True)
 
 
 @token.command("list")
 @failing_with_a_message
-def list_tokens(address: AddressOption = None, token: Token = None, as_json: AsJson = False) -> None:
+def list_tokens(
+    address: AddressOption = None, name: ClusterName = None, token: Token = None, as_json: AsJson = False
+) -> None:
     """List the tokens that are valid, oldest first. That of the cluster itself is not among them.
 
     For example:
 
         secateur token list
     """
-    with connected(address, token) as connection:
+    with connected(name, address, token) as connection:
         found = connection.tokens.list()
     rows = [
         {
@@ -76,6 +80,7 @@ def list_tokens(address: AddressOption = None, token: Token = None, as_json: AsJ
 def revoke(
     token_id: Annotated[str, typer.Argument(metavar="ID", help="The id of the token.")],
     address: AddressOption = None,
+    name: ClusterName = None,
     token: Token = None,
     as_json: AsJson = False,
 ) -> None:
@@ -85,6 +90,6 @@ def revoke(
 
         secateur token revoke 5f0c1a9e
     """
-    with connected(address, token) as connection:
+    with connected(name, address, token) as connection:
         connection.tokens.revoke(token_id)
     print_done(f"token {token_id} is not valid any more", {"revoked": token_id}, as_json=as_json)

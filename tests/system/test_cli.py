@@ -393,7 +393,7 @@ def test_a_process_that_was_killed_leaves_no_cluster(here: Callable[..., Result]
         local_clusters.remember(known)
         assert local_clusters.running() == [known]
     assert local_clusters.running() == []
-    assert "no cluster 'default' runs here" in here("stop").stderr
+    assert "none was started here" in here("stop").stderr
 
 
 def test_the_commands_of_the_first_page_work_in_their_order(

@@ -219,7 +219,7 @@ def test_the_command_makes_lists_and_revokes_tokens(own: Cluster, monkeypatch: p
     monkeypatch.setenv("SECATEUR_ADDRESS", own.address)
     monkeypatch.setenv("SECATEUR_TOKEN", own.token or "")
     runner = CliRunner()
-    made = runner.invoke(app, ["token", "create", "--role", "read", "--name", "shell", "--json"])
+    made = runner.invoke(app, ["token", "create", "--role", "read", "--for", "shell", "--json"])
     assert made.exit_code == 0, made.output
     told = json.loads(made.stdout)
     with secateur.connect(own.address, told["token"]) as conn:

@@ -200,7 +200,8 @@ def _job(server: ServerOfCaller, query: Query) -> dict[str, Any]:
     with server.readings.connection() as connection:
         plan = connection.job(query["job_id"]).plan()
     svg = None if plan is None else layered_svg(plan.diagram(), "The vertices of the job and the edges between them")
-    return {"job": rows[0], "plan": plan, "svg": svg, "log": _log_of(server, query["job_id"])}
+    address = server.connections.address
+    return {"job": rows[0], "plan": plan, "svg": svg, "log": _log_of(server, query["job_id"]), "address": address}
 
 
 def _log_of(server: ServerOfCaller, job_id: str) -> JobLog | None:
