@@ -20,6 +20,7 @@ from rich.text import Text
 from secateur.cli.failures import CommandError
 from secateur.client.dbapi.cursor import Cursor
 from secateur.http.json_values import json_value_of
+from secateur.partitioning.tables.identifier import told_apart
 
 __all__ = ["OutputFormat", "print_done", "print_records", "write_rows"]
 
@@ -45,7 +46,8 @@ def write_rows(cursor: Cursor, output_format: OutputFormat, *, into: TextIO | No
     Args:
         cursor: Has executed a statement with rows.
         output_format: ``csv`` has a line with the names, and NULL is an empty field; ``json`` is one array of objects;
-            its values are those of :mod:`secateur.http.json_values`; ``arrow`` is an Arrow IPC stream.
+            its values are those of :mod:`secateur.http.json_values`; ``arrow`` is an Arrow IPC stream. Of columns of
+            one name, the second is ``a_1`` in CSV and JSON, as COPY writes them.
         into: Where; None for standard output.
 
     Returns:
@@ -181,7 +183,7 @@ def _width_of(columns: Sequence[str], rows: Sequence[Sequence[Any]], most: int |
 
 def _write_csv(cursor: Cursor, stream: TextIO) -> int:
     writer, count = csv.writer(stream, lineterminator="\n"), 0
-    writer.writerow(_columns(cursor))
+    writer.writerow(told_apart(_columns(cursor)))
     for row in map(_as_texts(cursor), _rows(cursor)):
         writer.writerow(map(_text_of, row))
         count += 1
@@ -189,7 +191,7 @@ def _write_csv(cursor: Cursor, stream: TextIO) -> int:
 
 
 def _write_json(cursor: Cursor, stream: TextIO) -> int:
-    names, count = _columns(cursor), 0
+    names, count = list(told_apart(_columns(cursor))), 0
     stream.write("[")
     for row in map(_as_json(cursor), _rows(cursor)):
         stream.write(",\n" if count else "\n")

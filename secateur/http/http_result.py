@@ -8,10 +8,12 @@ from typing import Any, Final
 import msgspec
 import pyarrow as pa
 
+from secateur.client.dbapi.frames import pandas_frame, polars_frame
 from secateur.client.dbapi.html_table import html_table
 from secateur.client.dbapi.rows import Rows
-from secateur.errors import NotSupportedError, ProtocolError
+from secateur.errors import ProtocolError
 from secateur.http.arrow_answers import description_of
+from secateur.partitioning.tables.identifier import told_apart
 from secateur.protocol.statements import ResultColumn
 
 __all__ = ["HttpResult"]
@@ -63,32 +65,26 @@ class HttpResult:
         return self._table
 
     def df(self) -> Any:
-        """The rows as a pandas DataFrame.
+        """The rows as a pandas DataFrame, as of a cursor.
 
         Raises:
             NotSupportedError: pandas is not installed.
+            DataError: A value that it cannot hold.
         """
-        try:
-            import pandas  # noqa: F401 - pyarrow needs it, and its own message does not say what to install
-        except ImportError as error:
-            raise NotSupportedError("df() needs pandas: pip install pandas, or use arrow()") from error
-        return self._table.to_pandas()
+        return pandas_frame(self.arrow)
 
     def pl(self) -> Any:
-        """The rows as a polars DataFrame.
+        """The rows as a polars DataFrame, as of a cursor.
 
         Raises:
             NotSupportedError: polars is not installed.
+            DataError: A value that it cannot hold.
         """
-        try:
-            import polars
-        except ImportError as error:
-            raise NotSupportedError("pl() needs polars: pip install polars, or use arrow()") from error
-        return polars.from_arrow(self._table)
+        return polars_frame(self.arrow)
 
     def dicts(self) -> list[dict[str, Any]]:
-        """The rows by the names of their columns."""
-        names = [column.name for column in self.columns]
+        """The rows by the names of their columns; of columns of one name, the second is ``a_1``."""
+        names = list(told_apart(column.name for column in self.columns))
         return [dict(zip(names, row, strict=True)) for row in self]
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:

@@ -26,7 +26,7 @@ from secateur.errors import DatabaseError, DataError, NotSupportedError, Program
 from secateur.partitioning.pruning.nodes import All, Everywhere
 from secateur.partitioning.pruning.tree import PartitionTree
 from secateur.partitioning.tables.external_table import ExternalTable
-from secateur.partitioning.tables.identifier import quoted
+from secateur.partitioning.tables.identifier import folded, quoted
 from secateur.partitioning.tables.statistics import StatisticsSnapshot
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.column_type import SqlType
@@ -51,7 +51,6 @@ from secateur.planner.stages import as_written, sent_if_placed, staged, why_whol
 from secateur.planner.statement import PlannedSelect
 from secateur.planner.steps.join_keys import PlanStep, find_join_keys
 from secateur.planner.text.clock_functions import sql_as_written
-from secateur.planner.text.folding import folded
 from secateur.planner.text.hoisted_lists import lists_agree
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.parser_cross_check import DuckDBParse, read_statement

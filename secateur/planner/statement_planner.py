@@ -10,6 +10,7 @@ from msgspec.structs import replace as with_fields
 from sqlglot import Token
 
 from secateur.errors import NotSupportedError, ParameterError
+from secateur.partitioning.tables.identifier import folded
 from secateur.planner.binding.catalog_view import PlanningCatalog
 from secateur.planner.binding.dialect_check import check_dialect
 from secateur.planner.binding.functions import refuse_calls_of
@@ -43,7 +44,6 @@ from secateur.planner.statement import (
     Statement,
 )
 from secateur.planner.system.kill import read_kill
-from secateur.planner.text.folding import folded
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor

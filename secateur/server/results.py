@@ -14,6 +14,7 @@ from secateur.client.dbapi.rows import Rows
 from secateur.errors import LimitExceededError
 from secateur.http.arrow_answers import ARROW_TYPE, described
 from secateur.http.json_values import json_value_of
+from secateur.partitioning.tables.identifier import told_apart
 from secateur.protocol.statements import ResultColumn
 
 __all__ = ["JsonPage", "KeptResult", "arrow_stream", "fetched", "json_page"]
@@ -90,7 +91,7 @@ def json_page(result: KeptResult, offset: int, rows_max: int, bytes_max: int, *,
         LimitExceededError: One row alone has more bytes.
         DataError: A value that Python has none for, such as a year beyond 9999.
     """
-    names = [column.name for column in result.columns]
+    names = list(told_apart(column.name for column in result.columns))
     encoders = [json_value_of(column.type) for column in result.columns]
     if not names:  # a job without a result; a slice of a table without columns has any number of rows
         return JsonPage(b"[]", None)

@@ -137,6 +137,12 @@ def test_rows_as_csv_and_json(run: Run) -> None:
     assert json.loads(run("sql", "-c", "FROM orders WHERE order_id = 9", "--format", "json").stdout) == []
 
 
+def test_columns_of_one_name_stay_as_many(run: Run) -> None:
+    words = ["sql", "-c", "SELECT 1 AS id, 'left' AS v, 2 AS ID, 'right' AS v", "--format"]
+    assert json.loads(run(*words, "json").stdout) == [{"id": 1, "v": "left", "ID_1": 2, "v_1": "right"}]
+    assert run(*words, "csv").stdout == "id,v,ID_1,v_1\n1,left,2,right\n"
+
+
 def test_rows_as_an_arrow_stream(run: Run) -> None:
     found = pa.ipc.open_stream(run("sql", "-c", "FROM orders", "--format", "arrow").stdout_bytes).read_all()
     assert sorted(found.column("order_id").to_pylist()) == [1, 2, 3]

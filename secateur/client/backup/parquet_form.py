@@ -6,19 +6,17 @@ microseconds. An INTERVAL is a struct of months, days and nanoseconds, inside of
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
-from secateur.partitioning.types.nested_parts import map_entries
+from secateur.partitioning.types.nested_parts import INTERVAL_LAYOUT, interval_cells, map_leaves, with_parts
 
 __all__ = ["from_parquet", "parquet_schema", "to_parquet"]
 
 _INTERVAL: Final = pa.month_day_nano_interval()
 _PARTS: Final = pa.struct([("months", pa.int32()), ("days", pa.int32()), ("nanoseconds", pa.int64())])
-_LAYOUT: Final = np.dtype([("months", "<i4"), ("days", "<i4"), ("nanoseconds", "<i8")])
 
 
 def parquet_schema(schema: pa.Schema) -> pa.Schema:
@@ -60,42 +58,28 @@ def _stored(kind: pa.DataType) -> pa.DataType:
 
 
 def _written(column: pa.Array) -> pa.Array:
-    if column.type != _INTERVAL:
-        return _with_parts(column, _stored(column.type), lambda part, _: _written(part))
-    _, data = column.buffers()
-    cells = np.frombuffer(data, _LAYOUT)[column.offset : column.offset + len(column)]
-    parts = [pa.array(np.ascontiguousarray(cells[name])) for name in _LAYOUT.names or ()]
+    return map_leaves(column, lambda leaf: _in_parts(leaf) if leaf.type == _INTERVAL else leaf)
+
+
+def _in_parts(column: pa.Array) -> pa.Array:
+    cells = interval_cells(column)
+    parts = [pa.array(np.ascontiguousarray(cells[name])) for name in INTERVAL_LAYOUT.names or ()]
     return pa.StructArray.from_arrays(parts, fields=list(_PARTS), mask=column.is_null())
 
 
 def _read(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    if not _has_interval(kind):
+        return column
     if kind != _INTERVAL:
-        return _with_parts(column, kind, _read)
-    cells: Any = np.zeros(len(column), _LAYOUT)
-    for name, part in zip(_LAYOUT.names or (), column.flatten(), strict=True):
+        if pa.types.is_map(kind):
+            inside = [kind.key_type, kind.item_type]
+        else:
+            inside = [kind.field(index).type for index in range(kind.num_fields)]
+        return with_parts(column, lambda part, index: _read(part, inside[index]))
+    cells: Any = np.zeros(len(column), INTERVAL_LAYOUT)
+    for name, part in zip(INTERVAL_LAYOUT.names or (), column.flatten(), strict=True):
         cells[name] = part.fill_null(0).to_numpy(zero_copy_only=False)
     valid = None
     if column.null_count:
         valid = pa.array(column.is_valid().to_numpy(zero_copy_only=False)).buffers()[1]
     return pa.Array.from_buffers(_INTERVAL, len(column), [valid, pa.py_buffer(cells)])
-
-
-def _with_parts(
-    column: pa.Array, kind: pa.DataType, converted: Callable[[pa.Array, pa.DataType], pa.Array]
-) -> pa.Array:
-    """The same values as an array of ``kind``, their parts converted where these have intervals."""
-
-    def part(values: pa.Array, wanted: pa.DataType) -> pa.Array:
-        return converted(values, wanted) if _has_interval(wanted) or _has_interval(values.type) else values
-
-    mask = column.is_null() if column.null_count else None
-    if pa.types.is_struct(kind):
-        children = [part(child, kind.field(index).type) for index, child in enumerate(column.flatten())]
-        return pa.StructArray.from_arrays(children, fields=list(kind), mask=mask)
-    if pa.types.is_map(kind):
-        offsets, keys, items = map_entries(column)
-        return pa.MapArray.from_arrays(
-            offsets, part(keys, kind.key_type), part(items, kind.item_type), type=kind, mask=mask
-        )
-    offsets = pa.array(column.offsets.to_numpy())
-    return pa.ListArray.from_arrays(offsets, part(column.values, kind.value_type), mask=mask)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from secateur.exports import exports
 
 _FILES = {
+    "frames": ["pandas_frame", "polars_frame"],
     "parameters": ["ordered_values", "parameter_types", "plain_values"],
     "rows": ["Rows", "describe"],
     "streamed_rows": ["StreamedRows"],

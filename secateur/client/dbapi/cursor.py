@@ -14,6 +14,7 @@ import pyarrow as pa
 from secateur.client.backup.backup import back_up
 from secateur.client.backup.restore import restore
 from secateur.client.copy.copy import copy_from, copy_to
+from secateur.client.dbapi.frames import pandas_frame, polars_frame
 from secateur.client.dbapi.html_table import html_table
 from secateur.client.dbapi.parameters import Parameters, plain_values
 from secateur.client.dbapi.pep249 import CursorConnection
@@ -338,32 +339,22 @@ class Cursor:
         return self.fetch_df()
 
     def pl(self) -> Any:
-        """The rows that are left as a polars DataFrame.
+        """The rows that are left as a polars DataFrame; of columns of one name, the second is ``a_1``.
 
         Raises:
             NotSupportedError: polars is not installed.
+            DataError: A value that it cannot hold, such as an infinite DATE; the message names the column.
         """
-        rows = self._result()
-        try:
-            import polars
-        except ImportError as error:
-            raise NotSupportedError("pl() needs polars: pip install polars, or use fetch_arrow_table()") from error
-        return polars.from_arrow(rows.take_table())
+        return polars_frame(self._result().take_table)
 
     def fetch_df(self) -> Any:
-        """The rows that are left as a pandas DataFrame.
+        """The rows that are left as a pandas DataFrame; of columns of one name, the second is ``a_1``.
 
         Raises:
             NotSupportedError: pandas is not installed.
+            DataError: A value that it cannot hold, such as an infinite DATE; the message names the column.
         """
-        rows = self._result()
-        try:
-            import pandas  # noqa: F401 - pyarrow needs it, and its own message does not say what to install
-        except ImportError as error:
-            raise NotSupportedError(
-                "fetch_df() needs pandas: pip install pandas, or use fetch_arrow_table()"
-            ) from error
-        return rows.take_table().to_pandas()
+        return pandas_frame(self._result().take_table)
 
     def setinputsizes(self, sizes: Sequence[Any]) -> None:
         """Does nothing: PEP 249 asks for the method only."""

@@ -7,10 +7,12 @@ from datetime import UTC, timedelta
 from functools import lru_cache, partial
 from typing import Any, Final, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 
 from secateur.errors import DataError
 from secateur.partitioning.types.column_type import TypeKind, parse_type
+from secateur.partitioning.types.nested_parts import leaves
 from secateur.partitioning.types.result_type import Constructor, ResultType, column_type_of, parse_result_type
 from secateur.protocol.statements import ResultColumn
 from secateur.wire import ShortTable
@@ -22,6 +24,7 @@ Description: TypeAlias = tuple[str, str, None, None, int | None, int | None, boo
 
 _BATCH_ROWS: Final = 2048  # converted at a time: fetchone over a large result must not hold it twice
 _DAYS_PER_MONTH: Final = 30
+_INFINITE: Final = 2**63 - 1
 
 
 def describe(column: ResultColumn) -> Description:
@@ -117,11 +120,13 @@ class Rows:
 
 
 def _values(values: pa.ChunkedArray, column: ResultColumn) -> list[Any]:
-    coarser = _of_microseconds(values.type)
-    if coarser is not values.type:
-        values = values.cast(coarser, safe=False)
+    kind = values.type  # another object each time
+    coarser = _of_microseconds(kind)
     convert = _converter(column.type)
     try:
+        if coarser is not kind:
+            _check_finite(values)
+            values = values.cast(coarser, safe=False)
         plain: list[Any] = (values.chunk(0) if values.num_chunks == 1 else values).to_pylist()
         return plain if convert is None else [None if value is None else convert(value) for value in plain]
     except (OverflowError, ValueError) as error:
@@ -134,6 +139,15 @@ def _no_python_value(column: ResultColumn, error: Exception) -> DataError:
         f"column {column.name!r} has a value that Python has no {column.type} for ({error}): read it with"
         " fetch_arrow_table(), or CAST it to VARCHAR"
     )
+
+
+def _check_finite(values: pa.ChunkedArray) -> None:
+    """Refuse infinite nanoseconds: as microseconds they would be an instant of the year 2262 or 1677."""
+    for leaf in (leaf for chunk in values.chunks for leaf in leaves(chunk)):
+        if pa.types.is_timestamp(leaf.type):
+            nanoseconds = leaf.drop_null().view(pa.int64()).to_numpy()
+            if (np.abs(nanoseconds) == _INFINITE).any():
+                raise OverflowError("an infinite instant")
 
 
 def _of_microseconds(kind: pa.DataType) -> pa.DataType:

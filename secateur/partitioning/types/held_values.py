@@ -15,13 +15,12 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-import numpy as np
 import pyarrow as pa
 
 from secateur.errors import DataError
 from secateur.partitioning.types.column_type import TypeKind
 from secateur.partitioning.types.map_keys import has_invalid_keys
-from secateur.partitioning.types.nested_parts import list_elements, map_entries
+from secateur.partitioning.types.nested_parts import interval_cells, list_elements, map_entries
 from secateur.partitioning.types.result_type import Constructor, ResultType
 
 __all__ = ["check_held", "guarded_interval_sql", "long_interval_sql", "long_intervals_sql"]
@@ -155,17 +154,8 @@ def _check_times(array: pa.Array, name: str) -> None:
 
 
 def _check_intervals(array: pa.Array, name: str) -> None:
-    data = array.buffers()[1]
-    if data is None:
-        return
-    nanoseconds = np.frombuffer(data, dtype=_INTERVAL, count=len(array), offset=array.offset * _INTERVAL.itemsize)[
-        "nanoseconds"
-    ]
-    if (nanoseconds[array.is_valid().to_numpy(zero_copy_only=False)] % 1000).any():
+    if (interval_cells(array)["nanoseconds"][array.is_valid().to_numpy(zero_copy_only=False)] % 1000).any():
         raise DataError(
             f"column {name!r} has an INTERVAL with a fraction of a microsecond, which the type does not have",
             column=name,
         )
-
-
-_INTERVAL: Final = np.dtype([("months", "<i4"), ("days", "<i4"), ("nanoseconds", "<i8")])

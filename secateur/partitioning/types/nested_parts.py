@@ -1,4 +1,4 @@
-"""The elements of Arrow lists and the entries of Arrow maps, of their own rows alone.
+"""The parts of nested Arrow arrays: elements of lists, entries of maps, fields of structs; of their own rows alone.
 
 A slice shares the elements of the array that it was cut from, and a NULL may have elements underneath. Arrow's own
 ``flatten()`` knows no maps, and no elements of some extension types.
@@ -6,13 +6,75 @@ A slice shares the elements of the array that it was cut from, and a NULL may ha
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from secateur.partitioning.types.row_numbers import row_numbers
 
-__all__ = ["list_elements", "map_entries"]
+__all__ = ["INTERVAL_LAYOUT", "interval_cells", "leaves", "list_elements", "map_entries", "map_leaves", "with_parts"]
+
+INTERVAL_LAYOUT: Final = np.dtype([("months", "<i4"), ("days", "<i4"), ("nanoseconds", "<i8")])
+"""How Arrow lays out an INTERVAL."""
+
+
+def leaves(array: pa.Array) -> Iterator[pa.Array]:
+    """The arrays without parts of their own that an array has inside; an array without parts is its own."""
+    kind = array.type
+    if pa.types.is_struct(kind):
+        parts: list[pa.Array] = array.flatten()
+    elif pa.types.is_map(kind):
+        parts = list(map_entries(array)[1:])
+    elif pa.types.is_nested(kind):
+        parts = [list_elements(array)]
+    else:
+        yield array
+        return
+    for part in parts:
+        yield from leaves(part)
+
+
+def map_leaves(array: pa.Array, converted: Callable[[pa.Array], pa.Array]) -> pa.Array:
+    """The same values, with each of :func:`leaves` converted."""
+    if pa.types.is_nested(array.type):
+        return with_parts(array, lambda part, _: map_leaves(part, converted))
+    return converted(array)
+
+
+def with_parts(array: pa.Array, converted: Callable[[pa.Array, int], pa.Array]) -> pa.Array:
+    """The same values with other parts, whose types its own then has.
+
+    Args:
+        array: A struct, map or list of any kind.
+        converted: The new part for a part and its number: a field of a struct; 0 for keys and elements, 1 for values.
+    """
+    kind = array.type
+    mask = array.is_null() if array.null_count else None
+    if pa.types.is_struct(kind):
+        children = [converted(child, index) for index, child in enumerate(array.flatten())]
+        fields = [kind.field(index).with_type(child.type) for index, child in enumerate(children)]
+        return pa.StructArray.from_arrays(children, fields=fields, mask=mask)
+    if pa.types.is_map(kind):
+        offsets, keys, items = map_entries(array)
+        return pa.MapArray.from_arrays(offsets, converted(keys, 0), converted(items, 1), mask=mask)
+    if pa.types.is_fixed_size_list(kind):
+        # Values of NULL slots are kept: flatten() would drop them and shift the rest.
+        values = array.values.slice(array.offset * kind.list_size, len(array) * kind.list_size)
+        return pa.FixedSizeListArray.from_arrays(converted(values, 0), kind.list_size, mask=mask)
+    lengths = np.where(_null_rows(array), 0, _lengths(array))
+    offsets = row_numbers(np.concatenate(([0], np.cumsum(lengths))).astype(np.int32))
+    return pa.ListArray.from_arrays(offsets, converted(list_elements(array), 0), mask=mask)
+
+
+def interval_cells(array: pa.Array) -> npt.NDArray[Any]:
+    """The months, days and nanoseconds of an INTERVAL array, as :data:`INTERVAL_LAYOUT`; anything for a NULL."""
+    data = array.buffers()[1]
+    if data is None:
+        return np.zeros(len(array), INTERVAL_LAYOUT)
+    return np.frombuffer(data, INTERVAL_LAYOUT, len(array), array.offset * INTERVAL_LAYOUT.itemsize)
 
 
 def list_elements(array: pa.Array) -> pa.Array:

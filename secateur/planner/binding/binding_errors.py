@@ -10,11 +10,11 @@ from sqlglot import Token, exp
 
 from secateur.engine.kernels.duckdb.error_position import ErrorPosition, bind_error_position
 from secateur.errors import DatabaseError, NotSupportedError, UnknownColumnError, UnknownTableError
+from secateur.partitioning.tables.identifier import folded
 from secateur.partitioning.types.column_type import SqlType
 from secateur.planner.binding.query import Query
 from secateur.planner.binding.suggestions import similar_names
 from secateur.planner.text.dialect import tokenize
-from secateur.planner.text.folding import folded
 from secateur.planner.text.positions import located
 
 __all__ = ["in_users_terms"]

@@ -12,11 +12,11 @@ from typing import Final
 
 from sqlglot import exp
 
+from secateur.partitioning.tables.identifier import folded
 from secateur.planner.binding.query import Query
 from secateur.planner.checks.placed import clocks_difference
 from secateur.planner.text.clock_functions import CLOCK
 from secateur.planner.text.dialect import to_sql
-from secateur.planner.text.folding import folded
 from secateur.planner.text.parser_cross_check import read_statements
 from secateur.protocol.clocks import CLOCKS
 

@@ -15,7 +15,7 @@ from sqlglot import Token, TokenType, exp
 
 from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.errors import NotSupportedError
-from secateur.planner.text.folding import folded
+from secateur.partitioning.tables.identifier import folded
 from secateur.planner.text.positions import located
 
 __all__ = ["TABLE_FUNCTIONS", "VALUE_FUNCTIONS", "doubtful_calls", "is_listed", "refuse_calls", "refuse_calls_of"]

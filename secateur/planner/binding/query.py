@@ -14,7 +14,7 @@ from sqlglot import Token, TokenType, exp
 
 from secateur.errors import DatabaseError, LimitExceededError, NotSupportedError, ProgrammingError, UnknownTableError
 from secateur.partitioning.tables.external_table import ExternalTable
-from secateur.partitioning.tables.identifier import quoted
+from secateur.partitioning.tables.identifier import folded, quoted
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.binding.functions import doubtful_calls, refuse_calls
 from secateur.planner.binding.refused import WORDS as REFUSED_WORDS
@@ -25,7 +25,6 @@ from secateur.planner.system.names import MAIN, find_relation
 from secateur.planner.system.show import described_relation_sql
 from secateur.planner.system.tables import SCHEMA as SYSTEM_SCHEMA
 from secateur.planner.text.dialect import parse_query, tokenize
-from secateur.planner.text.folding import folded
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located, position_of
 from secateur.planner.text.splicing import Splice, Spliced, splice, spliced

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from secateur.partitioning.tables.identifier import folded
 from secateur.planner.checks.conjuncts import references
 from secateur.planner.checks.select_node import Node
-from secateur.planner.text.folding import folded
 from secateur.planner.text.parse_tree import nodes_in
 from secateur.protocol.clocks import CLOCKS
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final, TypeAlias
 
+from secateur.partitioning.tables.identifier import folded
 from secateur.planner.checks.select_node import BEHIND_WHERE, Node
-from secateur.planner.text.folding import folded
 
 __all__ = ["read_by_position"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final
 
+from secateur.partitioning.tables.identifier import folded
 from secateur.planner.checks.select_node import Node
-from secateur.planner.text.folding import folded
 from secateur.planner.text.parse_tree import nodes_in
 
 __all__ = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence, Set
 
 from secateur.cached_properties import cached_property
+from secateur.partitioning.tables.identifier import folded
 from secateur.planner.checks.claims import PlacedText, Source
 from secateur.planner.checks.column_names import all_folded, called, listed, shown_columns
 from secateur.planner.checks.conjuncts import base_of, leaves, said_in
@@ -12,7 +13,6 @@ from secateur.planner.checks.equalities import Equalities
 from secateur.planner.checks.scope import Scope, conditions_with_scopes, set_operations_with_scopes
 from secateur.planner.checks.select_node import Node, is_bare
 from secateur.planner.checks.set_operations import SetOperations
-from secateur.planner.text.folding import folded
 from secateur.planner.text.parse_tree import flat_and, nodes_in
 
 __all__ = ["MovedScans"]

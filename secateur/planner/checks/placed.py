@@ -29,6 +29,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from secateur.engine.processors.row_limit import RowLimit
+from secateur.partitioning.tables.identifier import folded
 from secateur.planner.checks.claims import Cutting, PlacedText, Source
 from secateur.planner.checks.column_names import all_folded, are_names, called, mentioned
 from secateur.planner.checks.columns_by_position import read_by_position
@@ -41,7 +42,6 @@ from secateur.planner.checks.select_node import BEHIND_WHERE, Node, is_plain_sta
 from secateur.planner.fragments.partial_final import PartialFinal
 from secateur.planner.segmented_stack import on_segmented_stack
 from secateur.planner.text.deep_json import same_json
-from secateur.planner.text.folding import folded
 from secateur.planner.text.parse_tree import flat_and
 from secateur.planner.text.parser_cross_check import DuckDBParse, read_statements
 from secateur.protocol.clocks import CLOCKS

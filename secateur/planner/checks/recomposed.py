@@ -25,11 +25,11 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
+from secateur.partitioning.tables.identifier import folded
 from secateur.planner.checks.conjuncts import same_tree
 from secateur.planner.checks.select_node import Node, OrderItem, SelectNode
 from secateur.planner.fragments.aggregates import AGGREGATES
 from secateur.planner.fragments.partial_final import PartialFinal
-from secateur.planner.text.folding import folded
 from secateur.planner.text.parse_tree import nodes_in
 from secateur.planner.text.parser_cross_check import DuckDBParse
 

@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
+from secateur.partitioning.tables.identifier import folded
 from secateur.planner.checks.column_names import all_folded, called, named_by, shown_columns
 from secateur.planner.checks.conjuncts import leaves, preserved_leaves
 from secateur.planner.checks.select_node import Node, is_plain_star
-from secateur.planner.text.folding import folded
 from secateur.planner.text.parse_tree import conditions_of
 
 __all__ = ["QUERIES", "Scope", "branches", "conditions_with_scopes", "set_operations_with_scopes"]

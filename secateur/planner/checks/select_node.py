@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from secateur.cached_properties import cached_property
-from secateur.planner.text.folding import folded
+from secateur.partitioning.tables.identifier import folded
 
 __all__ = ["BEHIND_WHERE", "Node", "OrderItem", "SelectNode", "is_bare", "is_plain_star", "named_columns"]
 

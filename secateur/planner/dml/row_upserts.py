@@ -19,7 +19,7 @@ from secateur.engine.kernels.arrow.expression import ConstantExpression, Paramet
 from secateur.engine.kernels.arrow.fragment import ArrowFragment
 from secateur.engine.sql.row_upsert import GivenValue, RowUpsert
 from secateur.errors import Error
-from secateur.partitioning.tables.identifier import quoted
+from secateur.partitioning.tables.identifier import folded, quoted
 from secateur.partitioning.types.column_type import SqlType
 from secateur.planner.dml.composed import Composer
 from secateur.planner.dml.conflict import DoUpdate
@@ -30,7 +30,6 @@ from secateur.planner.dml.row_changes import column_of, target_text
 from secateur.planner.fragments.literal_columns import literal_column
 from secateur.planner.statement import PlannedSelect
 from secateur.planner.text.dialect import tokenize
-from secateur.planner.text.folding import folded
 from secateur.planner.text.parameters import Parameters
 
 __all__ = ["with_row_upsert"]

@@ -27,6 +27,7 @@ from secateur.engine.kernels.arrow.fragment import (
     OrderTerm,
     slot_name,
 )
+from secateur.partitioning.tables.identifier import folded
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.planner.fragments.arrow_constants import cast_type, constant_operand, is_constant
 from secateur.planner.fragments.arrow_values import (
@@ -41,7 +42,6 @@ from secateur.planner.fragments.arrow_values import (
     refuse_unread,
     require_boolean,
 )
-from secateur.planner.text.folding import folded
 
 __all__ = ["KernelDeclined", "clauses_of", "compile_arrow", "compile_stages"]
 

@@ -24,6 +24,7 @@ from secateur.engine.kernels.arrow.expression import (
 )
 from secateur.engine.kernels.arrow.fragment import ArrowFragment
 from secateur.engine.kernels.arrow.source import ArrowSource, SourceJoin, can_search, source_column
+from secateur.partitioning.tables.identifier import folded
 from secateur.partitioning.types.column_type import SqlType
 from secateur.planner.fragments.arrow_compiler import KernelDeclined, clauses_of, compile_stages
 from secateur.planner.fragments.arrow_values import (
@@ -34,7 +35,6 @@ from secateur.planner.fragments.arrow_values import (
     refuse_unread,
     require_boolean,
 )
-from secateur.planner.text.folding import folded
 
 __all__ = ["JoinInput", "compile_arrow_join"]
 

@@ -16,6 +16,7 @@ from sqlglot import exp
 from secateur.engine.processors.row_limit import RowLimit
 from secateur.engine.processors.sort_key import SortKey
 from secateur.errors import DatabaseError
+from secateur.partitioning.tables.identifier import folded
 from secateur.planner.binding.query import Query
 from secateur.planner.fragments.aggregates import AGGREGATES, AVERAGE_TYPE, PartialColumns, aggregate_name, combine
 from secateur.planner.fragments.qualified import (
@@ -30,7 +31,6 @@ from secateur.planner.fragments.qualified import (
 )
 from secateur.planner.predicates.constants import parameter_index
 from secateur.planner.text.dialect import to_sql
-from secateur.planner.text.folding import folded
 from secateur.planner.text.parser_cross_check import DuckDBParse
 from secateur.planner.text.trees import children_of, copied
 

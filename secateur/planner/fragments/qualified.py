@@ -11,9 +11,9 @@ from typing import Final
 
 from sqlglot import exp
 
+from secateur.partitioning.tables.identifier import folded
 from secateur.planner.binding.query import TableReference, is_columns_call, renames_columns
 from secateur.planner.text.dialect import to_sql
-from secateur.planner.text.folding import folded
 from secateur.planner.text.trees import children_of, copied, nodes_in
 
 __all__ = [

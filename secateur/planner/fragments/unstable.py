@@ -12,9 +12,9 @@ from typing import Final
 
 from sqlglot import exp
 
+from secateur.partitioning.tables.identifier import folded
 from secateur.planner.fragments.qualified import NotDistributable
 from secateur.planner.relations.calls import aggregates_in
-from secateur.planner.text.folding import folded
 from secateur.planner.text.parser_cross_check import DuckDBParse
 from secateur.planner.text.trees import nodes_in
 

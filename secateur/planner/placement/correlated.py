@@ -26,12 +26,12 @@ from typing import Final
 
 from sqlglot import exp
 
+from secateur.partitioning.tables.identifier import folded
 from secateur.planner.placement.scan_rows import is_applied
 from secateur.planner.placement.select_blocks import nested_queries
 from secateur.planner.placement.table_references import exchanged_reference, relation_of
 from secateur.planner.predicates.predicate import flat
 from secateur.planner.relations.names import VisibleNames
-from secateur.planner.text.folding import folded
 from secateur.planner.text.trees import children_of
 
 __all__ = ["Lookup", "lookup_of", "with_asked_keys"]

@@ -12,11 +12,11 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
+from secateur.partitioning.tables.identifier import folded
 from secateur.planner.binding.query import may_recur
 from secateur.planner.fragments.qualified import NotDistributable
 from secateur.planner.placement.select_blocks import same_union
 from secateur.planner.placement.table_references import exchanged_reference, relation_of
-from secateur.planner.text.folding import folded
 
 __all__ = ["is_mention", "without_ctes"]
 

@@ -21,6 +21,7 @@ from typing import Final
 from sqlglot import exp
 
 from secateur.errors import DatabaseError
+from secateur.partitioning.tables.identifier import folded
 from secateur.planner.binding.query import Query, holds_query
 from secateur.planner.checks.placed import placed_difference
 from secateur.planner.cost_model import CostModel
@@ -60,7 +61,6 @@ from secateur.planner.placement.table_references import (
     tagged_tree,
 )
 from secateur.planner.text.dialect import to_sql
-from secateur.planner.text.folding import folded
 from secateur.planner.text.parser_cross_check import DuckDBParse
 from secateur.planner.text.trees import copied
 

@@ -8,11 +8,10 @@ from typing import Final
 
 from sqlglot import exp
 
-from secateur.partitioning.tables.identifier import quoted
+from secateur.partitioning.tables.identifier import folded, quoted
 from secateur.planner.binding.query import TableReference, is_columns_call
 from secateur.planner.predicates.predicate import flat
 from secateur.planner.scans.scan_predicates import ScanPredicates
-from secateur.planner.text.folding import folded
 
 __all__ = [
     "ScanRows",

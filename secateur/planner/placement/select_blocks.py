@@ -7,6 +7,7 @@ from typing import Final
 
 from sqlglot import exp
 
+from secateur.partitioning.tables.identifier import folded
 from secateur.planner.binding.query import holds_query, is_columns_call
 from secateur.planner.fragments.qualified import (
     NotDistributable,
@@ -23,7 +24,6 @@ from secateur.planner.relations.calls import has_windows
 from secateur.planner.relations.names import VisibleNames
 from secateur.planner.relations.query_builder import subqueries_in
 from secateur.planner.text.dialect import to_sql
-from secateur.planner.text.folding import folded
 from secateur.planner.text.trees import children_of, copied
 
 __all__ = [

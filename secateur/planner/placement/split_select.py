@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from secateur.engine.processors.row_limit import RowLimit
 from secateur.engine.processors.sort_key import SortKey
-from secateur.partitioning.tables.identifier import quoted
+from secateur.partitioning.tables.identifier import folded, quoted
 from secateur.planner.checks.claims import Cutting
 from secateur.planner.checks.select_node import Node, named_columns
 from secateur.planner.fragments.aggregates import AGGREGATES
@@ -33,7 +33,6 @@ from secateur.planner.placement.stage_builder import Columns
 from secateur.planner.placement.table_references import exchanged_query, exchanged_reference, relations_in
 from secateur.planner.relations.calls import windows_in
 from secateur.planner.text.dialect import to_sql
-from secateur.planner.text.folding import folded
 from secateur.planner.text.trees import copied
 
 __all__ = ["PassThrough", "named_as_asked", "pass_through_of", "split_block", "without_order_and_limit"]

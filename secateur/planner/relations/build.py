@@ -8,6 +8,7 @@ from typing import Final
 
 from sqlglot import exp
 
+from secateur.partitioning.tables.identifier import folded
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.planner.binding.query import Query, holds_query, may_recur
 from secateur.planner.predicates.predicate import flat
@@ -37,7 +38,6 @@ from secateur.planner.relations.nodes import (
 )
 from secateur.planner.relations.query_builder import Cte, Ctes, Output, QueryBuilder, subqueries_in
 from secateur.planner.segmented_stack import on_segmented_stack
-from secateur.planner.text.folding import folded
 
 __all__ = ["RelationBuilder", "build_relations"]
 

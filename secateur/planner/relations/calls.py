@@ -7,7 +7,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from secateur.planner.text.folding import folded
+from secateur.partitioning.tables.identifier import folded
 from secateur.planner.text.trees import children_of
 
 __all__ = [

@@ -8,6 +8,7 @@ from typing import Final
 
 from sqlglot import exp
 
+from secateur.partitioning.tables.identifier import folded
 from secateur.planner.binding.query import holds_query
 from secateur.planner.predicates.predicate import flat
 from secateur.planner.relations.attribute import Attribute, compares_alike
@@ -28,7 +29,6 @@ from secateur.planner.relations.nodes import (
 )
 from secateur.planner.relations.query_builder import Ctes, Output, QueryBuilder
 from secateur.planner.relations.unread_side import is_unread
-from secateur.planner.text.folding import folded
 
 __all__ = ["From", "FromClause"]
 

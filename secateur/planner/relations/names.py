@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
+from secateur.partitioning.tables.identifier import folded
 from secateur.planner.relations.attribute import Attribute
-from secateur.planner.text.folding import folded
 
 __all__ = ["FromItem", "VisibleNames"]
 

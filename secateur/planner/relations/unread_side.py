@@ -7,8 +7,8 @@ from typing import Final
 
 from sqlglot import exp
 
+from secateur.partitioning.tables.identifier import folded
 from secateur.planner.relations.names import FromItem
-from secateur.planner.text.folding import folded
 from secateur.planner.text.trees import children_of
 
 __all__ = ["is_unread"]

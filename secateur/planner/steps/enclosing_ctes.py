@@ -12,8 +12,8 @@ from typing import Any, Self
 
 from sqlglot import Token, TokenType, exp
 
+from secateur.partitioning.tables.identifier import folded
 from secateur.planner.text.dialect import parse_query
-from secateur.planner.text.folding import folded
 from secateur.planner.text.parser_cross_check import DuckDBParse
 
 __all__ = ["EnclosingCTEs"]

@@ -7,13 +7,13 @@ from typing import Final
 
 from secateur.errors import NotSupportedError, UnknownTableError
 from secateur.partitioning.tables.external_table import ExternalTable
+from secateur.partitioning.tables.identifier import folded
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.binding.suggestions import similar_names
 from secateur.planner.system.information_schema import INFORMATION_SCHEMA
 from secateur.planner.system.information_schema import SCHEMA as INFORMATION
 from secateur.planner.system.tables import SCHEMA as SYSTEM
 from secateur.planner.system.tables import SYSTEM_TABLES
-from secateur.planner.text.folding import folded
 from secateur.planner.views.view import ViewDef
 
 __all__ = ["MAIN", "find_relation"]

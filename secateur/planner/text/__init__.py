@@ -7,7 +7,6 @@ from secateur.exports import exports
 _FILES = {
     "deep_json": ["json_text", "read_json", "same_json"],
     "dialect": ["parse_query", "to_sql", "tokenize"],
-    "folding": ["folded"],
     "hoisted_lists": ["hoist_lists"],
     "literal_rows": ["take_literal_rows"],
     "parameters": ["ParameterStyle", "Parameters", "read_parameters"],

@@ -29,11 +29,11 @@ from secateur.partitioning.pruning.domain import EVERYTHING
 from secateur.partitioning.pruning.nodes import AllOf, AnyOf, Keys, Node, intersect, unite
 from secateur.partitioning.pruning.operand import ParameterList
 from secateur.partitioning.pruning.tree import PartitionTree
+from secateur.partitioning.tables.identifier import folded
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.planner.binding.query import Query, TableReference, renames_columns
 from secateur.planner.predicates.membership import list_membership
 from secateur.planner.scans.scan_bounds import box_node
-from secateur.planner.text.folding import folded
 
 __all__ = ["HOISTED_CHARS_MIN", "HoistedText", "fold_lists", "hoist_lists", "lists_agree", "readings_of"]
 

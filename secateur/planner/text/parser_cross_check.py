@@ -19,11 +19,11 @@ from typing import Any, Final
 
 from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.errors import NotSupportedError
+from secateur.partitioning.tables.identifier import folded
 from secateur.partitioning.types.column_type import parse_type
 from secateur.planner.segmented_stack import on_segmented_stack
 from secateur.planner.text.clock_functions import KEYWORDS
 from secateur.planner.text.deep_json import json_text, read_json, same_json
-from secateur.planner.text.folding import folded
 from secateur.planner.text.parse_tree import conditions_of, nodes_in
 from secateur.protocol.clocks import CLOCKS
 

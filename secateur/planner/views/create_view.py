@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from sqlglot import Token
@@ -16,10 +16,10 @@ from sqlglot import Token
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import ProgrammingError
 from secateur.partitioning.tables.external_table import ExternalTable
+from secateur.partitioning.tables.identifier import told_apart
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.statement import DropView
 from secateur.planner.system.tables import SYSTEM_TABLES
-from secateur.planner.text.folding import folded
 from secateur.planner.text.positions import syntax_error
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.planner.views.view import ViewDef, ViewRead
@@ -87,23 +87,6 @@ class ViewText:
         return ViewDef(
             self.name, 0, sql[self.query[0].start : self.query[-1].end + 1], self.renamed, columns, tuple(reads)
         )
-
-
-def told_apart(names: Sequence[str]) -> Iterator[str]:
-    """Yield unique names of columns: of equal names all but the first get a number, as in ``a, a_1, a_2``."""
-    taken: dict[str, int] = {}
-    for name in names:
-        key = folded(name)
-        count = taken.get(key)
-        if count is None:
-            taken[key] = 0
-            yield name
-            continue
-        while folded(f"{name}_{count + 1}") in taken:
-            count += 1
-        taken[key] = count + 1
-        taken[folded(f"{name}_{count + 1}")] = 0
-        yield f"{name}_{count + 1}"
 
 
 def read_create_view(cursor: TokenCursor) -> ViewText:

@@ -137,6 +137,14 @@ def test_other_libraries_take_a_result_as_it_is(client: HttpClient, conn: secate
     assert "1,000 rows" in result._repr_html_()
 
 
+def test_columns_of_one_name_stay_as_many(client: HttpClient, conn: secateur.Connection) -> None:
+    sql = "SELECT 1 AS v, 2 AS v, 3 AS v_1"
+    result = client.execute(sql)
+    assert result.dicts() == [{"v": 1, "v_1": 2, "v_1_1": 3}]
+    assert list(result.df().columns) == result.pl().columns == conn.execute(sql).pl().columns == ["v", "v_1", "v_1_1"]
+    assert result.arrow().column_names == ["v", "v", "v_1"]
+
+
 def test_rows_as_they_arrive(client: HttpClient, conn: secateur.Connection) -> None:
     sql = "SELECT range AS n, CAST(['lo', 'hi'][range % 2 + 1] AS VARCHAR) AS s FROM range(200000)"
     batches = list(client.batches(sql))

@@ -133,6 +133,14 @@ def test_a_value_that_python_does_not_have_is_named() -> None:
         rows.take(1)
 
 
+@pytest.mark.parametrize("nanoseconds", [2**63 - 1, 1 - 2**63])
+def test_infinite_nanoseconds_are_no_instant_of_python(nanoseconds: int) -> None:
+    column = pa.array([nanoseconds], pa.int64()).view(pa.timestamp("ns"))
+    for values, kind in ((column, "TIMESTAMP_NS"), (pa.ListArray.from_arrays([0, 1], column), "TIMESTAMP_NS[]")):
+        with pytest.raises(DataError, match="column 'x' has a value that Python has no TIMESTAMP_NS"):
+            Rows(pa.table({"x": values}), [ResultColumn("x", kind)]).take(1)
+
+
 def test_a_type_that_only_results_have_is_given_as_arrow_gives_it() -> None:
     rows = Rows(pa.table({"x": [{"a": 1}]}), [ResultColumn("x", "STRUCT(a BIGINT)")])
     assert rows.take(1) == [({"a": 1},)]

@@ -7,7 +7,6 @@ import pytest
 from secateur.errors import ProgrammingError
 from secateur.planner import CreateView, DropView
 from secateur.planner.views import ViewRead
-from secateur.planner.views.create_view import told_apart
 
 
 def test_a_view_remembers_its_query_and_what_it_reads(context: Any) -> None:
@@ -47,15 +46,3 @@ def test_a_view_cannot_read_itself(context: Any) -> None:
     context.create_view("CREATE VIEW w AS SELECT id FROM v")
     with pytest.raises(ProgrammingError, match=r"view 'v' would read itself: .*column 43"):
         context.prepare("CREATE OR REPLACE VIEW v AS SELECT * FROM w")
-
-
-@pytest.mark.parametrize(
-    ("names", "apart"),
-    [
-        (("a", "b"), ("a", "b")),
-        (("a", "A", "a"), ("a", "A_1", "a_2")),
-        (("a", "a_1", "a"), ("a", "a_1", "a_2")),
-    ],
-)
-def test_equal_names_are_told_apart(names: tuple[str, ...], apart: tuple[str, ...]) -> None:
-    assert tuple(told_apart(names)) == apart

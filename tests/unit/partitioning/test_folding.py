@@ -5,7 +5,7 @@ from __future__ import annotations
 import duckdb
 import pytest
 
-from secateur.planner.text import folded
+from secateur.partitioning.tables import folded
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,142 @@
+"""Results as data frames of pandas and polars, which hold other values than Arrow does.
+
+Two columns of one name become ``a`` and ``a_1``, as DuckDB names them. What a frame cannot hold is an error that names
+the column: pandas gives numbers for instants inside of a STRUCT that Python's calendar lacks, and polars panics when it
+prints a day that is beyond its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from secateur.errors import DataError, NotSupportedError
+from secateur.partitioning.tables.identifier import told_apart
+from secateur.partitioning.types.nested_parts import interval_cells, leaves, map_leaves
+
+__all__ = ["pandas_frame", "polars_frame"]
+
+_CALENDAR_OF_PYTHON: Final = range(-719_162, 2_932_897)
+"""Days from 1970 on: the years 1 to 9999."""
+_CALENDAR_OF_POLARS: Final = range(-96_465_292, 95_026_237)
+"""The years -262143 to 262142, which Rust's chrono has."""
+_INFINITE_DAYS: Final = 2**31 - 1
+_PER_DAY: Final = {"s": 86_400, "ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": 86_400 * 10**9}
+_DAY_US: Final = _PER_DAY["us"]
+_DAYS_PER_MONTH: Final = 30
+_INTERVAL: Final = pa.month_day_nano_interval()
+_DURATION: Final = pa.duration("us")
+
+
+def pandas_frame(take: Callable[[], pa.Table]) -> Any:
+    """Rows as a pandas DataFrame. DATE is ``datetime.date``, or ``datetime64`` in a column beyond Python's calendar.
+
+    Args:
+        take: Gives the rows, once the library is found.
+
+    Raises:
+        NotSupportedError: pandas is not installed.
+        DataError: A value that it cannot hold.
+    """
+    try:
+        import pandas
+    except ImportError as error:
+        raise NotSupportedError("df() needs pandas: pip install pandas, or use fetch_arrow_table()") from error
+    table = _told_apart(take())
+    beyond = []
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if _has(column.type, pa.types.is_struct, pa.types.is_map):
+            _check_days(column, name, _CALENDAR_OF_PYTHON, "pandas")
+        elif _has(column.type, pa.types.is_date):
+            _check_days(column, name, range(1 - _INFINITE_DAYS, _INFINITE_DAYS), "pandas")
+            if not _is_within(column, _CALENDAR_OF_PYTHON):
+                beyond.append(name)
+    if not beyond:
+        return table.to_pandas()
+    return pandas.DataFrame(
+        {name: table.column(name).to_pandas(date_as_object=name not in beyond) for name in table.column_names}
+    )
+
+
+def polars_frame(take: Callable[[], pa.Table]) -> Any:
+    """Rows as a polars DataFrame. INTERVAL is a duration with months of 30 days, as everywhere in Python.
+
+    Args:
+        take: Gives the rows, once the library is found.
+
+    Raises:
+        NotSupportedError: polars is not installed.
+        DataError: A value that it cannot hold.
+    """
+    try:
+        import polars
+    except ImportError as error:
+        raise NotSupportedError("pl() needs polars: pip install polars, or use fetch_arrow_table()") from error
+    table = _told_apart(take())
+    columns = []
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        _check_days(column, name, _CALENDAR_OF_POLARS, "polars")
+        columns.append(_with_durations(column, name))
+    return polars.from_arrow(pa.Table.from_arrays(columns, names=table.column_names))
+
+
+def _told_apart(table: pa.Table) -> pa.Table:
+    return table.rename_columns(list(told_apart(table.column_names)))
+
+
+def _has(kind: pa.DataType, *tests: Any) -> bool:
+    """Whether a type, or one inside of it, is of a kind."""
+    return any(test(kind) for test in tests) or any(
+        _has(kind.field(index).type, *tests) for index in range(kind.num_fields)
+    )
+
+
+def _is_within(column: pa.ChunkedArray, days: range) -> bool:
+    return all(
+        not len(values) or days.start * unit <= int(values.min()) <= int(values.max()) < days.stop * unit
+        for values, unit in _instants(column)
+    )
+
+
+def _instants(column: pa.ChunkedArray) -> Iterator[tuple[np.ndarray[Any, Any], int]]:
+    """All days and instants of a column, as numbers, with how many of these a day has."""
+    if _has(column.type, pa.types.is_date, pa.types.is_timestamp):
+        for leaf in (leaf for chunk in column.chunks for leaf in leaves(chunk)):
+            if pa.types.is_date32(leaf.type):
+                yield leaf.drop_null().view(pa.int32()).to_numpy(), 1
+            elif pa.types.is_timestamp(leaf.type):
+                yield leaf.drop_null().view(pa.int64()).to_numpy(), _PER_DAY[leaf.type.unit]
+
+
+def _check_days(column: pa.ChunkedArray, name: str, days: range, library: str) -> None:
+    if not _is_within(column, days):
+        raise _not_held(name, "a day or an instant", library)
+
+
+def _with_durations(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    if not _has(column.type, pa.types.is_interval):
+        return column
+
+    def duration(leaf: pa.Array) -> pa.Array:
+        if leaf.type != _INTERVAL:
+            return leaf
+        cells = interval_cells(leaf)
+        days = cells["months"].astype(np.int64) * _DAYS_PER_MONTH + cells["days"]
+        valid = leaf.is_valid().to_numpy(zero_copy_only=False)
+        if (np.abs(days[valid]) > _CALENDAR_OF_POLARS.stop).any():
+            raise _not_held(name, "an INTERVAL", "polars")
+        return pa.array(days * _DAY_US + cells["nanoseconds"] // 1000, mask=~valid).view(_DURATION)
+
+    parts = [map_leaves(chunk, duration) for chunk in column.chunks or [pa.array([], column.type)]]
+    return pa.chunked_array(parts)
+
+
+def _not_held(name: str, what: str, library: str) -> DataError:
+    return DataError(
+        f"column {name!r} has {what} that {library} cannot hold: read it with fetch_arrow_table(), or CAST it to"
+        " VARCHAR",
+        column=name,
+    )
