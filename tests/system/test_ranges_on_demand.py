@@ -144,3 +144,21 @@ def test_before_the_start_the_catch_all_or_nothing(conn: secateur.Connection, ta
         assert one.stats is not None
         assert one.stats.partitions_read == 1
     assert conn.execute(f"SELECT count(*) FROM {with_rest} WHERE moment >= '2024-01-01'").stats.partitions_read == 1  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        (["infinity"], r"day=infinity \(1 such row\)"),
+        (["-infinity"], r"day=-infinity \(1 such row\)"),
+        (["10000-01-01"], r"day=10000-01-01 \(1 such row\)"),
+        (["infinity", "2024-01-01", "infinity"], r"day=infinity \(2 such rows of 3\)"),
+        (["infinity", "infinity", "10000-01-01", "0044-03-15 (BC)"], r"day=infinity \(4 such rows\)"),
+    ],
+)
+def test_a_day_that_no_range_is_made_for_is_named_and_counted(
+    conn: secateur.Connection, days: str, values: list[str], said: str
+) -> None:
+    listed = ", ".join(f"('{value}', {number})" for number, value in enumerate(values))
+    with pytest.raises(NoRangeError, match=f"no range partition covers {said}; EVERY makes one .* years 1 to 9999"):
+        conn.execute(f"INSERT INTO {days} VALUES {listed}")

@@ -374,9 +374,13 @@ def _in_one_partition(data: pa.Table, table: TableDef) -> tuple[int, pa.Table] |
         ):  # a date outside the years of Python, which only whole columns can have
             key = {name: data.column(name)[0].as_py() for name in table.scheme.columns}
             return table.scheme.partition_of(key), data
-    # Looking at both ends first spares nearly all loads of many partitions from being split twice.
-    ends = pa.concat_tables([data.slice(0, 1), data.slice(data.num_rows - 1)])
-    parts = {} if len(split(ends, table)) > 1 else split(data, table)
+    else:
+        # Looking at both ends first spares nearly all loads of many partitions from being split twice.
+        ends = pa.concat_tables([data.slice(0, 1), data.slice(data.num_rows - 1)])
+        first, last = table.scheme.partitions_of(ends, unmatched_allowed=True).tolist()
+        if first != last:
+            return None
+    parts = split(data, table)
     return next(iter(parts.items())) if len(parts) == 1 else None
 
 

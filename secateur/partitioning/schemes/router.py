@@ -17,6 +17,7 @@ import pyarrow as pa
 from secateur.errors import NoRangeError, NullKeyError, ParameterError, UnknownRangesError
 from secateur.partitioning.schemes.components import HashComponent, RangeComponent
 from secateur.partitioning.schemes.hashing import first_seed, hash_columns, hash_values, pmod, pmod_array, xxh64
+from secateur.partitioning.schemes.interval import IntervalUnit
 from secateur.partitioning.schemes.layout import Layout
 from secateur.partitioning.schemes.partial_ranges import EVERY_KEY, KeyInterval, unknown_ranges
 from secateur.partitioning.schemes.ranges import NO_RANGE, RangeIndex
@@ -217,7 +218,7 @@ class Router:
             raise TypeError
         position = self.locate(key)
         if position == NO_RANGE:
-            raise self._no_range([repr(value) for value in key], rows=1)
+            raise self._no_range([repr(value) for value in key], 1, of=1)
         base = int(self._bases[position])
         if base >= self._ids_end:
             raise self._unknown([KeyInterval(key, key)])
@@ -259,7 +260,8 @@ class Router:
         self._check_known(position, columns)
         outside = np.flatnonzero(position == NO_RANGE)
         if len(outside):
-            raise self._no_range([scalar_text(column[int(outside[0])]) for column in columns], rows=len(outside))
+            first = int(outside[0])
+            raise self._no_range([scalar_text(column[first]) for column in columns], len(outside), of=len(position))
         return position
 
     def _rows_without_null(self, batch: pa.RecordBatch) -> npt.NDArray[np.int64] | None:
@@ -290,17 +292,18 @@ class Router:
             f"column {column} partitions its table by range and is NULL; give it a value", column=column
         )
 
-    def _no_range(self, key: Sequence[str], *, rows: int) -> NoRangeError:
+    def _no_range(self, key: Sequence[str], rows: int, *, of: int) -> NoRangeError:
         shown = ", ".join(f"{name}={value}" for name, value in zip(self._range_columns, key, strict=True))
         remedy = "add one with ALTER TABLE ... ADD PARTITION, or leave the row out"
         if self._every is not None:
             start = "" if self._every.start is None else f" of {self._every.start!s} or later"
+            years = "" if self._every.unit is IntervalUnit.NUMBER else ", in the years 1 to 9999"
             remedy = (
-                f"EVERY makes one when a row{start} is written; for others add one with ALTER TABLE ... ADD PARTITION"
+                f"EVERY makes one when a row{start} is written{years}; for others add one with ALTER TABLE ... ADD"
+                " PARTITION"
             )
-        return NoRangeError(
-            f"no range partition covers {shown} ({rows} such row{'s' if rows > 1 else ''}); {remedy}", value=list(key)
-        )
+        count = f"{rows} such row{'s' if rows > 1 else ''}{f' of {of:,}' if of > rows else ''}"
+        return NoRangeError(f"no range partition covers {shown} ({count}); {remedy}", value=list(key))
 
 
 class _RowHashes:

@@ -37,6 +37,7 @@ from secateur.errors import DataError
 from secateur.partitioning.types.coerce import coerce
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.float_decimals import decimals_of_floats
+from secateur.partitioning.types.instant_text import instant_text
 from secateur.partitioning.types.nested_parts import list_elements, map_entries
 from secateur.partitioning.types.plain_layout import plain_type, plain_values
 from secateur.partitioning.types.python_column import canonical_column
@@ -103,7 +104,7 @@ def scalar_text(value: pa.Scalar) -> str:
     try:
         text = repr(value.as_py())
     except (OverflowError, ValueError):
-        return "a value beyond the range of Python"
+        return instant_text(value) or "a value beyond the range of Python"
     return text if len(text) <= _TEXT_SHOWN_MAX else f"{text[:_TEXT_SHOWN_MAX]}..."
 
 

@@ -5,6 +5,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -138,7 +139,7 @@ def test_converts(type_: str, given: pa.Array, expected: list[Any]) -> None:
             pa.array([0, 1], pa.timestamp("ns")),
             "row 1: .* does not fit TIMESTAMP, which holds whole microseconds",
         ),
-        ("TIMESTAMP", pa.array([2**62], pa.timestamp("s")), "row 0: a value beyond the range of Python"),
+        ("TIMESTAMP", pa.array([2**62], pa.timestamp("s")), r"row 0: 146138514283-06-19 07:45:04 \(timestamp"),
         (
             "UUID",
             pa.array([TEXT, None, "{" + TEXT + "}"]),
@@ -212,4 +213,23 @@ def test_no_chunks() -> None:
 def test_text_of_values_is_short_and_never_fails() -> None:
     assert scalar_text(pa.scalar("x" * 500)) == "'" + "x" * 79 + "..."
     assert scalar_text(pa.scalar(None, pa.string())) == "None"
-    assert scalar_text(pa.scalar(2**31 - 1, pa.int32()).cast(pa.date32())) == "a value beyond the range of Python"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "DATE 'infinity'",
+        "DATE '-infinity'",
+        "DATE '10000-01-01'",
+        "DATE '0044-03-15 (BC)'",
+        "DATE '5877642-06-25 (BC)'",
+        "TIMESTAMP 'infinity'",
+        "TIMESTAMP '-infinity'",
+        "TIMESTAMP '10000-01-01 05:06:07'",
+        "TIMESTAMP '0001-12-31 (BC) 23:59:59.000001'",
+    ],
+)
+def test_instants_beyond_python_are_written_as_duckdb_does(text: str) -> None:
+    value = duckdb.sql(f"SELECT {text} AS x").to_arrow_table()["x"][0]
+    written = duckdb.sql(f"SELECT CAST({text} AS VARCHAR)").fetchall()[0][0]
+    assert scalar_text(value) == written

@@ -157,14 +157,14 @@ class TestRows:
         with pytest.raises(NoRangeError, match=r"no range partition covers c=15 \(1 such row\)") as scalar:
             VARIED.partition_of({"a": 1, "c": 15})
         assert scalar.value.details == {"value": ["15"]}
-        with pytest.raises(NoRangeError, match=r"no range partition covers c=15 \(2 such rows\)"):
+        with pytest.raises(NoRangeError, match=r"no range partition covers c=15 \(2 such rows of 3\)"):
             VARIED.partitions_of(pa.table({"a": [1, 1, 1], "c": pa.array([1, 15, 99], pa.int32())}))
 
     def test_a_gap_at_a_value_beyond_python(self) -> None:
         scheme = PartitionScheme(
             (), RangeComponent(("d",), (RangePartition(0, None, (date(2024, 1, 1),)),)), types(d="DATE")
         )
-        with pytest.raises(NoRangeError, match="beyond the range of Python"):
+        with pytest.raises(NoRangeError, match=r"covers d=infinity \(1 such row\)"):
             scheme.partitions_of(pa.table({"d": pa.array([2**31 - 1], pa.int32()).cast(pa.date32())}))
 
     @pytest.mark.parametrize(
