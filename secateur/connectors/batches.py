@@ -15,6 +15,7 @@ from secateur.engine.exchange.batches import batches_of
 from secateur.errors import DagError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.job_requirements import JobRequirements
+from secateur.partitioning.types.held_texts import check_texts
 
 __all__ = ["BatchSource", "batch_source"]
 
@@ -24,18 +25,23 @@ def batch_source(rows: pa.Table | pa.RecordBatch | Iterable[pa.RecordBatch]) -> 
 
     Args:
         rows: A table, or batches of one schema; at least one batch, so that the schema is known.
+
+    Raises:
+        DagError: There is no batch, or their schemas differ.
+        DataError: A text is not UTF-8.
     """
-    if isinstance(rows, pa.RecordBatch):
-        return BatchSource(pa.Table.from_batches([rows]))
     if isinstance(rows, pa.Table):
-        return BatchSource(rows)
-    batches = list(rows)
-    if not batches:
-        raise DagError("batch_source() was given no batch; pass an empty table of the right schema instead")
-    try:
-        return BatchSource(pa.Table.from_batches(batches))
-    except pa.ArrowInvalid as error:
-        raise DagError(f"batch_source() was given batches of different schemas: {error}") from error
+        table = rows
+    else:
+        batches = [rows] if isinstance(rows, pa.RecordBatch) else list(rows)
+        if not batches:
+            raise DagError("batch_source() was given no batch; pass an empty table of the right schema instead")
+        try:
+            table = pa.Table.from_batches(batches)
+        except pa.ArrowInvalid as error:
+            raise DagError(f"batch_source() was given batches of different schemas: {error}") from error
+    check_texts(table)
+    return BatchSource(table)
 
 
 @portable("batch-source")

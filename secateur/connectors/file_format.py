@@ -12,6 +12,7 @@ import pyarrow as pa
 from secateur.engine.exchange.batches import BATCH_ROWS
 from secateur.errors import DagError, DataError
 from secateur.partitioning.types.empty_rows import empty_batch
+from secateur.partitioning.types.held_texts import check_texts
 
 __all__ = ["SourceFormat", "file_format", "read_file"]
 
@@ -103,18 +104,22 @@ def _table_rows(
         columns=names, batch_size=BATCH_ROWS, batch_readahead=1, fragment_readahead=1
     ).to_batches():
         if batch.num_rows:
-            if form is SourceFormat.ARROW:
-                _check(batch, path)
+            _check(batch, path, form, rows)
             rows += batch.num_rows
             yield batch
     if not rows:
         yield empty_batch(pa.schema([file.schema.field(name) for name in names]))
 
 
-def _check(batch: pa.RecordBatch, path: str) -> None:
-    """Arrow maps such files as they are; of the other formats it makes the arrays itself."""
+def _check(batch: pa.RecordBatch, path: str, form: SourceFormat, first_row: int) -> None:
+    """Arrow maps files of its own as they are; of the other formats it makes the arrays itself, but not the texts."""
     try:
-        batch.validate(full=True)
+        if form is SourceFormat.ARROW:
+            batch.validate(full=True)
+        else:
+            check_texts(batch, first_row)
+    except DataError as error:
+        raise DataError(f"file {path}, {error.message}", **error.details) from error
     except pa.ArrowInvalid as error:
         raise DataError(
             f"file {path} contradicts itself, and is damaged or was not written by Arrow: {error}"

@@ -10,6 +10,7 @@ import pyarrow as pa
 from secateur.engine.exchange.batches import batches_of
 from secateur.errors import DagError, DataError
 from secateur.partitioning.types.arrow_form import array_of, inferred_array
+from secateur.partitioning.types.held_texts import check_texts
 
 __all__ = ["BATCH_ROWS_OF_PYTHON", "checked_batch_rows", "rows_to_batches"]
 
@@ -29,7 +30,7 @@ def rows_to_batches(items: Iterable[Any], schema: pa.Schema | None, batch_rows: 
 
     Raises:
         DagError: An item is none of these.
-        DataError: A value does not fit the schema, or a row has a column that the schema lacks.
+        DataError: A value does not fit the schema, a row has a column that the schema lacks, or a text is not UTF-8.
     """
     gathered: list[Mapping[str, Any]] = []
     count = 0
@@ -51,15 +52,17 @@ def rows_to_batches(items: Iterable[Any], schema: pa.Schema | None, batch_rows: 
             continue
         if gathered:
             yield together()
-        if isinstance(item, pa.RecordBatch):
-            yield item
-        elif isinstance(item, pa.Table):
-            yield from batches_of(item)
-        else:
+        if not isinstance(item, pa.RecordBatch | pa.Table):
             raise DagError(
                 f"the source made a {type(item).__name__}; make a dict for each row, such as {{'x': 1}}, or pyarrow"
                 " RecordBatches"
             )
+        check_texts(item, count)
+        count += item.num_rows
+        if isinstance(item, pa.RecordBatch):
+            yield item
+        else:
+            yield from batches_of(item)
     if gathered or (is_empty and schema is not None):
         yield together()
 

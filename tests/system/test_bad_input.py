@@ -126,6 +126,15 @@ def test_a_wrong_load_loads_nothing(
         table.load(pa.table(rows))
 
 
+def test_a_load_with_a_text_that_is_no_utf_8_loads_nothing(conn: secateur.Connection) -> None:
+    keys = pa.array([b"x%d" % number for number in range(500)] + [b"\xff"], pa.binary()).view(pa.string())
+    rows = pa.table({"k": keys, "n": [1] * 501, "v": [None] * 501})
+    with pytest.raises(errors.DataError, match=r"column k, row 500: b'\\xff' is no UTF-8"):
+        conn.table("bad").load(rows)
+    with pytest.raises(errors.DataError, match=r"column k, row 0: b'\\xff' is no UTF-8"):
+        conn.table("bad").load(rows.slice(500))
+
+
 def test_a_load_with_one_bad_row_of_many_loads_nothing(conn: secateur.Connection) -> None:
     rows = pa.table({"k": [f"x{i}" for i in range(500)] + ["a"], "n": [1] * 501, "v": [None] * 501})
     with pytest.raises(errors.DuplicateKeyError, match="a"):

@@ -35,6 +35,7 @@ from secateur.partitioning.tables.table import Column
 from secateur.partitioning.types.cast import cast_column
 from secateur.partitioning.types.coerce import coerce
 from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.partitioning.types.held_texts import check_texts_of_column
 from secateur.partitioning.types.held_values import check_held
 
 __all__ = ["ExternalPartitions", "ExternalSource", "needed_rows"]
@@ -210,6 +211,7 @@ def _in_types(batch: Any, columns: Sequence[Column], partition: ConnectorPartiti
             how = "lacks" if not positions else "has twice"
             raise DataError(f"a batch of partition {partition.key!r} {how} the column {column.name!r}")
         try:
+            check_texts_of_column(rows.column(positions[0]), column.name)
             converted = cast_column(rows.column(positions[0]), column.type, name=column.name)
             check_held(converted, column.name)
         except DataError as error:

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from secateur.errors import DataError, NullKeyError, ParameterError, UnknownColumnError
 from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.types.cast import cast_column
+from secateur.partitioning.types.held_texts import check_texts_of_column
 from secateur.partitioning.types.held_values import check_held
 
 __all__ = ["MissingColumns", "conform"]
@@ -126,6 +127,7 @@ def _by_name(rows: pa.Table, tdef: TableDef) -> dict[str, int]:
 
 
 def _conform_column(values: pa.ChunkedArray, column: Column, tdef: TableDef, first_row: int) -> pa.ChunkedArray:
+    check_texts_of_column(values, column.name, first_row)
     converted = cast_column(values, column.type, name=column.name, first_row=first_row)
     check_held(converted, column.name)
     if not column.nullable and converted.null_count:

@@ -12,6 +12,7 @@ _FILES = {
     "decimals": ["below_power_of_ten", "fits", "floored", "from_unscaled", "negated", "rescaled", "unscaled"],
     "empty_rows": ["empty_batch", "empty_table"],
     "encoding": ["ByteKeys", "WordKeys", "encode_array", "scalar_encoder"],
+    "held_texts": ["check_texts"],
     "held_values": ["check_held", "long_intervals_sql"],
     "keywords": ["KEYWORDS"],
     "map_keys": ["has_invalid_keys"],

@@ -103,6 +103,8 @@ def scalar_text(value: pa.Scalar) -> str:
     """An Arrow value for a message: not too long, and never an error of its own."""
     try:
         text = repr(value.as_py())
+    except UnicodeDecodeError as error:
+        text = repr(bytes(error.object))
     except (OverflowError, ValueError):
         return instant_text(value) or "a value beyond the range of Python"
     return text if len(text) <= _TEXT_SHOWN_MAX else f"{text[:_TEXT_SHOWN_MAX]}..."

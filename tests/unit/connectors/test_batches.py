@@ -10,7 +10,7 @@ import pytest
 from secateur.connectors import batch_source, collect
 from secateur.dag import DAG, JobConfig, between, force_total_parallelism_one
 from secateur.engine.processors import map_batches
-from secateur.errors import DagError
+from secateur.errors import DagError, DataError
 from secateur.testing import LocalCluster
 
 BATCHES = [pa.record_batch({"x": [1, 2]}), pa.record_batch({"x": [3]})]
@@ -51,3 +51,9 @@ def test_rows_reach_another_member_and_come_back(rows: object) -> None:
 def test_what_has_no_schema_is_refused(rows: list[pa.RecordBatch], message: str) -> None:
     with pytest.raises(DagError, match=message):
         batch_source(rows)
+
+
+def test_texts_that_are_no_utf_8_are_refused_at_once() -> None:
+    bad = pa.array([b"a", b"\xff"], pa.binary()).view(pa.string())
+    with pytest.raises(DataError, match=r"column x, row 3: b'\\xff' is no UTF-8"):
+        batch_source([pa.record_batch({"x": ["a", "b"]}), pa.record_batch({"x": bad})])

@@ -72,6 +72,12 @@ def test_what_is_refused_at_once(items: Any, options: dict[str, Any], message: s
             "rows 2 to 2 do not fit.*expected x int64",
             id="type-of-later-batch",
         ),
+        pytest.param(
+            [{"x": "a"}, pa.record_batch({"x": pa.array([b"b", b"\xff"], pa.binary()).view(pa.string())})],
+            DataError,
+            r"column x, row 2: b'\\xff' is no UTF-8",
+            id="no-utf-8",
+        ),
     ],
 )
 def test_what_fails_the_job(read: Any, items: Any, error: type[Exception], message: str) -> None:
