@@ -90,7 +90,8 @@ def _scalar(value: Any) -> Any:
         case Decimal():
             return format(value, "f")
         case datetime() if value.tzinfo is not None:
-            return value.astimezone(UTC).replace(tzinfo=None).isoformat() + "Z"
+            moment = _in_utc(value)
+            return moment.replace(tzinfo=None).isoformat() + "Z" if moment.tzinfo is UTC else moment.isoformat()
         case datetime() | date() | time():
             return value.isoformat()
         case timedelta():
@@ -217,7 +218,15 @@ def _naive(text: str) -> datetime:
 
 def _aware(text: str) -> datetime:
     moment = datetime.fromisoformat(text)
-    return moment.astimezone(UTC) if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    return _in_utc(moment) if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+
+
+def _in_utc(moment: datetime) -> datetime:
+    """The same instant in UTC; as it is, where Python's calendar has it in its own zone alone."""
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        return moment
 
 
 def _interval(text: str) -> timedelta:

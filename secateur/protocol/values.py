@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 import threading
 from collections.abc import Mapping
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal, DecimalException
 from enum import IntEnum
 from typing import Any, Final, Literal
@@ -58,6 +58,8 @@ _EPOCH: Final = datetime(1970, 1, 1)
 _EPOCH_UTC: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_DAY: Final = _EPOCH.toordinal()
 _MICROSECOND: Final = timedelta(microseconds=1)
+_NEARLY_A_DAY: Final = timedelta(hours=23, minutes=59)
+"""The largest offset of a zone."""
 _SPAN_BYTES: Final = 10  # a timedelta reaches past 64 bits of microseconds
 _LEAVES: Final = (bytes, bytearray, memoryview, datetime, date, time, timedelta, Decimal, UUID)
 """The types that :func:`msgspec.to_builtins` leaves as they are: the packer has extension types for them."""
@@ -281,7 +283,7 @@ def from_ext(code: int, content: bytes | memoryview) -> Any:
         case _Ext.TIMESTAMP:
             return _EPOCH + timedelta(microseconds=_INT64.unpack(data)[0])
         case _Ext.TIMESTAMPTZ:
-            return _EPOCH_UTC + timedelta(microseconds=_INT64.unpack(data)[0])
+            return _aware(_INT64.unpack(data)[0])
         case _Ext.DATE:
             return date.fromordinal(_EPOCH_DAY + _INT64.unpack(data)[0])
         case _Ext.TIME:
@@ -296,6 +298,18 @@ def from_ext(code: int, content: bytes | memoryview) -> Any:
             return int.from_bytes(data, "little", signed=True)
         case _:
             raise ValueError(f"extension type {code} is unknown")
+
+
+def _aware(microseconds: int) -> datetime:
+    """An instant by its microseconds since 1970.
+
+    One that is up to a day beyond Python's calendar in UTC is given in a zone in which the calendar has it.
+    """
+    try:
+        return _EPOCH_UTC + timedelta(microseconds=microseconds)
+    except OverflowError:
+        ahead = -_NEARLY_A_DAY if microseconds > 0 else _NEARLY_A_DAY
+        return (_EPOCH + (timedelta(microseconds=microseconds) + ahead)).replace(tzinfo=timezone(ahead))
 
 
 class _Packers(threading.local):

@@ -251,7 +251,12 @@ def _to_timestamp_tz(value: Any) -> datetime:
             moment = datetime.fromisoformat(value.strip())
         case _:
             raise _CannotError("give a datetime or its ISO text")
-    return moment.replace(tzinfo=UTC, fold=0) if moment.tzinfo is None else moment.astimezone(UTC)
+    if moment.tzinfo is None:
+        return moment.replace(tzinfo=UTC, fold=0)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError as error:
+        raise _CannotError("in UTC it is outside of the years 1 to 9999") from error
 
 
 def _to_interval(value: Any) -> Any:

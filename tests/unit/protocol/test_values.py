@@ -82,6 +82,16 @@ def test_a_value_comes_back_as_it_was(value: object) -> None:
             datetime(2023, 12, 31, 23, tzinfo=UTC),
             id="a zone becomes UTC",
         ),
+        pytest.param(
+            datetime.max.replace(tzinfo=timezone(timedelta(hours=-5))),
+            datetime.max.replace(tzinfo=timezone(timedelta(hours=-5))),
+            id="beyond the year 9999 in UTC",
+        ),
+        pytest.param(
+            datetime.min.replace(tzinfo=timezone(timedelta(hours=23, minutes=59))),
+            datetime.min.replace(tzinfo=timezone(timedelta(hours=23, minutes=59))),
+            id="before the year 1 in UTC",
+        ),
         pytest.param(bytearray(b"ab"), b"ab", id="bytearray"),
         pytest.param(memoryview(b"ab"), b"ab", id="memoryview"),
     ],
