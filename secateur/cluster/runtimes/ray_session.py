@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 import threading
-from typing import Any, Final
+from typing import Final
 
 import ray
 
+from secateur.cluster.runtimes.private_ray import PrivateRay
 from secateur.cluster.runtimes.ray_actors import NAMESPACE
 from secateur.errors import OperationalError, ProgrammingError
 
 __all__ = ["ray_session"]
 
-_NICENESS: Final = "RAY_worker_niceness"
-"""Ray's variable. Its own default of 15 lets every other process of the machine go before the members, and clients
-then wait for them behind each other.
-"""
-_DIRECTORY_CHARS_MAX: Final = 20
+_SET_BY_RAY: Final = ("PYTHONBREAKPOINT", "RAY_AUTH_MODE")
+"""Variables of the environment that Ray sets when it connects, and leaves behind."""
 
 
 class RaySession:
@@ -34,9 +30,8 @@ class RaySession:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._users = 0
-        self._ended_with_us = False
-        self._directory: str | None = None
-        self._attempt: RayConnecting | None = None
+        self._connected: RayConnecting | None = None
+        self._abandoned: RayConnecting | None = None
 
     def enter(self, address: str | None, timeout_s: float) -> None:
         """A cluster needs Ray.
@@ -59,47 +54,46 @@ class RaySession:
                     )
             else:
                 self._users = 0
-                self._connect(address, timeout_s)
-                self._ended_with_us = True
+                self._end()  # the user has shut Ray down
+                self._connected = self._connect(address, timeout_s)
             self._users += 1
 
-    def leave(self) -> bool:
-        """A cluster does not need Ray any more; whether Ray ended with it, and all of its actors."""
+    def leave(self) -> None:
+        """A cluster does not need Ray any more, which ends, with all of its actors, if nobody else does."""
         with self._lock:
             self._users -= 1
-            if self._users or not self._ended_with_us or not ray.is_initialized():
-                return False
-            self._ended_with_us = False
-            ray.shutdown()
-            self._release()
-            self._forget_directory()
-            return True
+            if not self._users:
+                self._end()
 
     @property
     def is_private(self) -> bool:
         """Whether Ray was started for this process, and has no other node."""
         with self._lock:
-            return self._directory is not None
+            return self._connected is not None and self._connected.is_private
 
     @property
     def is_last(self) -> bool:
         """Whether Ray will end with the next cluster that leaves."""
         with self._lock:
-            return self._users == 1 and self._ended_with_us and self._directory is not None
+            return self._users == 1 and self._connected is not None and self._connected.is_private
 
-    def _connect(self, address: str | None, timeout_s: float) -> None:
+    def _end(self) -> None:
+        connected, self._connected = self._connected, None
+        if connected is not None:
+            connected.undo()
+
+    def _connect(self, address: str | None, timeout_s: float) -> RayConnecting:
         """Connect in a thread that can be given up: Ray's own time-outs are longer, and end the process."""
-        if self._attempt is not None and not self._attempt.has_ended(timeout_s):
+        if self._abandoned is not None and not self._abandoned.has_ended(timeout_s):
             raise OperationalError(
                 "an abandoned attempt to connect to Ray still runs in this process: start the cluster from another one"
             )
-        self._release()
-        attempt = self._attempt = RayConnecting(address, self._new_directory() if address is None else None)
+        attempt = RayConnecting(address)
         threading.Thread(target=attempt.run, name="secateur-ray", daemon=True).start()
         failure = attempt.wait(timeout_s)
         if failure is None:
-            return
-        self._forget_directory()
+            return attempt
+        self._abandoned = attempt
         where = "a private Ray did not start" if address is None else f"the Ray at {address} did not answer"
         advice = (
             "raise start_timeout_s (secateur start --start-timeout), or look for what keeps the machine busy"
@@ -109,69 +103,55 @@ class RaySession:
         cause = "" if isinstance(failure, TimeoutError) else f": {failure}"
         raise OperationalError(f"{where} within start_timeout_s = {timeout_s:g} s{cause}; {advice}") from failure
 
-    def _release(self) -> None:
-        if self._attempt is not None:
-            self._attempt.release()
-
-    def _new_directory(self) -> str:
-        """Make a separate directory for the files of a private Ray, so that several on one machine do not collide."""
-        wanted = os.environ.get("RAY_TMPDIR") or tempfile.gettempdir()
-        # The paths of Ray's sockets have to fit into the 107 bytes that the operating system has for them.
-        base = wanted if len(wanted) <= _DIRECTORY_CHARS_MAX else "/tmp"
-        self._directory = tempfile.mkdtemp(prefix="scr-", dir=base)
-        return self._directory
-
-    def _forget_directory(self) -> None:
-        directory, self._directory = self._directory, None
-        if directory is not None:
-            shutil.rmtree(directory, ignore_errors=True)
-
 
 class RayConnecting:
-    """One attempt to connect, in a thread of its own, which lives for as long as Ray is needed.
-
-    The processes of a Ray end with the thread that started them.
+    """One attempt to connect, in a thread of its own.
 
     Args:
         address: The address of a running Ray; None to start one.
-        directory: For the files of one that is started.
     """
 
-    def __init__(self, address: str | None, directory: str | None) -> None:
+    def __init__(self, address: str | None) -> None:
         self._address = address
-        self._directory = directory
+        self._private: PrivateRay | None = None
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._failure: BaseException | None = None
         self._given_up = False
-        self._released = threading.Event()
+        self._variables = {name: os.environ.get(name) for name in _SET_BY_RAY}
+
+    @property
+    def is_private(self) -> bool:
+        """Whether Ray is started for this process."""
+        return self._address is None
 
     def run(self) -> None:
         try:
-            options: dict[str, Any] = {"log_to_driver": False, "logging_level": "error", "namespace": NAMESPACE}
-            if self._address is None:
-                ray.init(
-                    address="local",
-                    include_dashboard=False,
-                    _temp_dir=self._directory,
-                    _system_config={"worker_niceness": int(os.environ.get(_NICENESS, "0"))},
-                    **options,
-                )
-            else:
-                ray.init(address=self._address, **options)
+            address = self._address
+            if address is None:
+                self._private = PrivateRay()
+                address = self._private.address()
+            ray.init(address=address, log_to_driver=False, logging_level="error", namespace=NAMESPACE)
         except BaseException as error:
             self._failure = error
         with self._lock:
-            if self._given_up:
-                ray.shutdown()
-                self._released.set()
+            is_wanted = self._failure is None and not self._given_up
+            if is_wanted:
+                self._ended.set()
+        if not is_wanted:
+            self.undo()
             self._ended.set()
-        if self._failure is None:
-            self._released.wait()
 
-    def release(self) -> None:
-        """Ray has ended, or is not needed any more."""
-        self._released.set()
+    def undo(self) -> None:
+        """Disconnect, end a private Ray, and set the variables back that Ray has set."""
+        ray.shutdown()
+        if self._private is not None:
+            self._private.stop()
+        for name, value in self._variables.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
     def has_ended(self, timeout_s: float) -> bool:
         """Whether the attempt has ended, well or not, after a while at the latest."""
