@@ -26,6 +26,7 @@ from secateur.cluster.fsync import Fsync
 from secateur.cluster.runtimes.embedded import EmbeddedRuntime
 from secateur.cluster.runtimes.runtime import Runtime
 from secateur.cluster.settings import DEFAULTS, ClusterSettings
+from secateur.connectors.spark.driver import answer_spark
 from secateur.dependencies import log_untested
 from secateur.engine_limits import EngineLimits
 from secateur.errors import (
@@ -91,6 +92,7 @@ class Cluster:
             tls=settings.tls,
         )
         remember_tls(host_port, settings.tls)
+        answer_spark()
         if is_cold_start:
             try:
                 self._channel.request(GetMembers())  # answered once the controller knows the cluster again

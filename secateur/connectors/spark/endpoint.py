@@ -63,10 +63,9 @@ class Endpoint:
 
     @classmethod
     def of_options(cls, options: Mapping[str, str]) -> Endpoint:
-        """Return the endpoint of the options of a data source, or else the one set in the environment.
+        """Return the endpoint of the options of a data source, or what the user's process or the environment says.
 
-        Data sources run in processes of Spark, which pass on neither the settings of a session nor the secrets of
-        clusters that the user's process has started.
+        Data sources run in processes of Spark, whose environment is that in which Spark was started.
 
         Args:
             options: By their names in small letters, as ``given_options`` has them.
@@ -76,27 +75,32 @@ class Endpoint:
         """
         from secateur.client.address import parse_address
         from secateur.client.connect import ADDRESS_VARIABLE, TOKEN_VARIABLE, tls_for
+        from secateur.connectors.spark.ask_driver import settings_of_driver
         from secateur.wire.tls import Tls
 
+        if "address" not in options or "token" not in options:
+            known = settings_of_driver(options.get("address"))
+            options = {**{name.casefold(): value for name, value in known.items()}, **options}
         found = options.get("address") or os.environ.get(ADDRESS_VARIABLE)
         if not found:
             raise InterfaceError(
                 'the address of the cluster is missing: .option("address", cluster.address), or set'
-                f" {ADDRESS_VARIABLE} in the environment in which Spark is started"
+                f" {_ADDRESS_CONF} in the Spark session or {ADDRESS_VARIABLE} in the environment"
             )
         authorities, name = options.get("tlsca"), options.get("tlsservername")
         tls = tls_for(*parse_address(found), Tls(ca=authorities, server_name=name) if authorities or name else None)
-        return cls(found, options.get("token") or os.environ.get(TOKEN_VARIABLE), tls)
+        token = options.get("token", os.environ.get(TOKEN_VARIABLE))
+        return cls(found, token or None, tls)
 
     def options(self) -> dict[str, str]:
-        """Return the options of a data source that name this endpoint."""
-        named = {"address": self.address, "token": self.token}
+        """Return the options of a data source that name this endpoint, and say so if it has no token."""
+        named = {"address": self.address, "token": self.token or ""}
         if self.tls is not None:
             named |= {
-                "tlsCa": None if self.tls.ca is None else str(self.tls.ca),
-                "tlsServerName": self.tls.server_name,
+                "tlsCa": "" if self.tls.ca is None else str(self.tls.ca),
+                "tlsServerName": self.tls.server_name or "",
             }
-        return {name: value for name, value in named.items() if value is not None}
+        return {name: value for name, value in named.items() if value or name == "token"}
 
     @contextmanager
     def session(self, *, timeout_s: float | None = _TIMEOUT_S) -> Iterator[Session]:

@@ -19,6 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark 
 from secateur.client.loads.unused_table import drop_unused
 from secateur.connectors.spark.batches import batches_bounded_in_rows
 from secateur.connectors.spark.columns import partition_id
+from secateur.connectors.spark.driver import answer_spark
 from secateur.connectors.spark.endpoint import Endpoint
 from secateur.connectors.spark.environment import activate, is_known_format, runs_beside_us, this_environment
 from secateur.connectors.spark.failures import error_behind
@@ -61,6 +62,7 @@ def register(spark: SparkSession) -> None:
     modules (:mod:`pyspark_secateur`). Otherwise, and at a second call for a session, it does nothing.
     """
     activate(spark)
+    answer_spark()
     if spark not in _registered:
         with this_environment(spark):
             # Spark logs a warning for a format that replaces one of the same name.
