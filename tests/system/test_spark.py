@@ -454,53 +454,6 @@ def test_a_query_that_would_change_something_is_not_carried_out(
     assert connection.execute(f"SELECT count(*) FROM {filled}").fetchall() == [(5000,)]
 
 
-def test_keys_are_looked_up(
-    spark: SparkSession, started: Cluster, connection: secateur.Connection, filled: str
-) -> None:
-    keys = spark.range(0, 40, 1, 2).selectExpr(
-        "if(id % 10 = 3, null, concat('C', cast(id % 60 as string))) AS Customer",
-        "cast(id % 20 as int) AS id",
-        "id AS n",
-        "timestamp_micros(id) AS at",
-        "array(id) AS list",
-    )
-    found = secateur.spark.lookup(keys, filled, ["customer", "id"], address=started.address, token="hush")
-    assert found.columns == ["Customer", "id", "n", "at", "list", "day", "price", "made"]
-    table = read(spark, started, filled).withColumnRenamed("id", "key")
-    on = (keys.Customer == table.customer) & (keys.id == table.key)
-    expected = keys.join(table, on).select(keys["*"], "day", "price", "made")
-    assert found.count() == 18
-    assert sorted_rows(found) == sorted_rows(expected)
-    left = secateur.spark.lookup(
-        keys, filled, ["customer", "id"], "left", columns=["price"], address=started.address, token="hush"
-    )
-    assert sorted_rows(left) == sorted_rows(keys.join(table, on, "left").select(keys["*"], "price"))
-    # A prefix of the key: each customer has many rows.
-    customers = spark.sql("SELECT 'C7' AS customer UNION ALL SELECT 'C8' UNION ALL SELECT 'C7'")
-    many = secateur.spark.lookup(customers, filled, ["customer"], columns=["id"], address=started.address, token="hush")
-    assert many.groupBy("customer").count().orderBy("customer").collect() == [("C7", 200), ("C8", 100)]
-
-
-def test_lookups_that_cannot_be(
-    spark: SparkSession, started: Cluster, connection: secateur.Connection, filled: str
-) -> None:
-    def lookup(df: DataFrame, on: Any, how: str = "inner") -> DataFrame:
-        return secateur.spark.lookup(df, filled, on, how, address=started.address, token="hush")
-
-    with pytest.raises(errors.ProgrammingError, match="how='outer'; expected 'inner' or 'left'"):
-        lookup(spark.range(1), ["id"], "outer")
-    with pytest.raises(errors.ProgrammingError, match="on='id'; expected a list"):
-        lookup(spark.range(1), "id")
-    with pytest.raises(errors.UnknownColumnError, match="the DataFrame has no column 'customer'"):
-        lookup(spark.range(1), ["customer"])
-    with pytest.raises(errors.UnknownColumnError, match="has no column 'n'"):
-        lookup(spark.range(1).selectExpr("id AS n"), ["n"])
-    with pytest.raises(errors.ProgrammingError, match=r"both the DataFrame and .* have a column 'price'"):
-        lookup(spark.range(1).selectExpr("id", "1 AS price"), ["id"])
-    with pytest.raises(PySparkException, match="keys of type string cannot be looked up in column 'id' of type BIGINT"):
-        lookup(spark.sql("SELECT 'x' AS id"), ["id"]).collect()
-
-
 def test_errors_of_a_read_are_ours(spark: SparkSession, started: Cluster, filled: str) -> None:
     with pytest.raises(errors.UnknownTableError, match="no_such"):
         read(spark, started, "no_such")

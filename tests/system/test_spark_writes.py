@@ -198,12 +198,13 @@ def test_keys_are_deleted(spark: SparkSession, cluster: Cluster, conn: secateur.
     deleted = write(gone, table_name, cluster, mode="delete")
     assert (deleted.partitions, deleted.rows) == (5, 50)  # of 250 keys
     assert rows_of(conn, f"SELECT count(*), max(a) FROM {table_name}") == [(150, 149)]
-    # with its other columns, and in two tasks
-    assert write(df.where("a < 100"), table_name, cluster, mode="delete", tasks=2).rows == 100
+    # with its other columns, others that the table lacks, and in two tasks
+    others = df.where("a < 100").selectExpr("*", "'late' AS reason", "INTERVAL '1' DAY AS age", "struct(a) AS `a b`")
+    assert write(others, table_name, cluster, mode="delete", tasks=2).rows == 100
     assert write(df.where("a < 100"), table_name, cluster, mode="delete").rows == 0
     assert rows_of(conn, f"SELECT count(*), min(a) FROM {table_name}") == [(50, 100)]
-    with pytest.raises(errors.NullKeyError, match="the DataFrame lacks b, which must not be NULL; it has a"):
-        write(df.select("a"), table_name, cluster, mode="delete")
+    with pytest.raises(errors.NullKeyError, match="the DataFrame lacks b, which must not be NULL; it has a, v"):
+        write(df.select("a", "v"), table_name, cluster, mode="delete")
     with pytest.raises(errors.NullKeyError, match="column b"):
         write(df.selectExpr("a", "NULLIF(b, '3') AS b"), table_name, cluster, mode="delete")
     assert rows_of(conn, f"SELECT count(*) FROM {table_name}") == [(50,)]

@@ -21,8 +21,6 @@ KNOWN = {
     ("connectors/external/folder.py", "scalar"): "a value that was converted before",
     ("connectors/file_format.py", "array"): "lines of a text file",
     ("connectors/spark/columns.py", "cast"): "expressions of Spark, not columns of Arrow",
-    ("connectors/spark/lookups.py", "array"): "numbers of rows",
-    ("connectors/spark/lookups.py", "cast"): "keys in the types that Spark has for the columns of the table",
     ("connectors/spark/result_rows.py", "cast"): "answers in the types that Spark wants for them",
     ("engine/exchange/key_routing.py", "cast"): "the bits of times, which are hashed",
     ("engine/exchange/row_buffer.py", "cast"): "schemas that differ in metadata and nullability",

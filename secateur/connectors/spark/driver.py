@@ -27,8 +27,8 @@ _answering: Final[set[int]] = set()
 def answer_spark() -> None:
     """Answer the processes of this process's Spark, also of one that is started later.
 
-    Does nothing where PySpark is not installed, or where the directory of temporary files has no place for a socket that
-    only its user can reach.
+    Does nothing where PySpark is not installed, or where the directory of temporary files has no place for a socket
+    that only its user can reach.
     """
     with _lock:
         directory = directory_of_sockets()

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
-from uuid import UUID
+from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from secateur.client.dbapi.connection import Connection
@@ -18,17 +15,17 @@ from secateur.client.execution.snapshot import prepared_query
 from secateur.connectors.spark.endpoint import Endpoint
 from secateur.connectors.spark.environment import this_environment
 from secateur.connectors.spark.failures import noted_errors
+from secateur.connectors.spark.lookup_keys import LookupKeys
 from secateur.connectors.spark.read_options import query_of, quoted
 from secateur.connectors.spark.result_rows import spark_table
 from secateur.connectors.spark.result_schema import spark_schema
-from secateur.errors import DataError, ProgrammingError, UnknownColumnError
+from secateur.connectors.spark.schema import arrow_type
+from secateur.errors import ProgrammingError, UnknownColumnError
 from secateur.protocol.statements import ResultColumn
 
 __all__ = ["lookup"]
 
-_JOINS: Final = {"inner": "inner", "left": "left outer"}
-_TO_PLAIN: Final[dict[str, Callable[[Any], Any]]] = {"UUID": UUID, "UBIGINT": int, "HUGEINT": int}
-"""Of the types that Spark holds as others: from a value as Spark has it to one that the column is compared with."""
+_HOW: Final = ("inner", "left")
 
 
 def lookup(
@@ -50,7 +47,8 @@ def lookup(
     Each batch sees the table as it is when the batch is looked up.
 
     Args:
-        df: Rows with the keys. Keys may repeat; a key that is NULL in a column matches nothing.
+        df: Rows with the keys. Keys may repeat; a key that is NULL in a column matches nothing. They match the values
+            that are equal in SQL, also where the two types differ.
         table: The table or view.
         on: Names of columns that both have: the primary key, the first of its columns, or others. Partitions are pruned
             by those that partition the table. With several columns, members look at the rows that have one of the
@@ -67,10 +65,11 @@ def lookup(
         ProgrammingError: ``how`` or ``on`` is none of these, or a column of the table has the name of one of ``df``.
         UnknownColumnError: A column of ``on`` is missing in ``df`` or in the table.
         UnknownTableError: There is no such table.
+        DataError: SQL does not compare keys of these types.
         Error: As :func:`secateur.spark.read`. Errors of an action are Spark's, with the text of ours.
     """
-    if how not in _JOINS:
-        raise ProgrammingError(f"secateur.spark.lookup: how={how!r}; expected {' or '.join(map(repr, _JOINS))}")
+    if how not in _HOW:
+        raise ProgrammingError(f"secateur.spark.lookup: how={how!r}; expected {' or '.join(map(repr, _HOW))}")
     if not on or isinstance(on, str):
         raise ProgrammingError(f"secateur.spark.lookup: on={on!r}; expected a list of names of columns")
     keys = [_name_in(df, name) for name in on]
@@ -91,16 +90,19 @@ def lookup(
                 " choose the columns of the table with columns="
             )
     fetched = (*(types[name.casefold()] for name in on), *others)
+    given = [pa.field(name, arrow_type(df.schema[name].dataType, column=name)) for name in keys]
     where = " AND ".join(f"{quoted(name)} = ANY(${number})" for number, name in enumerate(on, 1))
+    wanted = spark_schema(others)
     task = _Lookup(
         endpoint,
         query_of(table, [column.name for column in fetched], where),
         tuple(keys),
-        fetched,
-        spark_schema(fetched),
-        _JOINS[how],
+        LookupKeys.of(given, fetched[: len(keys)]),
+        others,
+        wanted,
+        keeps_all=how == "left",
     )
-    schema = StructType([*df.schema.fields, *spark_schema(others).fields])
+    schema = StructType([*df.schema.fields, *wanted.fields])
     with this_environment(df.sparkSession):
         return df.mapInArrow(task, schema)
 
@@ -120,18 +122,20 @@ class _Lookup:
     Attributes:
         endpoint: The cluster.
         sql: The query for a batch; parameter ``$n`` has the values of the n-th key column.
-        keys: The names of the key columns in the DataFrame.
-        columns: The columns of the query: the key columns, then others.
+        names: The names of the key columns in the DataFrame.
+        keys: How they are compared with the first columns of the query.
+        columns: The other columns of the query.
         schema: Their types in Spark.
-        join: The kind of join, as Arrow calls it.
+        keeps_all: Whether rows without a match are kept.
     """
 
     endpoint: Endpoint
     sql: str
-    keys: tuple[str, ...]
+    names: tuple[str, ...]
+    keys: LookupKeys
     columns: tuple[ResultColumn, ...]
     schema: StructType
-    join: str
+    keeps_all: bool
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with noted_errors(), self.endpoint.session(timeout_s=None) as session, Connection(session) as connection:
@@ -140,44 +144,10 @@ class _Lookup:
                     yield from self._joined(connection, pa.Table.from_batches([batch]))
 
     def _joined(self, connection: Connection, rows: pa.Table) -> Iterator[pa.RecordBatch]:
-        wanted = to_arrow_schema(self.schema, timezone="UTC")
-        count = len(self.keys)
-        keys = [
-            _cast(rows.column(name), column, kind)
-            for name, column, kind in zip(self.keys, self.columns, wanted.types, strict=False)
-        ]
-        found = self._found(connection, keys)
-        names = [f"k{number}" for number in range(count)]
-        left = pa.table([*keys, pa.array(range(rows.num_rows), pa.int64())], names=[*names, "row"])
-        right = pa.table([*found.columns[:count], pa.array(range(found.num_rows), pa.int64())], names=[*names, "found"])
-        pairs = left.join(right, keys=names, join_type=self.join).select(["row", "found"])
-        pairs = pairs.sort_by([("row", "ascending"), ("found", "ascending")])
-        of_rows = rows.take(pairs.column("row"))
-        of_found = found.take(pairs.column("found"))
-        joined = pa.table(
-            [*of_rows.columns, *of_found.columns[count:]], names=[*rows.column_names, *found.column_names[count:]]
-        )
-        yield from joined.combine_chunks().to_batches()
-
-    def _found(self, connection: Connection, keys: Sequence[pa.ChunkedArray]) -> pa.Table:
-        """The rows of the table for some keys, and perhaps others."""
-        params = []
-        for column, values in zip(self.columns, keys, strict=False):
-            convert = _TO_PLAIN.get(column.type)
-            plain = values.drop_null().unique().to_pylist()
-            params.append(plain if convert is None else [convert(value) for value in plain])
-        cursor = connection.execute(self.sql, params)
-        return spark_table(cursor.fetch_arrow_table(), self.columns, self.schema)
-
-
-def _cast(values: pa.ChunkedArray, column: ResultColumn, kind: pa.DataType) -> pa.ChunkedArray:
-    """Keys of a DataFrame in the type that the column of the table has in Spark."""
-    try:
-        keys = values.cast(kind)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise DataError(
-            f"keys of type {values.type} cannot be looked up in column {column.name!r} of type {column.type} ({error}):"
-            " cast the column of the DataFrame",
-            column=column.name,
-        ) from error
-    return pc.utf8_lower(keys) if column.type == "UUID" else keys
+        keys = self.keys.of_rows([rows.column(name) for name in self.names])
+        found = connection.execute(self.sql, self.keys.parameters(keys)).fetch_arrow_table()
+        count = len(self.names)
+        pairs = self.keys.pairs(keys, found.columns[:count], keeps_all=self.keeps_all)
+        others = spark_table(found.select(range(count, found.num_columns)), self.columns, self.schema)
+        joined = [*rows.take(pairs["row"]).columns, *others.take(pairs["found"]).columns]
+        yield from pa.table(joined, names=[*rows.column_names, *others.column_names]).combine_chunks().to_batches()

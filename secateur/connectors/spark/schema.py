@@ -78,7 +78,7 @@ def check_columns(
         schema: The DataFrame's.
         table: The table.
         missing: The treatment of columns of the table that the DataFrame lacks.
-        keys_only: Whether rows are keys to delete; other columns of the table may be there, and do not matter.
+        keys_only: Whether rows are keys to delete; other columns may be there, and do not matter.
 
     Raises:
         UnknownColumnError: A column that the table does not have.
@@ -86,15 +86,13 @@ def check_columns(
         DataError: A column is given twice, is missing where that is refused, or has a type that does not convert to the
             column's.
     """
-    others: set[str] = set()
     if keys_only:
-        keys = keys_of(table)
-        others = {column.name.casefold() for column in table.columns if column not in keys.columns}
-        table = keys
+        table = keys_of(table)
+    known = {column.name.casefold() for column in table.columns}
     fields = [
         pa.field(field.name, arrow_type(field.dataType, column=field.name))
         for field in schema.fields
-        if field.name.casefold() not in others
+        if not keys_only or field.name.casefold() in known
     ]
     for field in fields:
         column = next((column for column in table.columns if column.name.casefold() == field.name.casefold()), None)
