@@ -18,21 +18,22 @@ from typing import Any, Final, NoReturn
 
 from secateur.client.channel_options import ChannelOptions
 from secateur.client.controller_calls import connect_to_controller
-from secateur.client.dbapi.parameters import parameter_types
 from secateur.client.execution.plan_backoff import PlanBackoff
 from secateur.client.execution.retry_policy import CONNECT_TIMEOUT_S, RETRY_S
 from secateur.client.execution.statement_cache import (
+    Cached,
     Prepared,
-    StatementCache,
     StatementKey,
     cacheable,
     catalog_version,
     is_estimated,
+    types_needed,
 )
 from secateur.client.execution.statement_timeout import sets_timeout
 from secateur.client.known_tables import KnownTables
 from secateur.errors import Error, SerializationError, TopologyChangedError
 from secateur.protocol.hello import Versions
+from secateur.protocol.kept_plans import KeptPlans
 from secateur.protocol.pruning import Pruning
 from secateur.protocol.query import Prepare
 from secateur.protocol.statements import EvaluatedInsert, InsertRows
@@ -76,7 +77,7 @@ class Session(KnownTables):
         controller = connect_to_controller(host, port, options, connect_timeout_s)
         super().__init__(controller, options)
         hello = controller.hello
-        self.statements = StatementCache(_STATEMENTS_MAX)
+        self.statements: KeptPlans[StatementKey, Cached] = KeptPlans(_STATEMENTS_MAX)
         self.scatter_backoff = PlanBackoff()
         self.local_effects = True
         self.is_traced = is_configured()  # looked at once: a look-up of one key pays for every call
@@ -122,7 +123,7 @@ class Session(KnownTables):
             with self._lock:
                 if version > self._statistics_version:
                     self._statistics_version = version
-                    self.statements.forget_estimated()
+                    self.statements.keep(lambda kept: not is_estimated(kept))
 
     def prepare(self, sql: str, params: list[Any] | dict[str, Any]) -> tuple[Prepared, bool]:
         """The plan of a statement, and whether it was known already.
@@ -136,7 +137,7 @@ class Session(KnownTables):
         if self._topology.version < self._newest_topology:
             with suppress(Error):  # whoever needs the owners asks again
                 self.refresh_topology()  # which tells of the settings of the cluster as well
-        known = self.statements.get(self._key(sql, params))
+        known = self.statements.get((sql, self.pruning, self._plan_options), params)
         if known is not None:
             return known, True
         return self.prepare_anew(sql, params), False
@@ -157,7 +158,8 @@ class Session(KnownTables):
         control = self.control
         if control is not None and self.statement_timeout.milliseconds and sets_timeout(sql):
             control.deadline_s = None
-        key = _, pruning, options, _ = self._key(sql, params)  # the settings of the plan, if others change them now
+        pruning, options = self.pruning, self._plan_options  # those of the plan, if others change them now
+        key = sql, pruning, options
         asked = Prepare(sql, params, {"pruning": pruning.value, **dict(options)}, uuid.uuid4().hex)
         prepared, statistics_version = self._prepare(asked, waits=waits)
         kept = cacheable(prepared)
@@ -168,9 +170,9 @@ class Session(KnownTables):
                 and catalog_version(kept) >= self._catalog_version
                 and (statistics_version >= self._statistics_version or not is_estimated(kept))
             ):
-                self.statements.put(key, kept)
+                self.statements.put(key, params, kept, *types_needed(kept))
             else:
-                self.statements.forget(key)
+                self.statements.forget(key, params)
         return prepared
 
     def settings(self) -> dict[str, str]:
@@ -212,6 +214,3 @@ class Session(KnownTables):
             return (
                 EvaluatedInsert(prepared, decode_tables(answer.parts)) if isinstance(prepared, InsertRows) else prepared
             ), answer.message.statistics_version
-
-    def _key(self, sql: str, params: list[Any] | dict[str, Any]) -> StatementKey:
-        return sql, self.pruning, self._plan_options, parameter_types(params)

@@ -43,7 +43,16 @@ from secateur.protocol.statements import (
     ShowSettings,
 )
 
-__all__ = ["CachedPlan", "Params", "arrange", "cached_plan_of", "is_estimated", "now", "with_values"]
+__all__ = [
+    "CachedPlan",
+    "Params",
+    "arrange",
+    "cached_plan_of",
+    "is_estimated",
+    "now",
+    "typed_parameters",
+    "with_values",
+]
 
 Params: TypeAlias = Sequence[Any] | Mapping[str, Any]
 """The parameters of a call, by position or by name."""
@@ -110,6 +119,7 @@ def with_values(
                 planned.colocated,
                 planned.filters,
                 planned.estimated_rows,
+                planned.type_uses,
             )
         case InsertSelect() | ChangeStatement() | CoordinatedChange():
             return with_fields(planned, select=replace(planned.select, params=_bound_values(planned.select, values)))
@@ -124,6 +134,19 @@ def is_estimated(planned: CachedPlan) -> bool:
             return planned.plan.is_estimated
         case InsertSelect() | ChangeStatement() | CoordinatedChange():
             return planned.select.plan.is_estimated
+
+
+def typed_parameters(planned: CachedPlan) -> tuple[int, ...]:
+    """The indexes of the parameters on whose types a plan depends."""
+    match planned:
+        case InsertValues():
+            return ()  # each call evaluates it with its own values
+        case PlannedSelect():
+            return planned.type_uses.typed(planned.plan.parameter_count)
+        case CoordinatedChange(select=select, returning=PlannedSelect() as returning):
+            return (select.type_uses | returning.type_uses).typed(select.plan.parameter_count)
+        case InsertSelect(select=select) | ChangeStatement(select=select) | CoordinatedChange(select=select):
+            return typed_parameters(select)
 
 
 def arrange(parameters: Parameters, params: Params) -> tuple[Any, ...] | None:

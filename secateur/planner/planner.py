@@ -13,8 +13,15 @@ from sqlglot import Token, TokenType
 
 from secateur.errors import Error, LimitExceededError
 from secateur.planner.binding.catalog_view import CatalogView, PlanningCatalog
-from secateur.planner.binding.parameter_types import types_of
-from secateur.planner.cached_plan import CachedPlan, Params, arrange, cached_plan_of, is_estimated, with_values
+from secateur.planner.cached_plan import (
+    CachedPlan,
+    Params,
+    arrange,
+    cached_plan_of,
+    is_estimated,
+    typed_parameters,
+    with_values,
+)
 from secateur.planner.cost_model import CostModel
 from secateur.planner.dml.insert import InsertValues
 from secateur.planner.dml.literal_insert import with_literal_rows
@@ -26,6 +33,7 @@ from secateur.planner.text.hoisted_lists import HOISTED_CHARS_MIN, HoistedText, 
 from secateur.planner.text.literal_rows import LITERAL_ROWS_CHARS_MIN, take_literal_rows
 from secateur.planner.text.parameters import Parameters, read_parameters
 from secateur.planner.text.positions import syntax_error
+from secateur.protocol.kept_plans import KeptPlans
 
 __all__ = ["Planner"]
 
@@ -35,10 +43,10 @@ _CACHED_MAX: Final = 1024
 
 @dataclass(frozen=True, slots=True)
 class _CacheKey:
-    """Everything that a plan depends on."""
+    """Everything that a plan depends on, beside the types of parameters."""
 
     text: str | HoistedText
-    types: tuple[str, ...]
+    is_bound: bool
     catalog_version: int
     settings: PlanSettings
 
@@ -64,7 +72,7 @@ class Planner:
     def __init__(self, cached_max: int = _CACHED_MAX, cost_model: CostModel | None = None) -> None:
         self._cost_model = cost_model or CostModel()
         self._cached_max = cached_max
-        self._cache: OrderedDict[_CacheKey, _Remembered] = OrderedDict()
+        self._cache: KeptPlans[_CacheKey, _Remembered] = KeptPlans(cached_max)
         self._styles: OrderedDict[str | HoistedText, Parameters] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -149,12 +157,9 @@ class Planner:
         self, text: str | HoistedText, parameters: Parameters, params: Params, catalog: PlanningCatalog
     ) -> Statement | None:
         values = arrange(parameters, params)
-        key = _CacheKey(text, types_of(values, parameters.total), catalog.version, catalog.settings)
-        with self._lock:
-            cached = self._cache.get(key)
-            if cached is None or cached.statistics_version not in (None, catalog.statistics_snapshot.version):
-                return None
-            self._cache.move_to_end(key)
+        cached = self._cache.get(_key(text, values, catalog), values or ())
+        if cached is None or cached.statistics_version not in (None, catalog.statistics_snapshot.version):
+            return None
         return with_values(cached.planned, values, parameters.lists, catalog.version)
 
     def _prepare_new(
@@ -174,23 +179,17 @@ class Planner:
             return statement
         values = arrange(parameters, params)
         remembered = _Remembered(planned, catalog.statistics_snapshot.version if is_estimated(planned) else None)
-        self._remember(
-            _CacheKey(key, types_of(values, parameters.total), catalog.version, catalog.settings),
-            replace(parameters, lists=()),
-            remembered,
-        )
-        return with_values(planned, values, parameters.lists, catalog.version)
-
-    def _remember(self, key: _CacheKey, parameters: Parameters, remembered: _Remembered) -> None:
+        self._cache.put(_key(key, values, catalog), values or (), remembered, typed_parameters(planned))
         with self._lock:
-            self._styles[key.text] = parameters
-            self._styles.move_to_end(key.text)
-            self._cache[key] = remembered
-            self._cache.move_to_end(key)
+            self._styles[key] = replace(parameters, lists=())
+            self._styles.move_to_end(key)
             while len(self._styles) > self._cached_max:
                 self._styles.popitem(last=False)
-            while len(self._cache) > self._cached_max:
-                self._cache.popitem(last=False)
+        return with_values(planned, values, parameters.lists, catalog.version)
+
+
+def _key(text: str | HoistedText, values: tuple[Any, ...] | None, catalog: PlanningCatalog) -> _CacheKey:
+    return _CacheKey(text, values is not None, catalog.version, catalog.settings)
 
 
 def _one_statement(sql: str, tokens: list[Token]) -> list[Token]:

@@ -10,7 +10,7 @@ from sqlglot import Token
 
 from secateur.errors import NotSupportedError
 from secateur.planner.binding.catalog_view import PlanningCatalog
-from secateur.planner.binding.parameter_types import sample_value, types_of
+from secateur.planner.binding.parameter_types import sample_value
 from secateur.planner.cached_plan import now
 from secateur.planner.dml.change_planner import ChangePlanner
 from secateur.planner.dml.composed import Composed
@@ -66,7 +66,6 @@ class QueryPlanner:
         """
         unbound = [*[None] * parameters.count, *parameters.lists, *([] if parameters.clock is None else [now()])]
         given = [sample_value(value) for value in (unbound if values is None else values)]
-        types = types_of(values, parameters.total)
 
         def bind(text: str, tokens: Sequence[Token], parameters: Parameters, subqueries: int) -> BoundSelect:
             return bind_with(
@@ -81,15 +80,13 @@ class QueryPlanner:
         def bind_with(
             text: str, tokens: Sequence[Token], own: Parameters, values: int, plan_step: PlanStep | None
         ) -> BoundSelect:
-            own_given, own_types = [*given, *[None] * values], (*types, *["subquery"] * values)
             return BoundSelect(
                 text,
                 tokens,
                 own,
-                own_given,
+                [*given, *[None] * values],
                 self._catalog.relation,
                 self._catalog.version,
-                own_types,
                 self._catalog.settings,
                 self._catalog.statistics_snapshot,
                 plan_step,
@@ -113,11 +110,8 @@ class QueryPlanner:
             case ShowQuery(text):
                 return self.select_made(text, parameters, values)
             case DescribedQuery(tokens):
-                return self.select_made(
-                    described_sql(self.select(sql, tokens, parameters, values).plan.columns),
-                    parameters,
-                    values,
-                )
+                described = self.select(sql, tokens, parameters, values)
+                return self.select_made(described_sql(described.plan.columns), parameters, values)
             case SummarizedQuery(tokens):
                 # What is wrong with it is said of the user's own text.
                 self.select(sql, tokens, parameters, values)
@@ -137,7 +131,7 @@ class QueryPlanner:
         unbound: list[Any] = [None] * parameters.count
         if parameters.clock is not None:
             unbound, values = [*unbound, now()], None if values is None else (*values, now())
-        given, types = unbound if values is None else list(values), types_of(values, parameters.total)
+        given = unbound if values is None else list(values)
 
         def plan(text: str, tokens: Sequence[Token], own: Parameters) -> PlannedSelect:
             select = BoundSelect(
@@ -147,7 +141,6 @@ class QueryPlanner:
                 given,
                 self._catalog.relation,
                 self._catalog.version,
-                types,
                 self._catalog.settings,
                 self._catalog.statistics_snapshot,
             )
@@ -167,7 +160,6 @@ class QueryPlanner:
                 [*given, ""],
                 self._catalog.relation,
                 self._catalog.version,
-                (*types, "str"),
                 self._catalog.settings,
                 self._catalog.statistics_snapshot,
             )

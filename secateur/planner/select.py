@@ -34,7 +34,7 @@ from secateur.partitioning.types.empty_rows import empty_table
 from secateur.planner.binding.binding_errors import in_users_terms
 from secateur.planner.binding.clocks import reads_clock, settled
 from secateur.planner.binding.evaluation import evaluate, is_bounded_over_no_rows, is_small, refuse_large_constants
-from secateur.planner.binding.parameter_types import INTEGERS
+from secateur.planner.binding.parameter_types import NO_USES, type_uses_in
 from secateur.planner.binding.query import Query, TableReference, bind_query
 from secateur.planner.checks.columns_by_position import read_by_position
 from secateur.planner.checks.recomposed import spelling_difference
@@ -76,7 +76,6 @@ class BoundSelect:
         params: Values in order of index; the plan depends on their types, not on their values.
         find: The catalog's lookup of a table or view by name.
         catalog_version: The catalog's version.
-        parameter_types: The types of the values, part of the plan's identity.
         settings: The session's settings for the plan.
         statistics_snapshot: The statistics of the tables, for estimates.
         plan_step: Plans the queries that run before it; None when it must not run in steps.
@@ -98,7 +97,6 @@ class BoundSelect:
         params: Sequence[Any],
         find: Callable[[str], TableDef | ViewDef | ExternalTable],
         catalog_version: int,
-        parameter_types: Sequence[str],
         settings: PlanSettings,
         statistics_snapshot: StatisticsSnapshot,
         plan_step: PlanStep | None = None,
@@ -111,8 +109,8 @@ class BoundSelect:
             raise NotSupportedError("the statement has a list that may not be taken out of it")
         self._params = params
         self._catalog_version = catalog_version
-        self._parameter_types = tuple(parameter_types)
-        self._integers = frozenset(index for index, kind in enumerate(parameter_types) if kind in INTEGERS)
+        # Plans are kept by the classes of values, so with a plan for integers only integers are executed.
+        self._integers = frozenset(index for index, value in enumerate(params) if type(value) is int)
         self._settings = settings
         self._statistics_snapshot = statistics_snapshot
         self._plan_step = plan_step
@@ -234,6 +232,7 @@ class BoundSelect:
                 else None
                 for scan in query.scans
             ),
+            type_uses=NO_USES if reading is None else type_uses_in(reading),
         )
         return statement if joins is None or self._plan_step is None else joins.in_steps(statement, self._plan_step)
 
@@ -301,7 +300,7 @@ class BoundSelect:
     def _origin(self) -> str:
         """Return a digest of the plan's inputs; the id of the plan covers its content."""
         query = self._query
-        parts = (query.text, len(query.parameters.lists), self._parameter_types, self._catalog_version, self._settings)
+        parts = (query.text, len(query.parameters.lists), self._catalog_version, self._settings)
         return blake2b(repr(parts).encode(), digest_size=12).hexdigest()
 
 

@@ -16,6 +16,7 @@ from secateur.engine.sql.select_plan import SelectPlan
 from secateur.partitioning.schemes.range_changes import RangeChange
 from secateur.partitioning.tables.index import IndexDef
 from secateur.partitioning.tables.table import TableDef
+from secateur.planner.binding.parameter_types import NO_USES, TypeUses
 from secateur.planner.scans.scan_bounds import ScanBounds
 from secateur.planner.views.view import ViewDef
 from secateur.protocol.pruning import Pruning
@@ -82,6 +83,7 @@ class PlannedSelect:
         filters: For each scan the predicates that are tested on the rows that the search finds, as SQL; empty where
             there are none. EXPLAIN shows them.
         estimated_rows: For each scan how many rows are expected to pass its predicates; None without statistics.
+        type_uses: What the types of parameters are to it.
     """
 
     plan: SelectPlan
@@ -93,6 +95,7 @@ class PlannedSelect:
     colocated: tuple[tuple[str, ...], ...] = ()
     filters: tuple[str, ...] = ()
     estimated_rows: tuple[int | None, ...] = ()
+    type_uses: TypeUses = NO_USES
 
 
 @dataclass(frozen=True, slots=True)

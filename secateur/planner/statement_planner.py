@@ -221,7 +221,6 @@ class StatementPlanner:
             (),
             find,
             self._catalog.version,
-            (),
             self._catalog.settings,
             self._catalog.statistics_snapshot,
         )

@@ -130,6 +130,7 @@ class SelectStatement(_Prepared, frozen=True):
         first_scans: The scans of the first step.
         reads_clock: Whether the last value is the time at which the statement starts.
         merge: How a client merges the rows of owners that it has asked itself; None where a member has to combine them.
+        typed: The indexes of the parameters on whose types its plan depends.
     """
 
     plan_id: str
@@ -146,6 +147,7 @@ class SelectStatement(_Prepared, frozen=True):
     first_scans: tuple[RoutedScan, ...] = ()
     reads_clock: bool = False
     merge: RowMerge | None = None
+    typed: tuple[int, ...] = ()
 
     @property
     def partitions_total(self) -> int:

@@ -6,7 +6,7 @@ from secateur.exports import exports
 
 _FILES = {
     "frames": ["pandas_frame", "polars_frame"],
-    "parameters": ["ordered_values", "parameter_types", "plain_values"],
+    "parameters": ["ordered_values", "plain_values"],
     "rows": ["Rows", "describe"],
     "streamed_rows": ["StreamedRows"],
 }

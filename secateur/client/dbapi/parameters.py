@@ -15,13 +15,12 @@ import pyarrow as pa
 from secateur.errors import ParameterError
 from secateur.protocol.statements import SelectStatement
 
-__all__ = ["Parameters", "ordered_values", "parameter_types", "plain_values", "values_of"]
+__all__ = ["Parameters", "ordered_values", "plain_values", "values_of"]
 
 Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any]
 """Values for ``?`` and ``$1`` in order, or for ``$name`` by name."""
 
 _PLAIN: Final = frozenset({type(None), bool, int, float, str, bytes, Decimal, date, datetime, time, timedelta, UUID})
-_NESTED: Final = frozenset({list, dict})
 _DATE_UNITS: Final = frozenset({"Y", "M", "W", "D"})
 _BASES: Final[tuple[Callable[[Any], Any], ...]] = (int, float, str, bytes, Decimal)
 
@@ -55,29 +54,6 @@ def plain_values(params: Parameters) -> list[Any] | dict[str, Any]:
     raise ParameterError(
         f"parameters have to be a sequence, such as [value], or a mapping of names, not a {type(params).__name__}"
     )
-
-
-def parameter_types(params: list[Any] | dict[str, Any]) -> tuple[Any, ...]:
-    """Return the Python types of plain parameters, with their names if they have any; a plan may depend on them."""
-    if isinstance(params, dict):
-        return tuple(sorted((name, _shape(value)) for name, value in params.items()))
-    types = tuple(map(type, params))
-    return types if _NESTED.isdisjoint(types) else tuple(map(_shape, params))
-
-
-def _shape(value: Any) -> str:
-    """The type of a value, with those inside of it: each dict is a STRUCT of a type of its own."""
-    match value:
-        case dict():
-            return f"dict({', '.join(f'{name!r} {_shape(item)}' for name, item in value.items())})"
-        case list():
-            kinds = set(map(type, value))
-            inner = {kind.__name__ for kind in kinds} if _NESTED.isdisjoint(kinds) else set(map(_shape, value))
-            return f"list({', '.join(sorted(inner))})"
-        case int() if not isinstance(value, bool):
-            return f"int{value.bit_length() // 32}"
-        case _:
-            return type(value).__name__
 
 
 def values_of(statement: SelectStatement, params: list[Any] | dict[str, Any], started: float) -> list[Any]:

@@ -10,7 +10,6 @@ _FILES = {
     "plan_backoff": ["PlanBackoff"],
     "routing": ["ExecutionMode"],
     "snapshot": ["Snapshot", "SnapshotPart", "SnapshotReader", "close_snapshot", "open_snapshot", "prepared_query"],
-    "statement_cache": ["StatementCache"],
     "verify": ["same_rows"],
 }
 

@@ -1,10 +1,9 @@
-"""The statement cache: a bounded number of plans of one connection."""
+"""The statements whose plans a connection keeps."""
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-from typing import Any, TypeAlias, assert_never
+from collections.abc import Sequence
+from typing import TypeAlias, assert_never
 
 from secateur.protocol.pruning import Pruning
 from secateur.protocol.statements import (
@@ -28,7 +27,7 @@ from secateur.protocol.statements import (
     ShowSettings,
 )
 
-__all__ = ["Cached", "Prepared", "StatementCache", "StatementKey", "cacheable", "catalog_version", "is_estimated"]
+__all__ = ["Cached", "Prepared", "StatementKey", "cacheable", "catalog_version", "is_estimated", "types_needed"]
 
 Prepared: TypeAlias = PreparedStatement | EvaluatedInsert
 """A statement to execute: an INSERT ... VALUES that the controller has just prepared comes with its rows."""
@@ -36,10 +35,8 @@ Prepared: TypeAlias = PreparedStatement | EvaluatedInsert
 Cached: TypeAlias = SelectStatement | ChangeStatement[SelectStatement] | CoordinatedChange[SelectStatement] | InsertRows
 """Statements that need not be prepared again. An INSERT has a template."""
 
-StatementKey: TypeAlias = tuple[str, Pruning, tuple[tuple[str, str], ...], tuple[Any, ...]]
-"""SQL text, pruning setting, other settings that plans depend on, and the types of the parameters: a plan may depend on
-all of them.
-"""
+StatementKey: TypeAlias = tuple[str, Pruning, tuple[tuple[str, str], ...]]
+"""SQL text, pruning setting, and other settings that plans depend on: a plan may depend on all of them."""
 
 
 def cacheable(prepared: Prepared) -> Cached | None:
@@ -86,49 +83,12 @@ def is_estimated(kept: Cached) -> bool:
             return kept.select.is_estimated
 
 
-class StatementCache:
-    """Planned statements of one catalog version; the least recently used goes first. Thread-safe.
-
-    Args:
-        size_max: How many statements are kept.
-    """
-
-    def __init__(self, size_max: int) -> None:
-        self._size_max = size_max
-        self._statements: OrderedDict[StatementKey, Cached] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def __len__(self) -> int:
-        return len(self._statements)
-
-    def get(self, key: StatementKey) -> Cached | None:
-        """The plan of a statement, or None."""
-        with self._lock:
-            found = self._statements.get(key)
-            if found is not None:
-                self._statements.move_to_end(key)
-            return found
-
-    def put(self, key: StatementKey, statement: Cached) -> None:
-        with self._lock:
-            self._statements[key] = statement
-            self._statements.move_to_end(key)
-            if len(self._statements) > self._size_max:
-                self._statements.popitem(last=False)
-
-    def forget(self, key: StatementKey) -> None:
-        """Drop a plan that turned out to be stale."""
-        with self._lock:
-            self._statements.pop(key, None)
-
-    def forget_estimated(self) -> None:
-        """Drop the plans that may be other ones, now that tables have other sizes."""
-        with self._lock:
-            self._statements = OrderedDict(
-                (key, kept) for key, kept in self._statements.items() if not is_estimated(kept)
-            )
-
-    def clear(self) -> None:
-        """Drop everything: the catalog has changed."""
-        with self._lock:
-            self._statements.clear()
+def types_needed(kept: Cached) -> tuple[Sequence[int], Sequence[str]]:
+    """The indexes of the parameters on whose types its plan depends, and the names of the parameters."""
+    match kept:
+        case InsertRows():
+            return (), ()
+        case SelectStatement():
+            return kept.typed, kept.parameter_names
+        case ChangeStatement() | CoordinatedChange():
+            return kept.select.typed, kept.select.parameter_names

@@ -22,6 +22,7 @@ from secateur.partitioning.tables.external_table import ExternalTable
 from secateur.partitioning.tables.statistics import NO_STATISTICS, StatisticsSnapshot, TableStatistics
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
+from secateur.planner.cached_plan import typed_parameters
 from secateur.planner.cost_model import CostModel
 from secateur.planner.explain.explain import explain
 from secateur.planner.explain.external_listing import ListPartitions, with_listings
@@ -180,7 +181,7 @@ class StatementReplies:
             case EvaluatedInsert(insert, rows):
                 return Prepared(insert, encode_table(rows))
             case PlannedSelect():
-                return Prepared(self._routed(statement, sql))
+                return Prepared(self._routed(statement, sql, typed_parameters(statement)))
             case CreateTableAs(table, if_not_exists, or_replace, create, select):
                 routed = None if select is None else self._routed(select, sql)
                 return Prepared(CreateTableAs(table, if_not_exists, or_replace, create, routed))
@@ -189,13 +190,13 @@ class StatementReplies:
             case InsertSelect(table, columns, select, mode):
                 return Prepared(InsertSelect(table, columns, self._routed(select, sql), mode))
             case ChangeStatement(table, kind, select):
-                return Prepared(ChangeStatement(table, kind, self._routed(select, sql)))
+                return Prepared(ChangeStatement(table, kind, self._routed(select, sql, typed_parameters(statement))))
             case CoordinatedChange(table, select, duplicate_match, returning, names_action, is_single_partition, batch):
                 routed = None if returning is None else self._routed(returning, sql)
                 return Prepared(
                     CoordinatedChange(
                         table,
-                        self._routed(select, sql),
+                        self._routed(select, sql, typed_parameters(statement)),
                         duplicate_match,
                         routed,
                         names_action,
@@ -223,7 +224,7 @@ class StatementReplies:
         explained = explain(with_listings(target, view.list_partitions), params, view, settings)
         return Explained(explained.text, explained.json)
 
-    def _routed(self, statement: PlannedSelect, sql: str) -> SelectStatement:
+    def _routed(self, statement: PlannedSelect, sql: str, typed: tuple[int, ...] = ()) -> SelectStatement:
         """Keep a query's plans for the members that will request them; return the form by which a client routes."""
         plan, first = statement.plan, statement
         while first.materialized is not None:
@@ -243,6 +244,7 @@ class StatementReplies:
             first_scans=() if first is statement else _routed_scans(first.plan),
             reads_clock=plan.reads_clock,
             merge=row_merge_of(plan) if statement.materialized is None else None,
+            typed=typed,
         )
 
     def _kept(self, statement: PlannedSelect, sql: str) -> QueryPart:

@@ -6,7 +6,7 @@ from secateur.exports import exports
 
 _FILES = {
     "functions": ["TABLE_FUNCTIONS", "VALUE_FUNCTIONS", "is_listed"],
-    "parameter_types": ["sample_value", "types_of"],
+    "parameter_types": ["TypeUses", "sample_value", "type_uses_in"],
     "pivot": ["read_pivot", "read_unpivot"],
     "query": ["Query", "bind_query"],
 }

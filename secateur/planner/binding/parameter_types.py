@@ -1,24 +1,21 @@
-"""The types of parameters as DuckDB's binder sees them, on which plans depend."""
+"""The types of parameters as DuckDB's binder sees them: on which of them a plan depends, and values that have them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import date
-from decimal import Decimal
+from enum import Enum, auto
 from typing import Any, Final
 
-__all__ = ["INTEGERS", "sample_value", "types_of"]
+from secateur.planner.predicates.membership import CONTAINS
+from secateur.planner.text.parser_cross_check import DuckDBParse
+
+__all__ = ["NO_USES", "TypeUses", "sample_value", "type_uses_in"]
 
 _SPECIMEN_ELEMENTS: Final = 2
-_INT32: Final = range(-(2**31), 2**31)
-_INT64: Final = range(-(2**63), 2**63)
-INTEGERS: Final = frozenset({"int32", "int64"})
-"""The parts of :func:`types_of` that stand for integers: with a plan for these, only integers are executed."""
-
-
-def types_of(values: Sequence[Any] | None, count: int) -> tuple[str, ...]:
-    """Return the parts of values that determine DuckDB's parameter types; without values, ``count`` unbound ones."""
-    return ("unbound",) * count if values is None else tuple(map(_type, values))
+_ROWS: Final = frozenset({"row", "list_value"})
+_SCALAR: Final = frozenset({"CASE", "OPERATOR"})
 
 
 def sample_value(value: Any) -> Any:
@@ -32,17 +29,83 @@ def sample_value(value: Any) -> Any:
     return value
 
 
-def _type(value: Any) -> str:
-    if type(value) is int:
-        return "int32" if value in _INT32 else "int64" if value in _INT64 else "int128"
-    if isinstance(value, Decimal) and value.is_finite():
-        _, digits, exponent = value.as_tuple()
-        return f"decimal {len(digits)} {exponent}"
-    if type(value) is list:
-        kinds = set(map(type, value))
-        if dict in kinds:
-            return f"list {' '.join(sorted(set(map(_type, value))))}"
-        return f"list {' '.join(sorted(kind.__name__ for kind in kinds))}"
-    if type(value) is dict:
-        return f"dict {', '.join(f'{name!r} {_type(item)}' for name, item in value.items())}"
-    return type(value).__name__
+@dataclass(frozen=True, slots=True)
+class TypeUses:
+    """What the types of parameters are to a text.
+
+    Attributes:
+        needed: The indexes of the parameters whose types may decide about the types of its columns, or of its parts.
+        unneeded: Those of the parameters of which no type decides about anything: wherever one stands, it is compared
+            with something, or cast, before anything is made of it.
+    """
+
+    needed: frozenset[int] = frozenset()
+    unneeded: frozenset[int] = frozenset()
+
+    def __or__(self, other: TypeUses) -> TypeUses:
+        needed = self.needed | other.needed
+        return TypeUses(needed, (self.unneeded | other.unneeded) - needed)
+
+    def typed(self, count: int) -> tuple[int, ...]:
+        """The indexes of the parameters, of so many, on whose types a plan of the texts depends.
+
+        Those are among them that stand in none of the texts: who made the texts has looked at their types.
+        """
+        return tuple(index for index in range(count) if index not in self.unneeded)
+
+
+NO_USES: Final = TypeUses()
+"""Of a text that nobody has read: its plans depend on the types of all parameters."""
+
+
+class _Place(Enum):
+    """Where a part of a tree stands."""
+
+    FREE = auto()
+    """What it is may be the type of something else."""
+    COMPARED = auto()
+    """It is a side of a comparison, and the values that a row or a list there has."""
+    CAST = auto()
+    """It is the value of a cast, or such a value is computed from it in each row."""
+
+
+def type_uses_in(reading: DuckDBParse) -> TypeUses:
+    """What the types of the parameters are to a query.
+
+    Of an operand of a comparison only itself: with ``k = $1 + 1`` the planner may do arithmetic of its own.
+    """
+    needed: set[int] = set()
+    unneeded: set[int] = set()
+    pending: list[tuple[Any, _Place]] = [(reading.tree, _Place.FREE)]
+    while pending:
+        item, place = pending.pop()
+        if isinstance(item, list):
+            pending.extend((part, place) for part in item)
+        elif isinstance(item, dict):
+            if item.get("class") == "PARAMETER":
+                (needed if place is _Place.FREE else unneeded).add(int(item["identifier"]) - 1)
+                continue
+            inner = _inside(item, place, reading)
+            pending.extend((part, inner) for part in item.values() if isinstance(part, (dict, list)))
+    return TypeUses(frozenset(needed), frozenset(unneeded - needed))
+
+
+def _inside(node: Mapping[str, Any], place: _Place, reading: DuckDBParse) -> _Place:
+    """Where the parts of a node stand."""
+    match node:
+        case {"class": "COMPARISON" | "BETWEEN"} | {"type": "LIMIT_MODIFIER"}:
+            return _Place.COMPARED
+        case {"class": "OPERATOR", "type": "COMPARE_IN" | "COMPARE_IN_LIST"}:
+            return _Place.COMPARED
+        case {"class": "CAST"}:
+            return _Place.CAST
+        case {"class": "FUNCTION", "function_name": called}:
+            name = called.lower()
+            if name in CONTAINS:
+                return _Place.COMPARED
+            is_passed_on = name in _ROWS if place is _Place.COMPARED else reading.is_scalar(name)
+            return place if is_passed_on else _Place.FREE
+        case {"class": kind} if kind not in _SCALAR or place is not _Place.CAST:
+            return _Place.FREE
+        case _:
+            return place

@@ -20,9 +20,10 @@ from sqlglot import exp
 
 from secateur.planner.predicates.constants import parameter_index
 
-__all__ = ["list_membership", "written_membership"]
+__all__ = ["CONTAINS", "list_membership", "written_membership"]
 
-_CONTAINS: Final = frozenset({"list_contains", "list_has", "array_contains", "array_has", "contains"})
+CONTAINS: Final = frozenset({"list_contains", "list_has", "array_contains", "array_has", "contains"})
+"""The functions that search a list, in lower case."""
 
 
 def list_membership(node: exp.Expr) -> tuple[exp.Expr, int] | None:
@@ -50,7 +51,7 @@ def _searched(node: exp.Expr) -> tuple[exp.Expr, exp.Expr] | None:
         case exp.In(args={"query": exp.Expr() as query}):
             content = _unnested(query)
             return None if content is None else (node.this.unnest(), content)
-        case exp.Anonymous(expressions=[values, needle]) if str(node.this).lower() in _CONTAINS:
+        case exp.Anonymous(expressions=[values, needle]) if str(node.this).lower() in CONTAINS:
             return needle.unnest(), values.unnest()
         case _:
             return None

@@ -150,6 +150,10 @@ class DuckDBParse:
         """Whether a function, by its lower-case name, certainly aggregates rows."""
         return _kinds().get(function) == "aggregate"
 
+    def is_scalar(self, function: str) -> bool:
+        """Whether a function, by its lower-case name, certainly makes one value of those of one row."""
+        return _kinds().get(function) == "scalar"
+
     def base_tables(self) -> frozenset[str]:
         """The names that it reads from, folded, those of common table expressions among them."""
         return frozenset(folded(node["table_name"]) for node in self.nodes if node.get("type") == "BASE_TABLE")

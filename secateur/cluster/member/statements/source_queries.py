@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from msgspec.structs import replace
 
-from secateur.client.dbapi.parameters import parameter_types, plain_values, values_of
+from secateur.client.dbapi.parameters import plain_values, values_of
 from secateur.cluster.controller_requests import ControllerRequests
 from secateur.cluster.member.statements.local_execution import bound_partitions, check_versions
 from secateur.cluster.member.statements.statements import StatementRunner
@@ -16,6 +15,7 @@ from secateur.dag.source_query import SourceQuery
 from secateur.engine.sql.key_search import KeySearch
 from secateur.engine.sql.planned_query import PlannedQuery
 from secateur.errors import DagError, TopologyChangedError, UnknownTableError
+from secateur.protocol.kept_plans import KeptPlans
 from secateur.protocol.query import Prepare
 from secateur.protocol.statements import SelectStatement
 from secateur.storage.member_store import MemberStore
@@ -23,8 +23,6 @@ from secateur.storage.member_store import MemberStore
 __all__ = ["SourceQueries"]
 
 _KEPT_MAX: Final = 256
-
-_Key: TypeAlias = tuple[str, tuple[Any, ...]]
 
 
 class SourceQueries:
@@ -42,7 +40,7 @@ class SourceQueries:
         self._store = store
         self._statements = statements
         self._controller = controller
-        self._kept: OrderedDict[_Key, SelectStatement] = OrderedDict()
+        self._kept: KeptPlans[str, SelectStatement] = KeptPlans(_KEPT_MAX)
 
     async def planned(self, query: SourceQuery) -> PlannedQuery:
         """Plan a query for a run that starts now. One round trip if it is not known, else none.
@@ -53,19 +51,16 @@ class SourceQueries:
             ParameterError: The parameters are not those of the statement.
         """
         params = plain_values(query.params)
-        key = query.sql, parameter_types(params)
-        statement = self._kept.get(key)
+        statement = self._kept.get(query.sql, params)
         if statement is not None:
             try:
                 return await self._bound(statement, params, pruning=query.pruning)
             except (TopologyChangedError, UnknownTableError):
-                del self._kept[key]
+                self._kept.forget(query.sql, params)
         prepared = (await self._controller.request(Prepare(query.sql, params))).message.statement
         if not isinstance(prepared, SelectStatement):
             raise DagError(f"a source reads the rows of a SELECT, not of {query.sql!r}")
-        self._kept[key] = prepared
-        while len(self._kept) > _KEPT_MAX:
-            self._kept.popitem(last=False)
+        self._kept.put(query.sql, params, prepared, prepared.typed, prepared.parameter_names)
         return await self._bound(prepared, params, pruning=query.pruning)
 
     async def _bound(

@@ -1,0 +1,132 @@
+"""Plans that are kept for the next execution of their texts, at clients, at members and at the controller."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, Final, Generic, TypeAlias, TypeVar
+
+from secateur.protocol.parameter_types import classes_of, type_of
+
+__all__ = ["KeptPlans"]
+
+K = TypeVar("K", bound=Hashable)
+P = TypeVar("P")
+
+_PLANS_PER_TEXT_MAX: Final = 32
+"""Most texts need one or two; decimals have hundreds of types, and the plans for them may not take all places."""
+
+_Params: TypeAlias = Sequence[Any] | Mapping[str, Any]
+
+
+class _Plans(Generic[P]):
+    """The plans of a text for values of some classes.
+
+    Attributes:
+        places: The parameters on whose types they depend, by index or by name.
+        plans: By the types of those parameters; the least recently used is the first.
+    """
+
+    __slots__ = ("places", "plans")
+
+    def __init__(self, places: tuple[Any, ...]) -> None:
+        self.places = places
+        self.plans: OrderedDict[tuple[object, ...], P] = OrderedDict()
+
+
+class KeptPlans(Generic[K, P]):
+    """A bounded number of plans by their texts and the types of parameters on which they depend. Thread-safe.
+
+    The least recently used text goes first.
+
+    Args:
+        plans_max: How many plans are kept.
+    """
+
+    def __init__(self, plans_max: int) -> None:
+        self._plans_max = plans_max
+        self._per_text_max = min(_PLANS_PER_TEXT_MAX, plans_max)
+        self._texts: OrderedDict[tuple[K, tuple[object, ...]], _Plans[P]] = OrderedDict()
+        self._count = 0
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return self._count
+
+    def get(self, text: K, params: _Params) -> P | None:
+        """The plan of a text for plain parameters, or None.
+
+        Args:
+            text: The text, with whatever else plans depend on.
+            params: The parameters.
+        """
+        key = text, classes_of(params)
+        with self._lock:
+            kept = self._texts.get(key)
+            if kept is None:
+                return None
+            self._texts.move_to_end(key)
+            if not kept.places:  # nearly always
+                return kept.plans[()]
+        types = _types_at(kept.places, params)
+        with self._lock:
+            found = kept.plans.get(types)
+            if found is not None:
+                kept.plans.move_to_end(types)
+            return found
+
+    def put(self, text: K, params: _Params, plan: P, typed: Sequence[int], names: Sequence[str] = ()) -> None:
+        """Keep the plan of a text.
+
+        Args:
+            text: As for :meth:`get`.
+            params: The parameters that it was made for.
+            plan: The plan.
+            typed: The indexes of the parameters on whose types it depends; those behind the parameters do not count.
+            names: The names of the parameters in order, where they have any.
+        """
+        places: tuple[Any, ...] = tuple(index for index in typed if index < len(params))
+        if isinstance(params, Mapping):
+            spelled = {name.casefold(): name for name in params}
+            places = tuple(spelled[names[index].casefold()] for index in places)
+        key, types = (text, classes_of(params)), _types_at(places, params)
+        with self._lock:
+            kept = self._texts.get(key)
+            if kept is None or kept.places != places:
+                self._drop(key)
+                kept = self._texts[key] = _Plans(places)
+            self._count += types not in kept.plans
+            kept.plans[types] = plan
+            kept.plans.move_to_end(types)
+            self._texts.move_to_end(key)
+            if len(kept.plans) > self._per_text_max:
+                kept.plans.popitem(last=False)
+                self._count -= 1
+            while self._count > self._plans_max:
+                self._drop(next(iter(self._texts)))
+
+    def forget(self, text: K, params: _Params) -> None:
+        """Drop the plans of a text that turned out to be stale."""
+        with self._lock:
+            self._drop((text, classes_of(params)))
+
+    def keep(self, is_kept: Callable[[P], bool]) -> None:
+        """Drop the plans of all texts of which one is not to be kept."""
+        with self._lock:
+            for key in [key for key, kept in self._texts.items() if not all(map(is_kept, kept.plans.values()))]:
+                self._drop(key)
+
+    def clear(self) -> None:
+        """Drop everything."""
+        with self._lock:
+            self._texts.clear()
+            self._count = 0
+
+    def _drop(self, key: tuple[K, tuple[object, ...]]) -> None:
+        kept = self._texts.pop(key, None)
+        self._count -= 0 if kept is None else len(kept.plans)
+
+
+def _types_at(places: tuple[Any, ...], params: Any) -> tuple[object, ...]:
+    return tuple([type_of(params[place]) for place in places])
