@@ -357,6 +357,8 @@ _FILES = {
         "RevokeToken",
         "digest_of",
     ],
+    "kept_plans": ["KeptPlans"],
+    "parameter_types": ["classes_of", "type_of"],
     "values": [
         "pack",
         "unpack",

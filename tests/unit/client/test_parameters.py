@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from secateur.client.dbapi import ordered_values, parameter_types, plain_values
+from secateur.client.dbapi import ordered_values, plain_values
 from secateur.errors import ParameterError
 
 
@@ -113,13 +113,6 @@ def test_sequences_of_any_kind() -> None:
     assert plain_values(np.array([1, 2])) == [1, 2]
     assert plain_values(collections.UserList([1])) == [1]
     assert plain_values({"$a": 1}) == {"a": 1}
-
-
-def test_types_are_what_a_plan_depends_on() -> None:
-    assert parameter_types([1, "x"]) == parameter_types([2, "y"])
-    assert parameter_types([1]) != parameter_types([True])
-    assert parameter_types({"a": 1, "b": "x"}) == parameter_types({"b": "y", "a": 2})
-    assert parameter_types({"a": 1}) != parameter_types({"b": 1})
 
 
 def test_named_values_are_put_in_order() -> None:
