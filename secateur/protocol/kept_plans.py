@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from secateur.protocol.parameter_types import classes_of, type_of
@@ -17,7 +17,7 @@ P = TypeVar("P")
 _PLANS_PER_TEXT_MAX: Final = 32
 """Most texts need one or two; decimals have hundreds of types, and the plans for them may not take all places."""
 
-_Params: TypeAlias = Sequence[Any] | Mapping[str, Any]
+_Params: TypeAlias = Sequence[Any] | dict[str, Any]
 
 
 class _Plans(Generic[P]):
@@ -87,7 +87,7 @@ class KeptPlans(Generic[K, P]):
             names: The names of the parameters in order, where they have any.
         """
         places: tuple[Any, ...] = tuple(index for index in typed if index < len(params))
-        if isinstance(params, Mapping):
+        if isinstance(params, dict):
             spelled = {name.casefold(): name for name in params}
             places = tuple(spelled[names[index].casefold()] for index in places)
         key, types = (text, classes_of(params)), _types_at(places, params)

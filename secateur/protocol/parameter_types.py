@@ -8,7 +8,7 @@ parameters on whose types the plan of a text depends (:class:`~secateur.protocol
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final
@@ -23,12 +23,12 @@ _DIGITS_MAX: Final = 38
 _MAP: Final = frozenset({"key", "value"})
 
 
-def classes_of(params: Sequence[Any] | Mapping[str, Any]) -> tuple[object, ...]:
+def classes_of(params: Sequence[Any] | dict[str, Any]) -> tuple[object, ...]:
     """The classes of plain parameters, with their names if they have any, and with the classes inside of nested ones.
 
     Cost: a quarter of a microsecond for a few values that are not nested.
     """
-    if isinstance(params, Mapping):
+    if isinstance(params, dict):
         return tuple(sorted((name, _class_of(value)) for name, value in params.items()))
     classes = tuple(map(type, params))
     return classes if _NESTED.isdisjoint(classes) else tuple(map(_class_of, params))

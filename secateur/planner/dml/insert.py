@@ -203,9 +203,11 @@ class Insert:
             return None  # NaN is a key of its own each time to a client
         composer = Composer(self.sql, self.parameters).say(self.sql[: source.span.start], "SELECT ")
         number = 0
-        for position, (value, index) in enumerate(zip(row, found, strict=True)):
+        for position, (value, index, name) in enumerate(zip(row, found, columns, strict=True)):
             number += index is not None
-            composer.say(", " if position else "", *((f"unnest(${number})",) if index is not None else value.words))
+            # With their type in the text, all lists of values have one plan.
+            listed = f"unnest(CAST(${number} AS {table.column(name).type}[]))"
+            composer.say(", " if position else "", *((listed,) if index is not None else value.words))
         return BatchInsert(composer.say(self.sql[source.span.end :]).finish().text, cells, is_row_compiled)
 
     def cast_query(self, columns: Sequence[str]) -> Composed:
