@@ -21,6 +21,7 @@ import msgspec
 
 import secateur
 from secateur.cli.failures import CommandError
+from secateur.protocol.decoders import from_json
 
 __all__ = [
     "DEFAULT_NAME",
@@ -155,7 +156,7 @@ def _file(name: str, ending: str) -> Path:
 
 def _read(path: Path) -> KnownCluster | None:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=KnownCluster)
+        return from_json(path.read_bytes(), KnownCluster)
     except (FileNotFoundError, msgspec.DecodeError):
         return None
 

@@ -26,9 +26,11 @@ from secateur.errors import (
     Error,
     ParameterError,
     ProgrammingError,
+    ProtocolError,
 )
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.change_feed import EARLIEST, LATEST, BoundChanges, ReadChanges
+from secateur.protocol.codec import decode, encode
 from secateur.wire import decode_table
 
 __all__ = ["Changes", "ChangesBounder", "ChangesReader", "Position"]
@@ -62,7 +64,7 @@ class Position:
     versions: Mapping[int, int] = field(repr=False)
 
     def __str__(self) -> str:
-        packed = msgspec.msgpack.encode(_Token(self.table_id, dict(sorted(self.versions.items()))))
+        packed = encode(_Token(self.table_id, dict(sorted(self.versions.items()))))
         return base64.urlsafe_b64encode(packed).decode("ascii").rstrip("=")
 
     @classmethod
@@ -74,8 +76,8 @@ class Position:
         """
         try:
             packed = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-            token = msgspec.msgpack.decode(packed, type=_Token)
-        except (binascii.Error, ValueError, msgspec.MsgspecError) as error:
+            token = decode(packed, _Token)
+        except (binascii.Error, ValueError, ProtocolError) as error:
             raise ParameterError(
                 f"since={text!r} is no position: pass str(changes.position), 'earliest', or None for now"
             ) from error

@@ -17,6 +17,7 @@ import xxhash
 from secateur.cluster.settings import ClusterSettings
 from secateur.errors import DamagedDirectoryError, DiskError, ProgrammingError
 from secateur.protocol.codec import decode, encode
+from secateur.protocol.decoders import from_json
 from secateur.protocol.recovery import ClusterRecord, ControllerState
 from secateur.storage.log.disk import Disk
 
@@ -94,7 +95,7 @@ def claimed(settings: ClusterSettings, *, is_named: bool) -> ClusterSettings:
                 )
             _write(file, msgspec.json.encode(_Owner(_FORMAT, settings.cluster_id)))
             return settings
-        owner = msgspec.json.decode(file.read_bytes(), type=_Owner)
+        owner = from_json(file.read_bytes(), _Owner)
     except OSError as error:
         raise DiskError(f"data directory {directory} cannot be used: {error}", path=str(directory)) from error
     except msgspec.DecodeError as error:

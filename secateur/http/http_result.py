@@ -14,6 +14,7 @@ from secateur.client.dbapi.rows import Rows
 from secateur.errors import ProtocolError
 from secateur.http.arrow_answers import description_of
 from secateur.partitioning.tables.identifier import told_apart
+from secateur.protocol.decoders import from_json
 from secateur.protocol.statements import ResultColumn
 
 __all__ = ["HttpResult"]
@@ -54,7 +55,7 @@ class HttpResult:
             ProtocolError: It came without its description.
         """
         try:
-            found = msgspec.json.decode(description_of(table.schema), type=_Description)
+            found = from_json(description_of(table.schema), _Description)
         except msgspec.DecodeError as error:
             raise ProtocolError(f"the description of an Arrow answer has another form ({error})") from error
         columns = [ResultColumn(column.name, column.type) for column in found.columns]

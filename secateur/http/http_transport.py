@@ -20,6 +20,7 @@ import msgspec
 from secateur.errors import DeadlineError, Error, InterfaceError, ProtocolError, UnreachableError
 from secateur.http.arrow_answers import ARROW_TYPE
 from secateur.http.problem_errors import error_of_answer
+from secateur.protocol.decoders import from_json
 from secateur.wire.tls import Tls, client_context, handshake_error
 
 __all__ = ["HttpTransport", "Token"]
@@ -237,7 +238,7 @@ def decoded(answer: httpx.Response, form: type[T]) -> T:
         ProtocolError: It has another form.
     """
     try:
-        return msgspec.json.decode(answer.content, type=form)
+        return from_json(answer.content, form)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ProtocolError(
             f"{answer.request.url} answers with something that is not of secateur's HTTP server ({error}): does the"

@@ -17,6 +17,7 @@ from secateur.errors import (
     ProtocolError,
     rebuilt,
 )
+from secateur.protocol.decoders import from_json
 
 __all__ = ["PROBLEM_TYPE", "ProblemAnswer", "error_of_answer"]
 
@@ -74,7 +75,7 @@ def error_of_answer(answer: httpx.Response) -> Error:
     kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == PROBLEM_TYPE:
         try:
-            problem = msgspec.json.decode(answer.content, type=ProblemAnswer)
+            problem = from_json(answer.content, ProblemAnswer)
         except msgspec.DecodeError:
             pass
         else:

@@ -18,6 +18,7 @@ import msgspec
 from msgspec import inspect
 
 from secateur.errors import ProtocolError, SerializationError
+from secateur.protocol.decoders import msgpack_decoder
 from secateur.protocol.values import (
     PACK_ERRORS,
     UNCOUNTED_BYTES_MAX,
@@ -109,7 +110,7 @@ def _codec_of(kind: Any) -> Codec[Any]:
 
 
 def _reader_of(kind: Any) -> Callable[[bytes | memoryview], Any]:
-    name, decode_one = _name(kind), msgspec.msgpack.Decoder(kind, ext_hook=from_ext, dec_hook=from_plain).decode
+    name, decode_one = _name(kind), msgpack_decoder(kind, ext_hook=from_ext, dec_hook=from_plain).decode
 
     def read(data: bytes | memoryview) -> Any:
         if len(data) > UNCOUNTED_BYTES_MAX:

@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 from secateur.errors import InternalError
 from secateur.http.json_values import parameters_of
 from secateur.planner.system.tables import SYSTEM_TABLES
+from secateur.protocol.decoders import from_json
 from secateur.server.answers import ARROW_ANSWER, arrow_answer, json_answer, wants_arrow
 from secateur.server.forms import (
     PAGE_ROWS,
@@ -153,7 +154,7 @@ async def post_explain(server: Server, body: ExplainForm) -> Response:
 async def _on_member(server: ServerOfCaller, statement_id: str) -> dict[str, Any]:
     sql = "SELECT * FROM secateur.statements WHERE id = ?"
     found = await server.in_thread(system_rows, server, sql, [statement_id], 0, 1)
-    rows: list[dict[str, Any]] = msgspec.json.decode(found.rows)
+    rows = from_json(found.rows, list[dict[str, Any]])
     if not rows:
         raise HTTPException(404, f"secateur.statements has no {statement_id!a}: it keeps the newest of each member")
     return rows[0]

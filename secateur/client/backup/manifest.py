@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from secateur.errors import DataError, NotSupportedError, ProgrammingError
+from secateur.protocol.decoders import from_json
 
 __all__ = [
     "FORMAT",
@@ -151,7 +152,7 @@ def read_manifest(folder: Path) -> Manifest:
             f" the file {MANIFEST}: {error}"
         ) from error
     try:
-        header = msgspec.json.decode(encoded, type=_Header)
+        header = from_json(encoded, _Header)
         if header.format != FORMAT:
             raise DataError(f"{str(path)!r} is of the format {header.format!r}, expected {FORMAT!r}")
         if header.version != VERSION:
@@ -159,7 +160,7 @@ def read_manifest(folder: Path) -> Manifest:
                 f"{str(path)!r} has version {header.version} of the format; this client reads version {VERSION}:"
                 " restore it with the secateur that made it"
             )
-        manifest = msgspec.json.decode(encoded, type=Manifest)
+        manifest = from_json(encoded, Manifest)
     except msgspec.DecodeError as error:
         raise DataError(f"{str(path)!r} is damaged: {error}") from error
     root = folder.resolve()

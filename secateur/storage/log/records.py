@@ -8,6 +8,8 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from secateur.protocol.decoders import msgpack_decoder
+
 __all__ = [
     "CheckpointHead",
     "LogRecord",
@@ -201,7 +203,7 @@ LogRecord: TypeAlias = (
 )
 
 _encoder: Final = msgspec.msgpack.Encoder()
-_decoder: Final = msgspec.msgpack.Decoder(LogRecord)
+_decoder: Final = msgpack_decoder(LogRecord)
 
 
 def body_of(record: LogRecord, payload: Sequence[bytes | memoryview] = ()) -> tuple[bytes | memoryview, ...]:

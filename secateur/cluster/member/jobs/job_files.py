@@ -96,7 +96,7 @@ class JobFiles:
                 if checksum != xxhash.xxh3_64_digest(encoded):
                     _log.warning("%s/%s is damaged: its job is taken from other members", self._disk.path, name)
                     continue
-                content = msgspec.msgpack.decode(encoded, type=_Content)
+                content = decode(encoded, _Content)
                 found.append((decode(content.job, KeptJob), content.dag))
         return found
 
@@ -112,5 +112,5 @@ def _file_of(job_id: str) -> str:
 
 
 def _written(job: KeptJob, dag: bytes) -> bytes:
-    encoded = msgspec.msgpack.encode(_Content(encode(job), dag))
+    encoded = encode(_Content(encode(job), dag))
     return xxhash.xxh3_64_digest(encoded) + encoded
