@@ -1,8 +1,8 @@
 """In-memory tables, partitioned over members; SQL and jobs run only on the members whose partitions they need.
 
 :func:`start` starts a cluster, :func:`connect` opens a connection (PEP 249). Parts that a thin client does not need
-(the cluster, the DAG classes, Spark) are imported at their first use. So is the client itself, with PyArrow and NumPy:
-``import secateur`` loads the errors alone.
+(the cluster, the DAG classes, Spark) are imported at their first use. So is the client itself, with PyArrow and NumPy,
+and ``import secateur`` alone loads nothing.
 """
 
 from __future__ import annotations
@@ -10,35 +10,14 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any, Final
 
-from secateur.errors import (
-    DatabaseError,
-    DataError,
-    Error,
-    IntegrityError,
-    InterfaceError,
-    InternalError,
-    NotSupportedError,
-    OperationalError,
-    ProgrammingError,
-    Warning,
-)
-
 if TYPE_CHECKING:
     import secateur.connectors as connectors
     import secateur.connectors.spark as spark
     import secateur.processors as processors
-    from secateur.client import (
-        Connection,
-        Cursor,
-        Explain,
-        Job,
-        JobInfo,
-        JobStatus,
-        LightJob,
-        QueryStats,
-        TableHandle,
-    )
     from secateur.client.connect import connect
+    from secateur.client.dbapi.connection import Connection
+    from secateur.client.dbapi.cursor import Cursor
+    from secateur.client.dbapi.explain import Explain
     from secateur.client.dbapi.pep249 import (
         BINARY,
         DATETIME,
@@ -56,9 +35,26 @@ if TYPE_CHECKING:
         paramstyle,
         threadsafety,
     )
+    from secateur.client.dbapi.stats import QueryStats
+    from secateur.client.jobs.job import Job, JobInfo
+    from secateur.client.jobs.job_status import JobStatus
+    from secateur.client.jobs.light_job import LightJob
+    from secateur.client.loads.table_handle import TableHandle
     from secateur.cluster import Cluster, MemberInfo, attach, start
     from secateur.dag import DAG, JobConfig, between, from_
     from secateur.engine_limits import EngineLimits
+    from secateur.errors import (
+        DatabaseError,
+        DataError,
+        Error,
+        IntegrityError,
+        InterfaceError,
+        InternalError,
+        NotSupportedError,
+        OperationalError,
+        ProgrammingError,
+        Warning,
+    )
     from secateur.pipeline import Pipeline
     from secateur.planner.cost_model import CostModel
     from secateur.wire import Tls
@@ -121,6 +117,7 @@ __version__ = "0.1.0.dev0"
 _MODULES: Final = {
     "client": "secateur.client",
     "connectors": "secateur.connectors",
+    "errors": "secateur.errors",
     "processors": "secateur.processors",
     "spark": "secateur.connectors.spark",
 }
@@ -135,10 +132,16 @@ _LATER: Final = {
     "Cursor": "secateur.client",
     "DAG": "secateur.dag",
     "DATETIME": "secateur.client.dbapi.pep249",
+    "DataError": "secateur.errors",
+    "DatabaseError": "secateur.errors",
     "Date": "secateur.client.dbapi.pep249",
     "DateFromTicks": "secateur.client.dbapi.pep249",
     "EngineLimits": "secateur.engine_limits",
+    "Error": "secateur.errors",
     "Explain": "secateur.client",
+    "IntegrityError": "secateur.errors",
+    "InterfaceError": "secateur.errors",
+    "InternalError": "secateur.errors",
     "Job": "secateur.client",
     "JobConfig": "secateur.dag",
     "JobInfo": "secateur.client",
@@ -146,7 +149,10 @@ _LATER: Final = {
     "LightJob": "secateur.client",
     "MemberInfo": "secateur.cluster",
     "NUMBER": "secateur.client.dbapi.pep249",
+    "NotSupportedError": "secateur.errors",
+    "OperationalError": "secateur.errors",
     "Pipeline": "secateur.pipeline",
+    "ProgrammingError": "secateur.errors",
     "QueryStats": "secateur.client",
     "ROWID": "secateur.client.dbapi.pep249",
     "STRING": "secateur.client.dbapi.pep249",
@@ -156,10 +162,11 @@ _LATER: Final = {
     "Timestamp": "secateur.client.dbapi.pep249",
     "TimestampFromTicks": "secateur.client.dbapi.pep249",
     "Tls": "secateur.wire",
+    "Warning": "secateur.errors",
     "apilevel": "secateur.client.dbapi.pep249",
     "attach": "secateur.cluster",
     "between": "secateur.dag",
-    "connect": "secateur.client",
+    "connect": "secateur.client.connect",
     "from_": "secateur.dag",
     "paramstyle": "secateur.client.dbapi.pep249",
     "start": "secateur.cluster",

@@ -3,6 +3,10 @@
 A room of many files lists here what its users need, and importing one of its files still loads no other. Inner rooms of
 a room may use each other in both directions, as their files do not form a circle; an ``__init__`` that imported all of
 its files would make one.
+
+In a process with threads such a circle fails. Who imports a file holds the lock of that file while its room is
+imported; if another thread imports the room, and that went on to the file, each would wait for the other. Python
+notices, and gives one of them an error, or a module of which only a part is there.
 """
 
 from __future__ import annotations

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from secateur.client.connect import connect
-from secateur.client.dbapi.connection import Connection
-from secateur.client.dbapi.cursor import Cursor
-from secateur.client.dbapi.explain import Explain
-from secateur.client.dbapi.stats import QueryStats
-from secateur.client.jobs.job import Job, JobInfo
-from secateur.client.jobs.job_status import JobStatus
-from secateur.client.jobs.light_job import LightJob
-from secateur.client.jobs.resolved_plan import ResolvedPlan
-from secateur.client.loads.table_handle import TableHandle
+from secateur.exports import exports
 
-__all__ = [
-    "Connection",
-    "Cursor",
-    "Explain",
-    "Job",
-    "JobInfo",
-    "JobStatus",
-    "LightJob",
-    "QueryStats",
-    "ResolvedPlan",
-    "TableHandle",
-    "connect",
-]
+_FILES = {
+    "dbapi.connection": ["Connection"],
+    "dbapi.cursor": ["Cursor"],
+    "dbapi.explain": ["Explain"],
+    "dbapi.stats": ["QueryStats"],
+    "jobs.job": ["Job", "JobInfo"],
+    "jobs.job_status": ["JobStatus"],
+    "jobs.light_job": ["LightJob"],
+    "jobs.resolved_plan": ["ResolvedPlan"],
+    "loads.table_handle": ["TableHandle"],
+}
+
+__all__, __getattr__ = exports(__name__, _FILES)

@@ -6,18 +6,19 @@ controller, which take it most of a second to import.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from secateur.cluster.settings import DEFAULTS, ClusterSettings
+from secateur.exports import exports
 
 if TYPE_CHECKING:
     from secateur.cluster.cluster import Cluster, MemberInfo, attach, start
+    from secateur.cluster.settings import DEFAULTS, ClusterSettings
 
 __all__ = ["DEFAULTS", "Cluster", "ClusterSettings", "MemberInfo", "attach", "start"]
 
+_FILES = {
+    "cluster": ["Cluster", "MemberInfo", "attach", "start"],
+    "settings": ["DEFAULTS", "ClusterSettings"],
+}
 
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module 'secateur.cluster' has no attribute {name!r}")
-    return getattr(importlib.import_module("secateur.cluster.cluster"), name)
+_, __getattr__ = exports(__name__, _FILES)

@@ -16,7 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Literal, NoReturn, ParamSpec, Self, TypeVar
 
-from secateur.client import Connection, connect
+from secateur.client.connect import connect
+from secateur.client.dbapi.connection import Connection
 from secateur.client.dbapi.html_table import html_records
 from secateur.client.execution.retry_policy import CONTROLLER_WAIT_S
 from secateur.client.own_clusters import forget_cluster, remember_tls, remember_token

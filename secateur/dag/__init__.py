@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from secateur.dag.dag import DAG, FrozenDAG
-from secateur.dag.edge import Edge, EdgeConfig, between, from_
-from secateur.dag.parameter import Param, bind_value
-from secateur.dag.placement import Anywhere, OnCoordinator, OnMembers, OnPartitions, Placement, Spread, Unrestricted
-from secateur.dag.processor import Emitter, Offload, Outbox, Processor, ProcessorContext
-from secateur.dag.supplier import (
-    FactorySupplier,
-    MetaContext,
-    ProcessorMetaSupplier,
-    ProcessorSupplier,
-    ReplicatedMetaSupplier,
-    SupplierContext,
-    meta_supplier_of,
-)
-from secateur.dag.total_parallelism_one import (
-    force_total_parallelism_one,
-    lazy_total_parallelism_one,
-    total_parallelism_one_at_owner,
-)
-from secateur.dag.vertex import Vertex
+from typing import TYPE_CHECKING
+
+from secateur.exports import exports
 from secateur.protocol.job_config import JobConfig, OnMemberLost
+
+if TYPE_CHECKING:
+    from secateur.dag.dag import DAG, FrozenDAG
+    from secateur.dag.edge import Edge, EdgeConfig, between, from_
+    from secateur.dag.parameter import Param, bind_value
+    from secateur.dag.placement import Anywhere, OnCoordinator, OnMembers, OnPartitions, Placement, Spread, Unrestricted
+    from secateur.dag.processor import Emitter, Offload, Outbox, Processor, ProcessorContext
+    from secateur.dag.supplier import (
+        FactorySupplier,
+        MetaContext,
+        ProcessorMetaSupplier,
+        ProcessorSupplier,
+        ReplicatedMetaSupplier,
+        SupplierContext,
+        meta_supplier_of,
+    )
+    from secateur.dag.total_parallelism_one import (
+        force_total_parallelism_one,
+        lazy_total_parallelism_one,
+        total_parallelism_one_at_owner,
+    )
+    from secateur.dag.vertex import Vertex
 
 __all__ = [
     "DAG",
@@ -59,3 +64,28 @@ __all__ = [
     "meta_supplier_of",
     "total_parallelism_one_at_owner",
 ]
+
+_FILES = {
+    "dag": ["DAG", "FrozenDAG"],
+    "edge": ["Edge", "EdgeConfig", "between", "from_"],
+    "parameter": ["Param", "bind_value"],
+    "placement": ["Anywhere", "OnCoordinator", "OnMembers", "OnPartitions", "Placement", "Spread", "Unrestricted"],
+    "processor": ["Emitter", "Offload", "Outbox", "Processor", "ProcessorContext"],
+    "supplier": [
+        "FactorySupplier",
+        "MetaContext",
+        "ProcessorMetaSupplier",
+        "ProcessorSupplier",
+        "ReplicatedMetaSupplier",
+        "SupplierContext",
+        "meta_supplier_of",
+    ],
+    "total_parallelism_one": [
+        "force_total_parallelism_one",
+        "lazy_total_parallelism_one",
+        "total_parallelism_one_at_owner",
+    ],
+    "vertex": ["Vertex"],
+}
+
+_, __getattr__ = exports(__name__, _FILES)

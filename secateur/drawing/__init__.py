@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from secateur.drawing.diagram import Diagram, DiagramEdge, DiagramNode, abbreviated
-from secateur.drawing.drawable import Drawable
-from secateur.drawing.layered_svg import layered_svg
-from secateur.drawing.quantity import byte_text, count_text, duration_text
+from secateur.exports import exports
 
-__all__ = [
-    "Diagram",
-    "DiagramEdge",
-    "DiagramNode",
-    "Drawable",
-    "abbreviated",
-    "byte_text",
-    "count_text",
-    "duration_text",
-    "layered_svg",
-]
+_FILES = {
+    "diagram": ["Diagram", "DiagramEdge", "DiagramNode", "abbreviated"],
+    "drawable": ["Drawable"],
+    "quantity": ["byte_text", "count_text", "duration_text"],
+    "svg": ["layered_svg"],
+}
+
+__all__, __getattr__ = exports(__name__, _FILES)

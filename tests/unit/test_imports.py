@@ -253,9 +253,10 @@ def circles_of(imports: Mapping[str, set[str]]) -> list[set[str]]:
 
 
 def imported_files(path: Path) -> set[str]:
-    """The files of the package that a file imports; not the ``__init__`` of rooms, which only export."""
+    """The files of the package that a file imports, also through the rooms that export their names."""
     names = {name for _, name in imports_of(path)}
-    names |= {name.rpartition(".")[0] for name in names}  # where the last part is a name of the file
+    for room, _, last in [name.rpartition(".") for name in names]:
+        names |= {room, ROOMS.get(room, {}).get(last, room)}  # where the last part is a name of a file
     return {PLACES[name] for name in names if name in PLACES} - {place_of(path)}
 
 
@@ -274,6 +275,20 @@ def test_circles_are_found(imports: dict[str, set[str]], circles: list[set[str]]
 def test_no_files_import_each_other() -> None:
     found = circles_of({place_of(path): imported_files(path) for path in SOURCES})
     assert found == [], "put what both need into a file of its own; a renderer is a function over a value"
+
+
+def test_no_room_loads_its_own_files() -> None:
+    """With the rule on circles, this keeps threads that import at once from waiting for each other: see exports.py."""
+    found = [
+        f"{place_of(path)}:{node.lineno}: {name}"
+        for path in SOURCES
+        if path.name == "__init__.py"
+        for node in tree_of(path).body
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in ([node.module or ""] if isinstance(node, ast.ImportFrom) else [each.name for each in node.names])
+        if name.startswith(".".join(path.relative_to(ROOT).parent.parts) + ".") and name != "secateur.exports"
+    ]
+    assert found == [], "list it in _FILES, and import it under TYPE_CHECKING if users need its types"
 
 
 def test_every_room_has_a_floor() -> None:
@@ -376,7 +391,7 @@ def test_the_public_names() -> None:
 
 
 def test_a_client_loads_no_planner_engine_or_heavy_library() -> None:
-    code = f"import sys, secateur.client; print([name for name in {CLIENT_NEVER_LOADS!r} if name in sys.modules])"
+    code = f"import sys, secateur.client.connect; print([n for n in {CLIENT_NEVER_LOADS!r} if n in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.strip() == "[]"
 
@@ -390,14 +405,16 @@ def test_import_secateur_alone_loads_no_client_and_no_library() -> None:
 
 def test_the_client_is_loaded_at_its_first_use() -> None:
     code = (
-        "import secateur; assert callable(secateur.connect); assert secateur.client.connect is secateur.connect;"
+        "import secateur; assert callable(secateur.connect); assert secateur.client.Cursor is secateur.Cursor;"
         " print(secateur.apilevel, secateur.Connection.__module__)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.split() == ["2.0", "secateur.client.dbapi.connection"]
 
 
-@pytest.mark.parametrize("module", ["secateur.client", "secateur.cluster.member.host", "secateur.cluster.controller"])
+@pytest.mark.parametrize(
+    "module", ["secateur.client.connect", "secateur.cluster.member.host", "secateur.cluster.controller"]
+)
 def test_no_process_loads_pandas_at_its_start(module: str) -> None:
     """PyArrow's datasets import it, which takes a quarter of a second of processor time."""
     code = f"import sys, {module}; print('pandas' in sys.modules)"
@@ -525,7 +542,7 @@ def test_what_a_room_exports_is_imported_from_the_room() -> None:
     [
         pytest.param("from secateur.wire.server import FrameServer", 1, id="a name of the room from its file"),
         pytest.param("def f():\n    from secateur.wire.server import FrameServer", 1, id="inside of a function"),
-        pytest.param("from secateur.client.dbapi.cursor import Cursor", 1, id="a name of the room from its folder"),
+        pytest.param("from secateur.client.jobs.job import Job", 2, id="a name of two rooms from their folder"),
         pytest.param("from secateur.wire import FrameServer", 0, id="a name of the room"),
         pytest.param("from secateur.errors import Error", 0, id="a room that is one file"),
     ],
@@ -543,15 +560,18 @@ def test_a_room_has_what_it_exports(room: str) -> None:
 
 
 def test_the_code_itself_imports_from_files() -> None:
-    """What a room loads later is untyped for mypy."""
-    later = {
-        room: files_of((ROOT / room.replace(".", "/") / "__init__.py").read_text(encoding="utf-8")) for room in ROOMS
+    """What a room loads later is untyped for mypy, unless its ``__init__`` imports it under TYPE_CHECKING."""
+    inits = {room: (ROOT / room.replace(".", "/") / "__init__.py").read_text(encoding="utf-8") for room in ROOMS}
+    untyped = {
+        room: {name for names in files_of(source).values() for name in names}
+        - {name for _, _, name in names_imported(source)}
+        for room, source in inits.items()
     }
     found = [
         f"{path.relative_to(ROOT)}:{line}: {name}"
         for path in sorted(PACKAGE.rglob("*.py"))
         for line, module, name in names_imported(path.read_text(encoding="utf-8"))
-        if any(name in names for names in later.get(module, {}).values())
+        if name in untyped.get(module, ())
     ]
     assert found == []
 

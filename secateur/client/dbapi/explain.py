@@ -6,7 +6,8 @@ import copy
 from dataclasses import dataclass
 from typing import Any, Final
 
-from secateur.drawing import Diagram, DiagramEdge, DiagramNode, Drawable, abbreviated
+from secateur.drawing.diagram import Diagram, DiagramEdge, DiagramNode, abbreviated
+from secateur.drawing.drawable import Drawable
 
 __all__ = ["Explain"]
 

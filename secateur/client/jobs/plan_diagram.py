@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from secateur.client.jobs.plan_text import edge_flow, head, partitions_text, route, scan_texts, work
-from secateur.drawing import Diagram, DiagramEdge, DiagramNode, abbreviated
+from secateur.drawing.diagram import Diagram, DiagramEdge, DiagramNode, abbreviated
 from secateur.drawing.quantity import count_text, duration_text
 from secateur.protocol.job_placement import JobPlacement, PlacedVertex, ResolvedEdge, ResolvedVertex
 

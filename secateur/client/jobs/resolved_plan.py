@@ -11,7 +11,8 @@ from typing import Any
 
 from secateur.client.jobs.plan_diagram import plan_diagram
 from secateur.client.jobs.plan_text import plan_text
-from secateur.drawing import Diagram, Drawable
+from secateur.drawing.diagram import Diagram
+from secateur.drawing.drawable import Drawable
 from secateur.protocol.job_placement import JobPlacement, PlacedVertex, ResolvedEdge, ResolvedVertex
 
 __all__ = ["ResolvedPlan"]

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Request, Response
 from starlette.exceptions import HTTPException
 
 from secateur.client.jobs.job_log import JobLog
-from secateur.drawing import layered_svg
+from secateur.drawing.svg import layered_svg
 from secateur.errors import AuthenticationError, Error
 from secateur.server.dashboard.cluster_line import MEMBERS
 from secateur.server.dashboard.hot_key_shares import HOT_KEYS, SAMPLING, hot_keys_by_share

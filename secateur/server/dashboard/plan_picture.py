@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from secateur.drawing import Diagram, DiagramEdge, DiagramNode, abbreviated, layered_svg
+from secateur.drawing.diagram import Diagram, DiagramEdge, DiagramNode, abbreviated
 from secateur.drawing.quantity import count_text, duration_text
+from secateur.drawing.svg import layered_svg
 
 __all__ = ["PlanPicture", "VertexWork", "plan_picture"]
 

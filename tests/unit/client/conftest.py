@@ -16,7 +16,8 @@ import pytest
 from msgspec import structs
 from msgspec.structs import asdict
 
-from secateur.client import Connection, connect
+import secateur
+from secateur.client import Connection
 from secateur.errors import DuplicateKeyError, Error, SqlSyntaxError, TopologyChangedError, UnknownTableError
 from secateur.partitioning.pruning import (
     UNCONSTRAINED,
@@ -422,5 +423,5 @@ def cluster() -> Iterator[FakeCluster]:
 
 @pytest.fixture
 def conn(cluster: FakeCluster) -> Iterator[Connection]:
-    with connect(cluster.address, timeout_s=20) as connection:
+    with secateur.connect(cluster.address, timeout_s=20) as connection:
         yield connection

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+import secateur
 from secateur import errors
-from secateur.client import Connection, connect
+from secateur.client import Connection
 from secateur.errors import (
     AuthenticationError,
     InterfaceError,
@@ -22,7 +23,7 @@ from secateur.protocol import Versions
 
 
 def test_connect_and_close(cluster: Any) -> None:
-    with connect(cluster.address) as conn:
+    with secateur.connect(cluster.address) as conn:
         assert conn.address == cluster.address
         assert repr(conn) == f"<Connection {cluster.address}>"
         cursor = conn.execute("count")
@@ -48,7 +49,7 @@ def test_nobody_there() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     with pytest.raises(UnreachableError, match=f"no process answers at 127.0.0.1:{port}"):
-        connect(f"secateur://127.0.0.1:{port}", connect_timeout_s=0)
+        secateur.connect(f"secateur://127.0.0.1:{port}", connect_timeout_s=0)
 
 
 def test_transactions_are_what_they_are(conn: Connection) -> None:
@@ -90,12 +91,12 @@ def test_a_token(cluster: Any) -> None:
     guarded = type(cluster)(token="secret")
     try:
         guarded.statements = cluster.statements
-        with connect(guarded.address, token="secret") as conn:
+        with secateur.connect(guarded.address, token="secret") as conn:
             assert conn.execute("count").fetchone() == (0,)
         with pytest.raises(AuthenticationError, match="none was given"):
-            connect(guarded.address)
+            secateur.connect(guarded.address)
         with pytest.raises(AuthenticationError, match="the token is wrong"):
-            connect(guarded.address, token="guess")
+            secateur.connect(guarded.address, token="guess")
     finally:
         guarded.stop()
 

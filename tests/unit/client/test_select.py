@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from secateur.client import Connection, connect
+import secateur
+from secateur.client import Connection
 from secateur.errors import (
     DeadlineError,
     MemberLostError,
@@ -249,7 +250,7 @@ def test_an_error_of_the_planner_arrives_as_it_is(conn: Connection) -> None:
 
 
 def test_no_answer_in_time(cluster: Any) -> None:
-    with connect(cluster.address, timeout_s=1.5) as conn:
+    with secateur.connect(cluster.address, timeout_s=1.5) as conn:
         cluster.latch = asyncio.Event()
         with pytest.raises(DeadlineError, match=r"did not answer 'execute' within 1.5 s"):
             conn.execute("count")

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from secateur.client import Connection, connect
+import secateur
+from secateur.client import Connection
 from secateur.client.member_sign import Sign
 from secateur.errors import MemberLostError, UnreachableError
 from secateur.partitioning.topology import MemberAddress, Topology
@@ -75,7 +76,7 @@ def at(topology: Topology, address: MemberAddress) -> Topology:
 def test_a_member_that_is_silent_is_told_from_one_that_has_ended(cluster: Any, address: Any, sign: Sign) -> None:
     with address() as there:
         cluster.topology = at(cluster.topology, there)
-        with connect(cluster.address) as conn:
+        with secateur.connect(cluster.address) as conn:
             started_s = time.monotonic()
             assert conn._session.sign_of("m1") is sign
             assert conn._session.is_gone("m1") is (sign is Sign.GONE)
@@ -93,7 +94,7 @@ def test_a_read_is_answered_as_soon_as_others_have_taken_the_place_of_a_silent_m
         moved = cluster.moved(partition, cluster.ownership.holders(partition)[1])
         after = structs.replace(moved, members=tuple(member for member in moved.members if member.id != "m1"))
         cluster.topology = before
-        with connect(cluster.address) as conn:
+        with secateur.connect(cluster.address) as conn:
             cluster.topologies = [before, before, before, after]
             started_s = time.monotonic()
             assert conn.execute("one", [customer]).rowcount == 2
