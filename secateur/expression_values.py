@@ -16,10 +16,12 @@ from __future__ import annotations
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
-from datetime import UTC, date, datetime, timedelta
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from functools import cache
 from typing import Any, Final
+from uuid import UUID
 
 import duckdb
 
@@ -46,14 +48,24 @@ GUARD: Final = "error('too large')"
 """What the guard of a call evaluates that would make more, once in the text of each guarded call."""
 _MEMORY_LIMIT: Final = "64MB"
 _KEPT_MAX: Final = 256
-_COMPARABLE: Final = frozenset(
-    {
-        *("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"),
-        *("BOOLEAN", "DOUBLE", "VARCHAR", "BLOB", "DATE", "TIMESTAMP", "UUID"),
-    }
-)
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _INSTANT: Final = "TIMESTAMP WITH TIME ZONE"
+_PYTHON_TYPES: Final[Mapping[str, type]] = {
+    **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"), int),
+    **dict.fromkeys(("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"), int),
+    **dict.fromkeys(("TIMESTAMP", _INSTANT), datetime),
+    "BOOLEAN": bool,
+    "DOUBLE": float,
+    "DECIMAL": Decimal,
+    "VARCHAR": str,
+    "BLOB": bytes,
+    "DATE": date,
+    "UUID": UUID,
+}
+"""The types whose values compare by themselves as they do in the type, and the Python type of their values.
+
+FLOAT is none of them: it compares in single precision. For a value that the Python type does not have, such as a day
+before the year 1, DuckDB gives a text.
+"""
 _ENDLESS: Final = frozenset({date.min, date.max, datetime.min, datetime.max})
 """The Python values that DuckDB also gives for infinite dates and timestamps."""
 
@@ -179,8 +191,8 @@ def _selected(expressions: Sequence[Evaluated], params: Sequence[Any]) -> list[_
     connection.execute(_select(read), given)
     types = [str(column[1]) for column in connection.description or ()]
     if _INSTANT in types:
-        # As microseconds: for a Python object with a zone, DuckDB needs a library that may be missing.
-        read = [f"epoch_us({sql})" if kind == _INSTANT else sql for sql, kind in zip(read, types, strict=True)]
+        # In UTC, and without a zone: for a Python object with one, DuckDB needs a library that may be missing.
+        read = [f"({sql})::TIMESTAMP" if kind == _INSTANT else sql for sql, kind in zip(read, types, strict=True)]
         connection.execute(_select(read), given)
     row = connection.fetchone() or ()
     return [_comparable(value, kind) for value, kind in zip(row, types, strict=True)]
@@ -191,16 +203,13 @@ def _select(expressions: Iterable[str]) -> str:
 
 
 def _comparable(value: Any, kind: str) -> _Value:
-    """A value of a type whose values compare by themselves as they do in the type.
-
-    FLOAT is none: it compares in single precision.
-    """
+    """A value that compares by itself as it does in its type."""
     if value is None:
         return (None,)
-    if kind == _INSTANT:
-        return (_EPOCH + timedelta(microseconds=value),)
-    is_comparable = kind in _COMPARABLE or kind.startswith("DECIMAL(")
-    return (value,) if is_comparable and not (type(value) in (date, datetime) and value in _ENDLESS) else _NOT_KNOWN
+    is_python_value = type(value) is _PYTHON_TYPES.get(kind.partition("(")[0])
+    if not is_python_value or value in _ENDLESS:
+        return _NOT_KNOWN
+    return (value.replace(tzinfo=UTC),) if kind == _INSTANT else (value,)
 
 
 @cache

@@ -15,7 +15,7 @@ import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,7 +26,7 @@ import secateur
 from placed import EXCHANGES, Changes, Placeable, exchange_model, placed_world
 from secateur.engine.sql import Strategy
 from secateur.planner.fragments.qualified import DIFFERS
-from worlds import World, depends_on_optimizer, examined_closely, sorted_rows
+from worlds import World, depends_on_optimizer, examined_closely, rows_as_tuples, rows_in_duckdb, sorted_rows
 
 __all__ = ["STATEMENTS_PER_WORLD", "Compared", "compare_changes", "compare_on_cluster", "compare_world"]
 
@@ -114,7 +114,7 @@ def compare_on_cluster(seed: int, members: int, statements: int = STATEMENTS_PER
                 continue
             compared += 1
             try:
-                found = sorted_rows(connection.execute(sql, maker.params).fetchall())
+                found = sorted_rows(_rows(connection, sql, maker.params))
             except secateur.Error as error:
                 if _fails_unpruned(connection, sql, maker.params):
                     continue
@@ -160,8 +160,8 @@ def compare_changes(seed: int, members: int, statements: int = STATEMENTS_PER_WO
         duck.execute("SET TimeZone = 'UTC'")
         for name, ddl in world.ddl.items():
             duck.execute(re.sub(r" (REPLICATED|PARTITION BY .*)$", "", ddl))
-            for row in world.oracle(f"SELECT * FROM {name}", ()):
-                duck.execute(f"INSERT INTO {name} VALUES ({', '.join('?' * len(row))})", row)
+            duck.register("rows", world.duck.table(name).to_arrow_table())
+            duck.execute(f"INSERT INTO {name} FROM rows")
         for _ in range(statements):
             maker = Changes(rng, tuple(world.tables))
             table, sql = maker.change()
@@ -173,10 +173,10 @@ def compare_changes(seed: int, members: int, statements: int = STATEMENTS_PER_WO
             where = f"seed {seed} on {members} members: {sql} with {maker.params!r}"
             try:
                 count = connection.execute(sql, maker.params).rowcount
-                found = sorted_rows(_unsigned_zeros(connection.execute(f"SELECT * FROM {table}").fetchall()))
+                found = sorted_rows(_unsigned_zeros(_rows(connection, f"SELECT * FROM {table}")))
             except secateur.Error as error:
                 raise AssertionError(f"{where}: {error}") from error
-            rows = sorted_rows(_unsigned_zeros(duck.execute(f"SELECT * FROM {table}").fetchall()))
+            rows = sorted_rows(_unsigned_zeros(rows_in_duckdb(duck, f"SELECT * FROM {table}")))
             assert found == rows, (
                 f"{where}: the table has {sorted(set(found) - set(rows))} instead of {sorted(set(rows) - set(found))}"
             )
@@ -189,11 +189,17 @@ def _unsigned_zeros(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     return [tuple(value + 0.0 if isinstance(value, float) else value for value in row) for row in rows]
 
 
+def _rows(connection: secateur.Connection, sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    cursor = connection.execute(sql, params)
+    # Python has no object for some days and instants.
+    is_counted = any(str(column[1]).startswith(("DATE", "TIMESTAMP")) for column in cursor.description or ())
+    return rows_as_tuples(cursor.fetch_arrow_table()) if is_counted else cursor.fetchall()
+
+
 def _load(world: World, connection: secateur.Connection) -> None:
     for name, ddl in world.ddl.items():
         connection.execute(ddl)
-        for row in world.oracle(f"SELECT * FROM {name}", ()):
-            connection.execute(f"INSERT INTO {name} VALUES ({', '.join('?' * len(row))})", row)
+        connection.table(name).load(world.duck.table(name).to_arrow_table())
 
 
 def _compare(seed: int) -> Compared:

@@ -47,6 +47,7 @@ __all__ = [
     "has_range",
     "random_world",
     "rows_as_tuples",
+    "rows_in_duckdb",
     "sorted_rows",
 ]
 
@@ -123,8 +124,11 @@ class World:
         statement = self.planner.prepare(ddl, (), self)
         assert isinstance(statement, CreateTable)
         table = structs.replace(statement.tdef, table_id=len(self.tables) + 1)
-        data = pa.Table.from_pylist([row for row in rows(table) if has_range(table, row)], schema=table.arrow_schema)
-        self._add(table, data)
+        made = rows(table)
+        columns = [pa.array([row[column.name] for row in made], column.type.arrow) for column in table.columns]
+        data = pa.table(columns, schema=table.arrow_schema)
+        placed = table.scheme.partitions_of(data.select(table.scheme.columns), unmatched_allowed=True)
+        self._add(table, data.filter(pa.array(placed >= 0)))
 
     def fill(self, ddl: str, query: str) -> TableDef:
         """Create a table with the rows of a query that DuckDB runs; its columns are those of the table, in order."""
@@ -280,8 +284,9 @@ class World:
     ) -> pa.Table:
         values = list(params)
         for step in materialized.steps:
-            rows = rows_as_tuples(self.in_steps(step.query, values[: step.query.plan.parameter_count], owners))
-            if len(rows) > step.values_max:
+            found = self.in_steps(step.query, values[: step.query.plan.parameter_count], owners)
+            rows = _python_rows(found)
+            if rows is None or len(rows) > step.values_max:
                 return self.distributed(statement.plan, params, self.kept(statement.plan, params), owners)
             match step.use:
                 case SubqueryUse.LIST:
@@ -296,13 +301,23 @@ class World:
     def is_broken(self) -> bool:
         """Whether a statement met an error of DuckDB's own, after which its database answers nothing any more."""
         try:
-            self.duck.execute("SELECT 1")
+            self.duck.execute("SELECT 1").fetchall()
         except duckdb.FatalException:
             return True
         return False
 
     def oracle(self, sql: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:
-        return self.duck.execute(sql, list(params)).fetchall()
+        """DuckDB's rows, as :func:`rows_in_duckdb` gives them."""
+        return rows_in_duckdb(self.duck, sql, params)
+
+
+def rows_in_duckdb(duck: duckdb.DuckDBPyConnection, sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    """The rows of a query, in the form of :func:`rows_as_tuples` where there are days or instants."""
+    answer = duck.sql(sql, params=list(params))
+    # As a Python object an infinite day would be the last one.
+    if any(str(kind).startswith(("DATE", "TIMESTAMP")) for kind in answer.types):
+        return rows_as_tuples(answer.to_arrow_table())
+    return answer.fetchall()
 
 
 def has_range(table: TableDef, row: dict[str, Any]) -> bool:
@@ -370,10 +385,28 @@ def sorted_rows(rows: Sequence[tuple[Any, ...]]) -> list[str]:
     return sorted(map(repr, rows))
 
 
-def rows_as_tuples(table: pa.Table) -> list[tuple[Any, ...]]:
-    """Rows as DuckDB's own client gives them: HUGEINT, which Arrow carries as DECIMAL(38, 0), is an int."""
-    columns = [[_as_duckdb(value, column.type) for value in column.to_pylist()] for column in table.columns]
+def _python_rows(table: pa.Table) -> list[tuple[Any, ...]] | None:
+    """Rows as parameters; None if Python has no object for one of their values."""
+    try:
+        columns = [[_as_duckdb(value, column.type) for value in column.to_pylist()] for column in table.columns]
+    except (OverflowError, ValueError):
+        return None
     return list(zip(*columns, strict=True))
+
+
+def rows_as_tuples(table: pa.Table) -> list[tuple[Any, ...]]:
+    """Rows as DuckDB's own client gives them: HUGEINT, which Arrow carries as DECIMAL(38, 0), is an int.
+
+    Days and instants are numbers: for some of them Python has no object.
+    """
+    columns = [[_as_duckdb(value, column.type) for value in _counted(column).to_pylist()] for column in table.columns]
+    return list(zip(*columns, strict=True))
+
+
+def _counted(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    if pa.types.is_date32(column.type):
+        return column.cast(pa.int32())
+    return column.cast(pa.int64()) if pa.types.is_timestamp(column.type) and column.type.unit == "us" else column
 
 
 def _as_duckdb(value: Any, kind: pa.DataType) -> Any:

@@ -89,7 +89,7 @@ def placed_world(rng: random.Random, names: Sequence[str] = (), model: CostModel
     They are a co-located pair, others by other keys, ranges, one partition, copies at all members, no rows.
     """
     world = World(planner=Planner(cost_model=model))
-    world.duck.execute(f"SELECT setseed({rng.random()})")
+    world.duck.execute(f"SELECT setseed({rng.random()})").fetchall()
     for name in names or ["orders", "items", *rng.sample(list(TABLES)[2:], 3)]:
         columns = ", ".join(f"{column} {_TYPES[column]}" for column in TABLES[name])
         scheme = rng.choice(_SCHEMES[name])

@@ -1,0 +1,146 @@
+"""No row is lost whose key is the least, the greatest or a special value of its type, however the key is written.
+
+Infinite days and instants, those that Python has no object for, the ends of integers and decimals, texts with NUL and
+of the last code points: each in every spelling, in comparisons, rows, lists, expressions and as parameters, over keys
+that are hashed, ranged and both. ``SECATEUR_SEED`` sets which spelling meets which comparison.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+import duckdb
+import pytest
+
+from extremes import EXTREMES, TEMPORAL, is_number, literal, spellings
+from worlds import World, check
+
+SEED = int(os.environ.get("SECATEUR_SEED", "29"))
+BRANCHES_PER_STATEMENT = 25
+FORMS = (
+    *("{k} = {x}", "{x} = {k}", "{k} <> {x}", "{k} < {x}", "{k} <= {x}", "{k} > {x}", "{k} >= {x}", "{x} <= {k}"),
+    *("{k} IN ({x}, {y})", "{k} NOT IN ({x})", "{k} BETWEEN {x} AND {y}", "{k} NOT BETWEEN {y} AND {x}"),
+    *("{k} IS NOT DISTINCT FROM {x}", "{k} IS DISTINCT FROM {x}", "NOT ({k} = {x})", "NOT ({k} < {x})"),
+    *("(k, id) = ({x}, 1)", "(k, id) >= ({x}, 1)", "(k, id) < ({x}, 2)", "(k, id) IN (({x}, 1), ({y}, 2))"),
+    *("{k} = ANY([{x}, {y}])", "list_contains([{x}, {y}], {k})", "{k} IN (SELECT {x})", "{k} > {x} AND {k} < {y}"),
+    *("{k} = {x} OR {k} >= {y}", "CASE WHEN id > 3 THEN {k} = {x} ELSE {k} < {x} END", "coalesce({k}, {y}) = {x}"),
+    *("CASE WHEN {k} = {x} THEN 1 ELSE 0 END = 1", "({k} = {x}) IS TRUE", "({k} < {x}) IS NOT FALSE"),
+    *("{k} IN (SELECT v FROM u WHERE v >= {x})", "{k} = (SELECT max(v) FROM u WHERE v <= {x})", "v = {x} AND {k} = v"),
+)
+KEYS = {
+    **dict.fromkeys(TEMPORAL, ("k + INTERVAL 0 DAY", "date_trunc('day', k)", "date_trunc('year', k)", "k::DATE")),
+    "BOOLEAN": ("k::VARCHAR",),
+    "VARCHAR": ("k || ''", "lower(k)"),
+    "BLOB": ("k || ''::BLOB",),
+    "UUID": ("k::VARCHAR",),
+}
+NUMBERS = ("k + 1", "-k", "k - 1", "k * 2", "abs(k)", "k::BIGINT", "k::DOUBLE", "k::HUGEINT", "k::VARCHAR")
+LAYOUTS = {
+    "hashed": "HASH (k) PARTITIONS 16",
+    "hashed with another": "HASH (id, k) PARTITIONS 11",
+    "ranged": "RANGE (k) SPLIT AT ({splits})",
+    "hashed and ranged": "HASH (k) PARTITIONS 5, RANGE (k, id) SPLIT AT ({pairs})",
+}
+SPLITS = {
+    **{type_: sorted(texts, key=Decimal) for type_, texts in EXTREMES.items() if is_number(type_)},
+    **{type_: [f"{type_} '{day}'" for day in ("0001-01-01", "1970-01-01", "9999-12-31")] for type_ in TEMPORAL},
+    "BOOLEAN": ["true"],
+    "VARCHAR": ["''", "'a'", "'é'"],
+    "UUID": [f"UUID '{text}'" for text in sorted(EXTREMES["UUID"])],
+}
+NOT_RANGED = "HASH (k) PARTITIONS 5, HASH (id) PARTITIONS 3"
+
+
+def world_of(type_: str, layout: str) -> World:
+    """A world of one table ``t`` whose key has the values, and another one with them, ``u``."""
+    ends = SPLITS.get(type_, [])
+    by = LAYOUTS[layout] if ends else NOT_RANGED
+    by = by.format(splits=", ".join(ends), pairs=", ".join(f"({end}, 2)" for end in ends))
+    world = World()
+    values = [f"{literal(text)}::{type_}" for text in EXTREMES[type_]]
+    rows = [
+        f"({value}, {number}, {'NULL' if number == 2 else values[-1 - at]})"
+        for at, value in enumerate(values)
+        for number in (1, 2, 3 + at)
+    ]
+    for name, placed in (("t", by), ("u", "HASH (id) PARTITIONS 3")):
+        ddl = f"CREATE TABLE {name} (k {type_}, id INTEGER, v {type_}, PRIMARY KEY (k, id)) PARTITION BY {placed}"
+        world.fill(ddl, f"SELECT * FROM (VALUES {', '.join(rows)})")
+    return world
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("k = TIMESTAMPTZ 'infinity'", [2]),
+        ("k = TIMESTAMPTZ '-infinity'", [1]),
+        ("k = '-infinity'::TIMESTAMPTZ", [1]),
+        ("k <= CAST('-infinity' AS TIMESTAMPTZ)", [1]),
+        ("k >= greatest(TIMESTAMPTZ 'infinity', TIMESTAMPTZ '2020-01-01')", [2]),
+        ("k = coalesce(NULL, TIMESTAMPTZ 'infinity')", [2]),
+        ("k IS NOT DISTINCT FROM TIMESTAMPTZ 'infinity'", [2]),
+        ("(k, id) = (nullif(TIMESTAMPTZ 'infinity', NULL), 2)", [2]),
+        ("k < date_trunc('day', TIMESTAMPTZ 'infinity')", [1, 3]),
+        ("k = NULL::TIMESTAMPTZ", []),
+    ],
+)
+@pytest.mark.parametrize("by", ["HASH (k) PARTITIONS 16", "RANGE (k) SPLIT AT (TIMESTAMPTZ '2000-01-01')"])
+def test_infinite_instants_are_found(by: str, condition: str, expected: list[int]) -> None:
+    world = World()
+    rows = "(VALUES ('-infinity', 1), ('infinity', 2), ('2020-01-01 00:00:00+00', 3)) AS x(k, id)"
+    ddl = f"CREATE TABLE t (k TIMESTAMPTZ, id INTEGER, PRIMARY KEY (k, id)) PARTITION BY {by}"
+    world.fill(ddl, f"SELECT k::TIMESTAMPTZ, id FROM {rows}")
+    assert found(world, condition) == expected
+
+
+@pytest.mark.parametrize("condition", ["k = DATE '10000-01-01'", "k IN (DATE '10000-01-01')", "k = $1::DATE + 0"])
+def test_a_text_equals_every_day_that_it_spells(condition: str) -> None:
+    world = World()
+    ddl = "CREATE TABLE t (k VARCHAR, id INTEGER, PRIMARY KEY (k, id)) PARTITION BY HASH (k) PARTITIONS 16"
+    world.fill(ddl, "SELECT * FROM (VALUES ('10000-01-01', 1), ('10000-1-1', 2), (' 10000-01-01', 3), ('1-1-1', 4))")
+    assert found(world, condition, ["10000-01-01"] if "$1" in condition else []) == [1, 2, 3]
+
+
+def found(world: World, condition: str, params: Sequence[Any] = ()) -> list[int]:
+    """The rows that pass, of those that are read."""
+    plan = world.prepare(f"SELECT id FROM t WHERE {condition}", params).plan
+    return sorted(world.local(plan, params, world.kept(plan, params))["id"].to_pylist())
+
+
+@pytest.mark.sampled(one_in=4)
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("type_", EXTREMES)
+def test_every_spelling_finds_the_rows_that_duckdb_finds(type_: str, layout: str) -> None:
+    rng = random.Random(f"{SEED} {type_} {layout}")
+    world = world_of(type_, layout)
+    keys = ("k", "k", "k", *(NUMBERS if is_number(type_) else KEYS[type_]))
+    conditions = []
+    for text in EXTREMES[type_]:
+        for spelling in spellings(type_, text):
+            other = rng.choice([spelling, rng.choice(spellings(type_, rng.choice(EXTREMES[type_])))])
+            condition = rng.choice(FORMS).format(k=rng.choice(keys), x=spelling, y=other)
+            if accepted(world, condition):
+                conditions.append(condition)
+    assert len(conditions) > len(EXTREMES[type_]), "DuckDB refused too many conditions for the test to mean anything"
+    for start in range(0, len(conditions), BRANCHES_PER_STATEMENT):
+        compared(world, conditions[start : start + BRANCHES_PER_STATEMENT], rng)
+
+
+def accepted(world: World, condition: str) -> bool:
+    try:
+        world.oracle(f"SELECT id FROM t WHERE {condition}", ())
+    except duckdb.Error:
+        return False
+    return True
+
+
+def compared(world: World, conditions: list[str], rng: random.Random) -> None:
+    """Compare the rows of all conditions at once, and each alone if an error hides the others' rows."""
+    branches = [f"SELECT {number} AS condition, id FROM t WHERE {text}" for number, text in enumerate(conditions)]
+    if not check(world, " UNION ALL ".join(branches), (), rng) and len(branches) > 1:
+        for condition in conditions:
+            compared(world, [condition], rng)
