@@ -14,6 +14,7 @@ import typer
 
 from secateur.cli.local_clusters import KnownCluster, write_secret
 from secateur.client.address import parse_address
+from secateur.protocol.decoders import from_json
 
 __all__ = ["keep", "with_kept"]
 
@@ -49,7 +50,7 @@ def keep(cluster: KnownCluster, data_directory: str | None) -> None:
 
 def _read(file: Path) -> _Kept | None:
     try:
-        return msgspec.json.decode(file.read_bytes(), type=_Kept)
+        return from_json(file.read_bytes(), _Kept)
     except (OSError, msgspec.DecodeError):
         return None
 

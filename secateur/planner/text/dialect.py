@@ -22,8 +22,8 @@ from sqlglot.parsers.duckdb import DuckDBParser
 from secateur.engine.kernels.duckdb.cancellation import check_cancelled
 from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.errors import DatabaseError, NotSupportedError, SqlSyntaxError
+from secateur.partitioning.tables.identifier import folded
 from secateur.planner.segmented_stack import on_segmented_stack
-from secateur.planner.text.folding import folded
 from secateur.planner.text.positions import located, syntax_error
 from secateur.planner.text.trees import copied
 
