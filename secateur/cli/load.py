@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -16,11 +16,15 @@ from secateur.cli.connecting import connected
 from secateur.cli.failures import CommandError, failing_with_a_message
 from secateur.cli.options import AddressOption, AsJson, ClusterName, Token
 from secateur.cli.rendering import print_done
-from secateur.client.copy.table_file import FORMATS, open_table_file
+from secateur.client.copy.load_options import FORMATS, FileOptions
+from secateur.client.copy.table_file import TableFile, open_table_file
+from secateur.client.loads.create_table import create_table_sql
 from secateur.client.loads.load import LoadMode
 from secateur.client.loads.load import Progress as OnProgress
 from secateur.client.loads.table_handle import TableHandle
 from secateur.errors import DuplicateKeyError
+from secateur.partitioning.tables.conform import MissingColumns, conform
+from secateur.partitioning.tables.table import TableDef
 
 __all__ = ["load"]
 
@@ -40,9 +44,34 @@ def load(
     ] = None,
     backups: Annotated[int | None, typer.Option(min=0, help="With --create: backups of each partition.")] = None,
     mode: Annotated[LoadMode, typer.Option(help="What happens to keys that are there already.")] = LoadMode.APPEND,
+    missing: Annotated[
+        Literal["null"] | None,
+        typer.Option(
+            help="NULL in columns that a file lacks, which else are kept by an upsert, and otherwise an error."
+        ),
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(help='Types of columns, such as "a INTEGER, b DECIMAL(10,2)"; without a header, all in order.'),
+    ] = None,
+    delimiter: Annotated[str | None, typer.Option(help="CSV: the character between values.")] = None,
+    header: Annotated[
+        bool | None, typer.Option(help="CSV: whether the first line has names.", show_default=False)
+    ] = None,
+    quote: Annotated[str | None, typer.Option(help='CSV: the character around values, " if it is not said.')] = None,
+    null: Annotated[
+        list[str] | None, typer.Option(help="CSV: a text that means NULL; may be given several times.")
+    ] = None,
+    date_format: Annotated[
+        str | None, typer.Option(help="CSV, JSON: how dates are written, such as %d/%m/%Y; otherwise 2025-12-31.")
+    ] = None,
+    encoding: Annotated[str | None, typer.Option(help="CSV, JSON: such as latin-1; otherwise UTF-8.")] = None,
     file_format: Annotated[
         str | None, typer.Option("--format", help="The format, where the names of the files do not say it.")
     ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Read the files, print what would be done, and load nothing.")
+    ] = False,
     address: AddressOption = None,
     name: ClusterName = None,
     token: Token = None,
@@ -50,43 +79,81 @@ def load(
 ) -> None:
     """Load files into a table; the rows of each file become visible at once, or none of them do.
 
+    Columns are matched by name, and values are read by the types of the table: exactly, or the load fails with the
+    line. --create takes the types from all rows of the first file, as far as --columns does not say them.
+
     For example:
 
         secateur load orders.parquet --table orders
 
         secateur load orders.csv --table orders --create --primary-key customer_id,order_id
+
+        secateur load old.csv --table orders --delimiter ";" --date-format "%d/%m/%Y" --encoding latin-1 --dry-run
     """
     if not create and (primary_key or partition_by or backups is not None):
         raise typer.BadParameter("--primary-key, --partition-by and --backups are of a table that --create creates")
     if create and not primary_key:
         raise typer.BadParameter("--create needs --primary-key, the columns that identify a row")
+    nulls = None if null is None else tuple(null)
+    options = FileOptions(file_format, columns, delimiter, header, quote, nulls, date_format, encoding)
+    lacking = MissingColumns.of_load(missing, is_upsert=mode is LoadMode.UPSERT)
+    key = [column.strip() for column in (primary_key or "").split(",")]
+    done: dict[str, Any] = {"table": table, "rows": 0}
     with connected(name, address, token) as connection:
-        total = 0
-        for number, path in enumerate(files):
-            with open_table_file(path, file_format) as opened:
-                created: TableHandle | None = None
-                if create and number == 0:
-                    created = connection.create_table(
-                        table,
-                        opened.reader.schema,
-                        primary_key=[column.strip() for column in (primary_key or "").split(",")],
-                        partition_by=partition_by,
-                        backups=backups,
+        known = None if create else connection.table(table).columns
+        for path in files:
+            with (
+                open_table_file(path, options, known, same_names=missing is None) as opened,
+                ExitStack() as until_loaded,
+            ):
+                creation = None
+                if known is None:
+                    known = opened.columns
+                    creation = create_table_sql(
+                        table, known, primary_key=key, partition_by=partition_by, backups=backups
                     )
-                with (
-                    _shown_progress(path.name, opened.rows) as progress,
-                    nullcontext() if created is None else created.dropped_on_failure(),
-                ):
-                    try:
-                        total += connection.table(table).load(opened.reader, mode.value, progress=progress)
-                    except DuplicateKeyError as error:
-                        if mode is not LoadMode.APPEND:
-                            raise
-                        raise CommandError(
-                            f"{type(error).__name__}: {error.message}; with --mode upsert, the rows of a file replace"
-                            " those that the table has"
-                        ) from error
-    print_done(f"{total:,} rows loaded into {table}", {"table": table, "rows": total}, as_json=as_json)
+                if dry_run:
+                    definition = None if create else connection.table(table).definition
+                    done["rows"] += _tried(path, opened, definition, lacking)
+                    if creation is not None:
+                        done["create"] = creation
+                    continue
+                if creation is not None:
+                    connection.execute(creation)
+                    until_loaded.enter_context(connection.table(table).dropped_on_failure())
+                done["rows"] += _loaded(connection.table(table), path, opened, mode, missing)
+    if not dry_run:
+        print_done(f"{done['rows']:,} rows loaded into {table}", done, as_json=as_json)
+        return
+    if "create" in done and not as_json:
+        typer.echo(f"{done['create']};")
+    print_done(f"{done['rows']:,} rows would be loaded into {table}", {**done, "dry_run": True}, as_json=as_json)
+
+
+def _tried(path: Path, opened: TableFile, table: TableDef | None, missing: MissingColumns) -> int:
+    """Read and convert the rows of a file, and say on standard error what they are. Returns their number."""
+    rows = 0
+    for batch in opened.reader:
+        rows += batch.num_rows
+        if table is not None:
+            conform(batch, table, missing, first_row=rows - batch.num_rows)
+    columns = ", ".join(f"{column.name} {column.type}" for column in opened.columns)
+    typer.echo(f"{path.name}: {rows:,} rows of {columns}", err=True)
+    return rows
+
+
+def _loaded(table: TableHandle, path: Path, opened: TableFile, mode: LoadMode, missing: Literal["null"] | None) -> int:
+    """Load the rows of a file. Returns their number."""
+    with _shown_progress(path.name, opened.rows) as progress:
+        try:
+            return table.load(opened.reader, mode.value, missing=missing, progress=progress)
+        except DuplicateKeyError as error:
+            if mode is not LoadMode.APPEND:
+                raise
+            raise CommandError(
+                f"{type(error).__name__}: {error.message}; with --mode upsert, the rows of a file replace those of the"
+                " table"
+            ) from error
 
 
 @contextmanager

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import csv
+import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, Final, TextIO
 
 import msgspec
@@ -21,6 +24,8 @@ from secateur.cli.failures import CommandError
 from secateur.client.dbapi.cursor import Cursor
 from secateur.http.json_values import json_value_of
 from secateur.partitioning.tables.identifier import told_apart
+from secateur.protocol.copy_file import CopyFile, CopyFormat
+from secateur.protocol.statements import ResultColumn
 
 __all__ = ["OutputFormat", "print_done", "print_records", "write_rows"]
 
@@ -45,9 +50,10 @@ def write_rows(cursor: Cursor, output_format: OutputFormat, *, into: TextIO | No
 
     Args:
         cursor: Has executed a statement with rows.
-        output_format: ``csv`` has a line with the names, and NULL is an empty field; ``json`` is one array of objects;
-            its values are those of :mod:`secateur.http.json_values`; ``arrow`` is an Arrow IPC stream. Of columns of
-            one name, the second is ``a_1`` in CSV and JSON, as COPY writes them.
+        output_format: ``csv`` is as COPY writes it: a line with the names, NULL an empty field, and an empty text
+            ``""``; ``json`` is one array of objects; its values are those of :mod:`secateur.http.json_values`;
+            ``arrow`` is an Arrow IPC stream. Of columns of one name, the second is ``a_1`` in CSV and JSON, as COPY writes
+            them.
         into: Where; None for standard output.
 
     Returns:
@@ -121,7 +127,7 @@ def _as_texts(cursor: Cursor) -> Callable[[Sequence[Any]], list[Any]]:
 
 
 def _text_of(value: Any) -> str:
-    """A value as tables and CSV have it; that of NULL is empty."""
+    """A value as tables have it; that of NULL is empty."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -182,11 +188,17 @@ def _width_of(columns: Sequence[str], rows: Sequence[Sequence[Any]], most: int |
 
 
 def _write_csv(cursor: Cursor, stream: TextIO) -> int:
-    writer, count = csv.writer(stream, lineterminator="\n"), 0
-    writer.writerow(told_apart(_columns(cursor)))
-    for row in map(_as_texts(cursor), _rows(cursor)):
-        writer.writerow(map(_text_of, row))
-        count += 1
+    from secateur.client.copy.writing import write_file  # DuckDB, which a table on the terminal need not wait for
+
+    csv.writer(stream, lineterminator="\n").writerow(told_apart(_columns(cursor)))
+    columns = [ResultColumn(column[0], str(column[1])) for column in cursor.description or ()]
+    count = 0
+    with tempfile.TemporaryDirectory(prefix="secateur-csv-") as folder:
+        file = CopyFile(str(Path(folder) / "rows"), CopyFormat.CSV, (("HEADER", False),))
+        for batch in cursor.fetch_record_batch(_FETCHED):
+            count += write_file(file, [pa.Table.from_batches([batch])], columns)
+            with Path(file.path).open(encoding="utf-8", newline="") as rows:
+                shutil.copyfileobj(rows, stream)
     return count
 
 

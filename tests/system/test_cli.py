@@ -165,7 +165,7 @@ def test_values_that_json_has_not(run: Run) -> None:
         "m": [[1, "a"]],
     }
     assert run("sql", "-c", "SELECT [1, NULL] AS l, 'ab'::BLOB AS b", "--format", "csv").stdout == (
-        'l,b\n"[1,null]",6162\n'
+        'l,b\n"[1, NULL]",ab\n'
     )
 
 

@@ -14,6 +14,7 @@ ROOMS = ["client", "connectors", "http", "server", "cli", "pipeline", "engine/pr
 """Where values come in from users and files."""
 
 KNOWN = {
+    ("client/copy/json_texts.py", "array"): "texts of files, which DuckDB converts exactly",
     ("client/dbapi/cursor.py", "array"): "lines of EXPLAIN, which are texts",
     ("client/dbapi/rows.py", "cast"): "times of an answer become the Python objects that have them in microseconds",
     ("client/execution/show_settings.py", "array"): "texts of SHOW",

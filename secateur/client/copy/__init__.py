@@ -1,11 +1,13 @@
-"""COPY: files that are read and written in the process of the client, by DuckDB."""
+"""Files of rows, which the process of the client reads and writes with DuckDB: COPY, and files that are loaded."""
 
 from __future__ import annotations
 
 from secateur.exports import exports
 
 _FILES = {
+    "load_options": ["FileOptions"],
     "reading": ["read_batches"],
+    "table_file": ["TableFile", "open_table_file"],
     "writing": ["write_file"],
 }
 

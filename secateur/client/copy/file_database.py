@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from secateur.client.copy.csv_texts import explained_csv
 from secateur.client.copy.file_options import OptionKind
 from secateur.errors import DataError, Error, NotSupportedError, ProgrammingError
 from secateur.partitioning.tables.identifier import quoted, text_literal
@@ -82,12 +83,11 @@ def _translated(error: duckdb.Error, file: CopyFile, doing: str) -> Error:
     import duckdb
 
     message, path, form = _EXCERPT.sub("", str(error)), repr(file.path), file.format.value
+    if explained := explained_csv(message, file.path):
+        return DataError(explained)
     # Of the class of all errors alone is what a path of the network would need.
     if isinstance(error, (duckdb.IOException, duckdb.PermissionException)) or type(error) is duckdb.Error:
-        where = "reads" if doing == "read" else "writes"
-        return ProgrammingError(
-            f"{path} cannot be {doing} on the machine of this client, where COPY {where}: {message}"
-        )
+        return ProgrammingError(f"{path} cannot be {doing} on the machine of this client: {message}")
     if isinstance(error, duckdb.NotImplementedException):
         return NotSupportedError(f"{path} cannot be {doing} as {form}: {message}; cast the column in the query")
     if isinstance(error, (duckdb.BinderException, duckdb.ParserException, duckdb.CatalogException)):

@@ -1,32 +1,34 @@
-"""Reads files with DuckDB as its own COPY does: CSV and parquet by position, JSON by name."""
+"""Reads files with DuckDB as its own COPY does: CSV and Parquet by position, JSON by name."""
 
 from __future__ import annotations
 
-import glob
-import io
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
 
-from secateur.client.copy.file_database import file_database, options_sql
+from secateur.client.copy.file_database import FileDatabase, file_database, options_sql
 from secateur.client.copy.file_options import OPTIONS, Direction
-from secateur.errors import DataError, ProgrammingError
+from secateur.client.copy.json_texts import JsonObjects, place_in_json
+from secateur.client.copy.text_rows import TextRows
+from secateur.client.copy.text_values import TextConversion
+from secateur.errors import DataError
 from secateur.partitioning.tables.identifier import quoted, text_literal
 from secateur.partitioning.tables.table import Column
-from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.partitioning.types.column_type import TypeKind
 from secateur.partitioning.types.held_values import guarded_interval_sql, long_intervals_sql
 from secateur.partitioning.types.result_type import ResultType, parse_result_type
-from secateur.protocol.copy_file import CopyFile, CopyFormat
+from secateur.protocol.copy_file import CopyFile, CopyFormat, OptionValue
 
-__all__ = ["read_batches"]
+__all__ = ["read_batches", "with_decimals"]
 
 _BATCH_ROWS: Final = 65_536
-_DOUBLE_DIGITS: Final = 15
-"""Two different numbers of so many digits are different DOUBLEs."""
-_NUMBER: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?')
+_AS_WRITTEN: Final[dict[str, OptionValue]] = {"QUOTE": '"', "ALLOW_QUOTED_NULLS": False}
+"""How COPY TO writes, unless the statement says otherwise.
+
+DuckDB would guess the quote from the first 20,480 rows, and take an empty text for NULL.
+"""
 
 
 def read_batches(file: CopyFile, columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:
@@ -46,10 +48,13 @@ def read_batches(file: CopyFile, columns: Sequence[Column]) -> Iterator[pa.Recor
         DataError: It is not of the format, has another number of columns, or a value that its column cannot hold.
     """
     with file_database(file, "read") as database:
+        if file.format is CopyFormat.JSON:
+            yield from _json_rows(database, file, columns).reader()
+            return
         listed = ", ".join(f"{quoted(column.name)} {column.type}" for column in columns)
         database.connection.execute(f"CREATE TABLE copied ({listed})")
-        if file.format is CopyFormat.JSON and any(_is_wide_decimal(column.type) for column in columns):
-            file = _with_long_numbers_as_texts(file, database.folder / "json")
+        if file.format is CopyFormat.CSV:
+            file = CopyFile(file.path, file.format, tuple({**_AS_WRITTEN, **dict(file.given)}.items()))
         said = options_sql(file, OPTIONS[file.format, Direction.READ])
         database.connection.execute(f"COPY copied FROM {text_literal(file.path)} {said}")
         items = ", ".join(_exported(column) for column in columns)
@@ -59,57 +64,49 @@ def read_batches(file: CopyFile, columns: Sequence[Column]) -> Iterator[pa.Recor
             raise DataError(f"{file.path!r} has a value that its column cannot hold: {error}") from error
 
 
+def _json_rows(database: FileDatabase, file: CopyFile, columns: Sequence[Column]) -> TextRows:
+    """The rows of JSON files, whose values DuckDB would read as DOUBLEs where they are numbers with a fraction."""
+    said = dict(file.given)
+    lenient = bool(said.get("IGNORE_ERRORS"))
+    options = [f"ignore_errors = {str(lenient).lower()}"]
+    if "ARRAY" in said:
+        options.append(f"format = '{'array' if said['ARRAY'] else 'unstructured'}'")
+    if "COMPRESSION" in said:
+        options.append(f"compression = {text_literal(str(said['COMPRESSION']))}")
+    if "MAXIMUM_OBJECT_SIZE" in said:
+        options.append(f"maximum_object_size = {said['MAXIMUM_OBJECT_SIZE']}")
+    source = f"read_json_objects({text_literal(file.path)}, {', '.join(options)})"
+    database.connection.execute(f"CREATE TABLE objects AS FROM {source}")
+    records = {"false": False, "auto": None}.get(str(said.get("RECORDS", True)).lower(), True)
+
+    path = Path(file.path)
+
+    def place(number: int, name: str | None) -> str:
+        return f"{path}:{place_in_json(path, number, name)}" if path.is_file() else f"{path}: record {number + 1}"
+
+    JsonObjects(database.connection, place, lenient, records).put_texts(columns)
+    formats = (None if name not in said else str(said[name]) for name in ("DATEFORMAT", "TIMESTAMPFORMAT"))
+    return TextRows(
+        database.connection,
+        "texts",
+        tuple((f"c{number}", column) for number, column in enumerate(columns)),
+        TextConversion(False, *formats),
+        lambda row, position: place(row, columns[position].name),
+        in_parts=True,
+        lenient=lenient,
+    )
+
+
 def _exported(column: Column) -> str:
     """A column as Arrow can carry it, and otherwise an error: DuckDB's export would wrap some values round."""
     name, kind = quoted(column.name), parse_result_type(str(column.type))
     is_long = long_intervals_sql(name, kind)
     value = name if is_long is None else guarded_interval_sql(name, is_long)
     if column.type.contains((TypeKind.HUGEINT,)):
-        value = f"CAST({name} AS {_with_decimals(kind)})"
+        value = f"CAST({name} AS {with_decimals(kind)})"
     return f"{value} AS {name}"
 
 
-def _with_decimals(kind: ResultType) -> str:
+def with_decimals(kind: ResultType) -> str:
     """The text of a type with DECIMAL(38,0) in place of HUGEINT, at any depth."""
-    return "DECIMAL(38,0)" if kind.text == TypeKind.HUGEINT.value else kind.text_with(_with_decimals)
-
-
-def _is_wide_decimal(type_: SqlType) -> bool:
-    return any(map(_is_wide_decimal, type_.parts)) or (
-        type_.kind is TypeKind.DECIMAL and type_.precision > _DOUBLE_DIGITS
-    )
-
-
-def _with_long_numbers_as_texts(file: CopyFile, folder: Path) -> CopyFile:
-    """Copies of JSON files in which numbers of more digits than a DOUBLE has are texts, which DuckDB converts exactly.
-
-    DuckDB reads every number with a fraction as a DOUBLE, also where the column is a DECIMAL of 38 digits.
-    """
-    path, said = file.path, dict(file.given)
-    compression = str(said.pop("COMPRESSION", "auto")).lower()
-    codec = {"auto": "detect", "auto_detect": "detect", "none": None, "uncompressed": None}.get(
-        compression, compression
-    )
-    paths = sorted(glob.glob(path)) if glob.has_magic(path) else [path]  # noqa: PTH207 - absolute ones, too
-    folder.mkdir()
-    try:
-        for number, source in enumerate(paths):
-            with (
-                pa.input_stream(source, compression=codec) as stream,
-                (folder / f"{number:08}.json").open("wb") as copy,
-            ):
-                for line in io.BufferedReader(stream):
-                    copy.write(_NUMBER.sub(_long_as_text, line))
-    except (OSError, ValueError) as error:  # Arrow's are some of these
-        raise ProgrammingError(
-            f"{path!r} cannot be read on the machine of this client, where COPY reads: {error}"
-        ) from error
-    if not paths:
-        raise ProgrammingError(f"no file matches {path!r} on the machine of this client, where COPY reads")
-    return CopyFile(str(folder / "*.json"), file.format, tuple(said.items()))
-
-
-def _long_as_text(found: re.Match[bytes]) -> bytes:
-    token = found[0]
-    is_long = not token.startswith(b'"') and sum(48 <= byte <= 57 for byte in token) > _DOUBLE_DIGITS
-    return b'"%s"' % token if is_long else token
+    return "DECIMAL(38,0)" if kind.text == TypeKind.HUGEINT.value else kind.text_with(with_decimals)

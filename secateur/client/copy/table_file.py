@@ -1,8 +1,13 @@
-"""Opens a file of rows without a table that says what its columns are: they are those of the file."""
+"""Opens a file of rows for a load: its columns are matched by name, its values are read by the types of the table.
+
+Every format ends in Arrow. Parquet and Arrow files have types, which the load converts to those of the table. CSV and
+JSON files have texts, which are converted here, and exactly: a text that its column would round or cut is refused, with
+its line. Without a table, the types of such a file are those of all of its texts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,15 +17,17 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet
 
+from secateur.client.copy.asked_file import AskedFile, pattern_of
 from secateur.client.copy.file_database import file_database
-from secateur.errors import DataError, ProgrammingError
-from secateur.partitioning.tables.identifier import text_literal
+from secateur.client.copy.load_options import FORMATS, FileOptions
+from secateur.client.copy.text_files import csv_rows, json_rows
+from secateur.errors import DataError, NullKeyError, ProgrammingError
+from secateur.partitioning.tables.table import Column
 from secateur.protocol.copy_file import CopyFile, CopyFormat
 
-__all__ = ["FORMATS", "TableFile", "open_table_file"]
+__all__ = ["TableFile", "open_table_file"]
 
 _BATCH_ROWS: Final = 65_536
-_READERS: Final = {CopyFormat.CSV: "read_csv", CopyFormat.JSON: "read_json"}
 _ENDINGS: Final = {
     ".parquet": "parquet",
     ".pq": "parquet",
@@ -34,8 +41,6 @@ _ENDINGS: Final = {
     ".feather": "arrow",
     ".ipc": "arrow",
 }
-FORMATS: Final = tuple(dict.fromkeys(_ENDINGS.values()))
-"""The formats that can be opened."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,44 +48,72 @@ class TableFile:
     """An open file.
 
     Attributes:
-        reader: Its rows, which can be read once; it has their columns as well.
+        columns: Its columns: with the names and types of the table, and otherwise its own.
+        reader: Its rows, which can be read once, in Arrow types that convert to those of the columns.
         rows: How many they are; None for a format that does not say it before they are read.
     """
 
+    columns: tuple[Column, ...]
     reader: pa.RecordBatchReader
     rows: int | None
 
 
 @contextmanager
-def open_table_file(path: Path, file_format: str | None = None) -> Iterator[TableFile]:
+def open_table_file(
+    path: Path,
+    options: FileOptions | None = None,
+    columns: Sequence[Column] | None = None,
+    *,
+    same_names: bool = False,
+) -> Iterator[TableFile]:
     """Open a file for the length of the block.
 
     Args:
         path: The file; it may be compressed with gzip or zstd if it is CSV or JSON.
-        file_format: One of :data:`FORMATS`; None takes it from the ending of the name.
+        options: What is said about it.
+        columns: Those of the table that it is for; None finds out what it has.
+        same_names: Whether an object of JSON that does not name a column of another object is an error; else it has
+            NULL there.
 
     Raises:
-        ProgrammingError: There is no such file, it cannot be read, or its format is not known.
-        DataError: It is not of the format.
+        ProgrammingError: There is no such file, it cannot be read, its format is not known, or does not have an option
+            that is said.
+        UnknownColumnError: It has a column that the table lacks, or lacks one that is said.
+        DataError: It is not of the format, or has a value that its column cannot hold, when that is read.
     """
+    options = options or FileOptions()
     if not path.is_file():
         raise ProgrammingError(f"there is no file {str(path)!r}")
-    match file_format or _format_of(path):
+    file_format = options.file_format or _format_of(path)
+    options.check(file_format)
+    asked = AskedFile(path, options, columns, options.declared(), same_names)
+    match file_format:
+        case "arrow":
+            with _errors_of(path, "arrow"), pa.memory_map(str(path)) as source:
+                reader = _arrow_reader(source)
+                yield TableFile(asked.columns_of(reader.schema), reader, None)
         case "parquet":
-            with _arrow_errors(path, "parquet"), pyarrow.parquet.ParquetFile(path) as parquet:
+            with _errors_of(path, "parquet"), pyarrow.parquet.ParquetFile(path) as parquet:
+                names = [parquet.schema.column(number).converted_type for number in range(len(parquet.schema))]
+                if "INTERVAL" in names:  # which Arrow reads as bytes
+                    with file_database(CopyFile(str(path), CopyFormat.PARQUET), "read") as database:
+                        rows = database.connection.sql(f"FROM read_parquet({pattern_of(path)})")
+                        reader = rows.to_arrow_reader(_BATCH_ROWS)
+                        yield TableFile(asked.columns_of(reader.schema), reader, parquet.metadata.num_rows)
+                        return
                 batches = parquet.iter_batches(_BATCH_ROWS)
                 reader = pa.RecordBatchReader.from_batches(parquet.schema_arrow.remove_metadata(), batches)
-                yield TableFile(reader, parquet.metadata.num_rows)
-        case "arrow":
-            with _arrow_errors(path, "arrow"), pa.memory_map(str(path)) as source:
-                yield TableFile(_arrow_reader(source), None)
-        case "csv" | "json" as kind:
-            form = CopyFormat(kind)
-            with file_database(CopyFile(str(path), form, ()), "read") as database, _arrow_errors(path, kind):
-                relation = database.connection.sql(f"SELECT * FROM {_READERS[form]}({text_literal(str(path))})")
-                yield TableFile(relation.to_arrow_reader(_BATCH_ROWS), None)
-        case other:
-            raise ProgrammingError(f"there is no format {other!r}; there is {', '.join(FORMATS)}")
+                yield TableFile(asked.columns_of(reader.schema), reader, parquet.metadata.num_rows)
+        case kind:
+            with file_database(CopyFile(str(path), CopyFormat(kind)), "read") as database:
+                rows = (csv_rows if kind == "csv" else json_rows)(database, asked)
+                try:
+                    yield TableFile(tuple(column for _, column in rows.columns), rows.reader(), None)
+                except NullKeyError as error:
+                    place = rows.place_of_null(str(error.details.get("column")))
+                    if place is None:
+                        raise
+                    raise NullKeyError(f"{place}: {error.message}", **error.details) from error
 
 
 def _arrow_reader(source: pa.MemoryMappedFile) -> pa.RecordBatchReader:
@@ -111,10 +144,13 @@ def _format_of(path: Path) -> str:
 
 
 @contextmanager
-def _arrow_errors(path: Path, file_format: str) -> Iterator[None]:
+def _errors_of(path: Path, file_format: str) -> Iterator[None]:
+    """Around the reading and loading of a file: errors name it."""
     try:
         yield
     except pa.ArrowException as error:
         raise DataError(f"{str(path)!r} cannot be read as {file_format}: {error}") from error
     except OSError as error:
         raise ProgrammingError(f"{str(path)!r} cannot be read as {file_format}: {error}") from error
+    except (DataError, NullKeyError) as error:
+        raise type(error)(f"{path}: {error.message}", **error.details) from error

@@ -13,10 +13,13 @@ import pyarrow as pa
 
 from secateur.client.copy.file_database import file_database, options_sql
 from secateur.client.copy.file_options import OPTIONS, Direction
+from secateur.client.copy.reading import with_decimals
 from secateur.errors import ProgrammingError
 from secateur.partitioning.tables.identifier import quoted, text_literal
+from secateur.partitioning.types.held_values import long_intervals_sql
+from secateur.partitioning.types.result_type import ResultType, parse_result_type
 from secateur.partitioning.types.struct_offsets import without_struct_offsets
-from secateur.protocol.copy_file import CopyFile
+from secateur.protocol.copy_file import CopyFile, CopyFormat
 from secateur.protocol.statements import ResultColumn
 
 if TYPE_CHECKING:
@@ -26,6 +29,12 @@ __all__ = ["write_file"]
 
 _KEPT_AS_TEXT: Final = re.compile(r"\b(?:UNION|VARIANT|GEOMETRY)\b")
 """Types whose values arrive as text that cannot be cast back to the type."""
+_ALL_BEHIND_THE_POINT: Final = re.compile(r"DECIMAL\((\d+),\1\)")
+_DIGITS_MAX: Final = 38
+_PARQUET_INTERVALS: Final = (
+    "an INTERVAL has microseconds, or is negative, and those of Parquet have whole milliseconds: write it as csv or"
+    " json, or CAST it to VARCHAR"
+)
 
 
 def write_file(file: CopyFile, tables: Iterable[pa.Table], columns: Sequence[ResultColumn]) -> int:
@@ -54,7 +63,7 @@ def write_file(file: CopyFile, tables: Iterable[pa.Table], columns: Sequence[Res
     try:
         with file_database(file, "written") as database:
             database.connection.register("rows", rows.reader())
-            query = _query(database.connection.table("rows"), columns)
+            query = _query(database.connection.table("rows"), columns, file.format)
             said = options_sql(file, OPTIONS[file.format, Direction.WRITE])
             try:
                 # DuckDB's own temporary file would suffice for files that exist, but not for those that do
@@ -104,10 +113,36 @@ class _Rows:
             raise
 
 
-def _query(relation: duckdb.DuckDBPyRelation, columns: Sequence[ResultColumn]) -> str:
+def _query(relation: duckdb.DuckDBPyRelation, columns: Sequence[ResultColumn], form: CopyFormat) -> str:
     """The rows under their names, each column of its own type: Arrow has none for HUGEINT and some others."""
     items = []
     for index, (column, found) in enumerate(zip(columns, relation.types, strict=True)):
-        is_own = str(found) == column.type or _KEPT_AS_TEXT.search(column.type) is not None
-        items.append(f"{f'c{index}' if is_own else f'CAST(c{index} AS {column.type})'} AS {quoted(column.name)}")
+        value, kind = f"c{index}", parse_result_type(column.type)
+        wanted = _WRITTEN[form](kind) if form in _WRITTEN else column.type
+        if str(found) != wanted and _KEPT_AS_TEXT.search(column.type) is None:
+            value = f"CAST({value} AS {wanted})"
+        lossy = long_intervals_sql(value, kind, of_one=_lossy_in_parquet) if form is CopyFormat.PARQUET else None
+        if lossy is not None:
+            value = f"CASE WHEN {lossy} THEN error({text_literal(_PARQUET_INTERVALS)}) ELSE {value} END"
+        items.append(f"{value} AS {quoted(column.name)}")
     return f"SELECT {', '.join(items)} FROM rows"
+
+
+def _in_json(kind: ResultType) -> str:
+    """The text of a type with digits before the point of each DECIMAL: DuckDB would write ``.5``, which is no JSON."""
+    digits = _ALL_BEHIND_THE_POINT.fullmatch(kind.text)
+    if digits is None:
+        return kind.text_with(_in_json)
+    return f"DECIMAL({int(digits[1]) + 1},{digits[1]})" if int(digits[1]) < _DIGITS_MAX else "VARCHAR"
+
+
+_WRITTEN: Final = {CopyFormat.PARQUET: with_decimals, CopyFormat.JSON: _in_json}
+"""The text of the type as which a column is written, where DuckDB writes its own type with a loss."""
+
+
+def _lossy_in_parquet(interval: str) -> str:
+    parts = ", ".join(
+        f"extract({part} FROM {interval})" for part in ("year", "month", "day", "hour", "minute", "second")
+    )
+    is_finer = f"extract(microsecond FROM {interval}) % 1000 <> 0"
+    return f"coalesce({is_finer} OR least({parts}) < 0, false)"

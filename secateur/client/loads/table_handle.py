@@ -6,10 +6,11 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, Literal, Self, TypeAlias, overload
+from typing import Any, Literal, Self, TypeAlias, Unpack, overload
 
 import pyarrow as pa
 
+from secateur.client.copy.load_options import FileKeywords, FileOptions
 from secateur.client.key_value.delete import delete_rows
 from secateur.client.key_value.get import get_row, get_rows
 from secateur.client.key_value.put import put_rows
@@ -23,7 +24,7 @@ from secateur.errors import NoRangeError, NullKeyError, ParameterError, Topology
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.conform import MissingColumns
 from secateur.partitioning.tables.statistics import TableStatistics
-from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.tables.table import Column, TableDef
 from secateur.protocol.catalog import RefreshStatistics
 from secateur.tracing import operation_span
 
@@ -66,6 +67,11 @@ class TableHandle:
     def schema(self) -> pa.Schema:
         """The columns as Arrow has them: what queries return and loads are converted to."""
         return self._table.arrow_schema
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns with their SQL types, in order."""
+        return self._table.columns
 
     @property
     def primary_key(self) -> tuple[str, ...]:
@@ -164,6 +170,7 @@ class TableHandle:
         *,
         missing: Literal["null"] | None = None,
         progress: bool | Progress | None = None,
+        **file: Unpack[FileKeywords],
     ) -> int:
         """Load rows: all of them become visible at once, or none.
 
@@ -180,6 +187,8 @@ class TableHandle:
                 error. A column that is NOT NULL has to be there in any case.
             progress: True shows a line on ``sys.stderr``; a function is called with the rows sent so far, after each
                 chunk of about 32 MiB.
+            file: How a file is written: ``delimiter=";"``, ``date_format="%d/%m/%Y"`` and all others of
+                :class:`~secateur.client.copy.load_options.FileOptions`.
 
         Returns:
             Rows loaded.
@@ -193,8 +202,10 @@ class TableHandle:
         if isinstance(data, (str, os.PathLike)):
             from secateur.client.copy.table_file import open_table_file  # it reads CSV with DuckDB
 
-            with open_table_file(Path(data)) as opened:
+            with open_table_file(Path(data), FileOptions(**file), self.columns, same_names=missing is None) as opened:
                 return self.load(opened.reader, mode, missing=missing, progress=progress)
+        if file:
+            raise ParameterError(f"{', '.join(file)}: for the path of a file, and the data are none: leave it out")
         load_mode = LoadMode.of(mode)
         lacking = MissingColumns.of_load(missing, is_upsert=load_mode is LoadMode.UPSERT)
         types = {column.name.casefold(): column.type for column in self._table.columns}

@@ -12,6 +12,7 @@ The other way, Arrow has maps with a NULL key or with one key twice. The dialect
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
@@ -42,14 +43,19 @@ def long_interval_sql(interval: str) -> str:
     return f"coalesce({total} NOT BETWEEN {-_MICROSECONDS_MAX} AND {_MICROSECONDS_MAX}, false)"
 
 
-def long_intervals_sql(value: str, kind: ResultType, depth: int = 0) -> str | None:
-    """Return the condition, never NULL, that a value contains an INTERVAL that is too long; None if its type cannot."""
+def long_intervals_sql(
+    value: str, kind: ResultType, depth: int = 0, of_one: Callable[[str], str] = long_interval_sql
+) -> str | None:
+    """Return the condition, never NULL, that a value contains an INTERVAL that is too long; None if its type cannot.
+
+    ``of_one`` is another such condition of one INTERVAL.
+    """
     if TypeKind.INTERVAL.value not in kind.text:
         return None
 
     def in_list(values: str, element: ResultType) -> str | None:
         element_name = f"x{depth}"
-        inner = long_intervals_sql(element_name, element, depth + 1)
+        inner = long_intervals_sql(element_name, element, depth + 1, of_one)
         if inner is None:
             return None
         return f"coalesce(list_bool_or(list_transform({values}, lambda {element_name}: {inner})), false)"
@@ -57,7 +63,7 @@ def long_intervals_sql(value: str, kind: ResultType, depth: int = 0) -> str | No
     conditions: list[str | None] = []
     match kind.constructor:
         case Constructor.SCALAR if kind.text == TypeKind.INTERVAL.value:
-            conditions = [long_interval_sql(value)]
+            conditions = [of_one(value)]
         case Constructor.SCALAR:
             pass
         case Constructor.LIST:
@@ -65,12 +71,12 @@ def long_intervals_sql(value: str, kind: ResultType, depth: int = 0) -> str | No
         case Constructor.STRUCT:
             names = [name.replace("'", "''") for name in kind.unquoted_names]
             conditions = [
-                long_intervals_sql(f"struct_extract({value}, '{name}')", part, depth)
+                long_intervals_sql(f"struct_extract({value}, '{name}')", part, depth, of_one)
                 for name, part in zip(names, kind.parts, strict=True)
             ]
         case Constructor.TUPLE:
             conditions = [
-                long_intervals_sql(f"struct_extract({value}, {number})", part, depth)
+                long_intervals_sql(f"struct_extract({value}, {number})", part, depth, of_one)
                 for number, part in enumerate(kind.parts, 1)
             ]
         case Constructor.MAP:

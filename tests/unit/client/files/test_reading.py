@@ -38,7 +38,14 @@ def rows(options: CopyFile, columns: list[Column] | None = None) -> list[tuple[A
         pytest.param("1|a,b|2020-01-01\n", {}, [("1", "a,b", "2020-01-01")], id="another delimiter"),
         pytest.param("1;a;2020-01-01\n", {"DELIMITER": ";"}, [("1", "a", "2020-01-01")], id="a delimiter that is said"),
         pytest.param('1,"a ""b"",\nc",\n', {}, [("1", 'a "b",\nc', None)], id="quotes"),
-        pytest.param('1,"",\n2,,\n', {}, [("1", None, None), ("2", None, None)], id="nothing is NULL"),
+        pytest.param('1,"",\n2,,\n', {}, [("1", "", None), ("2", None, None)], id="nothing is NULL without quotes"),
+        pytest.param(
+            '1,"",\n2,,""\n',
+            {"ALLOW_QUOTED_NULLS": True},
+            [("1", None, None), ("2", None, None)],
+            id="nothing is NULL with quotes if that is said",
+        ),
+        pytest.param("1,'a',\n", {"QUOTE": "'"}, [("1", "a", None)], id="another quote"),
         pytest.param("1,NA,2020-01-01\n", {"NULL": "NA"}, [("1", None, "2020-01-01")], id="a text for NULL"),
         pytest.param("k,s,d\n", {}, [], id="a header alone"),
         pytest.param(
@@ -53,6 +60,13 @@ def test_csv(tmp_path: Path, text: str, said: dict[str, Any], expected: list[Any
     path = tmp_path / "a.csv"
     path.write_text(text)
     assert rows(CopyFile(str(path), CopyFormat.CSV, tuple(said.items()))) == expected
+
+
+def test_quotes_behind_the_rows_that_are_looked_at_are_no_part_of_the_text(tmp_path: Path) -> None:
+    """DuckDB finds the quote in the first 20,480 rows, and without any takes later ones for text."""
+    path = tmp_path / "a.csv"
+    path.write_text("k,s,d\n" + "1,a,\n" * 30_000 + '2,"b, ""c""",\n3,"",\n')
+    assert rows(CopyFile(str(path), CopyFormat.CSV))[-2:] == [("2", 'b, "c"', None), ("3", "", None)]
 
 
 def test_compressed_csv(tmp_path: Path) -> None:
@@ -75,10 +89,10 @@ def test_parquet_by_position(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ["lines", "array"])
 def test_json_by_name(tmp_path: Path, form: str) -> None:
-    objects = [{"s": "a", "k": 1, "more": [1]}, {"d": "2020-01-01", "k": 2, "s": {"x": 1}}]
+    objects = [{"s": "a", "k": 1, "more": [1]}, {"d": "2020-01-01", "K": 2, "s": {"x": 1}}]
     path = tmp_path / "a.json"
     path.write_text("\n".join(map(json.dumps, objects)) if form == "lines" else " " + json.dumps(objects))
-    assert rows(CopyFile(str(path), CopyFormat.JSON)) == [("1", "a", None), ("2", '{"x":1}', "2020-01-01")]
+    assert rows(CopyFile(str(path), CopyFormat.JSON)) == [("1", "a", None), ("2", '{"x": 1}', "2020-01-01")]
 
 
 @pytest.mark.parametrize("name", ["a.json", "a.json.gz", "*.json"])
@@ -138,13 +152,30 @@ def test_values_that_no_column_holds(tmp_path: Path, type_: str, text: str, mess
     [
         pytest.param("none.csv", None, ProgrammingError, "on the machine of this client", id="no file"),
         pytest.param("*.none", None, ProgrammingError, "on the machine of this client", id="no match"),
-        pytest.param("a.csv", "k,s,d\nx,a,\n", DataError, "cannot be read as csv", id="a value that is none"),
-        pytest.param("a.csv", "1,2\n", DataError, "cannot be read as csv", id="too few values"),
-        pytest.param("a.csv", "", DataError, "cannot be read as csv", id="an empty file"),
+        pytest.param("a.csv", "k,s,d\nx,a,\n", DataError, "/a.csv:2:1: column k: 'x' is no INTEGER$", id="no value"),
+        pytest.param(
+            "a.csv",
+            "k,s,d\n" + '1,"a\nb",\n' * 3 + "1,c,2024-13-01\n",
+            DataError,
+            "/a.csv:8:5: column d: '2024-13-01' is no DATE$",
+            id="no value behind texts of several lines",
+        ),
+        pytest.param(
+            "a.csv", 'k,s,d\n"",a,\n', DataError, "'' is no INTEGER; .* ALLOW_QUOTED_NULLS", id="quoted nothing"
+        ),
+        pytest.param("a.csv", "1,2\n", DataError, "/a.csv: the lines have 2 values.* 3 columns: say", id="too few"),
+        pytest.param("a.csv", "", DataError, "/a.csv: the lines have 1 values", id="an empty file"),
+        pytest.param(
+            "a.csv",
+            "k,s,d\n" + "1,a,\n" * 30_000 + "1,a\n",
+            DataError,
+            "/a.csv:30002:1: the line has 2 values, and there are 3 columns$",
+            id="too few values far behind",
+        ),
         pytest.param("a.parquet", "no", DataError, "cannot be read as parquet", id="no parquet"),
         pytest.param("a.json", "{", DataError, "cannot be read as json", id="no json"),
-        pytest.param("a.json", "[1]", DataError, "cannot be read as json", id="no objects"),
-        pytest.param("a.json", '{"k": "x"}', DataError, "cannot be read as json", id="a text for a number"),
+        pytest.param("a.json", "[1]", DataError, "/a.json:1:2: '1' is no object with columns", id="no objects"),
+        pytest.param("a.json", '{"k": "x"}', DataError, "/a.json:1:7: column k: 'x' is no INTEGER", id="no number"),
         pytest.param(
             "http://127.0.0.1:9/a.csv",
             None,

@@ -1,0 +1,159 @@
+"""SQL that converts the texts of a file to the types of columns: exactly, or not at all.
+
+DuckDB's CAST makes a value of a text, and rounds or cuts it where the type is too coarse: ``1.5`` becomes 2 as an
+INTEGER, ``2024-01-02 05:06`` a DATE without its time, ``03/04/20`` a day of the year 3. So each text has to match a
+pattern of its type first; one that does not is turned into a text that no CAST takes. A failure is therefore always
+one of CAST, which the SQL function TRY catches, and so the row that is to blame can be asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from secateur.partitioning.tables.identifier import quoted, text_literal
+from secateur.partitioning.types.column_type import Field, SqlType, TypeKind
+from secateur.partitioning.types.held_values import long_interval_sql
+
+__all__ = ["TextConversion", "hint", "text_form"]
+
+_DAY: Final = r"\s*[0-9]{4,}[-/][0-9]{1,2}[-/][0-9]{1,2}( \(BC\))?"
+_OTHER_DAYS: Final = r"|\s*([-+]?inf(inity)?|epoch)\s*"
+_TIME: Final = r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{0,6}0*)?)?"
+_UTC: Final = r"(\s*(Z|UTC|[-+]00(:?00)?))?\s*"
+_ZONE: Final = r"(\s*(Z|[-+][0-9:]+|[A-Za-z][A-Za-z0-9_/+-]*))?\s*"
+_PATTERNS: Final = {
+    TypeKind.DATE: rf"{_DAY}([ T]00:00(:00(\.0*)?)?{_UTC})?\s*{_OTHER_DAYS}",
+    TypeKind.TIME: rf"\s*{_TIME}\s*",
+    **dict.fromkeys((TypeKind.TIMESTAMP, TypeKind.TIMESTAMPTZ), rf"{_DAY}([ T]{_TIME}{_ZONE})?\s*{_OTHER_DAYS}"),
+}
+_NO_VALUE: Final = "~"
+"""In front of a text, it makes one that no CAST to a type other than text takes."""
+_WITH_A_TIME: Final = re.compile(r"%[HIMSTXcf]")
+_TIMES: Final = ("", " %H:%M:%S", " %H:%M:%S.%f", " %H:%M", "T%H:%M:%S", "T%H:%M:%S.%f")
+_TEXTS: Final = frozenset({TypeKind.VARCHAR, TypeKind.BLOB})
+_DAYS: Final = frozenset({TypeKind.DATE, TypeKind.TIMESTAMP, TypeKind.TIMESTAMPTZ})
+_DAY_AND_MONTH: Final = re.compile(r"\s*\d{1,2}([-/.])\d{1,2}\1\d{2,4}\b.*", re.DOTALL)
+
+
+def text_form(type_: SqlType) -> SqlType:
+    """The type of values whose parts are texts still: VARCHAR, or lists, structs and maps of it.
+
+    The key of a map is a text in any case, as JSON has it.
+    """
+    if not type_.parts:
+        return SqlType(TypeKind.VARCHAR)
+    if type_.kind is TypeKind.MAP:
+        return SqlType.map_of(SqlType(TypeKind.VARCHAR), text_form(type_.parts[1]))
+    fields = tuple(Field(field.name, text_form(field.type)) for field in type_.fields)
+    return SqlType(type_.kind, element=None if type_.element is None else text_form(type_.element), fields=fields)
+
+
+@dataclass(frozen=True, slots=True)
+class TextConversion:
+    """How the texts of a file become values.
+
+    Attributes:
+        exact: Refuse what CAST would round or cut; otherwise all is as CAST has it.
+        date_format: How dates are written, also those in front of a time, as strptime has it; None is ISO 8601.
+        timestamp_format: How times with a date are written; None is as ``date_format`` says.
+    """
+
+    exact: bool = True
+    date_format: str | None = None
+    timestamp_format: str | None = None
+
+    def of_text(self, text: str, type_: SqlType, cast: str = "CAST", depth: int = 0) -> str:
+        """The value of a text, which is SQL of the type VARCHAR."""
+        if type_.parts:
+            return self.of_parts(f"CAST(nullif({text}, '') AS {text_form(type_)})", type_, depth)
+        if type_.kind is TypeKind.VARCHAR:
+            return text
+        given = text if type_.kind is TypeKind.BLOB else f"nullif({text}, '')"
+        given = self._in_iso(given, type_.kind)
+        accepted = self._accepts(given, type_) if self.exact or type_.kind is TypeKind.INTERVAL else None
+        if accepted is not None:
+            given = f"CASE WHEN {accepted} THEN {given} ELSE '{_NO_VALUE}' || {given} END"
+        match type_.kind:
+            case TypeKind.TIMESTAMP if self.exact:  # a CAST would drop a zone, which moves the time to UTC
+                return f"CAST({cast}({given} AS {TypeKind.TIMESTAMPTZ.value}) AS TIMESTAMP)"
+            case TypeKind.HUGEINT:  # Arrow carries it as such a DECIMAL, and DuckDB's export would wrap others round
+                return f"{cast}({given} AS DECIMAL(38,0))"
+            case _:
+                return f"{cast}({given} AS {type_})"
+
+    def or_null(self, value: str, type_: SqlType, *, in_parts: bool = False) -> str:
+        """As :meth:`of_text`, or :meth:`of_parts`, but NULL where there is no value."""
+        if not type_.parts:  # for which TRY would raise and catch an error in each row
+            return self.of_text(value, type_, "TRY_CAST")
+        return f"TRY({(self.of_parts if in_parts else self.of_text)(value, type_)})"
+
+    def of_parts(self, value: str, type_: SqlType, depth: int = 0) -> str:
+        """The value of SQL of the type :func:`text_form`."""
+        part = f"x{depth}"
+
+        def each(values: str, converted: str) -> str:
+            return f"list_transform({values}, lambda {part}: {converted})"
+
+        match type_.kind:
+            case TypeKind.LIST if type_.element is not None:
+                return each(value, self.of_parts(part, type_.element, depth + 1))
+            case TypeKind.STRUCT:
+                names = [field.name for field in type_.fields]
+                fields = [
+                    self.of_parts(f"struct_extract({value}, {text_literal(field.name)})", field.type, depth)
+                    for field in type_.fields
+                ]
+                packed = ", ".join(f"{quoted(name)} := {field}" for name, field in zip(names, fields, strict=True))
+                return f"CASE WHEN {value} IS NULL THEN NULL ELSE struct_pack({packed}) END"
+            case TypeKind.MAP:
+                key, item = type_.parts
+                keys = each(f"map_keys({value})", self.of_text(part, key, depth=depth + 1))
+                items = each(f"map_values({value})", self.of_parts(part, item, depth + 1))
+                return f"CASE WHEN {value} IS NULL THEN NULL ELSE map({keys}, {items}) END"
+            case _:
+                return self.of_text(value, type_)
+
+    def _in_iso(self, text: str, kind: TypeKind) -> str:
+        """A date that is written in the format as ISO 8601, so that the pattern of the type judges it as any other."""
+        said = self.date_format if kind is TypeKind.DATE else self.timestamp_format or self.date_format
+        if said is None or kind not in _DAYS:
+            return text
+        times = ("",) if _WITH_A_TIME.search(said) else _TIMES
+        moment = f"try_strptime({text}, [{', '.join(text_literal(said + time) for time in times)}])"
+        # A text that begins with a year is in no other format, so it is ISO; else the format is meant strictly.
+        other = f"'{_NO_VALUE}' || {text}" if said.startswith("%Y") else text
+        return f"coalesce(CAST({moment} AS VARCHAR), {other})"
+
+    def _accepts(self, text: str, type_: SqlType) -> str | None:
+        """The condition that a type holds what a text says, of one that CAST takes; None if CAST does not change it."""
+        kind = type_.kind
+        if kind in _PATTERNS:
+            accepted = f"regexp_full_match({text}, {text_literal(_PATTERNS[kind])}, 'i')"
+            return f"{accepted} AND NOT starts_with(ltrim({text}), '24')" if kind is TypeKind.TIME else accepted
+        if kind is TypeKind.DECIMAL or type_.is_integer:
+            plain = rf"\s*[-+]?[0-9]*(\.[0-9]{{0,{type_.scale}}}0*)?\s*"
+            behind_the_point = f"coalesce(length(regexp_extract({text}, '\\.([0-9_]*[1-9])', 1)), 0)"
+            exponent = f"coalesce(TRY_CAST(regexp_extract({text}, '[eE]([-+]?[0-9]+)', 1) AS INTEGER), 0)"
+            return f"(regexp_full_match({text}, '{plain}') OR {behind_the_point} - {exponent} <= {type_.scale})"
+        if type_.is_float:
+            return f"(TRY_CAST({text} AS {type_}) NOT IN ('inf', '-inf') OR regexp_matches({text}, 'inf', 'i'))"
+        if kind is TypeKind.INTERVAL:
+            is_long = long_interval_sql(f"TRY_CAST({text} AS INTERVAL)")
+            return f"(NOT regexp_matches({text}, '\\.[0-9]{{6}}0*[1-9]') AND NOT {is_long})"
+        return None
+
+
+def hint(text: str, type_: SqlType) -> str:
+    """What to do about a text that is no value of a type, for the end of a message."""
+    if type_.kind in _DAYS and _DAY_AND_MONTH.fullmatch(text):
+        return (
+            ": which part is the day, and which the month, is not guessed; say the date format, such as '%d/%m/%Y' or"
+            " '%m/%d/%Y', or write it as 2025-12-31"
+        )
+    if type_.kind is TypeKind.DECIMAL:
+        return f", which holds {type_.precision - type_.scale} digits before and {type_.scale} behind the point"
+    if type_.kind in (TypeKind.TIMESTAMP, TypeKind.TIMESTAMPTZ):
+        return ", which has whole microseconds: write it as 2025-12-31 23:59:59.123456"
+    return ""
