@@ -10,6 +10,8 @@ Source: ``pyspark/sql/worker/lookup_data_sources.py`` of Apache Spark.
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource
@@ -49,6 +51,12 @@ class DefaultSource(DataSource):
 
     @property
     def _source(self) -> Any:
-        from secateur.connectors.spark.source import SecateurDataSource
-
+        try:
+            from secateur.connectors.spark.source import SecateurDataSource
+        except ImportError as error:
+            os.environ["SPARK_HIDE_TRACEBACK"] = "1"  # of this worker, which ends with its first exception
+            raise ImportError(
+                f"{error}: Spark runs Python as {sys.executable}, which has not all that secateur needs. Install it"
+                " there, or set PYSPARK_PYTHON to the Python that has it, before Spark is started."
+            ) from error
         return SecateurDataSource(self.options)

@@ -86,8 +86,8 @@ def check_hello(frame: Frame, token: str | None, secret: str | None = None, toke
     if token is not None:
         if said.token is None:
             raise AuthenticationError(
-                "this cluster asks for a token and none was given: pass token=... to connect, or set SECATEUR_TOKEN; "
-                "it is cluster.token in the process that started it"
+                'this cluster asks for a token and none was given: pass token=... to connect (.option("token", ...) in'
+                " Spark), or set SECATEUR_TOKEN; it is cluster.token in the process that started it"
             )
         if not _is_same(said.token, token):
             granted = None if tokens is None else tokens.find(said.token)

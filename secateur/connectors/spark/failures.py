@@ -1,17 +1,17 @@
 """Carries our errors across Spark: raised in a Python worker, raised again as the same class in the user's process.
 
-Spark keeps only the text of a worker's exception. The worker therefore adds a note with the error's plain form; Python
-prints notes after the message, so the note is in the text that the user's process gets, and a reader of Spark's logs
-understands it too::
+Spark keeps only the text of a worker's exception: here without a traceback, which is about Spark's and our functions
+and not about the user's. A note below the message ends it, and has the details; a reader of Spark's logs understands
+it too::
 
     secateur.errors.NullKeyError: flights.tailnum is NOT NULL, but 1 of 10 rows have NULL there
-    secateur-error: {"error": "NullKeyError", "message": "flights.tailnum is ...", "details": {"table": "flights",
-    "column": "tailnum"}}
+    secateur-error: {"error": "NullKeyError", "details": {"table": "flights", "column": "tailnum"}}
 """
 
 from __future__ import annotations
 
 import json
+import os
 import platform
 import re
 import sys
@@ -19,15 +19,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-import msgspec
-
-from secateur.errors import Error, LoadFailedError, OperationalError
-from secateur.protocol.failure import Failure
+from secateur.errors import Error, InternalError, LoadFailedError, OperationalError, rebuilt
 
 __all__ = ["error_behind", "noted_errors"]
 
 _NOTE: Final = "secateur-error: "
-_NOTE_LINE: Final = re.compile(re.escape(_NOTE) + r"(\{.*\})")
+_NOTED: Final = re.compile(r"\n\s*" + re.escape(_NOTE) + r"(\{.*\})")
+_WITHOUT_TRACEBACK: Final = "SPARK_HIDE_TRACEBACK"
+_OF_WORKERS: Final = "SPARK_AUTH_SOCKET_TIMEOUT"
+"""A variable that Spark gives its Python workers, which end with the first exception."""
 _OTHER_ENVIRONMENT: Final = (
     "PYTHON_VERSION_MISMATCH",
     "No module named 'secateur",
@@ -40,12 +40,14 @@ _SUMMARY_CHARACTERS_MAX: Final = 500
 
 @contextmanager
 def noted_errors() -> Iterator[None]:
-    """Add to errors of ours that leave a Spark worker the note by which :func:`error_behind` recognises them."""
+    """Have errors of ours leave a Spark worker as a message and the note that :func:`error_behind` recognises."""
     try:
         yield
     except Error as error:
-        # json writes newlines as \n: the note is one line, whatever the message holds
-        error.add_note(_NOTE + json.dumps(msgspec.structs.asdict(Failure.of(error)), default=str))
+        # json writes newlines as \n: the note is one line, whatever the details hold
+        error.add_note(_NOTE + json.dumps({"error": type(error).__name__, "details": error.details}, default=str))
+        if _OF_WORKERS in os.environ and not isinstance(error, InternalError):
+            os.environ[_WITHOUT_TRACEBACK] = "1"
         raise
 
 
@@ -63,9 +65,11 @@ def error_behind(failure: BaseException, *, table: str, is_read: bool = False) -
         a read, that starts with Spark's message. The caller raises it from ``failure``.
     """
     text = str(failure)
-    noted = _NOTE_LINE.search(text)
+    noted = _NOTED.search(text)
     if noted is not None:
-        return Failure(**json.loads(noted[1])).to_error()
+        note = json.loads(noted[1])
+        message = text[: noted.start()].rpartition(f"secateur.errors.{note['error']}: ")[2]
+        return rebuilt(note["error"], message, note["details"])
     if any(sign in text for sign in _OTHER_ENVIRONMENT):
         return OperationalError(
             f"Spark's Python workers do not run in this environment ({sys.executable}, Python"

@@ -48,8 +48,21 @@ def test_error_of_a_worker_arrives_as_it_was(error: Error) -> None:
 
 
 def test_the_note_is_one_line_below_the_message() -> None:
-    lines = text_of(DataError("a\nb", column="c")).splitlines()
-    assert 'secateur-error: {"error": "DataError", "message": "a\\nb", "details": {"column": "c"}}' in lines
+    lines = text_of(DataError("a\nb", column="c\nd")).splitlines()
+    assert 'secateur-error: {"error": "DataError", "details": {"column": "c\\nd"}}' in lines
+
+
+def test_what_caused_an_error_is_not_taken_for_it() -> None:
+    try:
+        try:
+            with noted_errors():
+                raise DataError("of the cause", column="c")
+        except DataError as cause:
+            cause.__notes__.clear()
+            raise LoadFailedError("of the load") from cause
+    except LoadFailedError as error:
+        found = error_behind(RuntimeError(text_of(error)), table="t")
+    assert (type(found), found.message, found.details) == (LoadFailedError, "of the load", {})
 
 
 def test_other_exceptions_of_a_worker_get_no_note() -> None:

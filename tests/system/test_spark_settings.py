@@ -1,0 +1,103 @@
+"""The format ``secateur`` finds cluster and token as the functions do, though Spark plans in other processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark import SparkFiles
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+import secateur
+from secateur.connectors.spark.ask_driver import settings_of_driver
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def spark(spark_session: Callable[..., SparkSession], monkeypatch: pytest.MonkeyPatch) -> SparkSession:
+    monkeypatch.delenv("SECATEUR_TOKEN", raising=False)
+    monkeypatch.delenv("SECATEUR_ADDRESS", raising=False)
+    return spark_session()
+
+
+def read(spark: SparkSession, **options: str) -> DataFrame:
+    return spark.read.format("secateur").options(table="t", **options).load()
+
+
+def test_a_secret_is_found_where_the_functions_find_it(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    with (
+        secateur.start(members=1, runtime="embedded") as own,
+        secateur.start(members=1, runtime="embedded", token="chosen") as chosen,
+    ):
+        for cluster in (own, chosen):
+            with cluster.connect() as conn:
+                conn.execute("CREATE TABLE t (id BIGINT PRIMARY KEY)")
+        assert read(spark, address=own.address).columns == ["id"]
+        with pytest.raises(PySparkException) as refused:
+            read(spark, address=chosen.address)
+        lines = str(refused.value).splitlines()
+        assert len(lines) <= 3, "no traceback of Spark's"
+        assert 'none was given: pass token=... to connect (.option("token", ...) in Spark)' in lines[0]
+        spark.conf.set("spark.secateur.token", "chosen")
+        assert read(spark, address=chosen.address).columns == ["id"]
+        spark.conf.unset("spark.secateur.token")
+        monkeypatch.setenv("SECATEUR_TOKEN", "chosen")
+        assert read(spark, address=chosen.address).columns == ["id"]
+        monkeypatch.setenv("SECATEUR_ADDRESS", chosen.address)
+        assert read(spark).columns == ["id"]
+
+
+def test_one_session_is_not_taken_for_another(spark: SparkSession) -> None:
+    address, elsewhere = "secateur://127.0.0.1:1", "secateur://127.0.0.1:2"
+    secateur.spark.register(spark)
+    spark.conf.set("spark.secateur.address", address)
+    spark.conf.set("spark.secateur.token", "one")
+    other = spark.newSession()
+    try:
+        assert settings_of_driver(address) == {"address": address, "token": "one"}  # who else could be meant?
+        assert settings_of_driver(None) == {}, "rows might go to the cluster of the wrong session"
+        other.conf.set("spark.secateur.token", "two")
+        assert settings_of_driver(address) == {}
+        assert settings_of_driver(elsewhere) == {}
+    finally:
+        for session in (spark, other):
+            session.conf.unset("spark.secateur.address")
+            session.conf.unset("spark.secateur.token")
+
+
+def test_only_the_processes_of_this_user_and_of_this_spark_are_answered(spark: SparkSession) -> None:
+    secateur.spark.register(spark)
+    spark.conf.set("spark.secateur.token", "hush")
+    try:
+        directory = Path(tempfile.gettempdir(), f"secateur-{os.getuid()}")
+        assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+        for files, answer in ((SparkFiles.getRootDirectory(), "hush"), ("/tmp/of/another", None)):
+            with socket.socket(socket.AF_UNIX) as channel:
+                channel.connect(str(directory / str(os.getpid())))
+                channel.sendall(json.dumps({"files": files, "address": "secateur://127.0.0.1:1"}).encode())
+                channel.shutdown(socket.SHUT_WR)
+                answered = json.load(channel.makefile())
+            assert (answered and answered["token"]) == answer
+    finally:
+        spark.conf.unset("spark.secateur.token")
+
+
+def test_the_socket_goes_with_its_process() -> None:
+    script = """
+import os, tempfile, secateur
+with secateur.start(members=1, runtime="embedded"):
+    print(os.path.join(tempfile.gettempdir(), f"secateur-{os.getuid()}", str(os.getpid())))
+"""
+    path = Path(subprocess.check_output([sys.executable, "-c", script], text=True, timeout=100).strip())
+    assert path.parent.is_dir()
+    assert not path.exists()
