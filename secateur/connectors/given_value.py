@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from secateur.client.dbapi.parameters import plain_value
 from secateur.dag.parameter import Param, bind_value
 from secateur.dag.processor import Params
 
@@ -21,9 +22,13 @@ class GivenValue(msgspec.Struct, frozen=True, array_like=True, tag="value"):
 Binding: TypeAlias = Param | GivenValue
 
 
-def binding_of(value: Any) -> Binding:
-    """Wrap a value, unless it is a :class:`~secateur.dag.parameter.Param`."""
-    return value if isinstance(value, Param) else GivenValue(value)
+def binding_of(value: Any, where: str) -> Binding:
+    """Wrap a value, as a statement takes it, unless it is a :class:`~secateur.dag.parameter.Param`.
+
+    Raises:
+        ParameterError: No column holds it; the message has ``where``.
+    """
+    return value if isinstance(value, Param) else GivenValue(plain_value(value, where))
 
 
 def bound(binding: Binding, params: Params) -> Any:

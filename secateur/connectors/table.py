@@ -65,6 +65,7 @@ def table_source(
         DagError: Several of ``keys``, ``where`` and ``partitions`` are given, ``params`` without a condition, an empty
             condition, or keys that name different columns or are too many combinations. A missing table or column, or
             a wrong condition, is reported only when the job is submitted.
+        ParameterError: A value in ``keys``, ``where`` or ``params`` is one that no column holds.
     """
     if sum(given is not None for given in (keys, where, partitions)) > 1:
         raise DagError(f"table_source({name!r}): give keys, where or partitions, not several")
@@ -75,8 +76,8 @@ def table_source(
         return ConditionSource(
             name,
             where,
-            () if is_named else tuple(map(binding_of, params)),
-            {key: binding_of(value) for key, value in params.items()} if isinstance(params, Mapping) else {},
+            () if is_named else tuple(binding_of(value, str(position)) for position, value in enumerate(params, 1)),
+            {key: binding_of(value, f"${key}") for key, value in params.items()} if isinstance(params, Mapping) else {},
             None if columns is None else tuple(columns),
         )
     if params:
@@ -87,7 +88,9 @@ def table_source(
         raise DagError(f"table_source({name!r}): every key must name the same columns")
     return TableSource(
         name,
-        None if keys is None else tuple({column: binding_of(value) for column, value in key.items()} for key in keys),
+        None
+        if keys is None
+        else tuple({column: binding_of(value, f"for {column}") for column, value in key.items()} for key in keys),
         None if partitions is None else tuple(partitions),
         None if columns is None else tuple(columns),
     )

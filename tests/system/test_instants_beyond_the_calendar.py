@@ -13,7 +13,7 @@ from secateur import Pipeline
 from secateur.connectors import collect
 from secateur.errors import DataError
 from secateur.http import HttpClient
-from secateur.server.http_server import HttpServer
+from secateur.server import HttpServer
 
 LAST_IN_NEW_YORK = datetime.max.replace(tzinfo=timezone(timedelta(hours=-5)))
 FIRST_IN_KARACHI = datetime.min.replace(tzinfo=timezone(timedelta(hours=5)))

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -56,6 +58,51 @@ def test_a_key_touches_one_member(cluster: Cluster, conn: secateur.Connection, c
     owner = table.owner_of(table.partition_of({"user_id": 7}))
     assert job.members_touched == [owner]
     assert [member for member in after if after[member] > before[member]] == [owner]
+
+
+class Text(str):
+    __slots__ = ()
+
+
+@pytest.mark.parametrize("light", [False, True])
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [
+        ("user_id = ?", np.int64(7)),
+        ("user_id = ?", pa.scalar(7)),
+        ("list_contains(?, user_id)", [np.int8(7), None]),
+        ("CAST(user_id AS VARCHAR) = ?", Text("7")),
+        ("TIMESTAMP '2024-01-01' + INTERVAL (user_id) HOUR = ?", pd.Timestamp("2024-01-01 07:00")),
+        ("TIMESTAMP '2024-01-01' + INTERVAL (user_id) HOUR = ?", np.datetime64("2024-01-01T07:00")),
+        ("INTERVAL (user_id) HOUR = ?", pd.Timedelta("7h")),
+    ],
+)
+def test_a_job_takes_the_values_that_a_statement_takes(
+    conn: secateur.Connection, clicks: str, where: str, value: Any, light: bool
+) -> None:
+    def rows(pipeline: Any, **more: Any) -> int:
+        job: Any = pipeline.write_to(collect()).submit(conn, light=light, **more)
+        return int(job.result(timeout_s=30).num_rows)
+
+    assert conn.execute(f"SELECT count(*) FROM {clicks} WHERE {where}", [value]).fetchall() == [(40,)]
+    assert rows(P.read_table(clicks, where=where, params=[value])) == 40
+    assert rows(P.read_table(clicks, where=where.replace("?", "$x"), params={"x": value})) == 40
+    assert rows(P.read_table(clicks, where=where, params=[Param("x")]), params={"x": value}) == 40
+    if where == "user_id = ?":
+        assert rows(P.read_table(clicks, keys=[{"user_id": value}])) == 40
+        assert rows(P.read_table(clicks, where={"user_id": [value, None]})) == 40
+        assert rows(P.read_table(clicks, keys=[{"user_id": Param(0)}]), params=[value]) == 40
+
+
+def test_a_value_that_no_column_holds_is_refused_where_it_is_given(conn: secateur.Connection, clicks: str) -> None:
+    with pytest.raises(ParameterError, match=r"parameter 2 is a builtins\.object"):
+        P.read_table(clicks, where="user_id = ? AND value = ?", params=[1, object()])
+    with pytest.raises(ParameterError, match=r"parameter for user_id is a builtins\.object"):
+        P.read_table(clicks, keys=[{"user_id": object()}])
+    with pytest.raises(ParameterError, match=r"parameter \$user is a builtins\.object"):
+        P.read_table(clicks, keys=[{"user_id": Param("user")}]).write_to(collect()).submit(
+            conn, params={"user": object()}
+        )
 
 
 def test_a_connection_takes_pipelines_and_dags_without_a_config(conn: secateur.Connection, clicks: str) -> None:

@@ -13,15 +13,17 @@ import numpy as np
 import pyarrow as pa
 
 from secateur.errors import ParameterError
+from secateur.partitioning.types.python_column import without_missing
 from secateur.protocol.statements import SelectStatement
 
-__all__ = ["Parameters", "ordered_values", "plain_values", "values_of"]
+__all__ = ["Parameters", "ordered_values", "plain_value", "plain_values", "values_of"]
 
 Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any]
 """Values for ``?`` and ``$1`` in order, or for ``$name`` by name."""
 
 _PLAIN: Final = frozenset({type(None), bool, int, float, str, bytes, Decimal, date, datetime, time, timedelta, UUID})
 _DATE_UNITS: Final = frozenset({"Y", "M", "W", "D"})
+_UNITS_WITHOUT_LENGTH: Final = frozenset({"Y", "M", "generic"})
 _BASES: Final[tuple[Callable[[Any], Any], ...]] = (int, float, str, bytes, Decimal)
 
 
@@ -34,23 +36,24 @@ def plain_values(params: Parameters) -> list[Any] | dict[str, Any]:
     subclasses such as pandas' Timestamp their base. A dict is a STRUCT, or a MAP where the statement wants one.
 
     Raises:
-        ParameterError: A value of a type that no column has, named by position or name; or the parameters are neither
-            a sequence nor a mapping.
+        ParameterError: A value of a type that no column has, or that would have to be changed, named by position or
+            name; or the parameters are neither a sequence nor a mapping.
     """
     if isinstance(params, (list, tuple)):
         if _PLAIN.issuperset(map(type, params)):  # nearly always
             return list(params)
         return [
-            value if type(value) in _PLAIN else _plain(value, str(position)) for position, value in enumerate(params, 1)
+            value if type(value) in _PLAIN else plain_value(value, str(position))
+            for position, value in enumerate(params, 1)
         ]
     if isinstance(params, Mapping):
-        return {_name(name): _plain(value, f"${name}") for name, value in params.items()}
+        return {_name(name): plain_value(value, f"${name}") for name, value in params.items()}
     if params is None:
         return []
     if isinstance(params, np.ndarray) or (
         isinstance(params, Sequence) and not isinstance(params, (str, bytes, bytearray, memoryview))
     ):
-        return [_plain(value, str(position)) for position, value in enumerate(params, 1)]
+        return [plain_value(value, str(position)) for position, value in enumerate(params, 1)]
     raise ParameterError(
         f"parameters have to be a sequence, such as [value], or a mapping of names, not a {type(params).__name__}"
     )
@@ -134,53 +137,84 @@ def _name(name: Any) -> str:
     return name.removeprefix("$")
 
 
-def _plain(value: Any, where: str) -> Any:
+def plain_value(value: Any, where: str) -> Any:
+    """One parameter, as :func:`plain_values` converts it.
+
+    Args:
+        value: The value.
+        where: Its position or name, for messages.
+
+    Raises:
+        ParameterError: No column holds it, or it would have to be changed.
+    """
     if type(value) in _PLAIN:
         return value
     match value:
         case enum.Enum():
-            return _plain(value.value, where)
+            return plain_value(value.value, where)
         case np.datetime64() | np.timedelta64():
             return _instant(value, where)
-        case np.generic() | pa.Scalar():
-            return _plain(value.item() if isinstance(value, np.generic) else value.as_py(), where)
-        case datetime() if value == value:  # pandas' NaT is a datetime that does not equal itself
+        case np.floating() if isinstance(value.item(), np.generic):  # a long double, whose item is itself
+            if (plain := float(value)) != value and not np.isnan(value):
+                raise _refused(where, f"({value!r}) has more digits than a DOUBLE: convert it to float")
+            return plain
+        case np.generic() if not isinstance(plain := value.item(), np.generic):
+            return plain_value(plain, where)
+        case pa.Scalar():
+            try:
+                return plain_value(value.as_py(), where)
+            except (OverflowError, ValueError) as error:
+                raise _refused(where, f"has no value of Python ({error})") from error
+        case datetime() if value != value:  # pandas' NaT is a datetime that does not equal itself
+            return None
+        case datetime() if not getattr(value, "nanosecond", 0):
             return datetime.combine(value.date(), value.timetz())
         case datetime():
-            return None
+            raise _refused(where, f"({value!r}) has a fraction of a microsecond: round it to microseconds")
         case date():
             return date(value.year, value.month, value.day)
-        case timedelta():
+        case timedelta() if not getattr(value, "nanoseconds", 0):
             return timedelta(value.days, value.seconds, value.microseconds)
+        case timedelta():
+            raise _refused(where, f"({value!r}) has a fraction of a microsecond: round it to microseconds")
         case bytearray() | memoryview():
             return bytes(value)
+        case np.ndarray() if not value.ndim:
+            return plain_value(value[()], where)
         case list() | tuple() | np.ndarray():
-            return [_plain(item, where) for item in value]
+            return [plain_value(item, where) for item in value]
         case Mapping():
-            return {_plain(key, where): _plain(item, where) for key, item in value.items()}
+            return {plain_value(key, where): plain_value(item, where) for key, item in value.items()}
         case _:
             for base in _BASES:
                 if isinstance(value, cast(type, base)):
                     return base(value)
+            if without_missing([value])[0] is None:
+                return None
             kinds = (
                 "None, bool, int, float, str, bytes, Decimal, date, time, datetime, timedelta, UUID, or lists and dicts"
                 " of them"
             )
-            raise ParameterError(
-                f"parameter {where} is a {type(value).__module__}.{type(value).__qualname__}, which no column holds:"
-                f" pass {kinds}",
-                position=where,
-            )
+            kind = f"{type(value).__module__}.{type(value).__qualname__}"
+            raise _refused(where, f"is a {kind}, which no column holds: pass {kinds}")
 
 
 def _instant(value: np.datetime64 | np.timedelta64, where: str) -> Any:
     if np.isnat(value):
         return None
+    is_instant, given = isinstance(value, np.datetime64), np.datetime_data(value.dtype)[0]
+    if not is_instant and given in _UNITS_WITHOUT_LENGTH:
+        raise _refused(where, f"({value!r}) has no fixed length: pass a timedelta, or write an INTERVAL in SQL")
     # As in DuckDB, an instant that is counted in days or more is a DATE.
-    unit = "D" if isinstance(value, np.datetime64) and np.datetime_data(value.dtype)[0] in _DATE_UNITS else "us"
-    plain: Any = value.astype(f"{value.dtype.kind}8[{unit}]").item()
+    unit = "D" if is_instant and given in _DATE_UNITS else "us"
+    converted = value.astype(f"{value.dtype.kind}8[{unit}]")
+    if converted != value:
+        raise _refused(where, f"({value!r}) has a fraction of a microsecond: round it to microseconds")
+    plain: Any = converted.item()
     if isinstance(plain, int):
-        raise ParameterError(
-            f"parameter {where} ({value!r}) is outside of the calendar, which ends in the year 9999", position=where
-        )
+        raise _refused(where, f"({value!r}) is outside of the calendar, which ends in the year 9999")
     return plain
+
+
+def _refused(where: str, why: str) -> ParameterError:
+    return ParameterError(f"parameter {where} {why}", position=where)

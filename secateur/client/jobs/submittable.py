@@ -100,7 +100,7 @@ def submission(session: Session, dag: Submittable, config: JobConfig | None, par
             f"a {type(config).__name__} is not a job configuration: pass a secateur.JobConfig, or None for its defaults"
         )
     frozen = dag.freeze()
-    values = dict(params) if isinstance(params, Mapping) else list(params)
+    values = plain_values(params)
     chosen = JobConfig() if config is None else config
     if session.pruning is Pruning.OFF:
         chosen = replace(chosen, pruning=False)

@@ -62,6 +62,12 @@ def test_plain_values_stay(value: Any) -> None:
         pytest.param(
             np.datetime64("2024-01-01T00:00:00.000001000", "ns"), datetime(2024, 1, 1, 0, 0, 0, 1), id="numpy datetime"
         ),
+        pytest.param(np.timedelta64(5000, "ns"), timedelta(microseconds=5), id="numpy nanoseconds"),
+        pytest.param(np.longdouble(1.5), 1.5, id="numpy long double"),
+        pytest.param(np.array(5), 5, id="array without dimensions"),
+        pytest.param(np.array("2024-01-01", "M8[D]"), date(2024, 1, 1), id="day without dimensions"),
+        pytest.param(pd.NA, None, id="pandas NA"),
+        pytest.param([1, pd.NA], [1, None], id="pandas NA in a list"),
         pytest.param(np.datetime64("NaT", "us"), None, id="numpy NaT"),
         pytest.param(np.timedelta64(1, "s"), timedelta(seconds=1), id="numpy timedelta"),
         pytest.param(pa.scalar(5), 5, id="arrow scalar"),
@@ -93,6 +99,18 @@ def test_values_become_plain(value: Any, expected: Any) -> None:
         pytest.param([[1, {2}]], "parameter 1 is a builtins.set", id="inside a list"),
         pytest.param({"day": object()}, r"parameter \$day is a builtins.object", id="by name"),
         pytest.param([np.datetime64("20000-01-01")], "parameter 1 .* is outside of the calendar", id="year 20000"),
+        pytest.param([pa.scalar(2**31 - 1, pa.int32()).cast(pa.date32())], "parameter 1 has no value", id="infinity"),
+        pytest.param([pd.Timestamp(1)], "parameter 1 .* has a fraction of a microsecond", id="timestamp of ns"),
+        pytest.param([pd.Timedelta(1)], "parameter 1 .* has a fraction of a microsecond", id="timedelta of ns"),
+        pytest.param([np.datetime64(1, "ns")], "parameter 1 .* has a fraction of a microsecond", id="numpy ns"),
+        pytest.param(
+            [np.timedelta64(1, "ns")], "parameter 1 .* has a fraction of a microsecond", id="numpy span of ns"
+        ),
+        pytest.param([np.timedelta64(1, "M")], "parameter 1 .* has no fixed length", id="numpy month"),
+        pytest.param([np.timedelta64(1, "Y")], "parameter 1 .* has no fixed length", id="numpy year"),
+        pytest.param([np.complex128(1)], "parameter 1 is a builtins.complex", id="complex"),
+        pytest.param([np.clongdouble(1)], "parameter 1 is a numpy.clongdouble", id="long complex"),
+        pytest.param([np.longdouble(1) / 3], "parameter 1 .* has more digits", id="digits of a long double"),
         pytest.param("abc", "not a str", id="text for a sequence"),
         pytest.param(5, "not a int", id="a bare value"),
         pytest.param({1, 2}, "not a set", id="set"),
