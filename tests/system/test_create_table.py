@@ -10,9 +10,10 @@ import pyarrow as pa
 import pytest
 
 import secateur
-from secateur.errors import Error, NotSupportedError, ParameterError, SchemeError, TableExistsError
+from secateur.errors import Error, NotSupportedError, ParameterError, SchemeError, SqlSyntaxError, TableExistsError
 
 DATA = {"id": [1, 2], "Who": ["a", None], "at": [1.5, 2.5]}
+EMPTY_FIELD = pa.schema([("id", pa.int64()), ("s", pa.list_(pa.struct([("", pa.int64())])))])
 
 
 @pytest.mark.parametrize(
@@ -54,6 +55,13 @@ def test_columns_are_those_of_the_data(conn: secateur.Connection, table_name: st
         ({"primary_key": ["id"], "replicated": True, "backups": 1}, ParameterError, "no backups"),
         ({"primary_key": ["id"], "partition_by": "HASH (at) PARTITIONS 4"}, SchemeError, "at"),
         ({"primary_key": ["id"], "like": {"id": [1], "d": [pa.scalar(1, pa.duration("s"))]}}, NotSupportedError, "'d'"),
+        ({"primary_key": ["id"], "like": {"id": [1], "": [2]}}, SqlSyntaxError, "not an empty one"),
+        ({"primary_key": [""], "like": {"id": [1], "": [2]}}, SqlSyntaxError, "not an empty one"),
+        (
+            {"primary_key": ["id"], "like": EMPTY_FIELD},
+            SqlSyntaxError,
+            "the name of a field of column 's', not an empty one",
+        ),
     ],
 )
 def test_what_is_wrong_is_said(

@@ -14,6 +14,7 @@ from uuid import uuid4
 
 from msgspec import structs
 
+from secateur.cluster.controller.table_names import check_names
 from secateur.errors import NotSupportedError, TableExistsError, UnknownTableError
 from secateur.partitioning.schemes.scheme import RANGES_INLINE_MAX, PartitionScheme
 from secateur.partitioning.tables.external_table import ExternalTable
@@ -123,12 +124,12 @@ class Catalog:
 
         Raises:
             TableExistsError: A table or a view has the name.
-            NotSupportedError: The name is not a plain identifier.
+            NotSupportedError: The name has a schema in front.
+            ProgrammingError: The name, or one in it, is empty.
         """
         self._check_not_a_view(table.name)
         self._check_not_external(table.name)
-        if not table.name or "." in table.name:
-            raise NotSupportedError(f"table name {table.name!r}: schemas are not supported, use a name without a dot")
+        check_names(table)
         if not or_replace and self.find(table.name) is not None:
             raise TableExistsError(
                 f"table {table.name!r} exists already; DROP TABLE it first or use CREATE TABLE IF NOT EXISTS",
@@ -244,11 +245,11 @@ class Catalog:
 
         Raises:
             TableExistsError: The name is taken, by a table, a view, or an external table that is not to be replaced.
-            NotSupportedError: The name is not a plain identifier.
+            NotSupportedError: The name has a schema in front.
+            ProgrammingError: The name, or one in it, is empty.
         """
         name = external.name
-        if not name or "." in name:
-            raise NotSupportedError(f"table name {name!r}: schemas are not supported, use a name without a dot")
+        check_names(external.table)
         if self.find(name) is not None:
             raise TableExistsError(
                 f"table {name!r} exists already; DROP TABLE it first, or choose another name", table=name

@@ -92,6 +92,8 @@ class TokenCursor:
         token = self.peek()
         if token is None or not is_name(token):
             raise self.expected(what)
+        if not token.text:
+            raise self.error(SqlSyntaxError, f"expected {what}, not an empty one", length=2)
         self._position += 1
         return token.text
 

@@ -43,6 +43,30 @@ SqlSyntaxError: column 'A' is declared twice (names are compared without regard 
                          ^
 */
 ----
+-- an empty name of a table
+CREATE TABLE "" (a INT PRIMARY KEY)
+/*
+SqlSyntaxError: expected the name of a table, not an empty one (line 1, column 14)
+  CREATE TABLE "" (a INT PRIMARY KEY)
+               ^^
+*/
+----
+-- an empty name of a column
+CREATE TABLE t (a INT PRIMARY KEY, "" INT)
+/*
+SqlSyntaxError: expected the name of a column or PRIMARY KEY (...), not an empty one (line 1, column 36)
+  CREATE TABLE t (a INT PRIMARY KEY, "" INT)
+                                     ^^
+*/
+----
+-- an empty name of a field
+CREATE TABLE t (a INT PRIMARY KEY, s STRUCT(b STRUCT("" INT)[]))
+/*
+SqlSyntaxError: expected the name of a field of column 's', not an empty one (line 1, column 54)
+  CREATE TABLE t (a INT PRIMARY KEY, s STRUCT(b STRUCT("" INT)[]))
+                                                       ^^
+*/
+----
 -- unknown type
 CREATE TABLE t (a INTT, PRIMARY KEY (a))
 /*

@@ -6,14 +6,22 @@ import pytest
 from msgspec import structs
 
 from secateur.cluster.controller import Catalog
-from secateur.errors import NotSupportedError, TableExistsError, UnknownTableError
+from secateur.errors import NotSupportedError, ProgrammingError, TableExistsError, UnknownTableError
 from secateur.partitioning.schemes import PartitionScheme, RangeComponent, RangePartition
-from secateur.partitioning.tables import TableDef
+from secateur.partitioning.tables import Column, TableDef
+from secateur.partitioning.tables.external_table import ExternalTable
 from secateur.partitioning.types import parse_type
 
 
 def named(name: str) -> TableDef:
     return TableDef(name, 0, (), (), PartitionScheme())
+
+
+def with_columns(*columns: str) -> TableDef:
+    named_and_typed = (column.partition(" ") for column in columns)
+    return TableDef(
+        "t", 0, tuple(Column(name, parse_type(kind)) for name, _, kind in named_and_typed), (), PartitionScheme()
+    )
 
 
 def test_names_are_matched_without_regard_to_case() -> None:
@@ -55,10 +63,26 @@ def test_an_unknown_name_is_answered_with_known_ones(names: list[str], asked: st
     assert caught.value.message == message
 
 
-@pytest.mark.parametrize("name", ["", "main.t"])
-def test_a_name_has_no_schema(name: str) -> None:
+def test_a_name_has_no_schema() -> None:
     with pytest.raises(NotSupportedError, match="schemas are not supported"):
-        Catalog().with_table(named(name))
+        Catalog().with_table(named("main.t"))
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (named(""), "a table has a name of at least one character"),
+        (with_columns("k INTEGER", " BIGINT"), "table t: column 2 has an empty name"),
+        (with_columns("k INTEGER", 's STRUCT("" BIGINT)'), "table t: column s has a STRUCT with a field of an empty"),
+        (with_columns('s MAP(BIGINT, STRUCT(a STRUCT("" BIGINT)[]))'), "column s has a STRUCT with a field of an"),
+    ],
+    ids=["table", "column", "field", "inside"],
+)
+def test_a_name_that_no_statement_can_write_is_refused(table: TableDef, message: str) -> None:
+    with pytest.raises(ProgrammingError, match=message):
+        Catalog().with_table(table)
+    with pytest.raises(ProgrammingError, match=message):
+        Catalog().with_external_table(ExternalTable(table, b"", "files"))
 
 
 def test_a_catalog_that_somebody_holds_does_not_change() -> None:
