@@ -52,8 +52,8 @@ def write_rows(cursor: Cursor, output_format: OutputFormat, *, into: TextIO | No
         cursor: Has executed a statement with rows.
         output_format: ``csv`` is as COPY writes it: a line with the names, NULL an empty field, and an empty text
             ``""``; ``json`` is one array of objects; its values are those of :mod:`secateur.http.json_values`;
-            ``arrow`` is an Arrow IPC stream. Of columns of one name, the second is ``a_1`` in CSV and JSON, as COPY writes
-            them.
+            ``arrow`` is an Arrow IPC stream. Of columns of one name, the second is ``a_1`` in CSV and JSON, as COPY
+            writes them.
         into: Where; None for standard output.
 
     Returns:

@@ -18,7 +18,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-__all__ = ["from_json", "msgpack_decoder"]
+__all__ = ["from_json", "json_decoder", "msgpack_decoder"]
 
 T = TypeVar("T")
 
@@ -49,6 +49,12 @@ def from_json(data: bytes | str, kind: type[T]) -> T:
             decoder = _of_json[kind] = msgspec.json.Decoder(kind)
     value: T = decoder.decode(data)
     return value
+
+
+def json_decoder(kind: Any, *, float_hook: Callable[[str], Any] | None = None) -> msgspec.json.Decoder[Any]:
+    """A new decoder of a type from JSON, to be kept; the hook is msgspec's."""
+    with _making:
+        return msgspec.json.Decoder(kind, float_hook=float_hook)
 
 
 if sys.platform != "win32":  # a process that is forked meanwhile would have the struct half made for ever

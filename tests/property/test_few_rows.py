@@ -12,6 +12,7 @@ import random
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from itertools import islice
 from typing import Any
 from uuid import UUID
 
@@ -20,6 +21,7 @@ import pyarrow as pa
 import pytest
 
 import secateur
+from other_types import in_turn
 
 SEED = int(os.environ.get("SECATEUR_SEED", "20261125"))
 STATEMENTS = int(6 * float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
@@ -146,6 +148,13 @@ def test_few_rows_are_those_of_duckdb(cluster: secateur.Connection, partitions: 
                 continue
             found = shown(cluster.execute(sql, params).fetchall())
             assert found == expected, f"SECATEUR_SEED={SEED}, turn {turn}: {sql} with {params}"
+            for others in islice(in_turn(random.Random(turn), params), 1, None):
+                try:
+                    expected = shown(oracle.execute(sql, others).fetchall())
+                except duckdb.Error:
+                    continue
+                found = shown(cluster.execute(sql, others).fetchall())
+                assert found == expected, f"SECATEUR_SEED={SEED}, turn {turn}: {sql} with {others} after {params}"
         for _ in range(15):
             key = r.randrange(CUSTOMERS), r.randrange(9)
             if r.random() < 0.3:

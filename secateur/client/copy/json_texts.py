@@ -22,6 +22,7 @@ from secateur.client.copy.text_values import text_form
 from secateur.errors import DataError
 from secateur.partitioning.tables.table import Column
 from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.protocol.decoders import json_decoder
 
 if TYPE_CHECKING:
     import duckdb
@@ -36,11 +37,11 @@ class FloatText(str):
 
 
 _BATCH_ROWS: Final = 10_000
-_VALUES: Final = msgspec.json.Decoder(list[dict[str, Any]], float_hook=FloatText)
-_VALUE: Final = msgspec.json.Decoder(Any, float_hook=FloatText)
-_OBJECT: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_LIST: Final = msgspec.json.Decoder(list[msgspec.Raw])
-_TEXT: Final = msgspec.json.Decoder(str)
+_VALUES: Final = json_decoder(list[dict[str, Any]], float_hook=FloatText)
+_VALUE: Final = json_decoder(Any, float_hook=FloatText)
+_OBJECT: Final = json_decoder(dict[str, msgspec.Raw])
+_LIST: Final = json_decoder(list[msgspec.Raw])
+_TEXT: Final = json_decoder(str)
 _SCALARS: Final[dict[type, Callable[[Any], str | None]]] = {
     type(None): lambda _: None,
     bool: lambda value: "true" if value else "false",

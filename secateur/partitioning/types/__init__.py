@@ -5,6 +5,7 @@ from __future__ import annotations
 from secateur.exports import exports
 
 _FILES = {
+    "arrow_form": ["array_of", "cast_to_arrow"],
     "calendar": ["DAYS_OR_LONGER", "UNITS", "following", "start_of"],
     "cast": ["cast_column", "scalar_text"],
     "column_type": ["NESTED", "Field", "SqlType", "TypeKind", "parse_type", "type_of_arrow"],
@@ -17,6 +18,7 @@ _FILES = {
     "keywords": ["KEYWORDS"],
     "map_keys": ["has_invalid_keys"],
     "nested_parts": ["list_elements", "map_entries"],
+    "python_column": ["column_of"],
     "ordering": ["minimum", "next_value", "successor"],
     "result_type": ["Constructor", "ResultType", "column_type_of", "parse_result_type"],
     "struct_offsets": ["without_struct_offsets"],

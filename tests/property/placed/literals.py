@@ -80,7 +80,8 @@ class Literals(Maker):
             case _:
                 return "[1, 2]"
         if rng.random() < 0.08:
-            return f"{self.parameter(value)}{'::BIGINT' if kind == 'i' else ''}"
+            mark = self.parameter(value)
+            return f"{mark}::BIGINT" if kind == "i" and len(self.params) % 2 else mark
         return text
 
     def extreme(self, kind: str) -> str:
