@@ -5,6 +5,7 @@ from __future__ import annotations
 from secateur.exports import exports
 
 _FILES = {
+    "cached_plan": ["cached_plan_of", "typed_parameters"],
     "cost_model": ["COST_SETTINGS", "CostModel"],
     "plan_settings": ["PlanSettings"],
     "planner": ["Planner"],
@@ -19,6 +20,7 @@ _FILES = {
         "DropIndex",
         "DropTable",
         "DropView",
+        "PlannedSelect",
         "ExplainFormat",
         "ExplainStatement",
         "PlannedSelect",

@@ -114,6 +114,7 @@ _FILES = {
         "WriteRows",
     ],
     "clocks": ["CLOCKS"],
+    "decoders": ["from_json"],
     "codec": [
         "Codec",
         "decode",

@@ -24,10 +24,7 @@ import pytest
 
 from secateur.client.loads import as_table
 from secateur.errors import DataError, NotSupportedError
-from secateur.partitioning.types import parse_type
-from secateur.partitioning.types.arrow_form import array_of, cast_to_arrow
-from secateur.partitioning.types.cast import cast_column
-from secateur.partitioning.types.python_column import column_of
+from secateur.partitioning.types import array_of, cast_column, cast_to_arrow, column_of, parse_type
 
 SEED = int(os.environ.get("SECATEUR_SEED", "20261127"))
 DRAWS = 60 * int(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1"))

@@ -7,6 +7,7 @@ from secateur.exports import exports
 _FILES = {
     "distinct_keys": ["first_of_each_key"],
     "distinct_sketch": ["DistinctSketch", "SKETCH_HASHES_MAX"],
+    "external_table": ["ExternalTable"],
     "identifier": ["folded", "told_apart"],
     "index": ["IndexDef"],
     "statistics": ["ColumnStatistics", "NO_STATISTICS", "StatisticsSnapshot", "TableStatistics"],

@@ -8,8 +8,7 @@ from msgspec import structs
 from secateur.cluster.controller import Catalog
 from secateur.errors import NotSupportedError, ProgrammingError, TableExistsError, UnknownTableError
 from secateur.partitioning.schemes import PartitionScheme, RangeComponent, RangePartition
-from secateur.partitioning.tables import Column, TableDef
-from secateur.partitioning.tables.external_table import ExternalTable
+from secateur.partitioning.tables import Column, ExternalTable, TableDef
 from secateur.partitioning.types import parse_type
 
 

@@ -10,11 +10,9 @@ import pytest
 from msgspec.structs import replace
 
 from secateur.errors import DatabaseError
-from secateur.planner import Planner
+from secateur.planner import PlannedSelect, Planner, cached_plan_of, typed_parameters
 from secateur.planner.binding import sample_value, type_uses_in
-from secateur.planner.cached_plan import cached_plan_of, typed_parameters
-from secateur.planner.statement import PlannedSelect
-from secateur.planner.text.parser_cross_check import read_statement
+from secateur.planner.text import read_statement
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,7 @@ import threading
 import msgspec
 import pytest
 
-from secateur.protocol import decode, encode
-from secateur.protocol.decoders import from_json
+from secateur.protocol import decode, encode, from_json
 
 THREADS = 4
 VALUE = [1, [[2, [[3, {"a": None}]]]]]
