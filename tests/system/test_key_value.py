@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter
+from collections import Counter, UserDict
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -334,6 +334,44 @@ def test_tables_of_ranges(conn: secateur.Connection) -> None:
     conn.execute("ALTER TABLE days ADD PARTITION '2024-10-01' <= VALUES < '2025-01-01'")
     assert handle.get(inside) == (*inside, 5)
     assert handle.delete_many([inside, outside]) == 2
+
+
+@pytest.mark.parametrize("call", ["get", "delete", "put", "partition_of"])
+def test_a_handle_that_another_thread_renews_meanwhile_finds_new_ranges(
+    conn: secateur.Connection, three: Cluster, table_name: str, call: str
+) -> None:
+    """A call has looked by the old definition, and finds that the newest one is known when it asks for it."""
+    conn.execute(
+        f"CREATE TABLE {table_name} (k BIGINT PRIMARY KEY, v BIGINT) PARTITION BY RANGE (k) (PARTITION VALUES < 10)"
+    )
+    handle = conn.table(table_name)
+    handle.get(1)
+    with three.connect() as other:
+        other.execute(f"ALTER TABLE {table_name} ADD PARTITION 10 <= VALUES < 20")
+        other.table(table_name).put((15, 1))
+
+    class Key(UserDict[str, int]):
+        def __iter__(self) -> Iterator[str]:
+            if not renewed:
+                renewed.append(True)
+                for look in (lambda: handle.get(15), lambda: handle.partition_of({"k": 15})):
+                    thread = threading.Thread(target=look)
+                    thread.start()
+                    thread.join()
+            return super().__iter__()
+
+    renewed: list[bool] = []
+    match call:
+        case "get":
+            assert handle.get(Key({"k": 15})) == {"k": 15, "v": 1}
+        case "delete":
+            assert handle.delete(Key({"k": 15}))
+        case "put":
+            handle.put(Key({"k": 15, "v": 2}))
+            assert handle.get(15) == (15, 2)
+        case "partition_of":
+            assert handle.partition_of(Key({"k": 15})) == 1
+    assert renewed
 
 
 def test_tables_that_make_their_ranges(conn: secateur.Connection) -> None:

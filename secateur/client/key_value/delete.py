@@ -60,10 +60,11 @@ def delete_rows(table: KeyTable, keys: Sequence[Any]) -> int:
 
 def _partition(table: KeyTable, key: list[Any]) -> int | None:
     """The partition of a key; None for one that no range holds."""
+    keys = table.keys
     try:
-        return table.keys.partition_of(key)
+        return keys.partition_of(key)
     except NoRangeError:
-        if not table.refresh():  # the range may have been added since
+        if not table.refresh(keys.definition):  # the range may have been added since
             return None
         return _partition(table, key)
 

@@ -82,7 +82,7 @@ class _Get(Retryable[list[Row | None]]):
                 return self._formed(rows, self._one(rows, keys))
             partitions = [rows.partition_of(key) for key in keys]
         except NoRangeError:
-            if table.refresh():  # the range may have been added since
+            if table.refresh(rows.definition):  # the range may have been added since
                 return self.attempt()
             if len(keys) == 1:
                 return [None]

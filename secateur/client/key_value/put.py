@@ -43,11 +43,12 @@ def put_rows(table: KeyTable, rows: Sequence[Any], missing: str | None = None) -
     session = table.session
     control = session.begin_statement()
     try:
+        definition, given = table.read(read)
         try:
-            load_rows(session, *table.read(read), LoadMode.UPSERT, missing=lacking, same_table=True)
+            load_rows(session, definition, given, LoadMode.UPSERT, missing=lacking, same_table=True)
         except TopologyChangedError:
             # Rows that were made for a dropped table are not valid for the table that has its name now.
-            if not table.refresh():
+            if not table.refresh(definition):
                 raise
             load_rows(session, *table.read(read), LoadMode.UPSERT, missing=lacking, same_table=True)
     finally:

@@ -52,10 +52,11 @@ class KeyTable:
         Raises:
             Error: As ``work``; UnknownTableError: the table was dropped.
         """
+        keys = self.keys
         try:
-            return work(self.keys)
+            return work(keys)
         except (ProgrammingError, DataError, IntegrityError):
-            if not self.refresh():
+            if not self.refresh(keys.definition):
                 raise
             return work(self.keys)
 
@@ -74,17 +75,16 @@ class KeyTable:
         members = topology.member_ids
         return members[self.session.turn() % len(members)]
 
-    def refresh(self, *, waits: bool = True) -> bool:
-        """Fetch the definition again; whether it is another.
+    def refresh(self, used: TableDef, *, waits: bool = True) -> bool:
+        """Fetch the definition again; whether it is another than the one used, which other threads may have replaced.
 
         Raises:
             UnknownTableError: The table was dropped.
             Error: The controller cannot be reached.
         """
-        before = self._keys.definition
-        after = self.session.outlined_table(before.name, waits=waits)
+        after = self.session.outlined_table(used.name, waits=waits)
         self._keys = RowKeys(after)
-        return (before.table_id, before.version) != (after.table_id, after.version)
+        return (used.table_id, used.version) != (after.table_id, after.version)
 
     def refresh_if_possible(self) -> None:
         """As :meth:`refresh`; without a controller no table changes, so the definition stays.
@@ -93,6 +93,6 @@ class KeyTable:
             Error: As :meth:`refresh`, but for a controller that cannot be reached; or the statement was cancelled.
         """
         try:
-            self.refresh(waits=False)
+            self.refresh(self._keys.definition, waits=False)
         except (UnreachableError, MemberLostError, DeadlineError):
             self.session.check_control()

@@ -113,12 +113,13 @@ class TableHandle:
                     table=self.name,
                     column=column.name,
                 )
+        used = self._table
         try:
             return self._partition_of(key)
         except TopologyChangedError:  # the table has other ranges by now than those that were to be fetched
-            self._refresh()
+            self._refresh(used)
         except NoRangeError:
-            if not self._refresh():
+            if not self._refresh(used):
                 raise
         return self._partition_of(key)
 
@@ -148,7 +149,7 @@ class TableHandle:
         number = partition.__index__()
         topology = self._session.topology
         if not self._table.replicated and self._table.scheme.affinity_group() not in topology.owners:
-            self._refresh()
+            self._refresh(self._table)
             topology = self._session.topology
         if not 0 <= number < self.partitions:
             raise ParameterError(
@@ -392,10 +393,10 @@ class TableHandle:
     def _partition_of(self, key: Mapping[str, Any]) -> int:
         return self._session.when_known(lambda: self._table.scheme.newest().partition_of(key))
 
-    def _refresh(self) -> bool:
-        """Fetch the table again; whether it is another."""
-        before, self._table = self._table, self._session.outlined_table(self.name)
-        return (before.table_id, before.version) != (self._table.table_id, self._table.version)
+    def _refresh(self, used: TableDef) -> bool:
+        """Fetch the table again; whether it is another than the one used, which other threads may have replaced."""
+        self._table = newest = self._session.outlined_table(self.name)
+        return (used.table_id, used.version) != (newest.table_id, newest.version)
 
     def _example(self) -> str:
         return ", ".join(f"{name!r}: ..." for name in self._table.scheme.columns)
