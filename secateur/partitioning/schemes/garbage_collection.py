@@ -16,12 +16,13 @@ def no_garbage_collection() -> Iterator[None]:
     Each collection looks at the objects made so far, finds nothing to free, and holds up all threads. Making 30,000
     partitions takes seven times as long with collections as without.
 
-    Blocks of several threads may overlap: the first to begin is the one that turns the collector on again.
+    Blocks of several threads may overlap: the first to end turns the collector on again.
     """
-    was_enabled = gc.isenabled()
+    if not gc.isenabled():  # also by a block of another thread, behind whose end nobody would turn it on again
+        yield
+        return
     gc.disable()
     try:
         yield
     finally:
-        if was_enabled:
-            gc.enable()
+        gc.enable()

@@ -107,3 +107,24 @@ def test_collections_go_on_after_blocks_without() -> None:
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+def test_a_block_that_begins_while_another_thread_ends_one_leaves_collections_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    other, is_enabled = no_garbage_collection(), gc.isenabled
+    other.__enter__()
+
+    def looked_while_the_other_ends() -> bool:
+        monkeypatch.undo()
+        found = is_enabled()
+        other.__exit__(None, None, None)
+        return found
+
+    monkeypatch.setattr(gc, "isenabled", looked_while_the_other_ends)
+    try:
+        with no_garbage_collection():
+            pass
+        assert gc.isenabled()
+    finally:
+        gc.enable()
