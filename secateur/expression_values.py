@@ -25,6 +25,7 @@ from uuid import UUID
 
 import duckdb
 
+from secateur.forks import forks_wait_for
 from secateur.partitioning.pruning.expression import UNKNOWN
 from secateur.partitioning.pruning.operand import Evaluated, not_quick
 
@@ -218,6 +219,7 @@ def _connection() -> duckdb.DuckDBPyConnection:
         ":memory:",
         config={
             "threads": "1",
+            "async_threads": "0",  # a forked process ends with a segmentation fault when it waits for its parent's
             "memory_limit": _MEMORY_LIMIT,
             "autoload_known_extensions": "false",
             "autoinstall_known_extensions": "false",
@@ -235,5 +237,5 @@ def _connection() -> duckdb.DuckDBPyConnection:
     return connection
 
 
-_lock: Final = threading.Lock()
+_lock: Final = forks_wait_for(threading.Lock())
 _kept: Final[OrderedDict[tuple[Any, ...], Sequence[_Value]]] = OrderedDict()

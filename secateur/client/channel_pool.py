@@ -8,6 +8,7 @@ from typing import Final
 from weakref import WeakSet
 
 from secateur.errors import InterfaceError
+from secateur.forks import free_in_forks
 from secateur.wire import Channel
 
 __all__ = ["ChannelPool"]
@@ -25,7 +26,9 @@ class ChannelPool:
 
     def __init__(self, make: Callable[[], Channel]) -> None:
         self._make = make
-        self._lock = threading.RLock()  # the collector may drop a result inside, which gives its channel back
+        self._lock = free_in_forks(
+            threading.RLock()
+        )  # the collector may drop a result inside, which gives its channel back
         self._idle: list[Channel] = []
         self._known: WeakSet[Channel] = WeakSet()  # a borrower that is dropped hangs up
         self._is_closed = False

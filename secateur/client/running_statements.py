@@ -7,6 +7,7 @@ from weakref import WeakSet
 
 from secateur.client.execution.statement_timeout import NO_TIMEOUT, call_timeout
 from secateur.errors import JobCancelledError
+from secateur.forks import free_in_forks
 from secateur.wire import CallControl
 
 __all__ = ["RunningStatements"]
@@ -21,7 +22,7 @@ class RunningStatements:
 
     def __init__(self) -> None:
         self.statement_timeout = NO_TIMEOUT
-        self._lock = threading.Lock()  # of the whole session
+        self._lock = free_in_forks(threading.Lock())  # of the whole session
         self._local = threading.local()  # the control of the statement that a thread works on
         self._statements_running: set[CallControl] = set()
         self._results_read: WeakSet[CallControl] = WeakSet()  # of statements whose rows come in parts

@@ -6,6 +6,7 @@ import atexit
 import dataclasses
 import functools
 import inspect
+import os
 import secrets
 import threading
 import time
@@ -70,6 +71,7 @@ class Cluster:
         self._runtime = runtime
         self._lock = threading.Lock()
         self._stopped = False
+        self._process = os.getpid()
         self._at_exit = self.leave if settings.detached else self.stop
         atexit.register(self._at_exit)
         member_ids, is_cold_start = members_to_start(settings) if running_at is None else ([], False)
@@ -287,7 +289,7 @@ class Cluster:
 
     def _end(self, end: Callable[[], None]) -> None:
         with self._lock:
-            if self._stopped:
+            if self._stopped or self._process != os.getpid():  # in one that was forked, the cluster is its parent's
                 return
             self._stopped = True
         atexit.unregister(self._at_exit)

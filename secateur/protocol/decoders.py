@@ -5,24 +5,25 @@ found out anything, for structs that hold themselves. It runs Python meanwhile, 
 one takes what is there already as whole, for the same struct and for any that has it in a field. Its first message then
 ends the process with a segmentation fault: msgspec 0.22 alone does that where two threads make their first decoder of
 one struct. So every decoder is made here, and ``msgspec.json.decode(..., type=...)``, which makes one inside, is not
-used. Decoders that are made may be shared by threads, and so may encoders, which keep nothing.
+used. A fork waits as well: the child would have the struct half made for ever. Decoders that are made may be shared by
+threads, and so may encoders, which keep nothing.
 """
 
 from __future__ import annotations
 
-import os
-import sys
 import threading
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 import msgspec
 
+from secateur.forks import forks_wait_for
+
 __all__ = ["from_json", "json_decoder", "msgpack_decoder"]
 
 T = TypeVar("T")
 
-_making: Final = threading.RLock()  # the collector may run a finalizer inside that reads an answer
+_making: Final = forks_wait_for(threading.RLock())  # the collector may run a finalizer inside that reads an answer
 _of_json: Final[dict[Any, msgspec.json.Decoder[Any]]] = {}
 
 
@@ -55,7 +56,3 @@ def json_decoder(kind: Any, *, float_hook: Callable[[str], Any] | None = None) -
     """A new decoder of a type from JSON, to be kept; the hook is msgspec's."""
     with _making:
         return msgspec.json.Decoder(kind, float_hook=float_hook)
-
-
-if sys.platform != "win32":  # a process that is forked meanwhile would have the struct half made for ever
-    os.register_at_fork(before=_making.acquire, after_in_parent=_making.release, after_in_child=_making.release)

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
+from secateur.forks import free_in_forks
 from secateur.protocol.parameter_types import classes_of, type_of
 
 __all__ = ["KeptPlans"]
@@ -49,7 +50,7 @@ class KeptPlans(Generic[K, P]):
         self._per_text_max = min(_PLANS_PER_TEXT_MAX, plans_max)
         self._texts: OrderedDict[tuple[K, tuple[object, ...]], _Plans[P]] = OrderedDict()
         self._count = 0
-        self._lock = threading.Lock()
+        self._lock = free_in_forks(threading.Lock())
 
     def __len__(self) -> int:
         return self._count

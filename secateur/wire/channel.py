@@ -20,6 +20,7 @@ from secateur.errors import (
     ProtocolError,
     UnreachableError,
 )
+from secateur.forks import free_in_forks
 from secateur.protocol.codec import Codec
 from secateur.protocol.failure import Failure
 from secateur.protocol.hello import Greeting
@@ -107,7 +108,7 @@ class Channel:
         self._send_limits = self._limits
         self._takes_traces = False
         self._wait_s = 0.0  # how long the socket waits for the next bytes; 0 before that was said
-        self._lock = threading.Lock()
+        self._lock = free_in_forks(threading.Lock())
         self._decoder = FrameDecoder(self._limits)
         self._frames: Iterator[Frame] = iter(())
         self._last_id = 0
@@ -424,7 +425,6 @@ class Channel:
 
         If both asked over it, each could get the answer to a request of the other: they count their requests alike.
         """
-        self._lock = threading.Lock()  # a thread that has held it is not here
         self._disconnect()
 
 

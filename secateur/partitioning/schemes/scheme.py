@@ -10,7 +10,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
-from threading import Lock
+from threading import Lock, RLock
 from typing import Any, Final, NamedTuple
 from weakref import WeakValueDictionary
 
@@ -22,6 +22,7 @@ from msgspec.structs import replace
 
 from secateur.cached_properties import cached_property
 from secateur.errors import NotSupportedError, TopologyChangedError, UnknownColumnError
+from secateur.forks import free_in_forks
 from secateur.partitioning.schemes.components import HashComponent, RangeComponent, RangePartition, RetiredRange
 from secateur.partitioning.schemes.garbage_collection import no_garbage_collection
 from secateur.partitioning.schemes.layout import Layout
@@ -87,7 +88,8 @@ class PartitionScheme(msgspec.Struct, frozen=True, array_like=True, dict=True, w
         if self.partial is None:
             _by_reference.setdefault(self.reference, self)
         else:
-            self.__dict__["_book"] = _books.setdefault(self.reference, RangeBook(self))
+            with _making_books:  # of two books of one scheme, one would not learn
+                self.__dict__["_book"] = _books.setdefault(self.reference, RangeBook(self))
 
     @property
     def is_known_function(self) -> bool:
@@ -438,7 +440,7 @@ class RangeBook:
 
     def __init__(self, scheme: PartitionScheme) -> None:
         self.scheme = scheme
-        self._lock = Lock()
+        self._lock = free_in_forks(Lock())
 
     def learn(self, pages: Iterable[RangePage]) -> bool:
         """Take over pages of ranges; returns whether they had anything that was not known."""
@@ -452,6 +454,7 @@ class RangeBook:
             return True
 
 
+_making_books: Final = free_in_forks(RLock())
 _books: Final[WeakValueDictionary[str, RangeBook]] = WeakValueDictionary()
 """The books of this process by reference; each stays here as long as some table, plan or tree uses its scheme."""
 

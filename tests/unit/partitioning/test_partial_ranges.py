@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import sys
+import threading
+
 import pytest
 from msgspec.structs import replace
 
@@ -69,3 +72,28 @@ def test_pages_that_bring_nothing_new_are_no_progress() -> None:
     assert not learn_ranges("test_partial_ranges/1", pages)
     assert outline.newest().partition_of({"k": 57}) == 5
     assert not learn_ranges("test_partial_ranges/nobody", pages)
+
+
+def test_schemes_that_threads_make_at_once_learn_the_same() -> None:
+    scheme, threads, rounds = ranged(FEW), 4, 2000
+    outline, page = scheme.outline(), scheme.pages([key(57)])
+    made: list[list[PartitionScheme]] = [[] for _ in range(rounds)]
+    barrier, before = threading.Barrier(threads), sys.getswitchinterval()
+
+    def make() -> None:
+        for number, schemes in enumerate(made):
+            barrier.wait()
+            schemes.append(replace(outline, reference=f"at once/{number}"))
+
+    makers = [threading.Thread(target=make) for _ in range(threads)]
+    sys.setswitchinterval(1e-7)
+    try:
+        for maker in makers:
+            maker.start()
+        for maker in makers:
+            maker.join()
+    finally:
+        sys.setswitchinterval(before)
+    for number, schemes in enumerate(made):
+        assert learn_ranges(f"at once/{number}", page)
+        assert [one.newest().partition_of({"k": 57}) for one in schemes] == [5] * threads

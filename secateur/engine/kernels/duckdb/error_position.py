@@ -106,7 +106,12 @@ def _read(text: str, sql: str, prefix: str = _PREFIX) -> ErrorPosition | None:
 def _database() -> duckdb.DuckDBPyConnection:
     database = duckdb.connect(
         ":memory:",
-        config={"threads": "1", "autoload_known_extensions": "false", "autoinstall_known_extensions": "false"},
+        config={
+            "threads": "1",
+            "async_threads": "0",
+            "autoload_known_extensions": "false",
+            "autoinstall_known_extensions": "false",
+        },
     )
     for setting, value in (
         ("enable_external_access", "false"),
