@@ -36,10 +36,10 @@ STATEMENTS ?= 1000000
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: demo test test-slow test-long plans generated nightly faults simulate wheel lint format types bench bench-peers bench-tpc docs lock clean distclean help install java browser pictures
+.PHONY: demo test test-slow test-long test-newest plans generated nightly faults simulate wheel lint format types bench bench-peers bench-tpc docs lock clean distclean help install java browser pictures
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(STAMP) java ## real flights: Spark loads three Ray members, pruned SQL reads them back
 	@$(PY) -m examples.flights $(DEMO_ARGS)
@@ -60,6 +60,19 @@ test-slow: $(STAMP) java ## the slow tests: all cases of those that are sampled,
 test-long: $(STAMP) ## the property tests with many times the cases: an hour or two
 	@SECATEUR_PROPERTY_FACTOR=80 SECATEUR_PRUNING_WORLDS=100 SECATEUR_DML_WORLDS=40 SECATEUR_INDEX_WORLDS=40 \
 		SECATEUR_SCATTER_STATEMENTS=800 SECATEUR_STATEMENTS=20000 SECATEUR_TIGHTNESS_WORLDS=160 SECATEUR_FOLDER_STATEMENTS=600 $(PY) -m pytest -m "not ray and not spark" -o timeout=3600 tests/property tests/pitfalls/test_relational_products.py tests/unit/cluster/test_lease.py tests/system/test_unused_tables.py $(PYTEST_ARGS)
+
+# What a user gets who installs secateur today, without Ray and Spark, in an environment of its own. A release of a
+# dependency may cost a plan and no answer, so it is the plans that tell.
+NEWEST := .venv-newest
+VERSIONS ?=
+test-newest: STATEMENTS = 1000
+test-newest: ## plans, SQL files and random statements on the newest versions that pyproject.toml allows: three minutes; VERSIONS='duckdb==2.0.0' for others
+	@[ -x $(NEWEST)/bin/python ] || $(PYTHON) -m venv $(NEWEST)
+	@$(NEWEST)/bin/python -m pip install --disable-pip-version-check --quiet --upgrade --upgrade-strategy eager \
+		--editable . hypothesis psutil pytest pytest-timeout pytest-xdist trustme $(VERSIONS)
+	@$(NEWEST)/bin/python -m pip list --disable-pip-version-check | grep -E '^(duckdb|msgspec|numpy|pyarrow|sqlglot) '
+	@$(NEWEST)/bin/python -m pytest -m "not slow" $(PYTEST_WORKERS) tests/plans tests/sql $(PYTEST_ARGS)
+	@$(NEWEST)/bin/python tests/property/placed_run.py --seed $(SEED) --statements $(STATEMENTS)
 
 plans: $(STAMP) ## write what EXPLAIN answers today into tests/plans; read the difference before committing it
 	@$(PY) tests/plans/rewrite.py
@@ -126,10 +139,10 @@ lock: $(STAMP) ## resolve pyproject.toml anew into constraints.txt, for every su
 
 clean: ## remove what the targets wrote, but keep .venv
 	@rm -rf build dist spark-warehouse metastore_db derby.log constraints.txt.new .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	@find . -name $(VENV) -prune -o -type d -name __pycache__ -prune -exec rm -rf {} +
+	@find . -name '$(VENV)*' -prune -o -type d -name __pycache__ -prune -exec rm -rf {} +
 
-distclean: clean ## remove .venv as well
-	@rm -rf $(VENV)
+distclean: clean ## remove .venv and .venv-newest as well
+	@rm -rf $(VENV) $(NEWEST)
 
 install: $(STAMP) ## set up .venv only
 

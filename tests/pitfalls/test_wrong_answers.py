@@ -408,7 +408,7 @@ def test_pruning_can_be_turned_off_and_checked(conn: secateur.Connection, table_
     "recursive",
     [
         "SELECT k FROM t UNION SELECT 50",
-        "(SELECT x.k FROM (t y) AS x WHERE x.k < 3) UNION ALL (SELECT k + 10 FROM t WHERE k < 20)",
+        "(SELECT x.k FROM (FROM t y) AS x WHERE x.k < 3) UNION ALL (SELECT k + 10 FROM t WHERE k < 20)",
         "SELECT k FROM t WHERE k IN (SELECT max(k) FROM t) UNION SELECT k - 1 FROM t WHERE k > 2",
         "SELECT k FROM t WHERE k = 1 UNION ALL SELECT 9 FROM t WHERE k < 4 UNION ALL SELECT k + 1 FROM t WHERE k < 3",
     ],

@@ -300,13 +300,13 @@ def _hold_joins_in_selects(tree: exp.Expr) -> None:
 def _is_one_item(item: exp.Expr | None) -> bool:
     """Whether a part of FROM is a table, a function, or a query with a name: nothing joined or pivoted."""
     inside = item
-    while inside is not None and not (inside.args.get("joins") or inside.args.get("pivots")):
-        if not isinstance(inside, exp.Subquery):
-            is_show = folded(inside.name) == "show"  # a query, which sqlglot reads as a table with an alias
-            is_source = isinstance(inside, (exp.Table, exp.Unnest, exp.Lateral)) and not is_show
-            return is_source or bool(item and item.args.get("alias"))
+    while isinstance(inside, exp.Subquery) and not (inside.args.get("joins") or inside.args.get("pivots")):
         inside = inside.this
-    return False
+    if item is None or inside is None or inside.args.get("joins") or inside.args.get("pivots"):
+        return False
+    if folded(item.name) == "show":
+        return False  # SHOW TABLES is a query, which sqlglot reads as a table with an alias
+    return bool(item.args.get("alias")) or isinstance(item, (exp.Table, exp.Unnest, exp.Lateral))
 
 
 def to_sql(node: exp.Expr) -> str:

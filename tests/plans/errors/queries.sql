@@ -522,14 +522,6 @@ SqlSyntaxError: parentheses in FROM are around a query or a join: leave out thos
                                                                                 ^
 */
 ----
--- parentheses around one table: in a change
-DELETE FROM orders USING (customers) AS c WHERE orders.customer_id = c.customer_id
-/*
-SqlSyntaxError: parentheses in FROM are around a query or a join: leave out those around one table (line 1, column 36)
-  DELETE FROM orders USING (customers) AS c WHERE orders.customer_id = c.customer_id
-                                     ^
-*/
-----
 -- parentheses around one table: source of a change
 MERGE INTO orders USING (customers) AS c ON orders.customer_id = c.customer_id WHEN MATCHED THEN DELETE
 /*

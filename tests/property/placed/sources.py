@@ -52,7 +52,10 @@ class Sources(Expressions):
             tables = self.ctes
         name, columns = rng.choice([table for table in tables if table[0] in ("orders", "items")] * 2 + tables)
         if rng.random() < 0.08:
-            return self.renamed(rng.choice([name, f"({name})", f"(({name}))", f"({name} {self.name('x')})"]), columns)
+            query = f"FROM {name}"
+            return self.renamed(
+                rng.choice([name, f"({query})", f"(({query}))", f"({query} {self.name('x')})"]), columns
+            )
         written = rng.choice([name] * 8 + [name.upper(), f'"{name}"'])
         return source_of(f"{written} {alias}", alias, columns)
 
