@@ -185,13 +185,15 @@ class WriteCopies(Message[CopyStates], frozen=True, array_like=True):
 class CopyTail(msgspec.Struct, frozen=True, array_like=True):
     """The tail of a copy: the number of its last change, and later changes as number, id, operation and rows.
 
-    ``published`` is the number of the last load that was published before the last of them.
+    ``published`` is the number of the last load that was published before the last of them, ``published_first`` before
+    the first; -1 where that is not known.
     """
 
     partition: int
     last: int
     changes: list[tuple[int, str, str, bytes]]
     published: int = 0
+    published_first: int = -1
 
 
 class CopyTails(msgspec.Struct, frozen=True):

@@ -57,6 +57,16 @@ def log_of(directory: Path) -> Path:
     return max(directory.glob("log-*"), key=lambda file: int(file.name.removeprefix("log-")))
 
 
+def behind_load(log: Path) -> int:
+    """Where the record of the first load that was prepared ends; 0 if there is none."""
+    end = 0
+    for body in read_frames(int(log.name.removeprefix("log-")), log.read_bytes()).bodies:
+        end += HEAD_BYTES + len(body)
+        if isinstance(read_body(body)[0], LoggedLoad):
+            return end
+    return 0
+
+
 def states(cluster: Cluster) -> dict[str, str]:
     return {info.id: info.state for info in cluster.members()}
 
@@ -192,12 +202,7 @@ def test_a_member_with_a_load_in_doubt_that_lacks_those_behind_it_gets_everythin
         conn.table("t").load(rows(ROWS))
         expected = conn.execute(TOTALS).fetchall()
     log = log_of(tmp_path / "m2")
-    data, end = log.read_bytes(), 0
-    for body in read_frames(int(log.name.removeprefix("log-")), data).bodies:
-        end += HEAD_BYTES + len(body)
-        if isinstance(read_body(body)[0], LoggedLoad):
-            break
-    log.write_bytes(data[:end])
+    log.write_bytes(log.read_bytes()[: behind_load(log)])
     with secateur.start(members=3, **settings) as cluster, cluster.connect() as conn:
         assert conn.execute(TOTALS).fetchall() == expected
         healed(conn)
@@ -223,4 +228,38 @@ def test_members_that_come_back_one_after_the_other_have_a_load_as_a_whole(tmp_p
         are_there(cluster, "m1")
         replace()
         are_there(cluster, "m1", "m2")
+        assert conn.execute(TOTALS).fetchall() == [(ROWS, sum(range(ROWS)))]
+
+
+@pytest.mark.parametrize("becomes_primary", [False, True])
+def test_a_change_in_front_of_a_load_that_a_disk_has_is_not_made_behind_it(
+    tmp_path: Path, becomes_primary: bool
+) -> None:
+    """It was made while members prepared the load: one that had done so has lost it, and not the load."""
+    settings: dict[str, Any] = {"runtime": "embedded", "data_directory": tmp_path, "fsync": "always"}
+    with secateur.start(members=3, **settings) as cluster, cluster.connect() as conn, ThreadPoolExecutor(1) as thread:
+        conn.execute(DDL.format("t", 2, 2))
+        table = conn.table("t")
+        owners = "SELECT primary_member, unnest(backup_members) FROM secateur.partitions WHERE partition = ?"
+        primary, liar = conn.execute(owners, [table.partition_of({"k": 0})]).fetchall()[0]
+        held = Held(cluster, cluster._runtime._members[primary].handlers, Operation.PREPARE_LOAD)
+        loading = thread.submit(table.load, rows(), mode="upsert")
+        assert held.arrived.wait(20)
+        log = log_of(tmp_path / liar)
+        eventually(lambda: behind_load(log) > 0, "the backup did not prepare the load")
+        with cluster.connect() as other:
+            other.execute("INSERT OR REPLACE INTO t VALUES (0, -1)")
+        held.release()
+        assert loading.result(60) == ROWS
+    log.write_bytes(log.read_bytes()[: behind_load(log)])
+    if becomes_primary:  # the directory of the primary is damaged
+        other_log = log_of(tmp_path / primary)
+        data = bytearray(other_log.read_bytes())
+        data[len(data) // 3] ^= 0xFF
+        other_log.write_bytes(data)
+    with secateur.start(members=3, **settings) as cluster, cluster.connect() as conn:
+        for _ in range(2):
+            assert conn.execute(TOTALS).fetchall() == [(ROWS, sum(range(ROWS)))]
+            healed(conn)
+            cluster.kill_member(conn.table("t").owner_of(table.partition_of({"k": 0})))
         assert conn.execute(TOTALS).fetchall() == [(ROWS, sum(range(ROWS)))]

@@ -58,12 +58,15 @@ Key = tuple[int, int]
 
 @dataclass(slots=True)
 class RecoveredCopy:
-    """The state of a copy: its newest term, its last change, what all copies have, and the changes that are kept."""
+    """The state of a copy: its newest term, its last change, what all copies have, and the changes that are kept.
+
+    Each of these is with its rows, and the number of the last load before it; -1 for one that a snapshot contains.
+    """
 
     term: int = 0
     last: int = 0
     settled: int = 0
-    kept: deque[tuple[LoggedChange, bytes]] = field(default_factory=deque)
+    kept: deque[tuple[LoggedChange, bytes, int]] = field(default_factory=deque)
 
 
 @dataclass(slots=True)
@@ -254,7 +257,8 @@ class _Replay:
         if record.sequence > copy.last or record.is_contained:
             copy.last = max(copy.last, record.sequence)
             if len(payload):
-                copy.kept.append((record, bytes(payload)))
+                published = -1 if record.is_contained else self._store.data_version(record.table_id).published
+                copy.kept.append((record, bytes(payload), published))
         while copy.kept and copy.kept[0][0].sequence <= copy.settled:
             copy.kept.popleft()
         self._found.known.append(record)

@@ -13,7 +13,7 @@ from secateur.cluster.member.replication.replica import Replica, ReplicaPhase, R
 from secateur.cluster.member.replication.replicas import CopyKey, Replicas
 from secateur.cluster.member.replication.sent_changes import SentChanges
 from secateur.cluster.member.tables.table_directory import TableDirectory
-from secateur.errors import TopologyChangedError
+from secateur.errors import DiskError, TopologyChangedError
 from secateur.protocol.changes import (
     CopyState,
     CopyStates,
@@ -164,8 +164,8 @@ class ReceivedChanges:
                 behind = [
                     (change.sequence, change.change_id, change.operation, bytes(change.rows)) for change in changes
                 ]
-                published = max((change.published for change in changes), default=0)
-                tails.append(CopyTail(partition, replica.last, behind, published))
+                published = [change.published for change in changes] or [0]
+                tails.append(CopyTail(partition, replica.last, behind, max(published), published[0]))
         return Reply(CopyTails(tails))
 
     def copies_settled(self, request: Request[TellSettled]) -> Reply[Acknowledged]:
@@ -216,11 +216,20 @@ class ReceivedChanges:
         self._expected.discard(key)
 
     def make(self, key: CopyKey, replica: Replica, change: ReplicatedChange) -> None:
-        """Make a change that another member has made."""
+        """Make a change that another member has made.
+
+        Raises:
+            Error: It cannot be made, or not in its place: this copy is no good.
+        """
         operation = (
             ChangeOperation.DELETE if change.operation == ChangeOperation.DELETE else load_mode(change.operation)
         )
         try:
+            if 0 <= change.published < (published := self._replicas.published(key[0])):
+                raise DiskError(
+                    f"{self._replicas.name(key)}: the copy on {self._replicas.member_id} has load {published} and lacks"
+                    f" change {change.sequence}, which came before that load: its disk has lost what it had written"
+                )
             written = self._store.apply(key[0], key[1], operation, decode_rows(change.rows), is_copy=True)
         except BaseException:
             replica.could_not_make(change)

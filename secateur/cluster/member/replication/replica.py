@@ -50,14 +50,15 @@ class ReplicatedChange(msgspec.Struct, frozen=True):
         change_id: The id of the request.
         operation: The change to make, by its name on the wire.
         rows: The rows, or keys, as bytes.
-        published: The number of the last load that was published before it: a copy publishes that load first.
+        published: The number of the last load that was published before it: a copy publishes that load first, and
+            none behind it. -1 where that is not known.
     """
 
     sequence: int
     change_id: str
     operation: str
     rows: bytes | memoryview
-    published: int = 0
+    published: int = -1
 
 
 class SendChange(NamedTuple):

@@ -252,8 +252,8 @@ class Replication:
             if key[1] not in live.get(key[0], ()):
                 continue  # of a table or a range that was dropped
             kept = [
-                ReplicatedChange(change.sequence, change.change_id, change.operation, rows)
-                for change, rows in copy.kept
+                ReplicatedChange(change.sequence, change.change_id, change.operation, rows, published)
+                for change, rows, published in copy.kept
             ]
             self._replicas[key] = Replica.built(copy.term, copy.settled, copy.last, kept)
         for table in self._store.tables():

@@ -124,7 +124,10 @@ class Takeovers:
                 tails = {
                     tail.partition: (
                         tail.last,
-                        [ReplicatedChange(*change, published=tail.published) for change in tail.changes],
+                        [
+                            ReplicatedChange(*change, published=tail.published if number else tail.published_first)
+                            for number, change in enumerate(tail.changes)
+                        ],
                     )
                     for tail in answer.tails
                 }
