@@ -109,6 +109,8 @@ def load(
                 creation = None
                 if known is None:
                     known = opened.columns
+                    for hint in opened.hints:
+                        typer.echo(f"{path.name}: {hint}", err=True)
                     creation = create_table_sql(
                         table, known, primary_key=key, partition_by=partition_by, backups=backups
                     )

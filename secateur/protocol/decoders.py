@@ -38,6 +38,12 @@ def msgpack_decoder(
         return msgspec.msgpack.Decoder(kind, ext_hook=ext_hook, dec_hook=dec_hook)
 
 
+def json_decoder(kind: Any, *, float_hook: Callable[[str], Any] | None = None) -> msgspec.json.Decoder[Any]:
+    """A new decoder of a type from JSON; the hook is that of msgspec. To be kept: making one takes long."""
+    with _making:
+        return msgspec.json.Decoder(kind, float_hook=float_hook)
+
+
 def from_json(data: bytes | str, kind: type[T]) -> T:
     """The value of a type that is written in JSON.
 
@@ -46,8 +52,7 @@ def from_json(data: bytes | str, kind: type[T]) -> T:
     """
     decoder = _of_json.get(kind)
     if decoder is None:
-        with _making:
-            decoder = _of_json[kind] = msgspec.json.Decoder(kind)
+        decoder = _of_json[kind] = json_decoder(kind)
     value: T = decoder.decode(data)
     return value
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from secateur.client.copy.text_values import TextConversion
+from secateur.client.copy.text_values import DAY_AND_MONTH, TextConversion
+from secateur.partitioning.tables.identifier import text_literal
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ __all__ = ["MayBe", "inferred_types"]
 
 _ANY: Final = "texts"
 """The fact that a text is there."""
+_OTHER_DATE: Final = "other_date"
 _FIRST_ROWS: Final = 10_000
 _DIGITS_MAX: Final = 38
 _SHORT_DIGITS: Final = 18
@@ -29,6 +31,13 @@ _MOMENTS: Final = (TypeKind.DATE, TypeKind.TIME, TypeKind.TIMESTAMP, TypeKind.TI
 _WHOLE: Final = (TypeKind.BOOLEAN, TypeKind.BIGINT, TypeKind.HUGEINT)
 _TEXT: Final = SqlType(TypeKind.VARCHAR)
 _ZONE: Final = r":[0-9]{2}(\.[0-9]+)?\s*(Z|UTC|[-+][0-9:]+)\s*$"
+
+
+class Inferred(NamedTuple):
+    """The type of a column, and whether its texts are dates that could have the day or the month first."""
+
+    type: SqlType
+    is_other_date: bool
 
 
 class MayBe(Enum):
@@ -46,7 +55,7 @@ def inferred_types(
     source: str,
     columns: Sequence[tuple[str, MayBe]],
     conversion: TextConversion,
-) -> list[SqlType]:
+) -> list[Inferred]:
     """Find the types of columns of texts.
 
     Args:
@@ -65,7 +74,10 @@ def inferred_types(
         for (text, conditions), facts in zip(ways, first, strict=True)
     ]
     found = _facts(connection, left, source)
-    return [_type(facts, may_be) for facts, (_, may_be) in zip(found, columns, strict=True)]
+    return [
+        Inferred(_type(facts, may_be), bool(facts[_ANY]) and facts.get(_OTHER_DATE) == facts[_ANY])
+        for facts, (_, may_be) in zip(found, columns, strict=True)
+    ]
 
 
 def _facts(
@@ -93,6 +105,7 @@ def _ways(text: str, conversion: TextConversion) -> dict[str, str]:
     }
     return {
         _ANY: f"{text} <> ''",
+        _OTHER_DATE: f"regexp_full_match({text}, {text_literal(DAY_AND_MONTH)})",
         "BOOLEAN": f"lower({text}) IN ('true', 'false')",
         "BIGINT": f"{integer} AND TRY_CAST({text} AS BIGINT) IS NOT NULL",
         "HUGEINT": integer,

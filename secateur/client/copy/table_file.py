@@ -21,6 +21,7 @@ from secateur.client.copy.asked_file import AskedFile, pattern_of
 from secateur.client.copy.file_database import file_database
 from secateur.client.copy.load_options import FORMATS, FileOptions
 from secateur.client.copy.text_files import csv_rows, json_rows
+from secateur.client.copy.text_rows import TextRows
 from secateur.errors import DataError, NullKeyError, ProgrammingError
 from secateur.partitioning.tables.table import Column
 from secateur.protocol.copy_file import CopyFile, CopyFormat
@@ -51,11 +52,13 @@ class TableFile:
         columns: Its columns: with the names and types of the table, and otherwise its own.
         reader: Its rows, which can be read once, in Arrow types that convert to those of the columns.
         rows: How many they are; None for a format that does not say it before they are read.
+        hints: What to know about the types that were found for columns.
     """
 
     columns: tuple[Column, ...]
     reader: pa.RecordBatchReader
     rows: int | None
+    hints: tuple[str, ...] = ()
 
 
 @contextmanager
@@ -107,13 +110,9 @@ def open_table_file(
         case kind:
             with file_database(CopyFile(str(path), CopyFormat(kind)), "read") as database:
                 rows = (csv_rows if kind == "csv" else json_rows)(database, asked)
-                try:
-                    yield TableFile(tuple(column for _, column in rows.columns), rows.reader(), None)
-                except NullKeyError as error:
-                    place = rows.place_of_null(str(error.details.get("column")))
-                    if place is None:
-                        raise
-                    raise NullKeyError(f"{place}: {error.message}", **error.details) from error
+                with _errors_of(path, kind, rows):
+                    columns = tuple(column for _, column in rows.columns)
+                    yield TableFile(columns, rows.reader(), None, rows.hints)
 
 
 def _arrow_reader(source: pa.MemoryMappedFile) -> pa.RecordBatchReader:
@@ -144,8 +143,8 @@ def _format_of(path: Path) -> str:
 
 
 @contextmanager
-def _errors_of(path: Path, file_format: str) -> Iterator[None]:
-    """Around the reading and loading of a file: errors name it."""
+def _errors_of(path: Path, file_format: str, rows: TextRows | None = None) -> Iterator[None]:
+    """Around the reading and loading of a file: errors name it, and the place of a NULL that may not be in texts."""
     try:
         yield
     except pa.ArrowException as error:
@@ -153,4 +152,8 @@ def _errors_of(path: Path, file_format: str) -> Iterator[None]:
     except OSError as error:
         raise ProgrammingError(f"{str(path)!r} cannot be read as {file_format}: {error}") from error
     except (DataError, NullKeyError) as error:
-        raise type(error)(f"{path}: {error.message}", **error.details) from error
+        if error.message.startswith(str(path)):
+            raise
+        is_null = rows is not None and isinstance(error, NullKeyError)
+        place = rows.place_of_null(str(error.details.get("column"))) if rows is not None and is_null else None
+        raise type(error)(f"{place or path}: {error.message}", **error.details) from error

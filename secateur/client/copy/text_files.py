@@ -14,7 +14,7 @@ import pyarrow as pa
 from secateur.client.copy.asked_file import AskedFile, pattern_of
 from secateur.client.copy.csv_texts import csv_form
 from secateur.client.copy.file_database import FileDatabase
-from secateur.client.copy.inferred_types import MayBe, inferred_types
+from secateur.client.copy.inferred_types import Inferred, MayBe, inferred_types
 from secateur.client.copy.json_texts import JsonObjects, place_in_json
 from secateur.client.copy.text_rows import TextRows
 from secateur.client.copy.text_values import TextConversion
@@ -59,13 +59,18 @@ def csv_rows(database: FileDatabase, asked: AskedFile) -> TextRows:
     conversion = TextConversion(date_format=options.date_format)
     unknown = [text for text, (_, type_) in zip(texts, named, strict=True) if type_ is None]
     types = iter(inferred_types(database.connection, form.source, [(text, MayBe.ANY) for text in unknown], conversion))
-    columns = [Column(name, type_ or next(types)) for name, type_ in named]
+    columns, hints = [], []
+    for name, type_ in named:
+        found = Inferred(type_, is_other_date=False) if type_ is not None else next(types)
+        columns.append(Column(name, found.type))
+        hints += _hints(name, found)
     return TextRows(
         database.connection,
         form.source,
         tuple(zip(texts, columns, strict=True)),
         conversion,
         lambda row, position: f"{path}:{form.place(row, position)}",
+        hints=tuple(hints),
     )
 
 
@@ -108,7 +113,8 @@ def json_rows(database: FileDatabase, asked: AskedFile) -> TextRows:
     unknown = [position for position in present if types[position] is None]
     texts = [(f"c{position}", _may_be(kinds[columns[position].name])) for position in unknown]
     inferred = dict(zip(unknown, inferred_types(connection, "texts", texts, conversion), strict=True))
-    columns = [Column(column.name, inferred.get(number, column.type)) for number, column in enumerate(columns)]
+    for position, found_type in inferred.items():
+        columns[position] = Column(columns[position].name, found_type.type)
     return TextRows(
         connection,
         "texts",
@@ -116,7 +122,16 @@ def json_rows(database: FileDatabase, asked: AskedFile) -> TextRows:
         conversion,
         lambda row, position: f"{asked.path}:{place(row, columns[present[position]].name)}",
         in_parts=True,
+        hints=tuple(hint for position, found in inferred.items() for hint in _hints(columns[position].name, found)),
     )
+
+
+def _hints(name: str, found: Inferred) -> list[str]:
+    if not found.is_other_date or found.type != _TEXT:
+        return []
+    return [
+        f"column {name} has dates as texts: say which part is the day (date_format, --date-format), such as '%d/%m/%Y'"
+    ]
 
 
 def _may_be(kinds: set[type]) -> MayBe:

@@ -34,6 +34,7 @@ class TextRows:
         conversion: How texts become values.
         place: Where a value is in the file, for messages, by its row from 0 and the position of its column.
         in_parts: Whether lists, structs and maps are such already, of texts.
+        hints: What to know about the types that were found for columns.
         lenient: NULL in place of what is no value of its column.
     """
 
@@ -43,6 +44,7 @@ class TextRows:
     conversion: TextConversion
     place: Callable[[int, int], str]
     in_parts: bool = False
+    hints: tuple[str, ...] = ()
     lenient: bool = False
 
     def reader(self) -> pa.RecordBatchReader:

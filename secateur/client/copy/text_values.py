@@ -16,7 +16,7 @@ from secateur.partitioning.tables.identifier import quoted, text_literal
 from secateur.partitioning.types.column_type import Field, SqlType, TypeKind
 from secateur.partitioning.types.held_values import long_interval_sql
 
-__all__ = ["TextConversion", "hint", "text_form"]
+__all__ = ["DAY_AND_MONTH", "TextConversion", "hint", "text_form"]
 
 _DAY: Final = r"\s*[0-9]{4,}[-/][0-9]{1,2}[-/][0-9]{1,2}( \(BC\))?"
 _OTHER_DAYS: Final = r"|\s*([-+]?inf(inity)?|epoch)\s*"
@@ -34,7 +34,8 @@ _WITH_A_TIME: Final = re.compile(r"%[HIMSTXcf]")
 _TIMES: Final = ("", " %H:%M:%S", " %H:%M:%S.%f", " %H:%M", "T%H:%M:%S", "T%H:%M:%S.%f")
 _TEXTS: Final = frozenset({TypeKind.VARCHAR, TypeKind.BLOB})
 _DAYS: Final = frozenset({TypeKind.DATE, TypeKind.TIMESTAMP, TypeKind.TIMESTAMPTZ})
-_DAY_AND_MONTH: Final = re.compile(r"\s*\d{1,2}([-/.])\d{1,2}\1\d{2,4}\b.*", re.DOTALL)
+DAY_AND_MONTH: Final = r"\s*[0-9]{1,2}[-/.][0-9]{1,2}[-/.][0-9]{2,4}\b.*"
+"""A date that is not ISO 8601, with a time or without."""
 
 
 def text_form(type_: SqlType) -> SqlType:
@@ -147,7 +148,7 @@ class TextConversion:
 
 def hint(text: str, type_: SqlType) -> str:
     """What to do about a text that is no value of a type, for the end of a message."""
-    if type_.kind in _DAYS and _DAY_AND_MONTH.fullmatch(text):
+    if type_.kind in _DAYS and re.fullmatch(DAY_AND_MONTH, text, re.DOTALL):
         return (
             ": which part is the day, and which the month, is not guessed; say the date format, such as '%d/%m/%Y' or"
             " '%m/%d/%Y', or write it as 2025-12-31"

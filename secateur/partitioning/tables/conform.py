@@ -98,7 +98,8 @@ def _check_missing(lacking: list[Column], tdef: TableDef, missing: MissingColumn
     if missing is MissingColumns.REFUSED:
         names = ", ".join(column.name for column in lacking)
         raise DataError(
-            f"table {tdef.name}: the data lack {names}: give the columns, or pass missing='null' to have NULL there",
+            f"table {tdef.name}: the data lack {names}: give the columns, or pass missing='null' (--missing null) to"
+            " have NULL there",
             table=tdef.name,
             column=lacking[0].name,
         )
