@@ -99,6 +99,9 @@ def test_every_column_type_goes_out_as_from_duckdb_and_comes_back(
         duck.execute(statement)
     query = f'SELECT k, v, v AS "V", [v] AS listed FROM {table_name} ORDER BY k'
     assert conn.execute(f"COPY ({query}) TO '{ours}'").rowcount == len(COLUMNS[type_]) + 1
+    if form == "parquet" and "HUGEINT" in type_:  # DuckDB writes DOUBLEs
+        wide = type_.replace("HUGEINT", "DECIMAL(38, 0)")
+        query = f'SELECT k, v::{wide} AS v, v::{wide} AS "V", [v]::{wide}[] AS listed FROM {table_name} ORDER BY k'
     duck.execute(f"COPY ({query}) TO '{theirs}'")
     assert same_files(form, ours, theirs)
 
@@ -107,14 +110,7 @@ def test_every_column_type_goes_out_as_from_duckdb_and_comes_back(
     conn.execute(f"COPY {table_name} TO '{ours}'")
     conn.execute(f"TRUNCATE {table_name}")
     conn.execute(f"COPY {table_name} FROM '{ours}'")
-    found = conn.execute(text).fetchall()
-    if found != before:
-        # Some formats do not tell all values apart. Then DuckDB loses the same.
-        duck.execute(f"COPY {table_name} TO '{theirs}'")
-        duck.execute(f"TRUNCATE {table_name}")
-        duck.execute(f"COPY {table_name} FROM '{theirs}'")
-        assert found == duck.execute(text).fetchall()
-        assert "DECIMAL" not in type_
+    assert conn.execute(text).fetchall() == before
 
 
 @pytest.mark.parametrize("form", FORMATS)
