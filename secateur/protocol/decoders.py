@@ -55,9 +55,3 @@ def from_json(data: bytes | str, kind: type[T]) -> T:
         decoder = _of_json[kind] = json_decoder(kind)
     value: T = decoder.decode(data)
     return value
-
-
-def json_decoder(kind: Any, *, float_hook: Callable[[str], Any] | None = None) -> msgspec.json.Decoder[Any]:
-    """A new decoder of a type from JSON, to be kept; the hook is msgspec's."""
-    with _making:
-        return msgspec.json.Decoder(kind, float_hook=float_hook)
