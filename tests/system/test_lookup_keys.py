@@ -22,7 +22,7 @@ pytest.importorskip("pyspark")
 
 from secateur.connectors.spark.lookup_keys import LookupKeys
 from secateur.errors import DataError
-from secateur.protocol.statements import ResultColumn
+from secateur.protocol import ResultColumn
 
 COLUMNS = {
     "BOOLEAN": ["TRUE", "FALSE"],
