@@ -14,8 +14,8 @@ from secateur.partitioning.tables.identifier import folded
 from secateur.planner.binding.catalog_view import PlanningCatalog
 from secateur.planner.binding.dialect_check import check_dialect
 from secateur.planner.binding.functions import refuse_calls_of
-from secateur.planner.binding.pivot import read_pivot, read_unpivot
 from secateur.planner.binding.refused import STATEMENTS as REFUSED_STATEMENTS
+from secateur.planner.binding.statements_as_queries import as_queries
 from secateur.planner.cached_plan import Params, arrange, cached_plan_of, with_values
 from secateur.planner.cost_model import CostModel
 from secateur.planner.ddl.alter_table import read_alter_table
@@ -96,6 +96,12 @@ class StatementPlanner:
         Raises:
             Error: As :meth:`~secateur.planner.planner.Planner.prepare`.
         """
+        written = None if _word(tokens[0]) == "EXPLAIN" else as_queries(sql, tokens, parameters)
+        if written is not None:
+            if parameters.lists:
+                raise NotSupportedError("lists are not taken out of statements with others inside")
+            values = arrange(parameters, params) or ()
+            return written.plan(lambda text, own_tokens, own: self.plan(text, own_tokens, own, values))
         planned = self._read(sql, tokens, parameters, params)
         if isinstance(planned, InsertValues):
             check_dialect(sql, tokens, planned.rows)
@@ -108,7 +114,7 @@ class StatementPlanner:
         self, sql: str, tokens: Sequence[Token], parameters: Parameters, params: Params
     ) -> Statement | InsertValues:
         cursor = TokenCursor(sql, tokens)
-        first = tokens[0].text.upper().split()[0]
+        first = _word(tokens[0])
         if parameters.lists and first not in _QUERIES and first != "EXPLAIN":
             raise NotSupportedError(f"lists are not taken out of {first}")
         ctes, changing = split_with(tokens)
@@ -168,12 +174,6 @@ class StatementPlanner:
                 if cursor.at("CREATE", "INDEX") or cursor.at("CREATE", "UNIQUE", "INDEX"):
                     return read_create_index(cursor, self._catalog.table)
                 return read_create_table(cursor)
-            case "PIVOT":
-                return self._queries.select_composed(read_pivot(cursor, parameters, ctes), arrange(parameters, params))
-            case "UNPIVOT":
-                return self._queries.select_composed(
-                    read_unpivot(cursor, parameters, ctes), arrange(parameters, params)
-                )
             case "COPY":
                 copy = read_copy(cursor, parameters, self._catalog.table)
                 if isinstance(copy, CopyFrom):
@@ -244,6 +244,10 @@ class StatementPlanner:
             )
         assert not isinstance(target, InsertValues)
         return ExplainStatement(target, form, analyze, what.offset)
+
+
+def _word(token: Token) -> str:
+    return token.text.upper().split()[0]
 
 
 def _refuse_parameters(parameters: Parameters, sql: str) -> None:

@@ -7,8 +7,8 @@ from secateur.exports import exports
 _FILES = {
     "functions": ["TABLE_FUNCTIONS", "VALUE_FUNCTIONS", "is_listed"],
     "parameter_types": ["TypeUses", "sample_value", "type_uses_in"],
-    "pivot": ["read_pivot", "read_unpivot"],
     "query": ["Query", "bind_query"],
+    "statements_as_queries": ["as_queries"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

@@ -14,55 +14,52 @@ from __future__ import annotations
 from typing import Final
 
 from secateur.errors import NotSupportedError
-from secateur.planner.dml.composed import Composed, Composer
+from secateur.planner.dml.composed import Composer
 from secateur.planner.dml.expressions import TextSpan, read_expression
-from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.token_cursor import TokenCursor
 
-__all__ = ["read_pivot", "read_unpivot"]
+__all__ = ["say_pivot", "say_unpivot"]
 
 _BEHIND: Final = ("ORDER BY", "LIMIT", "OFFSET")
 
 
-def read_pivot(cursor: TokenCursor, parameters: Parameters, ctes: TextSpan | None) -> Composed:
-    """Return the query of a PIVOT statement.
+def say_pivot(cursor: TokenCursor, composer: Composer) -> None:
+    """Write a PIVOT statement as a query.
 
     Args:
-        cursor: At the word PIVOT; its tokens have numbered parameters.
-        parameters: As read from the same tokens.
-        ctes: The WITH clause before it.
+        cursor: At the word PIVOT of a statement that ends with its tokens.
+        composer: Gets the query.
 
     Raises:
         SqlSyntaxError: At the first invalid token.
         NotSupportedError: The pivoted column has no values, or is an expression.
     """
-    cursor.expect("PIVOT")
+    cursor.take()
     source = read_expression(cursor, "ON", what="a table or a query in parentheses")
     cursor.expect("ON")
     columns = cursor.listed(_column)
     aggregates: TextSpan | str = "count(*)"
     if cursor.accept("USING"):
         aggregates = read_expression(cursor, "GROUP BY", *_BEHIND, what="an aggregate")
-    composer = _begun(cursor, parameters, ctes).say("SELECT * FROM ", source, " PIVOT (", aggregates, " FOR")
+    composer.say("SELECT * FROM ", source, " PIVOT (", aggregates, " FOR")
     for column in columns:
         composer.say(" ", column)
     if cursor.at("GROUP", "BY"):
         composer.say(" ", read_expression(cursor, *_BEHIND))
-    return _finished(composer, cursor)
+    _finish(composer, cursor)
 
 
-def read_unpivot(cursor: TokenCursor, parameters: Parameters, ctes: TextSpan | None) -> Composed:
-    """The query of an UNPIVOT statement.
+def say_unpivot(cursor: TokenCursor, composer: Composer) -> None:
+    """Write an UNPIVOT statement as a query.
 
     Args:
-        cursor: At the word UNPIVOT; its tokens have numbered parameters.
-        parameters: As read from the same tokens.
-        ctes: The WITH clause in front of it.
+        cursor: At the word UNPIVOT of a statement that ends with its tokens.
+        composer: Gets the query.
 
     Raises:
         SqlSyntaxError: At the first token that cannot be.
     """
-    cursor.expect("UNPIVOT")
+    cursor.take()
     source = read_expression(cursor, "ON", what="a table or a query in parentheses")
     cursor.expect("ON")
     columns = read_expression(cursor, "INTO", *_BEHIND, what="columns")
@@ -75,10 +72,8 @@ def read_unpivot(cursor: TokenCursor, parameters: Parameters, ctes: TextSpan | N
         values = read_expression(cursor, *_BEHIND, what="the name of a column")
     several = isinstance(values, TextSpan) and "," in cursor.sql[values.start : values.end]
     shown: tuple[str | TextSpan, ...] = ("(", values, ")") if several else (values,)
-    composer = _begun(cursor, parameters, ctes).say(
-        "SELECT * FROM ", source, " UNPIVOT (", *shown, " FOR ", name, " IN (", columns, ")"
-    )
-    return _finished(composer, cursor)
+    composer.say("SELECT * FROM ", source, " UNPIVOT (", *shown, " FOR ", name, " IN (", columns, ")")
+    _finish(composer, cursor)
 
 
 def _column(cursor: TokenCursor) -> TextSpan:
@@ -92,14 +87,8 @@ def _column(cursor: TokenCursor) -> TextSpan:
     return span
 
 
-def _begun(cursor: TokenCursor, parameters: Parameters, ctes: TextSpan | None) -> Composer:
-    composer = Composer(cursor.sql, parameters)
-    return composer if ctes is None else composer.say(ctes, " ")
-
-
-def _finished(composer: Composer, cursor: TokenCursor) -> Composed:
+def _finish(composer: Composer, cursor: TokenCursor) -> None:
     composer.say(")")
     if not cursor.at_end:
         start = cursor.offset
         composer.say(" ", TextSpan(start, cursor.rest()[-1].end + 1))
-    return composer.finish()

@@ -1,4 +1,4 @@
-"""Common table expressions before a statement that changes or pivots rows: ``WITH q AS (...) DELETE FROM t ...``."""
+"""Common table expressions before a statement that changes rows: ``WITH q AS (...) DELETE FROM t ...``."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from secateur.planner.dml.expressions import TextSpan
 
 __all__ = ["split_with"]
 
-_VERBS: Final = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "PIVOT", "UNPIVOT"})
+_VERBS: Final = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
 
 
 def split_with(tokens: Sequence[Token]) -> tuple[TextSpan | None, Sequence[Token]]:
-    """Split the WITH clause from a statement that changes or pivots rows.
+    """Split the WITH clause from a statement that changes rows.
 
     Returns None and all tokens for any other statement.
     """

@@ -259,7 +259,9 @@ NotSupportedError: read_csv() is not supported: members read no files; the clien
 -- pivot without values
 SELECT * FROM (PIVOT orders ON priority USING sum(amount))
 /*
-NotSupportedError: PIVOT without the values of its column is not supported: write them, FOR column IN (values)
+NotSupportedError: PIVOT without the values of a column is not supported: write ON column IN (values) (line 1, column 32)
+  SELECT * FROM (PIVOT orders ON priority USING sum(amount))
+                                 ^^^^^^^^
 */
 ----
 -- too many parameters
