@@ -138,7 +138,10 @@ def _parameter(value: Any, where: str, depth: int) -> Any:
         case {"type": "STRUCT", "value": dict() as fields, **rest} if not rest and depth < _DEPTH_MAX:
             return {_text(name, where): _parameter(item, where, depth + 1) for name, item in fields.items()}
         case {"type": "MAP", "value": list() as entries, **rest} if not rest and depth < _DEPTH_MAX:
-            return dict(_entry(entry, where, depth + 1) for entry in entries)
+            pairs = [_entry(entry, where, depth + 1) for entry in entries]
+            if len(found := dict(pairs)) < len(pairs):
+                raise ParameterError(f"parameter {where} is a MAP with one key twice: give each once", position=where)
+            return found
         case {"type": str() as kind, "value": inner, **rest} if not rest:
             return _typed(kind, inner, where)
         case _:

@@ -53,7 +53,7 @@ def as_table(
             return _of_columns(named, types)
         if package == "polars" and hasattr(data, "collect"):
             data = data.collect()
-        if package == "polars" and "Object" in map(str, data.dtypes):  # whose Arrow form is the addresses of the values
+        if package == "polars" and "Object" in map(str, getattr(data, "dtypes", ())):  # Arrow has addresses for these
             return _of_columns([(series.name, series.to_list()) for series in data], types)
         if package == "pyarrow" and hasattr(data, "scanner"):
             return data.scanner().to_reader()

@@ -79,6 +79,8 @@ def test_a_pandas_frame_without_its_index() -> None:
     [
         pytest.param([1, 2], "a builtins.list is not a table", id="list"),
         pytest.param(None, "a builtins.NoneType is not a table", id="none"),
+        pytest.param(pd.Series([1]), "a pandas.core.series.Series is not a table", id="series of pandas"),
+        pytest.param(pl.Series("x", [1]), "the Series does not convert to Arrow", id="series of polars"),
         pytest.param([(1, "a")], "a list of dicts, one a row", id="list of tuples"),
         pytest.param(
             [{"x": 1}, {"x": "a"}], "column x: its values .int, str. are not of one type", id="rows of mixed types"

@@ -65,6 +65,7 @@ def test_values_that_json_lacks_are_named_by_their_type() -> None:
         {"type": "STRUCT", "value": 1},
         {"type": "MAP", "value": {"a": 1}},
         {"type": "MAP", "value": [1]},
+        {"type": "MAP", "value": [[1, 2], [{"type": "BIGINT", "value": "1"}, 3]]},
         {"type": "MAP", "value": [[1, 2, 3]]},
         {"type": "MAP", "value": [[[1], 2]]},
         {"type": "MAP", "value": [[{"type": "STRUCT", "value": {}}, 2]]},
