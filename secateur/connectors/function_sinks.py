@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from secateur.dag.processor import Processor, ProcessorContext
 from secateur.dag.supplier import FactorySupplier, ProcessorSupplier
+from secateur.engine.exchange.batches import row_dicts
 from secateur.errors import DagError
 
 __all__ = ["function_sink", "logger_sink"]
@@ -54,7 +55,7 @@ def logger_sink(level: int = logging.INFO, *, rows_max: int = _LOGGED_ROWS_MAX) 
 def _log_rows(batch: pa.RecordBatch, context: ProcessorContext, *, level: int, rows_max: int) -> None:
     if not _log.isEnabledFor(level):
         return
-    for row in batch.slice(0, rows_max).to_pylist():
+    for row in row_dicts(batch.slice(0, rows_max)):
         _log.log(level, "%s on %s: %s", context.vertex, context.member, row)
     if batch.num_rows > rows_max:
         _log.log(level, "%s on %s: and %d more rows", context.vertex, context.member, batch.num_rows - rows_max)

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 from weakref import ref
 
 import pyarrow as pa
 
+from secateur.partitioning.tables.identifier import told_apart
 from secateur.partitioning.types.empty_rows import empty_batch
 
-__all__ = ["BATCH_ROWS", "SMALL_BYTES_MAX", "batches_of", "bytes_of", "remember_bytes", "small_batches_of"]
+__all__ = ["BATCH_ROWS", "SMALL_BYTES_MAX", "batches_of", "bytes_of", "remember_bytes", "row_dicts", "small_batches_of"]
 
 BATCH_ROWS: Final = 65_536
 
@@ -53,6 +54,15 @@ def small_batches_of(table: pa.Table) -> Iterator[pa.RecordBatch]:
     Queues exceed their bounds by up to a batch, and a row may be large.
     """
     return batches_of(table, min(BATCH_ROWS, max(1, table.num_rows * _BATCH_BYTES // max(table.nbytes, 1))))
+
+
+def row_dicts(batch: pa.RecordBatch) -> list[dict[str, Any]]:
+    """The rows by the names of their columns; of columns of one name, the second is ``a_1``."""
+    names = batch.schema.names
+    if len(set(names)) < len(names):
+        batch = batch.rename_columns(list(told_apart(names)))
+    rows: list[dict[str, Any]] = batch.to_pylist()
+    return rows
 
 
 def bytes_of(batch: pa.RecordBatch) -> int:

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from secateur.dag.supplier import ProcessorSupplier
+from secateur.engine.exchange.batches import row_dicts
 from secateur.engine.processors.transform import map_batches
 from secateur.errors import DagError
 from secateur.partitioning.types.arrow_form import array_of
@@ -37,7 +38,7 @@ def map_dicts(
         DataError: Running, when a value does not fit its column.
     """
     return map_batches(
-        lambda batch: _batch_of([function(row) for row in batch.to_pylist()], schema), cooperative=cooperative
+        lambda batch: _batch_of([function(row) for row in row_dicts(batch)], schema), cooperative=cooperative
     )
 
 
@@ -55,7 +56,7 @@ def flat_map_dicts(
         DagError, DataError: As :func:`map_dicts`.
     """
     return map_batches(
-        lambda batch: _batch_of([made for row in batch.to_pylist() for made in function(row)], schema),
+        lambda batch: _batch_of([made for row in row_dicts(batch) for made in function(row)], schema),
         cooperative=cooperative,
     )
 
@@ -68,7 +69,7 @@ def filter_dicts(predicate: Callable[[dict[str, Any]], bool], *, cooperative: bo
         cooperative: As for :func:`map_dicts`.
     """
     return map_batches(
-        lambda batch: batch.filter(pa.array([bool(predicate(row)) for row in batch.to_pylist()], pa.bool_())),
+        lambda batch: batch.filter(pa.array([bool(predicate(row)) for row in row_dicts(batch)], pa.bool_())),
         cooperative=cooperative,
     )
 

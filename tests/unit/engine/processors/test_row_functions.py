@@ -39,6 +39,12 @@ def test_filter() -> None:
     verify_processor(filter_dicts(lambda row: False), [ROWS], ROWS.slice(0, 0))
 
 
+def test_columns_of_one_name_are_told_apart() -> None:
+    rows = pa.Table.from_arrays([pa.array([1, 2]), pa.array(["a", "b"]), pa.array([3, 4])], names=["k", "k", "K"])
+    stage = map_dicts(lambda row: {"k": row["k_1"], "n": row["k"] * row["K_2"]}, SCHEMA)
+    verify_processor(stage, [rows], pa.table({"k": ["a", "b"], "n": pa.array([3, 8], pa.int32())}), ordered=True)
+
+
 @pytest.mark.parametrize(
     ("function", "error", "message"),
     [
