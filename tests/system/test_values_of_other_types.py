@@ -17,7 +17,7 @@ import secateur
 from secateur import Pipeline
 from secateur.cluster import Cluster
 from secateur.connectors import collect
-from secateur.engine.kernels.duckdb.result_types import delivered_type
+from secateur.engine.kernels.duckdb import delivered_type
 
 COLUMNS: Final = "(k BIGINT PRIMARY KEY, i INTEGER, v DECIMAL(10, 3), x DOUBLE, ts TIMESTAMP, tz TIMESTAMPTZ)"
 ROWS: Final = (

@@ -60,7 +60,7 @@ def _concatenated(merge: RowMerge, parts: Sequence[pa.Table | ShortTable]) -> pa
         ]
         whole = pa.concat_tables(tables, promote_options="permissive")
     except (pa.ArrowException, OverflowError, ValueError):
-        return None  # the values of a parameter made columns wider than planned
+        return None  # values that their columns do not hold: a kernel says so
     rows = whole.slice(merge.offset) if merge.limit is None else whole.slice(merge.offset, merge.limit)
     return rows.select([names[index] for index in merge.outputs])
 

@@ -42,8 +42,7 @@ class Fragment(msgspec.Struct, frozen=True, array_like=True):
     Attributes:
         sql: A SELECT in DuckDB's dialect over the relation names, parameters written ``$1`` to ``$n``.
         relations: The relation names used in ``sql``, such as ``s0``.
-        columns: Name and SQL type text of each result column. A parameter of another width than at planning may widen a
-            type (``k + ?``); the names always hold.
+        columns: Name and SQL type text of each result column.
         arrow: The same for the arrow kernel, or None when only DuckDB can answer exactly.
         casts: Per relation the columns, with their SQL types, that Arrow cannot tell from others: HUGEINT lies in
             memory as ``decimal128(38, 0)``. :meth:`over` fills it in.

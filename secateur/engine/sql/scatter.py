@@ -99,7 +99,6 @@ def combined_rows(fragment: Fragment, parts: Sequence[pa.Table | ShortTable]) ->
         return ShortTable(columns, sum(part.num_rows for part in short)).to_table(_fields(fragment.columns))
     tables = [part.to_table(_fields(fragment.columns)) if isinstance(part, ShortTable) else part for part in parts]
     filled = [table for table in tables if table.num_rows] or tables[:1]
-    # Where the values of a parameter make columns wider than planned, owners with few rows may not have noticed.
     return pa.concat_tables(filled, promote_options="permissive") if filled else empty_table(fragment.schema)
 
 

@@ -46,6 +46,17 @@ def test_named_parameters(http: httpx.Client, table: str) -> None:
     assert run(http, f"SELECT s FROM {table} WHERE k = $key", {"key": 3})["rows"] == [["s3"]]
 
 
+def test_parameters_of_another_scale(http: httpx.Client, table: str) -> None:
+    for factor, product, type_ in (
+        ("1.5", "7425.0", "DECIMAL(38,1)"),
+        ("1.55555", "7699.97250", "DECIMAL(38,5)"),
+        ("1.5", "7425.0", "DECIMAL(38,1)"),
+    ):
+        for _ in range(20):  # more than there are connections
+            answer = run(http, f"SELECT sum(k * ?) AS a FROM {table}", [{"type": "DECIMAL", "value": factor}])
+            assert (answer["rows"], answer["columns"]) == ([[product]], [{"name": "a", "type": type_}])
+
+
 def test_a_change_tells_its_rows(http: httpx.Client, table: str) -> None:
     answer = run(http, f"UPDATE {table} SET s = 'x' WHERE k < 10")
     assert (answer["row_count"], answer["rows"], answer["columns"]) == (10, [], [])

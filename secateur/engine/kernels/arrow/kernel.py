@@ -75,8 +75,8 @@ def run(fragment: ArrowFragment, table: pa.Table | Relations, params: Sequence[A
 def _has_planned_types(fragment: ArrowFragment, table: Any) -> bool:
     """Whether the columns that a fragment reads have the types that it was planned for.
 
-    Those of a table always do. Those that another stage computes may be wider: that stage was planned with other values
-    of its parameters, and ``k + $1`` is a BIGINT for a large one. Costs a quarter of a microsecond a column.
+    They always should: a plan is executed with values of the types it was made for. For others this kernel would be
+    wrong without a sign, and DuckDB is not. Costs a quarter of a microsecond a column.
     """
     types = fragment.types
     if types is None:

@@ -96,8 +96,7 @@ class Slot:
                 self._hide(name)
 
     def _show(self, name: str, rows: object, schema: pa.Schema, casts: Sequence[tuple[str, str]]) -> None:
-        # a column that lies in memory otherwise than its cast expects came out wider than planned: DuckDB reads its own
-        # type
+        # A column that does not lie in memory as its cast expects keeps its own type: a cast could lose something.
         needed = [
             (column, text)
             for column, text in casts
