@@ -12,6 +12,7 @@ import pyarrow as pa
 from secateur.errors import DataError, ParameterError, SchemeError
 from secateur.partitioning.pruning.key_range import KeyRange
 from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.types.cast import scalar_text
 from secateur.storage.gather import single_array
 from secateur.storage.key_column import KeyColumn
 from secateur.storage.key_view import Cell, CellView
@@ -179,7 +180,6 @@ def _text(scalar: pa.Scalar) -> str:
     if pa.types.is_string(scalar.type) or pa.types.is_binary(scalar.type):
         return repr(scalar.as_py())
     try:
-        return str(scalar)
+        return str(scalar.as_py())
     except (OverflowError, ValueError):
-        # A date or timestamp outside the years of Python; Arrow can still format it.
-        return str(scalar.cast(pa.string()))
+        return scalar_text(scalar)

@@ -2,10 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Final
+import random
+from collections.abc import Sequence
+from datetime import date, datetime
+from typing import Any, Final, TypeVar
 
-__all__ = ["EXTREMES", "TEMPORAL", "is_number", "literal", "spellings"]
+__all__ = [
+    "BEYOND_DAYS",
+    "BEYOND_INSTANTS",
+    "BEYOND_SPELLED",
+    "BEYOND_TEXTS",
+    "EXTREMES",
+    "SHARE",
+    "TEMPORAL",
+    "is_number",
+    "literal",
+    "now_and_then",
+    "spellings",
+]
 
+Value = TypeVar("Value")
+
+SHARE: Final = 0.07
+"""How many of the values that generators draw are extreme ones."""
+
+BEYOND_DAYS: Final[tuple[Any, ...]] = (date.min, date.max, 2**31 - 1, -(2**31) + 1, 2_932_897, -735_160)
+"""Days that stay in the calendar if an hour or a day is added, in a form that Arrow takes.
+
+The numbers are infinity, -infinity, 10000-01-01 and 0044-03-15 (BC), for which Python has no object.
+"""
+BEYOND_INSTANTS: Final[tuple[Any, ...]] = (
+    *(datetime.min, datetime.max, 2**63 - 1, -(2**63) + 1, 2_932_897 * 86_400_000_000, -735_160 * 86_400_000_000),
+)
+"""The same as instants."""
+BEYOND_SPELLED: Final = ("infinity", "-infinity", "10000-01-01", "0044-03-15 (BC)", "9999-12-31", "0001-01-01")
+"""The same days as texts."""
+BEYOND_TEXTS: Final = ("a\0b", "\0", "\U0010ffff", "\uffff", "e\u0301")
 TEMPORAL: Final = ("DATE", "TIMESTAMP", "TIMESTAMPTZ")
 _DAYS: Final = ("-infinity", "infinity", "0001-01-01", "9999-12-31", "0001-12-31 (BC)", "10000-01-01", "1970-01-01")
 _UUID_ENDS: Final = ("0000-0000-0000-000000000000", "ffff-ffff-ffff-ffffffffffff")
@@ -43,7 +75,7 @@ EXTREMES: Final[dict[str, tuple[str, ...]]] = {
 
 def is_number(type_: str) -> bool:
     """Whether values of a type are written without quotation marks."""
-    return type_.endswith("INT") or type_ == "INTEGER" or type_.startswith("DECIMAL")
+    return "INT" in type_ or type_.startswith("DECIMAL")
 
 
 def literal(text: str) -> str:
@@ -92,3 +124,8 @@ def spellings(type_: str, text: str) -> list[str]:
             "TIMESTAMP '10000-01-01'",
         ]
     return found
+
+
+def now_and_then(rng: random.Random, usual: Sequence[Value], extreme: Sequence[Value]) -> Value:
+    """Usual values, and extreme ones now and then."""
+    return rng.choice(extreme if rng.random() < SHARE else usual)

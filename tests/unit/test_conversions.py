@@ -18,6 +18,7 @@ KNOWN = {
     ("client/dbapi/frames.py", "array"): "an INTERVAL of an answer, as the duration that polars has",
     ("client/dbapi/cursor.py", "array"): "lines of EXPLAIN, which are texts",
     ("client/dbapi/rows.py", "cast"): "times of an answer become the Python objects that have them in microseconds",
+    ("client/execution/verify.py", "cast"): "days and instants are compared as numbers",
     ("client/execution/show_settings.py", "array"): "texts of SHOW",
     ("client/loads/arrow_data.py", "array"): "columns of numpy, pandas and Arrow, which have their types",
     ("connectors/external/folder.py", "scalar"): "a value that was converted before",

@@ -9,6 +9,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from secateur.partitioning.types.nested_parts import map_leaves
+
 __all__ = ["same_rows"]
 
 _RELATIVE_TOLERANCE: Final = 1e-9
@@ -44,7 +46,7 @@ _Floats = tuple[float | None, ...]
 
 def _grouped(table: pa.Table, floats: Sequence[int]) -> dict[str, list[_Floats]]:
     """The float columns of the rows, by the text of everything else in the row."""
-    columns: list[list[Any]] = [column.to_pylist() for column in table.columns]
+    columns = [_values(column) for column in table.columns]
     others = [column for index, column in enumerate(columns) if index not in floats]
     groups: dict[str, list[_Floats]] = defaultdict(list)
     for position in range(table.num_rows):
@@ -52,6 +54,17 @@ def _grouped(table: pa.Table, floats: Sequence[int]) -> dict[str, list[_Floats]]
             tuple(columns[index][position] for index in floats)
         )
     return groups
+
+
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    """The values of a column; days and instants as numbers, because Python has no object for some of them."""
+    return [value for chunk in column.chunks for value in map_leaves(chunk, _counted).to_pylist()]
+
+
+def _counted(leaf: pa.Array) -> pa.Array:
+    if pa.types.is_date32(leaf.type):
+        return leaf.cast(pa.int32())
+    return leaf.cast(pa.int64()) if pa.types.is_timestamp(leaf.type) else leaf
 
 
 def _paired(left: list[_Floats], right: list[_Floats]) -> bool:

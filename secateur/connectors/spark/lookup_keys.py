@@ -15,12 +15,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 
 from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.engine.kernels.duckdb.result_types import arrow_type, relation_casts
 from secateur.errors import DataError, ProgrammingError
 from secateur.partitioning.types.empty_rows import empty_table
+from secateur.partitioning.types.row_numbers import row_numbers
 from secateur.protocol.statements import ResultColumn
 
 __all__ = ["LookupKeys"]
@@ -77,7 +79,7 @@ class LookupKeys:
     def of_rows(self, columns: Sequence[pa.ChunkedArray]) -> pa.Table:
         """The keys of some rows as they are compared, and the number of each row."""
         names = [f"k{number}" for number in range(len(columns))]
-        given = pa.table([*columns, pa.array(range(len(columns[0])))], names=[*names, "row"])
+        given = pa.table([*columns, row_numbers(np.arange(len(columns[0])))], names=[*names, "row"])
         selected = ", ".join(f"{value} AS {name}" for name, value in zip(names, self.values, strict=True))
         return default_kernel().run(f"SELECT {selected}, row FROM given", {"given": given})
 
@@ -95,7 +97,7 @@ class LookupKeys:
             keeps_all: Whether a row without an equal one is in a pair with NULL.
         """
         names = [f"c{number}" for number in range(len(columns))]
-        found = pa.table([*columns, pa.array(range(len(columns[0])))], names=[*names, "row"])
+        found = pa.table([*columns, row_numbers(np.arange(len(columns[0])))], names=[*names, "row"])
         equal = " AND ".join(f"k{number} = c{number}" for number in range(len(columns)))
         return default_kernel().run(
             f"SELECT keys.row, found.row FROM keys {'LEFT' if keeps_all else 'INNER'} JOIN found ON {equal}"

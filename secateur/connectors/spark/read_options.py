@@ -98,7 +98,7 @@ def check_secrets(options: Mapping[str, str]) -> None:
     if _is_of_catalog(options) and "token" in given_options(options):
         raise ProgrammingError(
             "a table of Spark's catalog cannot keep a token secret: leave option token out, and set"
-            f" {TOKEN_VARIABLE} in the environment in which Spark is started"
+            f" {TOKEN_VARIABLE}, or spark.secateur.token in the session"
         )
 
 

@@ -78,8 +78,8 @@ class InsertValues:
         return EvaluatedInsert(InsertRows(self.table, self.mode, catalog_version, template), rows)
 
 
-def _with_literals(template: InsertTemplate, rows: pa.Table) -> InsertTemplate:
-    """The template with the values of its literals, as the columns have them."""
+def _with_literals(template: InsertTemplate, rows: pa.Table) -> InsertTemplate | None:
+    """The template with the values of its literals, as the columns have them; None if Python has no object for one."""
     cells = (
         tuple(
             Literal(rows.column(name)[position].as_py()) if isinstance(cell, Literal) else cell
@@ -87,7 +87,10 @@ def _with_literals(template: InsertTemplate, rows: pa.Table) -> InsertTemplate:
         )
         for position, row in enumerate(template.rows)
     )
-    return replace(template, rows=tuple(cells))
+    try:
+        return replace(template, rows=tuple(cells))
+    except (OverflowError, ValueError):  # a day or an instant outside the years of Python
+        return None
 
 
 @dataclass(frozen=True, slots=True)

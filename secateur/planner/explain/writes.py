@@ -122,7 +122,10 @@ def write_dag(what: str, members: Sequence[str]) -> dict[str, Any]:
 def _key_values(rows: pa.Table, key: Sequence[str]) -> list[list[Any]] | None:
     if not key or rows.num_rows > _KEYS_SHOWN_MAX:
         return None
-    found = {tuple(row[name] for name in key) for row in rows.select(list(key)).to_pylist()}
+    try:
+        found = {tuple(row[name] for name in key) for row in rows.select(list(key)).to_pylist()}
+    except (OverflowError, ValueError):  # a day or an instant outside the years of Python
+        return None
     return [list(map(_json_value, row)) for row in sorted(found)]
 
 
