@@ -95,7 +95,6 @@ class Cluster:
             tls=settings.tls,
         )
         remember_tls(host_port, settings.tls)
-        answer_spark()
         if is_cold_start:
             try:
                 self._channel.request(GetMembers())  # answered once the controller knows the cluster again
@@ -501,6 +500,7 @@ def start(
     )
     chosen = claimed(chosen, is_named=cluster_id is not None)
     cluster = Cluster(chosen, _runtime(runtime, chosen))
+    answer_spark()
     if token is None and chosen.token is not None:
         remember_token(cluster.address.removeprefix("secateur://"), chosen.token)
     log_untested()
@@ -526,6 +526,7 @@ def attach(name: str, *, ray_address: str | None = None, timeout_s: float = DEFA
 
     runtime, settings, address = RayRuntime.attached(name, ray_address, timeout_s)
     cluster = Cluster(settings, runtime, address)
+    answer_spark()
     try:
         cluster._end_drained()
     except BaseException:
