@@ -84,6 +84,8 @@ def _stands_for_query(words: Sequence[str], at: int) -> bool:
     if word not in _PIVOTS and word not in _SHOWN:
         return False
     before = words[at - 1] if at else ""
+    if word == "DESC" and "ORDER BY" in _outside(words, at):
+        return False  # a direction
     if not at:  # the statement itself
         return word in _PIVOTS or (_end(words, at) < len(words))
     if words[0] == "CREATE" and "AS" not in words[:at]:

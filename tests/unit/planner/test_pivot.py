@@ -82,6 +82,8 @@ def test_a_statement_in_the_place_of_a_query_is_one(sql: str, expected: str) -> 
         "INSERT INTO o SELECT * FROM t PIVOT (sum(v) FOR k IN (1))",
         "WITH z AS (SELECT 1) FROM (FROM z) PIVOT (sum(v) FOR k IN (1))",
         "SELECT list(x ORDER BY (x) DESC) FROM (DESCRIBE t), (SHOW t) JOIN (SUMMARIZE t) USING (a) ORDER BY x DESC",
+        "WITH c AS (SELECT 1 AS a) (SELECT k FROM t) EXCEPT ALL (SELECT a FROM c) ORDER BY ((1)) DESC NULLS LAST",
+        "INSERT INTO u (SELECT k FROM t) ORDER BY k DESC",
         "DESCRIBE t",
         "SUMMARIZE SELECT 1 UNION SELECT 2",
         "SHOW ALL TABLES",
