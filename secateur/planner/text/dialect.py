@@ -304,7 +304,7 @@ def _is_one_item(item: exp.Expr | None) -> bool:
         inside = inside.this
     if item is None or inside is None or inside.args.get("joins") or inside.args.get("pivots"):
         return False
-    if folded(item.name) == "show":
+    if folded(item.name) in ("desc", "show"):
         return False  # SHOW TABLES is a query, which sqlglot reads as a table with an alias
     return bool(item.args.get("alias")) or isinstance(item, (exp.Table, exp.Unnest, exp.Lateral))
 
