@@ -49,8 +49,8 @@ class Dependency:
 
 
 DEPENDENCIES: Final = (
-    Dependency("cloudpickle", "3.1.3"),
-    Dependency("duckdb", "2.0.1"),
+    Dependency("cloudpickle", "3.1.2"),
+    Dependency("duckdb", "2.0.0"),
     Dependency("msgpack", "1.2.4"),
     Dependency("msgspec", "0.22.0"),
     Dependency("numpy", "2.4.6"),

@@ -295,9 +295,9 @@ def test_errors_name_the_column_before_the_first_row(
         (["NAMED_STRUCT('a', 1) AS s"], errors.NullKeyError, "lacks id"),
         ([never, "id AS x"], errors.UnknownColumnError, "no column 'x'"),
         (
-            [never, "NAMED_STRUCT('b', ARRAY('x')) AS s"],
+            [never, "NAMED_STRUCT('b', ARRAY(1)) AS s"],
             errors.DataError,
-            r"column s\.b\[\]: the data are string, .* DATE",
+            r"column s\.b\[\]: the data are int32, .* DATE",
         ),
         ([never, "NAMED_STRUCT('z', 1) AS s"], errors.DataError, "column s: the data are struct<z: int32>"),
         (["NULL AS id"], errors.NullKeyError, "column id is NOT NULL, and the DataFrame has only NULLs there"),

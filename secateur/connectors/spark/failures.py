@@ -39,14 +39,18 @@ _SUMMARY_CHARACTERS_MAX: Final = 500
 
 
 @contextmanager
-def noted_errors() -> Iterator[None]:
-    """Have errors of ours leave a Spark worker as a message and the note that :func:`error_behind` recognises."""
+def noted_errors(*, is_last: bool = True) -> Iterator[None]:
+    """Have errors of ours leave a Spark worker as a message and the note that :func:`error_behind` recognises.
+
+    Args:
+        is_last: Whether Spark raises no other error behind it, of which alone it would tell without the traceback.
+    """
     try:
         yield
     except Error as error:
         # json writes newlines as \n: the note is one line, whatever the details hold
         error.add_note(_NOTE + json.dumps({"error": type(error).__name__, "details": error.details}, default=str))
-        if _OF_WORKERS in os.environ and not isinstance(error, InternalError):
+        if is_last and _OF_WORKERS in os.environ and not isinstance(error, InternalError):
             os.environ[_WITHOUT_TRACEBACK] = "1"
         raise
 

@@ -111,7 +111,7 @@ class SecateurDataSource(DataSource):
         from secateur.connectors.spark.stream_options import stream_options
         from secateur.connectors.spark.stream_reader import ChangesStreamReader
 
-        with noted_errors():
+        with noted_errors(is_last=False):  # Spark stops the reader that it did not get
             endpoint, table, since, limit = stream_options(self.options)
             return ChangesStreamReader(endpoint, table, since, schema, limit)
 

@@ -25,7 +25,7 @@ def primary_of(*others: str) -> Replica:
 
 def test_a_change_is_settled_once_all_copies_have_it() -> None:
     replica = primary_of("m2", "m3")
-    made = ReplicatedChange(1, "a", "upsert", b"rows")
+    made = ReplicatedChange(1, "a", "upsert", b"rows", published=0)
     to_m2, to_m3 = replica.append("a", "upsert", b"rows")
     assert (to_m2, to_m3) == (SendChange("m2", made, 0), SendChange("m3", made, 0))
     assert replica.confirmed(to_m2, 1, 0) == []
@@ -76,7 +76,7 @@ def test_a_primary_of_an_earlier_term_is_not_listened_to() -> None:
 def test_a_primary_that_is_asked_by_its_successor_steps_down() -> None:
     replica = primary_of("m2")
     replica.append("a", "upsert", b"")
-    assert replica.tail(3, 0) == (ReplicatedChange(1, "a", "upsert", b""),)
+    assert replica.tail(3, 0) == (ReplicatedChange(1, "a", "upsert", b"", published=0),)
     assert replica.phase is ReplicaPhase.BACKUP
 
 
