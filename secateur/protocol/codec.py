@@ -18,7 +18,7 @@ import msgspec
 from msgspec import inspect
 
 from secateur.errors import ProtocolError, SerializationError
-from secateur.protocol.decoders import msgpack_decoder
+from secateur.protocol.decoders import described, msgpack_decoder
 from secateur.protocol.values import (
     PACK_ERRORS,
     UNCOUNTED_BYTES_MAX,
@@ -131,7 +131,7 @@ def _reader_of(kind: Any) -> Callable[[bytes | memoryview], Any]:
 
 def _writer_of(kind: Any) -> Callable[[Any], bytes]:
     """How values of a type are written fastest."""
-    parts = list(_parts(inspect.type_info(kind), set()))
+    parts = list(_parts(described(kind), set()))
     has_sets = any(isinstance(part, inspect.SetType | inspect.FrozenSetType) for part in parts)
     if all(isinstance(part, _NATIVE) for part in parts):
         return partial(_write_native, _sorting_encoder if has_sets else _encoder)

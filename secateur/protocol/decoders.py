@@ -16,10 +16,11 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 import msgspec
+import msgspec.inspect
 
 from secateur.forks import forks_wait_for
 
-__all__ = ["from_json", "json_decoder", "msgpack_decoder"]
+__all__ = ["described", "from_json", "json_decoder", "msgpack_decoder"]
 
 T = TypeVar("T")
 
@@ -42,6 +43,12 @@ def json_decoder(kind: Any, *, float_hook: Callable[[str], Any] | None = None) -
     """A new decoder of a type from JSON; the hook is that of msgspec. To be kept: making one takes long."""
     with _making:
         return msgspec.json.Decoder(kind, float_hook=float_hook)
+
+
+def described(kind: Any) -> msgspec.inspect.Type:
+    """The parts of a type, as msgspec finds them: it makes a decoder of the type for that."""
+    with _making:
+        return msgspec.inspect.type_info(kind)
 
 
 def from_json(data: bytes | str, kind: type[T]) -> T:
