@@ -115,4 +115,4 @@ def test_a_csv_file_of_ones_own_in_three_commands(environment: Path) -> None:
     run("sh", "-c", f"{path} {load}", folder=environment)
     answer = run("sh", "-c", f"{path} {ask} --format csv", folder=environment).stdout.split()
     assert answer[0] == "customer_id,order_id,amount"
-    assert sorted(answer[1:]) == ["C2,2,7.25", "C2,3,1.0"]
+    assert sorted(answer[1:]) == ["C2,2,7.25", "C2,3,1.00"]
