@@ -24,6 +24,7 @@ from typing import Any, Final
 from uuid import UUID
 
 import duckdb
+from msgspec import structs
 
 from secateur.forks import forks_wait_for
 from secateur.partitioning.pruning.expression import UNKNOWN
@@ -196,7 +197,18 @@ def _selected(expressions: Sequence[Evaluated], params: Sequence[Any]) -> list[_
         read = [f"({sql})::TIMESTAMP" if kind == _INSTANT else sql for sql, kind in zip(read, types, strict=True)]
         connection.execute(_select(read), given)
     row = connection.fetchone() or ()
-    return [_comparable(value, kind) for value, kind in zip(row, types, strict=True)]
+    return [
+        _NOT_KNOWN if _is_endless(value) and not _is_finite(each, params) else _comparable(value, kind)
+        for each, value, kind in zip(expressions, row, types, strict=True)
+    ]
+
+
+def _is_endless(value: Any) -> bool:
+    return type(value) in (date, datetime) and value in _ENDLESS
+
+
+def _is_finite(expression: Evaluated, params: Sequence[Any]) -> bool:
+    return _selected([structs.replace(expression, sql=f"isfinite({expression.sql})")], params) == [(True,)]
 
 
 def _select(expressions: Iterable[str]) -> str:
@@ -208,7 +220,7 @@ def _comparable(value: Any, kind: str) -> _Value:
     if value is None:
         return (None,)
     is_python_value = type(value) is _PYTHON_TYPES.get(kind.partition("(")[0])
-    if not is_python_value or value in _ENDLESS:
+    if not is_python_value:
         return _NOT_KNOWN
     return (value.replace(tzinfo=UTC),) if kind == _INSTANT else (value,)
 

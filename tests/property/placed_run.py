@@ -15,7 +15,7 @@ import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -28,7 +28,7 @@ from other_types import in_turn
 from placed import EXCHANGES, Changes, Placeable, exchange_model, placed_world
 from secateur.engine.sql import Strategy
 from secateur.planner.fragments.qualified import DIFFERS
-from worlds import World, depends_on_optimizer, examined_closely, rows_as_tuples, rows_in_duckdb, sorted_rows
+from worlds import World, depends_on_optimizer, examined_closely, rows_in_duckdb, rows_of, sorted_rows
 
 __all__ = ["STATEMENTS_PER_WORLD", "Compared", "compare_changes", "compare_on_cluster", "compare_world"]
 
@@ -120,7 +120,7 @@ def compare_on_cluster(seed: int, members: int, statements: int = STATEMENTS_PER
                     continue
                 compared += 1
                 try:
-                    found = sorted_rows(_rows(connection, sql, params))
+                    found = sorted_rows(rows_of(connection.execute(sql, params)))
                 except secateur.Error as error:
                     if _fails_unpruned(connection, sql, params):
                         continue
@@ -177,7 +177,7 @@ def compare_changes(seed: int, members: int, statements: int = STATEMENTS_PER_WO
             where = f"seed {seed} on {members} members: {sql} with {maker.params!r}"
             try:
                 count = connection.execute(sql, maker.params).rowcount
-                found = sorted_rows(_unsigned_zeros(_rows(connection, f"SELECT * FROM {table}")))
+                found = sorted_rows(_unsigned_zeros(rows_of(connection.execute(f"SELECT * FROM {table}"))))
             except secateur.Error as error:
                 raise AssertionError(f"{where}: {error}") from error
             rows = sorted_rows(_unsigned_zeros(rows_in_duckdb(duck, f"SELECT * FROM {table}")))
@@ -191,13 +191,6 @@ def compare_changes(seed: int, members: int, statements: int = STATEMENTS_PER_WO
 def _unsigned_zeros(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """Rows with 0.0 for -0.0: an UPDATE of DuckDB leaves a value alone that is equal to the new one."""
     return [tuple(value + 0.0 if isinstance(value, float) else value for value in row) for row in rows]
-
-
-def _rows(connection: secateur.Connection, sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-    cursor = connection.execute(sql, params)
-    # Python has no object for some days and instants.
-    is_counted = any(str(column[1]).startswith(("DATE", "TIMESTAMP")) for column in cursor.description or ())
-    return rows_as_tuples(cursor.fetch_arrow_table()) if is_counted else cursor.fetchall()
 
 
 def _load(world: World, connection: secateur.Connection) -> None:

@@ -7,10 +7,11 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any
 
+from extremes import BEYOND_SPELLED, BEYOND_TEXTS, literal, now_and_then
 from worlds import DAYS, INTEGERS, TEXTS
 
 __all__ = ["Predicates"]
@@ -251,8 +252,8 @@ class Predicates:
             case "b":
                 return rng.choice(
                     [
-                        f"'{rng.choice(TEXTS)}'",
-                        f"'{rng.choice(TEXTS)}'",
+                        literal(now_and_then(rng, TEXTS, BEYOND_TEXTS)),
+                        literal(now_and_then(rng, TEXTS, BEYOND_TEXTS)),
                         "upper('a')",
                         "'a' || ''",
                         "'zz'",
@@ -274,6 +275,11 @@ class Predicates:
                         "'infinity'",
                         "DATE '9999-12-31'",
                         "DATE '5877642-06-25 (BC)'",
+                        "TIMESTAMPTZ 'infinity'",
+                        "'-infinity'::TIMESTAMPTZ",
+                        "TIMESTAMP '-infinity'",
+                        "'10000-01-01'",
+                        "DATE '0044-03-15 (BC)'",
                         "TIMESTAMP '2024-01-03 23:59:59.999999'",
                     ]
                 )
@@ -481,15 +487,17 @@ class Predicates:
                     "none": None,
                 }[kind]
             case "b":
-                return lambda: rng.choice([*TEXTS, "nobody", None])
+                return lambda: now_and_then(rng, [*TEXTS, "nobody", None], BEYOND_TEXTS)
             case _:
                 kind = rng.choice(["date", "date", "datetime", "str"])
                 return lambda: {
                     "date": rng.choice([*DAYS, date(1999, 1, 1), date.min, date.max]),
-                    "datetime": (
-                        datetime.combine(rng.choice(DAYS), datetime.min.time()) + timedelta(hours=rng.choice([0, 0, 5]))
+                    "datetime": now_and_then(
+                        rng,
+                        [datetime.combine(day, time(hour)) for day in DAYS for hour in (0, 0, 5)],
+                        [datetime.min, datetime.max, datetime.min.replace(tzinfo=UTC)],
                     ),
-                    "str": str(rng.choice(DAYS)),
+                    "str": now_and_then(rng, list(map(str, DAYS)), BEYOND_SPELLED),
                 }[kind]
 
     def params(self) -> list[Any]:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Sequence
+from datetime import date
 from typing import Any
 
 import duckdb
 import pytest
 
 import secateur
+from extremes import BEYOND_DAYS, BEYOND_TEXTS, now_and_then
 from predicates import Predicates
 from secateur.cluster import Cluster
 from secateur.partitioning.tables import TableDef
@@ -81,7 +83,12 @@ class Pair:
 
     def row(self) -> dict[str, Any]:
         rng = self.rng
-        key = {"a": rng.choice(INTEGERS), "b": rng.choice(TEXTS), "c": rng.choice(DAYS)}
+        days = [day for day in BEYOND_DAYS if isinstance(day, date)]
+        key = {
+            "a": rng.choice(INTEGERS),
+            "b": now_and_then(rng, TEXTS, BEYOND_TEXTS),
+            "c": now_and_then(rng, DAYS, days),
+        }
         return {**key, "v": rng.choice([None, *range(-3, 4)]), "n": rng.choice([None, "", "5", "é"])}
 
     def execute(self, sql: str, params: Sequence[Any]) -> bool:

@@ -135,6 +135,25 @@ def test_a_text_equals_every_day_that_it_spells(condition: str) -> None:
     assert found(world, condition, ["10000-01-01"] if "$1" in condition else []) == [1, 2, 3]
 
 
+@pytest.mark.parametrize(
+    ("type_", "value"),
+    [
+        ("DATE", "DATE '9999-12-31'"),
+        ("DATE", "'0001-01-01'::DATE"),
+        ("TIMESTAMP", "TIMESTAMP '9999-12-31 23:59:59.999999'"),
+        ("TIMESTAMPTZ", "TIMESTAMPTZ '0001-01-01 00:00:00+00'"),
+    ],
+)
+def test_the_ends_of_pythons_calendar_are_in_one_partition(type_: str, value: str) -> None:
+    world = World()
+    ddl = f"CREATE TABLE t (k {type_}, id INTEGER, PRIMARY KEY (k, id)) PARTITION BY HASH (k) PARTITIONS 16"
+    world.fill(ddl, f"SELECT unnest([{value}, '-infinity'::{type_}, 'infinity'::{type_}]), unnest([1, 2, 3])")
+    (kept,) = world.kept(world.prepare(f"SELECT id FROM t WHERE k = {value}", ()).plan, ())
+    assert len(kept) == 1
+    assert found(world, f"k = {value}") == [1]
+    assert found(world, f"k IN ({value}, 'infinity'::{type_})") == [1, 3]
+
+
 def found(world: World, condition: str, params: Sequence[Any] = ()) -> list[int]:
     """The rows that pass, of those that are read."""
     plan = world.prepare(f"SELECT id FROM t WHERE {condition}", params).plan

@@ -21,27 +21,39 @@ import pyarrow as pa
 import pytest
 
 import secateur
+from extremes import BEYOND_TEXTS, now_and_then
 from other_types import in_turn
 
 SEED = int(os.environ.get("SECATEUR_SEED", "20261125"))
 STATEMENTS = int(6 * float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
 """Of each turn, between which rows change."""
+INSTANTS_ENDS = [datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)]
+
+
+def some_day(r: random.Random) -> date:
+    return date(2024, 1, 1) + timedelta(r.randrange(-(10**5), 10**5))
+
+
+def some_moment(r: random.Random) -> datetime:
+    return datetime(2024, 1, 1) + timedelta(microseconds=r.randrange(10**15))
+
+
 COLUMNS = {
     "tiny": ("TINYINT", lambda r: r.randrange(-128, 128)),
     "number": ("BIGINT", lambda r: r.choice([r.randrange(-9, 9), 2**63 - 1, -(2**63)])),
     "unsigned": ("UBIGINT", lambda r: r.choice([r.randrange(9), 2**64 - 1])),
     "huge": ("HUGEINT", lambda r: r.choice([r.randrange(-9, 9), 10**37])),
-    "text": ("VARCHAR", lambda r: r.choice(["", "a", "é🌳", "x" * 300])),
+    "text": ("VARCHAR", lambda r: now_and_then(r, ["", "a", "é🌳", "x" * 300], BEYOND_TEXTS)),
     "price": ("DECIMAL(10, 2)", lambda r: Decimal(f"{r.randrange(-(10**4), 10**4)}e-2")),
     "wide": ("DECIMAL(38, 3)", lambda r: Decimal(f"{r.randrange(-(10**9), 10**9)}e-3")),
-    "day": ("DATE", lambda r: date(2024, 1, 1) + timedelta(r.randrange(-(10**5), 10**5))),
-    "moment": ("TIMESTAMP", lambda r: datetime(2024, 1, 1) + timedelta(microseconds=r.randrange(10**15))),
-    "instant": ("TIMESTAMPTZ", lambda r: datetime(2024, 1, 1, tzinfo=UTC) + timedelta(seconds=r.randrange(10**8))),
+    "day": ("DATE", lambda r: now_and_then(r, [some_day(r)], [date.min, date.max])),
+    "moment": ("TIMESTAMP", lambda r: now_and_then(r, [some_moment(r)], [datetime.min, datetime.max])),
+    "instant": ("TIMESTAMPTZ", lambda r: now_and_then(r, [some_moment(r).replace(tzinfo=UTC)], INSTANTS_ENDS)),
     "flag": ("BOOLEAN", lambda r: r.random() < 0.5),
-    "single": ("FLOAT", lambda r: r.choice([0.1, -0.25, 1 / 3])),
+    "single": ("FLOAT", lambda r: now_and_then(r, [0.1, -0.25, 1 / 3], [float("inf"), -float("inf"), float("nan")])),
     "clock": ("TIME", lambda r: time(r.randrange(24), r.randrange(60), 1, 7)),
     "ratio": ("DOUBLE", lambda r: r.choice([0.5, -0.25, 2.0**996])),  # any order adds up to the same
-    "id": ("UUID", lambda r: UUID(int=r.randrange(2**128))),
+    "id": ("UUID", lambda r: UUID(int=now_and_then(r, [r.randrange(2**128)], [0, 2**128 - 1]))),
     "bytes": ("BLOB", lambda r: r.choice([b"", b"\x00\xff"])),
 }
 KEYS = ("customer BIGINT", "line INTEGER")
@@ -60,14 +72,17 @@ CONDITIONS = (
     "CASE WHEN flag THEN tiny ELSE line END > 2", "tiny = customer", "day < TIMESTAMP '2024-01-01 12:00:00'",
     "moment > DATE '2024-03-01'", "tiny = 3.0", "tiny > 2.5", "number = '5'", "flag = 1", "text < 5::VARCHAR",
     "instant > TIMESTAMPTZ '2024-06-01 00:00:00+00'", "moment < instant", "unsigned = -1", "tiny < 1000",
+    "instant <= TIMESTAMPTZ 'infinity'", "moment > TIMESTAMP '-infinity'", "day = DATE '9999-12-31'",
+    "day <> 'infinity'",    "single < 'infinity'::FLOAT", "instant = TIMESTAMPTZ '0001-01-01'", "text > chr(0)",
     "number > 9223372036854775807", "text = 'é🌳' COLLATE NOCASE", "3 < line", "NOT (tiny > 0)", "(flag OR NULL)",
 )  # fmt: skip
 BOUND = (
     ("tiny > ?", lambda r: r.randrange(-128, 128)),
     ("? < number", lambda r: r.randrange(-9, 9)),
     ("text = ?", lambda r: r.choice(["", "a", "é🌳", None])),
-    ("day <= ?", lambda r: date(2024, 1, 1) + timedelta(r.randrange(-(10**5), 10**5))),
-    ("moment > ?", lambda r: datetime(2024, 1, 1) + timedelta(microseconds=r.randrange(10**15))),
+    ("day <= ?", lambda r: now_and_then(r, [some_day(r)], [date.min, date.max, "infinity", "10000-01-01"])),
+    ("moment > ?", lambda r: now_and_then(r, [some_moment(r)], [datetime.min, datetime.max, "-infinity"])),
+    ("instant = ?", lambda r: r.choice([*INSTANTS_ENDS, "infinity"])),
     ("flag = ?", lambda r: r.random() < 0.5),
     ("price = ?", lambda r: Decimal(f"{r.randrange(-(10**4), 10**4)}e-2")),
     ("line <> ?", lambda r: r.choice([3, 3.5, "3"])),

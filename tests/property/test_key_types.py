@@ -1,5 +1,5 @@
 """Pruning is sound over key columns of every kind: what :mod:`predicates` draws for integers, texts and dates, here for
-booleans, instants and decimals.
+booleans, instants with and without a zone, and decimals.
 
 ``SECATEUR_PRUNING_WORLDS`` and ``SECATEUR_PRUNING_SEED`` mean what they mean in ``test_pruning``.
 """
@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
+from extremes import BEYOND_INSTANTS, BEYOND_SPELLED, now_and_then
 from worlds import World, check
 
 WORLDS = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "2"))
@@ -23,7 +24,7 @@ STATEMENTS_PER_WORLD = 12
 BINDINGS_PER_STATEMENT = 3
 
 INSTANTS = [datetime(2024, 1, 1) + timedelta(hours=6 * step) for step in range(-6, 12)]
-AMOUNTS = [Decimal(cents) / 100 for cents in (-150, -1, 0, 50, 100, 150, 250, 999)]
+AMOUNTS = [Decimal(f"{cents}e-2") for cents in (-150, -1, 0, 50, 100, 150, 250, 999, 999_999, -999_999)]
 # No value overflows when one is added or its sign changes: whether DuckDB evaluates that before another conjunct
 # refuses the row is its own business.
 TINIES = [-127, -3, 0, 1, 2, 126]
@@ -33,12 +34,16 @@ SCHEMES = [
     "HASH (m) PARTITIONS 6, RANGE (ts) SPLIT AT (TIMESTAMP '2024-01-01 00:00:00', TIMESTAMP '2024-01-02 12:00:00')",
     "HASH (ts) PARTITIONS 5, RANGE (t) (PARTITION VALUES < 0, PARTITION VALUE = 1, PARTITION 2 <= VALUES)",
     "RANGE (m, t) SPLIT AT ((0, 0), (1.5, 2))",
+    "HASH (tz) PARTITIONS 11",
+    "HASH (f) PARTITIONS 2, RANGE (tz, t) SPLIT AT ((TIMESTAMPTZ '0001-01-01', 1), (TIMESTAMPTZ '2024-01-01', 0))",
     "RANGE (f, ts) SPLIT AT ((false, TIMESTAMP '2024-01-01 00:00:00'), (true, TIMESTAMP '2024-01-02 00:00:00'))",
 ]
 
 
 class KeyPredicates:
-    """Random predicates over the columns ``f BOOLEAN, t TINYINT, ts TIMESTAMP, m DECIMAL(6,2), v BIGINT``."""
+    """Random predicates over the columns ``f BOOLEAN, t TINYINT, ts TIMESTAMP, tz TIMESTAMPTZ, m DECIMAL(6, 2), v
+    BIGINT``.
+    """
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
@@ -61,11 +66,12 @@ class KeyPredicates:
 
     def leaf(self) -> str:
         rng = self.rng
-        column = rng.choice(["f", "t", "ts", "m", "v"])
+        column = rng.choice(["f", "t", "ts", "tz", "m", "v"])
         name = rng.choice(
             {
                 "t": ["t", "t", "t + 1", "-(t)", "CAST(t AS INTEGER)", "CAST(t AS BIGINT) - 1"],
                 "ts": self.truncations(),
+                "tz": ["tz", "tz", "tz", "tz::DATE", "date_trunc('day', tz)", "tz::TIMESTAMP"],
                 "f": ["f", "(f)"],
             }.get(column, [column])
         )
@@ -84,7 +90,7 @@ class KeyPredicates:
                     ["f", "NOT f", "f = (t > 1)", "f IS NULL", "(t <> 1) = TRUE", "f = TRUE", "f <> FALSE"]
                 )
             case "row":
-                row = rng.sample(["f", "t", "ts", "m"], 2)
+                row = rng.sample(["f", "t", "ts", "tz", "m"], 2)
                 return (
                     f"({', '.join(row)}) {rng.choice(['=', '<>', '<', '<=', '>', '>='])}"
                     f" ({', '.join(map(self.value, row))})"
@@ -119,13 +125,15 @@ class KeyPredicates:
                     [*map(str, AMOUNTS), "0.505", "1", "'1.5'", "1.5e0", "CAST(1.5 AS DECIMAL(6,2))", "99999.5"]
                 )
             case _:
-                instant = rng.choice(INSTANTS)
+                instant = now_and_then(rng, list(map(str, INSTANTS)), BEYOND_SPELLED)
                 return rng.choice(
                     [
                         f"TIMESTAMP '{instant}'",
+                        f"TIMESTAMPTZ '{instant}'",
                         f"'{instant}'",
-                        f"DATE '{instant.date()}'",
+                        f"'{instant}'::DATE",
                         f"TIMESTAMP '{instant}' + INTERVAL 1 HOUR",
+                        f"'{instant}'::TIMESTAMPTZ - INTERVAL 6 HOURS",
                     ]
                 )
 
@@ -137,15 +145,26 @@ class KeyPredicates:
             "t": [[*TINIES, 300, None], [1.0, 2.5], [Decimal("1.0"), Decimal("1.5")], ["1", "2"]],
             "v": [[*TINIES, None]],
             "m": [[*AMOUNTS, None], [0, 1, 2], [Decimal("0.505"), Decimal("1.5")], [1.5, 0.0]],
-            "ts": [[*INSTANTS, None], [instant.date() for instant in INSTANTS], [str(instant) for instant in INSTANTS]],
+            "ts": [
+                [*INSTANTS, None, datetime.min, datetime.max],
+                [*(instant.date() for instant in INSTANTS), date.min, date.max],
+                [*map(str, INSTANTS), *BEYOND_SPELLED],
+                [instant.replace(tzinfo=UTC) for instant in (*INSTANTS, datetime.min, datetime.max)],
+            ],
         }
-        values = rng.choice(choices[column])
+        values = rng.choice(choices["ts" if column == "tz" else column])
         return lambda: rng.choice(values)
 
 
 def _rows(rng: random.Random) -> list[dict[str, Any]]:
-    keys = {(rng.random() < 0.5, rng.choice(TINIES), rng.choice(INSTANTS), rng.choice(AMOUNTS)) for _ in range(100)}
-    return [{"f": f, "t": t, "ts": ts, "m": m, "v": rng.choice([None, *TINIES])} for f, t, ts, m in sorted(keys)]
+    def instant() -> Any:
+        return now_and_then(rng, INSTANTS, BEYOND_INSTANTS)
+
+    made = [(rng.random() < 0.5, rng.choice(TINIES), instant(), instant(), rng.choice(AMOUNTS)) for _ in range(100)]
+    return [
+        dict(zip(("f", "t", "ts", "tz", "m", "v"), (*key, rng.choice([None, *TINIES])), strict=True))
+        for key in dict.fromkeys(made)
+    ]
 
 
 @pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + WORLDS))
@@ -153,8 +172,8 @@ def test_pruned_answers_equal_duckdb_over_keys_of_other_types(seed: int) -> None
     rng = random.Random(7_000_000 + seed)
     world = World()
     ddl = (
-        "CREATE TABLE t (f BOOLEAN, t TINYINT, ts TIMESTAMP, m DECIMAL(6,2), v BIGINT, PRIMARY KEY (f, t, ts, m))"
-        f" PARTITION BY {rng.choice(SCHEMES)}"
+        "CREATE TABLE t (f BOOLEAN, t TINYINT, ts TIMESTAMP, tz TIMESTAMPTZ, m DECIMAL(6,2), v BIGINT,"
+        f" PRIMARY KEY (f, t, ts, tz, m)) PARTITION BY {rng.choice(SCHEMES)}"
     )
     world.create(ddl, lambda table: _rows(rng))
     checked = 0

@@ -16,6 +16,7 @@ from plan_files import read_tables
 from secateur.errors import Error
 from secateur.planner.text import take_literal_rows
 from secateur.protocol import EvaluatedInsert
+from worlds import rows_as_tuples
 
 SEED = int(os.environ.get("SECATEUR_SEED", "1"))
 SEEDS = range(SEED, SEED + int(float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1"))))
@@ -46,9 +47,22 @@ PLAIN: dict[str, list[str]] = {
     "q": ["1.0000000001", "-12345678901234567890.5", "0"],
     "f": ["0.1", "-0.0", "3", "-2.5", "12345678901234567890.5", "0.1000000000000000055511151231257827", "-0"],
     "r": ["0.5", "1"],
-    "d": ["DATE '2024-02-29'", "'1999-12-31'", "date  '0001-01-01'", "DATE'2024-01-01'"],
-    "m": ["TIMESTAMP '2024-02-29 12:30:00'", "'2024-01-01T00:00:00.5'", "'2024-01-01'", "timestamp '1969-12-31'"],
-    "z": ["'2024-01-01 00:00:00+02:00'", "'2024-01-01'"],
+    "d": [
+        "DATE '2024-02-29'",
+        "'1999-12-31'",
+        "date  '0001-01-01'",
+        "DATE'2024-01-01'",
+        "'infinity'",
+        "'10000-01-01'",
+    ],
+    "m": [
+        "TIMESTAMP '2024-02-29 12:30:00'",
+        "'2024-01-01T00:00:00.5'",
+        "'2024-01-01'",
+        "timestamp '1969-12-31'",
+        "'-infinity'",
+    ],
+    "z": ["'2024-01-01 00:00:00+02:00'", "'2024-01-01'", "'infinity'", "'10000-01-01'"],
     "o": ["true", "FALSE", "True"],
     "b": ["'abc'", "'\\x00'"],
 }
@@ -79,7 +93,7 @@ def outcome(context: DescribedTables, sql: str) -> Any:
     except Error as error:
         return type(error), error.details.get("column"), error.message.split("\n")[0].split(" (line")[0]
     assert isinstance(statement, EvaluatedInsert)
-    return statement.insert.mode, statement.insert.table.name, repr(statement.rows.to_pylist())
+    return statement.insert.mode, statement.insert.table.name, repr(rows_as_tuples(statement.rows))
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -25,6 +25,7 @@ from secateur.wire import ShortTable
 
 SEED = int(os.environ.get("SECATEUR_SEED", "20261126"))
 ZONE = timezone(timedelta(hours=5, minutes=30))
+ENDS = [datetime.min, datetime.max]
 COLUMNS = {
     "v": ("INTEGER", lambda r: r.choice([r.randrange(-9, 9), float(r.randrange(9)), "7"])),
     "a": ("SMALLINT", lambda r: r.randrange(4)),
@@ -33,14 +34,25 @@ COLUMNS = {
     "ratio": ("DOUBLE", lambda r: r.choice([0.1, -0.0, 5, float("nan"), Decimal("0.25")])),
     "price": ("DECIMAL(10, 2)", lambda r: r.choice([Decimal("1.5"), Decimal("-0"), 7, 0.25, "1e2"])),
     "wide": ("DECIMAL(38, 3)", lambda r: r.choice([Decimal("1.500"), Decimal(10) ** 34, 3])),
-    "b": ("VARCHAR", lambda r: r.choice(["", "a", "a\0", "é🌳"])),
+    "b": ("VARCHAR", lambda r: r.choice(["", "a", "a\0", "é🌳", "\U0010ffff"])),
     "bytes": ("BLOB", lambda r: r.choice([b"", b"\x00\xff", bytearray(b"x")])),
-    "day": ("DATE", lambda r: r.choice([date(2024, 2, 29), "1969-12-31", datetime(2024, 1, 1)])),
+    "day": ("DATE", lambda r: r.choice([date(2024, 2, 29), "1969-12-31", datetime(2024, 1, 1), date.min, date.max])),
     "at": ("TIME", lambda r: r.choice([time(1, 2, 3, 4), "23:59:59.999999", time(1, 2, fold=1)])),
-    "moment": ("TIMESTAMP", lambda r: r.choice([datetime(1969, 1, 1, 0, 0, 0, 1), datetime(2024, 1, 1, tzinfo=ZONE)])),
-    "instant": ("TIMESTAMPTZ", lambda r: r.choice([datetime(2024, 1, 1, tzinfo=ZONE), datetime(2024, 6, 1, fold=1)])),
+    "moment": (
+        "TIMESTAMP",
+        lambda r: r.choice([datetime(1969, 1, 1, 0, 0, 0, 1), datetime(2024, 1, 1, tzinfo=ZONE), *ENDS]),
+    ),
+    "instant": (
+        "TIMESTAMPTZ",
+        lambda r: r.choice([datetime(2024, 1, 1, tzinfo=ZONE), datetime(2024, 6, 1, fold=1), *ENDS]),
+    ),
     "flag": ("BOOLEAN", lambda r: r.choice([True, False, 1, "f"])),
-    "id": ("UUID", lambda r: r.choice([UUID(int=r.randrange(2**128)), str(UUID(int=7)), UUID(int=1).bytes])),
+    "id": (
+        "UUID",
+        lambda r: r.choice(
+            [UUID(int=r.randrange(2**128)), UUID(int=0), UUID(int=2**128 - 1), str(UUID(int=7)), UUID(int=1).bytes]
+        ),
+    ),
 }
 KEY = ("a", "b")
 TABLE = TableDef(
@@ -103,7 +115,7 @@ def test_rows_are_read_as_arrow_gives_them(number: int) -> None:
             for store in (plain, merged):
                 store.apply(1, 0, operation, rows)
         whole = merged.partition(1, 0).snapshot().fold().table.to_pylist()
-        prefix = (r.randrange(4), *([r.choice(["", "a", "a\0", "é🌳"])] if r.random() < 0.5 else []))
+        prefix = (r.randrange(4), *([r.choice(["", "a", "a\0", "é🌳", "\U0010ffff"])] if r.random() < 0.5 else []))
         names = r.sample(NAMES, r.randrange(1, 5))
         expected = [
             [shown(row[name]) for name in names] for row in whole if (row["a"], row["b"])[: len(prefix)] == prefix

@@ -17,6 +17,7 @@ import duckdb
 import pytest
 
 import secateur
+from worlds import rows_in_duckdb, rows_of
 
 SEED = int(os.environ.get("SECATEUR_SEED", "1"))
 SEEDS = range(SEED, SEED + int(float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1"))))
@@ -38,11 +39,19 @@ LITERALS: dict[str, list[str]] = {
     "i": ["0", "7", "-3", "2147483647", "3000000000", "NULL", "DEFAULT", "1.5", "'4'"],
     "b": ["1", "9223372036854775807", "-5", "0", "NULL", "true"],
     "u": ["0", "255", "256", "-1", "NULL"],
-    "s": ["''", "'x'", "'it''s'", "NULL", "7", "'a' || 'b'"],
+    "s": ["''", "'x'", "'it''s'", "NULL", "7", "'a' || 'b'", "chr(0)", "'\U0010ffff'"],
     "p": ["1.5", "-0.25", "3", "1.255", "999999.99", "1e2", "NULL", "'2.50'"],
     "f": ["0.1", "-0.0", "3", "1e300", "NULL", "12345678901234567890.5"],
-    "d": ["DATE '2024-02-29'", "'1999-12-31'", "NULL", "'2023-02-29'", "date '2000-01-01' + 1"],
-    "m": ["TIMESTAMP '2024-02-29 12:30:00'", "'2024-01-01 00:00:00.5'", "'2024-01-01'", "NULL"],
+    "d": [
+        "DATE '2024-02-29'",
+        "'1999-12-31'",
+        "NULL",
+        "'infinity'",
+        "DATE '0044-03-15 (BC)'",
+        "'2023-02-29'",
+        "date '2000-01-01' + 1",
+    ],
+    "m": ["TIMESTAMP '2024-02-29 12:30:00'", "'2024-01-01 00:00:00.5'", "'2024-01-01'", "NULL", "'-infinity'"],
     "o": ["true", "FALSE", "NULL", "1", "'no'"],
 }
 PARAMETERS: dict[str, list[Any]] = {
@@ -54,8 +63,8 @@ PARAMETERS: dict[str, list[Any]] = {
     "s": ["", "x", "it's", None, 7, b"x"],
     "p": [Decimal("1.5"), Decimal("-0.25"), 3, Decimal("1.255"), Decimal("999999.99"), 0.5, None],
     "f": [0.1, -0.0, 3, 1e300, None, float("nan"), float("inf")],
-    "d": [date(2024, 2, 29), None, "1999-12-31", datetime(2024, 1, 1, 5)],
-    "m": [datetime(2024, 2, 29, 12, 30), None, date(2024, 1, 1), "2024-01-01 00:00:00"],
+    "d": [date(2024, 2, 29), None, "1999-12-31", datetime(2024, 1, 1, 5), date.max, "infinity", "10000-01-01"],
+    "m": [datetime(2024, 2, 29, 12, 30), None, date(2024, 1, 1), "2024-01-01 00:00:00", datetime.min, "-infinity"],
     "o": [True, False, None, 1],
 }
 ASSIGNED = [
@@ -161,6 +170,6 @@ def test_upserts_of_one_row(conn: secateur.Connection, table_name: str, seed: in
                 assert said[0][:7] == said[1][:7] or (said[0] == "done" and " WHERE " in sql), f"{case}: {said}"
             done += said[0] == "done"
             read = f"SELECT * FROM {table_name} ORDER BY k, n"
-            left, expected = conn.execute(read).fetchall(), oracle.execute(read).fetchall()
+            left, expected = rows_of(conn.execute(read)), rows_in_duckdb(oracle, read)
             assert repr(left) == repr(expected), case  # nan, and the sign of zero
     assert done > STATEMENTS / 4

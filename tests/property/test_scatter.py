@@ -15,6 +15,8 @@ import duckdb
 import pytest
 
 import secateur
+from extremes import BEYOND_SPELLED, BEYOND_TEXTS, literal, now_and_then
+from worlds import DAYS, rows_in_duckdb, rows_of
 
 STATEMENTS = int(os.environ.get("SECATEUR_SCATTER_STATEMENTS", "10"))
 SEED = int(os.environ.get("SECATEUR_SEED", "0"))
@@ -152,8 +154,8 @@ def _row(rng: random.Random, key: int, number: int) -> str:
         rng.choice([str(rng.randrange(-9, 9)), str(2**62 + key), "0"]),
         f"{rng.randrange(-400, 900) / 100}",
         f"{rng.randrange(-8, 9) / 4}",  # quarters: their sums are exact in any order
-        rng.choice(["'a'", "'b'", "'c'", "''"]),
-        f"DATE '2024-01-{rng.randrange(1, 9):02}'",
+        literal(now_and_then(rng, ["a", "b", "c", ""], BEYOND_TEXTS)),
+        f"DATE '{now_and_then(rng, list(map(str, DAYS)), BEYOND_SPELLED)}'",
         f"'00000000-0000-0000-0000-{rng.randrange(9):012}'::UUID",
         rng.choice(["true", "false"]),
     )
@@ -170,11 +172,11 @@ def test_every_way_to_run_a_statement_gives_duckdbs_rows(
     for _ in range(STATEMENTS):
         maker = Makes(rng)
         sql = maker.statement()
-        expected = oracle.execute(sql, maker.params).fetchall()
+        expected = rows_in_duckdb(oracle, sql, maker.params)
         for setting in ("scatter_partitions_max = default", "scatter_partitions_max = 0", "pruning = off"):
             conn.execute(f"SET {setting}")
             cursor = conn.execute(sql, maker.params)
-            found = cursor.fetchall()
+            found = rows_of(cursor)
             same = found == expected if "ORDER BY" in sql else Counter(found) == Counter(expected)
             assert same, f"seed {SEED}, SET {setting}: {sql} with {maker.params}: {found} instead of {expected}"
             assert cursor.stats is not None

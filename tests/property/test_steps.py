@@ -14,7 +14,7 @@ import pytest
 
 from secateur.cluster import Cluster
 from subqueries import SubqueryPredicates
-from worlds import World, check, random_world, rows_as_tuples, sorted_rows
+from worlds import World, check, random_world, rows_of, sorted_rows
 
 WORLDS = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "1"))
 SEED = int(os.environ.get("SECATEUR_PRUNING_SEED", "0"))
@@ -87,5 +87,5 @@ def test_queries_in_steps_equal_duckdb_on_a_cluster(seed: int, cluster: Cluster,
                 expected = sorted_rows(world.oracle(sql, params))
             except duckdb.Error:
                 continue
-            found = sorted_rows(rows_as_tuples(conn.execute(sql, params).fetch_arrow_table()))
+            found = sorted_rows(rows_of(conn.execute(sql, params)))
             assert found == expected, f"seed {seed}: {sql} with {params!r}"

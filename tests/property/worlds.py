@@ -18,6 +18,8 @@ import numpy as np
 import pyarrow as pa
 from msgspec import structs
 
+from extremes import BEYOND_DAYS, BEYOND_TEXTS, now_and_then
+from secateur import Cursor
 from secateur.cluster.controller.statement_replies import bounded_depth
 from secateur.engine.kernels import run
 from secateur.engine.sql import ExchangeKind, ScanPlan, SelectPlan
@@ -48,6 +50,7 @@ __all__ = [
     "random_world",
     "rows_as_tuples",
     "rows_in_duckdb",
+    "rows_of",
     "sorted_rows",
 ]
 
@@ -241,8 +244,8 @@ class World:
             return rows
         if stage.exchange is ExchangeKind.SHUFFLE:
             shuffled = [
-                crc32(str(tuple(row.values())).encode()) % owners.members == member
-                for row in rows.select(list(stage.columns)).to_pylist()
+                crc32(str(row).encode()) % owners.members == member
+                for row in rows_as_tuples(rows.select(list(stage.columns)))
             ]
             return rows.filter(pa.array(shuffled, pa.bool_()))
         assert stage.exchange is ExchangeKind.ROUTE
@@ -320,16 +323,35 @@ def rows_in_duckdb(duck: duckdb.DuckDBPyConnection, sql: str, params: Sequence[A
     return answer.fetchall()
 
 
+def rows_of(cursor: Cursor) -> list[tuple[Any, ...]]:
+    """The rows of a cursor, in the same form."""
+    is_counted = any(str(column[1]).startswith(("DATE", "TIMESTAMP")) for column in cursor.description or ())
+    return rows_as_tuples(cursor.fetch_arrow_table()) if is_counted else cursor.fetchall()
+
+
 def has_range(table: TableDef, row: dict[str, Any]) -> bool:
     component = table.scheme.range
     return component is None or table.scheme.range_position(tuple(row[column] for column in component.columns)) >= 0
 
 
 def random_rows(rng: random.Random, count: int) -> Callable[[TableDef], list[dict[str, Any]]]:
-    keys = {(rng.choice(INTEGERS), rng.choice(TEXTS), rng.choice(DAYS)) for _ in range(count)}
+    # Arithmetic overflows at the ends of integers, and the statements of a world with them are often refused.
+    has_ends = rng.random() < 0.3
+    a_ends, v_ends = ([-(2**31), 2**31 - 1], [-(2**63), 2**63 - 1]) if has_ends else (INTEGERS, [None])
+    keys = {
+        (
+            now_and_then(rng, INTEGERS, a_ends),
+            now_and_then(rng, TEXTS, BEYOND_TEXTS),
+            now_and_then(rng, DAYS, BEYOND_DAYS),
+        )
+        for _ in range(count)
+    }
 
     def make(table: TableDef) -> list[dict[str, Any]]:
-        return [{"a": a, "b": b, "c": c, "v": rng.choice([None, *range(-3, 4)])} for a, b, c in sorted(keys)]
+        return [
+            {"a": a, "b": b, "c": c, "v": now_and_then(rng, [None, *range(-3, 4)], v_ends)}
+            for a, b, c in sorted(keys, key=repr)
+        ]
 
     return make
 

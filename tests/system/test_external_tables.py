@@ -378,11 +378,12 @@ def test_a_connector_that_does_not_list_its_partitions_is_given_up(table_name: s
             LET_GO.set()
 
 
-UNCOMPARED = [
+DECLARED = [
     pytest.param(pa.uuid(), uuid.UUID(int=1).bytes, uuid.UUID(int=2).bytes, uuid.UUID(int=1), id="UUID"),
     pytest.param(pa.decimal128(38, 0), Decimal(2**70), Decimal(2**71), 2**70, id="HUGEINT"),
     pytest.param(pa.binary(), b"a", b"b", b"a", id="BLOB"),
     pytest.param(pa.float64(), 1.5, None, 1.5, id="NULL among DOUBLE"),
+    pytest.param(pa.date32(), date(2024, 1, 1), 2**31 - 1, date(2024, 1, 1), id="infinite DATE"),
 ]
 
 
@@ -404,8 +405,8 @@ class One(Connector):
         yield pa.record_batch({"k": pa.array([self.value], self.kind)})
 
 
-@pytest.mark.parametrize(("kind", "inside", "outside", "declared"), UNCOMPARED)
-def test_values_that_arrow_does_not_compare_are_checked_too(
+@pytest.mark.parametrize(("kind", "inside", "outside", "declared"), DECLARED)
+def test_values_outside_of_what_their_partition_declares_are_refused(
     conn: secateur.Connection, table_name: str, kind: pa.DataType, inside: Any, outside: Any, declared: Any
 ) -> None:
     conn.register(table_name, One(kind, inside, declared))

@@ -32,7 +32,7 @@ from secateur.engine.runtime.services import MemberServices
 from secateur.errors import DataError
 from secateur.partitioning.pruning.row_predicate import rows_among
 from secateur.partitioning.tables.table import Column
-from secateur.partitioning.types.cast import cast_column
+from secateur.partitioning.types.cast import cast_column, scalar_text
 from secateur.partitioning.types.coerce import coerce
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.held_texts import check_texts_of_column
@@ -186,16 +186,16 @@ def _check_declared(rows: pa.Table, column_type: SqlType, partition: ConnectorPa
     said, column = partition.values[name], rows.column(0)
     among = rows_among(said, name, column_type)
     if among is not None:
-        outside = rows.filter(~pc.coalesce(among, pc.scalar(False))).column(0).slice(0, 1).to_pylist()
+        outside = list(map(scalar_text, rows.filter(~pc.coalesce(among, pc.scalar(False))).column(0).slice(0, 1)))
     elif column_type.kind in _LOOKED_UP and not said.values.is_everything:
         found = (coerce(value, column_type, column=name) for value in set(column.to_pylist()))
-        outside = [value for value in found if not said.holds(value)]
+        outside = [repr(value) for value in found if not said.holds(value)]
     else:
-        outside = [None] if column.null_count and not said.has_null else []
+        outside = ["None"] if column.null_count and not said.has_null else []
     if not outside:
         return
     raise DataError(
-        f"partition {partition.key!r} has a row with the value {outside[0]!r} in column {name}, and partitions() does"
+        f"partition {partition.key!r} has a row with the value {outside[0]} in column {name}, and partitions() does"
         " not declare it: statements that leave the partition out would lose the row"
     )
 

@@ -46,7 +46,7 @@ class Expressions(Literals):
 
     def group_key(self, reach: Sequence[Column]) -> Column:
         """Something to group by: a column or an expression."""
-        reach = [column for column in reach if column.kind in "isdmw"] or reach
+        reach = [column for column in reach if column.kind in "isdmwt"] or reach
         column = self.key(reach, "i") if self.rng.random() < 0.4 else self.column(reach)
         if re.fullmatch(r"[-$\d\0].*|NULL.*|CAST.*", column.text):
             return Column(f"({column.text}) + 0", "i")
@@ -111,6 +111,15 @@ class Expressions(Literals):
                     f"date_trunc('month', {text})::DATE",
                     f"{text} + 2",
                     f"least({text}, {other})",
+                ]
+                return rng.choice(choices)
+            case "t":
+                choices = [
+                    f"{text} + INTERVAL 12 HOURS",
+                    f"coalesce({text}, {other})",
+                    f"date_trunc('day', {text})",
+                    f"greatest({text}, {other})",
+                    f"{self.column(reach, 'd').text}::TIMESTAMPTZ",
                 ]
                 return rng.choice(choices)
             case "m":

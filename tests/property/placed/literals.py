@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from extremes import BEYOND_SPELLED, SHARE, now_and_then
 from placed.parts import Maker
 
 __all__ = ["Literals"]
 
-_TEXTS = ["", "a", "A", "b", "é", "it's", "--", "/* a", "$1", "?", "a\nb", 'a"b', "%", "\\"]
+_TEXTS = ["", "a", "A", "b", "é", "it's", "--", "/* a", "$1", "?", "a\nb", 'a"b', "%", "\\", "\U0010ffff", "e\u0301"]
 _EXTREMES = [
     "9223372036854775807",
     "-9223372036854775808",
@@ -43,7 +44,9 @@ _TYPES = {
     "f": "DOUBLE",
     "w": "DECIMAL(38, 6)",
     "h": "HUGEINT",
+    "t": "TIMESTAMPTZ",
 }
+_INSTANTS = ["2024-01-01", "2024-01-02 12:00:00", "2024-01-03", "2024-01-04"]
 
 
 class Literals(Maker):
@@ -62,14 +65,19 @@ class Literals(Maker):
                 value = rng.choice(_TEXTS)
                 quoted = value.replace("'", "''")
                 text = f"$q${value}$q$" if rng.random() < 0.06 else f"'{quoted}'"
+            case "d" if rng.random() < SHARE:
+                return rng.choice(["DATE '{}'", "'{}'::DATE", "'{}'"]).format(rng.choice(BEYOND_SPELLED))
             case "d":
                 return rng.choice(["DATE '2024-01-0{}'", "'2024-01-0{}'::DATE", "make_date(2024, 1, {})"]).format(
                     rng.randint(1, 4)
                 )
+            case "t":
+                written = rng.choice(["TIMESTAMPTZ '{}'", "'{}'::TIMESTAMPTZ", "coalesce(NULL, TIMESTAMPTZ '{}')"])
+                return written.format(now_and_then(rng, _INSTANTS, BEYOND_SPELLED))
             case "m":
                 return rng.choice(["0.25", "1.50", "1"]) + "::DECIMAL(8, 2)"
             case "f":
-                return rng.choice(["0.25", "1.5", "-1"]) + "::DOUBLE"
+                return now_and_then(rng, ["0.25", "1.5", "-1"], ["'nan'", "'infinity'", "'-infinity'"]) + "::DOUBLE"
             case "w":
                 wide = ["0", "1.5", "12345678901234567890123456789.012345", "-12345678901234567890123456789.012346"]
                 return rng.choice(wide) + "::DECIMAL(38, 6)"

@@ -19,7 +19,7 @@ class Selects(Windows):
         if kinds is None and rng.random() < 0.15 and len({name for name, _ in source.starred}) == len(source.starred):
             return self._starred(source, where)
         kinds = kinds or "".join(
-            rng.choice("iiisdmflwh" if rng.random() < 0.5 else "iis") for _ in range(rng.choice([1, 2, 2, 3, 4]))
+            rng.choice("iiisdmflwht" if rng.random() < 0.5 else "iis") for _ in range(rng.choice([1, 2, 2, 3, 4]))
         )
         shapes = [self._plain] * 4 + [self._grouped] * 4 + [self._total] + [self.windowed] * 2 + [self._distinct]
         return rng.choice(shapes)(source, where, kinds, outer, depth)

@@ -93,7 +93,7 @@ class Placeable(Selects):
 
     def _set_operation(self, depth: int, outer: tuple[Column, ...], kinds: str | None) -> Made:
         rng = self.rng
-        kinds = kinds or "".join(rng.choice("iisdw") for _ in range(rng.choice([1, 2, 2])))
+        kinds = kinds or "".join(rng.choice("iisdwt") for _ in range(rng.choice([1, 2, 2])))
         parts = [self.query(depth - 1, outer, kinds) for _ in range(rng.choice([2, 2, 2, 3]))]
         if rng.random() < 0.1:
             names = [

@@ -6,6 +6,7 @@ import random
 from collections.abc import Sequence
 from math import inf
 
+from extremes import BEYOND_SPELLED, SHARE
 from secateur.planner import CostModel, Planner
 from worlds import World
 
@@ -23,17 +24,22 @@ _TYPES = {
     "f": "DOUBLE",
     "w": "DECIMAL(38, 6)",
     "h": "HUGEINT",
+    "t": "TIMESTAMPTZ",
 }
 TABLES = {
     "orders": "kjisdmfw",
-    "items": "kjisdmh",
+    "items": "kjisdmht",
     "hashed": "jkisfw",
     "ranged": "kjisdw",
     "single": "kjis",
-    "copied": "kjish",
+    "copied": "kjisht",
     "nothing": "kjis",
+    "timed": "tkjisd",
 }
-"""What the columns of a table are: the keys ``k`` and ``j``, and one column of each kind."""
+"""What the columns of a table are: the keys ``k`` and ``j``, and one column of each kind.
+
+``timed`` has an instant in its key as well, so it takes no part in changes, which are by the two.
+"""
 _SCHEMES = {
     "orders": ["HASH (k) PARTITIONS 5"],
     "items": ["HASH (k) PARTITIONS 5", "HASH (k) PARTITIONS 5", "HASH (k, j) PARTITIONS 4"],
@@ -46,19 +52,36 @@ _SCHEMES = {
     "single": ["HASH (k) PARTITIONS 1"],
     "copied": [""],
     "nothing": ["HASH (k) PARTITIONS 5", "HASH (j) PARTITIONS 3"],
+    "timed": [
+        "HASH (t) PARTITIONS 7",
+        "HASH (t, k) PARTITIONS 5",
+        "HASH (k) PARTITIONS 3, RANGE (t) SPLIT AT (TIMESTAMPTZ '0001-01-01', TIMESTAMPTZ '2024-01-02')",
+    ],
 }
 _KINDS = {"k": "i", "j": "i"}
 _WIDE = (
     "12345678901234567890123456789.012345, -12345678901234567890123456789.012346, 99999999999999999999999999999.999999"
 )
+_BEYOND = f"{list(BEYOND_SPELLED)}[1 + CAST(floor(random() * {len(BEYOND_SPELLED)}) AS INTEGER)]"
 _VALUES = {
     "k": "k",
     "j": "j",
     "i": "CASE WHEN random() < 0.25 THEN NULL ELSE CAST(floor(random() * 6) AS BIGINT) - 1 END",
     "s": "[NULL, '', 'a', 'A', 'b', 'é', 'it''s', '--'][1 + CAST(floor(random() * 8) AS INTEGER)]",
-    "d": "CASE WHEN random() < 0.2 THEN NULL ELSE DATE '2024-01-01' + CAST(floor(random() * 4) AS INTEGER) END",
+    "d": (
+        f"CASE WHEN random() < 0.2 THEN NULL WHEN random() < {SHARE} THEN {_BEYOND}::DATE"
+        " ELSE DATE '2024-01-01' + CAST(floor(random() * 4) AS INTEGER) END"
+    ),
     "m": "CASE WHEN random() < 0.2 THEN NULL ELSE CAST(floor(random() * 8) / 4 AS DECIMAL(8, 2)) END",
-    "f": "CASE WHEN random() < 0.2 THEN NULL ELSE floor(random() * 8) / 4 - 1 END",
+    "f": (
+        f"CASE WHEN random() < 0.2 THEN NULL WHEN random() < {SHARE} THEN"
+        " ['nan', 'infinity', '-infinity'][1 + CAST(floor(random() * 3) AS INTEGER)]::DOUBLE"
+        " ELSE floor(random() * 8) / 4 - 1 END"
+    ),
+    "t": (
+        f"CASE WHEN random() < {SHARE} THEN {_BEYOND}::TIMESTAMPTZ"
+        " ELSE TIMESTAMPTZ '2024-01-01' + INTERVAL 12 HOURS * CAST(floor(random() * 6) AS INTEGER) END"
+    ),
     "w": f"([NULL, 0, 1.5, {_WIDE}]::DECIMAL(38, 6)[])[1 + CAST(floor(random() * 6) AS INTEGER)]",
     "h": (
         "([NULL, 0, 1, 9223372036854775808, -12345678901234567890123456789012345678]::HUGEINT[])[1 +"
@@ -84,9 +107,9 @@ def exchange_model(exchange: str) -> CostModel:
 
 
 def placed_world(rng: random.Random, names: Sequence[str] = (), model: CostModel | None = None) -> World:
-    """Some of seven small tables, or those that are named, planned over by a cost model.
+    """Some of eight small tables, or those that are named, planned over by a cost model.
 
-    They are a co-located pair, others by other keys, ranges, one partition, copies at all members, no rows.
+    They are a co-located pair, others by other keys, ranges, one partition, copies at all members, instants, no rows.
     """
     world = World(planner=Planner(cost_model=model))
     world.duck.execute(f"SELECT setseed({rng.random()})").fetchall()
@@ -96,7 +119,8 @@ def placed_world(rng: random.Random, names: Sequence[str] = (), model: CostModel
         listed = ", ".join(_VALUES[column] for column in TABLES[name])
         share = 0 if name == "nothing" else rng.choice([0.15, 0.5, 0.8])
         placement = f"PARTITION BY {scheme}" if scheme else "REPLICATED"
-        ddl = f"CREATE TABLE {name} ({columns}, PRIMARY KEY (k, j)) {placement}"
+        key = "t, k, j" if name == "timed" else "k, j"
+        ddl = f"CREATE TABLE {name} ({columns}, PRIMARY KEY ({key})) {placement}"
         world.ddl[name] = ddl
         world.fill(ddl, f"SELECT {listed} FROM range(-2, 4) a(k), range(3) b(j) WHERE random() < {share}")
     return world
