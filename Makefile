@@ -36,7 +36,7 @@ STATEMENTS ?= 1000000
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: demo test test-slow test-long test-newest plans generated nightly faults simulate wheel lint format types bench bench-peers bench-tpc docs lock clean distclean help install java browser pictures
+.PHONY: demo check test test-slow test-long test-newest plans generated nightly faults simulate wheel lint format types bench bench-peers bench-tpc docs lock clean distclean help install java browser pictures
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,6 +52,10 @@ WORKERS ?= 3
 PYTEST_WORKERS := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 test: $(STAMP) java ## all tests but the slow ones, on WORKERS=3 processes: under twenty minutes
 	@$(PY) -m pytest -m "not slow" $(PYTEST_WORKERS) $(PYTEST_ARGS)
+
+# What git says has changed since BASE decides; tests/check.py says which commit that is by default.
+check: $(STAMP) ## what each commit is checked by, in minutes: lint, types, the touched rooms, plans, smoke; BASE=commit SEED=n
+	@$(PY) tests/check.py --base "$(BASE)" --seed $(SEED)
 
 # Of the slow ones, `make wheel` and `make nightly` have their own targets.
 test-slow: $(STAMP) java ## the slow tests: all cases of those that are sampled, faults of Ray and Spark, TPC at scale factor 1: an hour or two

@@ -215,12 +215,15 @@ def main() -> int:
         "--statements", type=int, default=10_000, help="how many, over members that are played (default: %(default)s)"
     )
     parser.add_argument("--seed", type=int, default=0, help="the first seed (default: %(default)s)")
+    parser.add_argument(
+        "--workers", type=int, default=os.cpu_count() or 1, help="processes (default: one for each core)"
+    )
     options = parser.parse_args()
     worlds = -(-options.statements // STATEMENTS_PER_WORLD)
     started, total, on_clusters, strategies = time.monotonic(), 0, 0, Counter[Strategy]()
     failed: list[int] = []
     mismatches: list[str] = []
-    with ProcessPoolExecutor(os.cpu_count(), mp_context=multiprocessing.get_context("spawn")) as pool:
+    with ProcessPoolExecutor(options.workers, mp_context=multiprocessing.get_context("spawn")) as pool:
         runs = {pool.submit(_compare, seed): seed for seed in range(options.seed, options.seed + worlds)}
         for done, run in enumerate(as_completed(runs), 1):
             if (error := run.exception()) is None:

@@ -33,6 +33,7 @@ def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 @pytest.mark.parametrize("read", READS)
+@pytest.mark.smoke
 def test_a_read_waits_for_the_acknowledgement_of_a_write_that_it_has_seen(cluster: Cluster, read: str) -> None:
     members: dict[str, Any] = cluster._runtime._members  # type: ignore[attr-defined]
     with (

@@ -128,6 +128,7 @@ def test_some_tables_only(conn: secateur.Connection, tmp_path: Path) -> None:
         conn.execute(f"RESTORE TABLE c FROM '{tmp_path}/b'")
 
 
+@pytest.mark.smoke
 def test_what_exists_is_replaced_only_if_that_is_asked(conn: secateur.Connection, tmp_path: Path) -> None:
     a_table(conn, "same")
     a_table(conn, "other")

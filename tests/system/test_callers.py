@@ -95,12 +95,14 @@ def test_every_operation_has_a_handler_at_its_server_and_types_of_its_own(own: C
     assert len({operation.request for operation in Operation}) == len(codes)
 
 
+@pytest.mark.smoke
 def test_clients_may_ask_what_statements_loads_and_jobs_need_and_nothing_else() -> None:
     assert {operation.name for operation in Operation if Role.CLIENT in operation.callers} == CLIENTS_MAY
 
 
 @pytest.mark.parametrize("operation", REFUSED, ids=lambda operation: operation.title)
 @pytest.mark.sampled(one_in=3)
+@pytest.mark.smoke
 def test_what_is_not_theirs_is_refused_to_clients(cluster: Cluster, operation: OperationBase) -> None:
     servers = {
         Server.CONTROLLER: [cluster.address],

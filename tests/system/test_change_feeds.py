@@ -91,6 +91,7 @@ def test_every_kind_of_change_of_one_row(conn: secateur.Connection, table: str) 
     assert len(read(conn.changes(table, since="earliest"))) == 6
 
 
+@pytest.mark.smoke
 def test_loads_and_changes_of_several_partitions(conn: secateur.Connection, table: str) -> None:
     changes = conn.changes(table)
     handle = conn.table(table)

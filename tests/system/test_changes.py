@@ -105,6 +105,7 @@ def test_nobody_hears_of_a_contradiction(shared: Cluster, table_name: str) -> No
         assert (cur.rowcount, cur.stats.execution, cur.stats.members_touched) == (0, "none", 0)
 
 
+@pytest.mark.smoke
 def test_several_keys_reach_their_owners_and_backups_alone(shared: Cluster, table_name: str) -> None:
     with shared.connect() as conn:
         create(conn, table_name)
@@ -203,6 +204,7 @@ def test_readers_see_a_change_of_all_partitions_at_once(shared: Cluster, table_n
     ids=["a cast", "an overflow", "a null"],
 )
 @pytest.mark.parametrize("where", ["", " WHERE id = 77"], ids=["all partitions", "one partition"])
+@pytest.mark.smoke
 def test_an_error_on_one_row_changes_nothing_anywhere(
     shared: Cluster, table_name: str, assigned: str, kind: type[Exception], where: str
 ) -> None:
@@ -217,6 +219,7 @@ def test_an_error_on_one_row_changes_nothing_anywhere(
         )
 
 
+@pytest.mark.smoke
 def test_a_replicated_table_changes_on_every_member(shared: Cluster, table_name: str) -> None:
     with shared.connect() as conn:
         conn.execute(f"CREATE TABLE {table_name} (id BIGINT PRIMARY KEY, v BIGINT) REPLICATED")

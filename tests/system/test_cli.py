@@ -97,6 +97,7 @@ def test_rows_that_are_too_wide_for_a_terminal_have_a_line_for_each_column(
     assert ("┃" in said) == (columns == 200)
 
 
+@pytest.mark.smoke
 def test_every_command_tells_what_it_did_as_json(run: Run, tmp_path: Path, served: Cluster) -> None:
     (tmp_path / "more.csv").write_text("customer_id,order_id,amount\nC9,9,1.5\n")
 

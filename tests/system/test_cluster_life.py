@@ -73,6 +73,7 @@ def test_wrong_settings_start_nothing(arguments: dict[str, object], message: str
     assert set(threading.enumerate()) == threads
 
 
+@pytest.mark.smoke
 def test_a_token_is_asked_of_everybody() -> None:
     with secateur.start(members=2, runtime="embedded", token="s3cret") as cluster:
         with cluster.connect() as conn:
@@ -85,6 +86,7 @@ def test_a_token_is_asked_of_everybody() -> None:
         assert "s3cret" not in repr(cluster)
 
 
+@pytest.mark.smoke
 def test_a_dead_member_is_succeeded_by_its_backups() -> None:
     with (
         secateur.start(members=3, runtime="embedded", member_silence_s=2.0, replace_members=False) as cluster,

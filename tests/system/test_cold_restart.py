@@ -175,6 +175,7 @@ def test_a_member_whose_log_is_damaged_is_replaced_if_others_have_its_partitions
         assert "m2" not in {member.id for member in cluster.members() if member.is_alive}
 
 
+@pytest.mark.smoke
 def test_damage_to_the_only_copy_is_an_error_that_names_partition_and_file(tmp_path: Path) -> None:
     with start(tmp_path) as cluster:
         fill(cluster, "t", 0)
@@ -186,6 +187,7 @@ def test_damage_to_the_only_copy_is_an_error_that_names_partition_and_file(tmp_p
     assert log.name in str(raised.value)
 
 
+@pytest.mark.smoke
 def test_a_torn_tail_is_cut_off(tmp_path: Path) -> None:
     with start(tmp_path) as cluster:
         fill(cluster, "t", 0)

@@ -30,6 +30,7 @@ def mortal() -> Iterator[Cluster]:
         yield cluster
 
 
+@pytest.mark.smoke
 def test_tables_views_indexes_and_settings_are_there_again(mortal: Cluster) -> None:
     with mortal.connect() as conn:
         conn.execute(DDL.format("t"))

@@ -125,6 +125,7 @@ def test_a_reader_sees_all_of_a_change_or_nothing(cluster: Cluster, counters: st
     assert seen == {0}
 
 
+@pytest.mark.smoke
 def test_rows_move_between_partitions_at_once(cluster: Cluster, conn: secateur.Connection, counters: str) -> None:
     assert conn.execute(f"UPDATE {counters} SET id = id + {KEYS}, v = id").rowcount == KEYS
     assert conn.execute(f"SELECT min(id), max(id), count(*), sum(id - v) FROM {counters}").fetchone() == (

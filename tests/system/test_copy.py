@@ -26,6 +26,7 @@ def filled(conn: secateur.Connection, table_name: str) -> str:
 
 
 @pytest.mark.parametrize("suffix", ["csv", "csv.gz", "parquet", "json"])
+@pytest.mark.smoke
 def test_files_go_both_ways_between_a_cluster_and_duckdb(
     conn: secateur.Connection, filled: str, tmp_path: Path, suffix: str
 ) -> None:

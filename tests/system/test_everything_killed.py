@@ -99,6 +99,7 @@ def eventually_answers(conn: secateur.Connection, sql: str, *, knows_losses: boo
             threading.Event().wait(0.1)
 
 
+@pytest.mark.smoke
 def test_processes_that_are_all_started_anew_find_each_other(tmp_path: Path) -> None:
     """As Ray does it, in one process: the controller is not told that the members were started anew as well."""
     with (

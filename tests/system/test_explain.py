@@ -31,6 +31,7 @@ def document(cursor: secateur.Cursor) -> dict[str, Any]:
     return loaded
 
 
+@pytest.mark.smoke
 def test_the_document_has_every_member_of_the_contract(explained: secateur.Connection) -> None:
     table = explained.table("explained")
     partition = table.partition_of({"k": "a"})

@@ -142,6 +142,7 @@ def days(conn: secateur.Connection, root: Path, table_name: str) -> str:
 # -- a connector of one's own
 
 
+@pytest.mark.smoke
 def test_only_partitions_that_can_hold_rows_are_read_and_only_by_as_many_members(
     conn: secateur.Connection, tens: str
 ) -> None:

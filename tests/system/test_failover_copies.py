@@ -58,6 +58,7 @@ def rows_on(cluster: Cluster, member: str, conn: secateur.Connection, key: int) 
         pytest.param("DELETE FROM t WHERE id = ?", [(1,)], [], id="delete"),
     ],
 )
+@pytest.mark.smoke
 def test_a_change_whose_primary_dies_between_two_copies_survives_the_next_loss(
     mortal: Cluster, change: str, before: list[Any], after: list[Any]
 ) -> None:

@@ -40,6 +40,7 @@ def test_an_index_comes_and_goes(cluster: Cluster, conn: secateur.Connection, nu
     conn.execute(f"DROP INDEX IF EXISTS {numbers}_v")
 
 
+@pytest.mark.smoke
 def test_it_is_right_after_loads_changes_and_replacement(conn: secateur.Connection, numbers: str) -> None:
     conn.execute(f"CREATE INDEX {numbers}_v ON {numbers} (v)")
     sql = f"SELECT k FROM {numbers} WHERE v = ? ORDER BY k"

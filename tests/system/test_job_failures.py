@@ -171,6 +171,7 @@ def test_a_pruned_member_that_dies_does_not_disturb_the_job(mortal: Cluster, tmp
         assert (job.info.attempt, job.members_touched) == (1, [owner])
 
 
+@pytest.mark.smoke
 def test_a_partition_that_moves_under_a_job_begins_it_again(
     conn: secateur.Connection, table_name: str, tmp_path: Path
 ) -> None:

@@ -54,6 +54,7 @@ def reading(**options: object) -> secateur.DAG:
     return dag
 
 
+@pytest.mark.smoke
 def test_a_job_runs_where_its_key_lives(cluster: Cluster, conn: secateur.Connection, events: str) -> None:
     table = conn.table(events)
     partition = table.partition_of({"user_id": 7})

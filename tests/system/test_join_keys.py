@@ -121,6 +121,7 @@ def test_answers_are_those_of_duckdb(
     assert bool(cur.stats.steps) == (pruning != "off")
 
 
+@pytest.mark.smoke
 def test_few_keys_leave_few_partitions_and_members(shop: Cluster, conn: secateur.Connection) -> None:
     """The orders of the four customers of a region: without their keys every member reads all its orders."""
     orders = conn.table("orders")
@@ -230,6 +231,7 @@ def test_keys_are_not_used_once_their_rows_have_changed(
     assert cur.stats.partitions_read > 64
 
 
+@pytest.mark.smoke
 def test_keys_are_checked_wherever_the_rest_runs(
     shop: Cluster, conn: secateur.Connection, table_name: str, between: Any
 ) -> None:

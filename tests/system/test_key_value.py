@@ -158,6 +158,7 @@ def test_every_type_comes_as_it_does_from_a_cursor(conn: secateur.Connection) ->
         ("DATE", [date(1, 1, 1), date(9999, 12, 31)]),
     ],
 )
+@pytest.mark.smoke
 def test_keys_of_every_kind_are_found(conn: secateur.Connection, type_: str, values: list[Any]) -> None:
     conn.execute(
         f"CREATE TABLE keyed (g INTEGER, k {type_}, v INTEGER, PRIMARY KEY (g, k)) PARTITION BY HASH (g) PARTITIONS 3"
@@ -187,6 +188,7 @@ def test_keys_of_several_columns(conn: secateur.Connection) -> None:
 
 
 @pytest.mark.parametrize("count", [2, 40, 200, 2500])
+@pytest.mark.smoke
 def test_get_many_keeps_the_order_of_the_keys(items: secateur.client.TableHandle, count: int) -> None:
     keys = [(key * 7919) % 3500 for key in range(count)]
     expected = [(key, f"name {key}", key % 7) if key < 3000 else None for key in keys]

@@ -89,6 +89,7 @@ def test_rows_that_are_no_plain_values_are_changed_as_well(connection: Connectio
     assert connection.execute("DELETE FROM nested WHERE k = ?", [1]).rowcount == 1
 
 
+@pytest.mark.smoke
 def test_no_change_of_a_row_that_many_change_is_lost(connection: Connection) -> None:
     connection.execute("DELETE FROM t")
     connection.execute("INSERT INTO t VALUES ('c', 1, 0, 's', 0, 0)")

@@ -135,6 +135,7 @@ def test_a_large_rest_of_a_query_in_steps_comes_in_parts(large: Cluster) -> None
                 eventually(lambda: nothing_is_open(large))
 
 
+@pytest.mark.smoke
 def test_every_way_to_read(large: Cluster) -> None:
     sql = "SELECT id, s FROM big"
     with large.connect() as conn:
@@ -310,6 +311,7 @@ def test_an_error_in_the_middle_comes_where_the_rows_would(large: Cluster) -> No
         assert cursor.execute("SELECT count(*) FROM kinds").fetchall() == [(2,)]
 
 
+@pytest.mark.smoke
 def test_cursors_of_one_connection_take_turns(large: Cluster) -> None:
     with large.connect() as conn:
         cursors = [conn.execute("SELECT id, s FROM big") for _ in range(3)]

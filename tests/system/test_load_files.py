@@ -58,6 +58,7 @@ def rows(conn: secateur.Connection, table: secateur.TableHandle | str) -> list[t
         ("HUGEINT", "123456789012345678901234567890", 123456789012345678901234567890),
     ],
 )
+@pytest.mark.smoke
 def test_values_are_read_by_the_types_of_the_table_as_copy_reads_them(
     run: Run, conn: secateur.Connection, table_name: str, type_: str, text: str, expected: Any
 ) -> None:

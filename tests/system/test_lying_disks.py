@@ -174,6 +174,7 @@ def test_a_load_of_which_a_member_was_not_told_does_not_keep_it_away(
             assert damages(conn) == []
 
 
+@pytest.mark.smoke
 def test_a_member_that_has_lost_a_copy_that_it_had_built_does_not_come_back(tmp_path: Path) -> None:
     with started(tmp_path, members=1) as (cluster, conn, replace):
         conn.execute(DDL.format("t", 8, 0))

@@ -156,6 +156,7 @@ def test_changes_leave_what_duckdb_leaves(conn: secateur.Connection, name: str) 
         assert conn.execute(rows).fetchall() == duck.execute(rows).fetchall()
 
 
+@pytest.mark.smoke
 def test_changes_by_key_go_to_each_primary_in_one_frame(three: Cluster, conn: secateur.Connection) -> None:
     sql, sets = CHANGES["rows by key"]
     conn.executemany(sql, sets)
@@ -193,6 +194,7 @@ def test_copies_that_leave_changes_undone_are_sent_each_alone(three: Cluster, co
     assert all(one == other for one, other in copies_of(three, "t").values())
 
 
+@pytest.mark.smoke
 def test_a_connection_reads_at_once_what_it_has_written(conn: secateur.Connection) -> None:
     draw = random.Random(7)
     expected = dict(conn.execute("SELECT id, v FROM t WHERE line = 0").fetchall())

@@ -78,6 +78,7 @@ def test_a_pipeline_over_all_members(on_ray: Cluster, conn: secateur.Connection)
 
 
 @pytest.mark.parametrize("light", [False, True], ids=["on record", "light"])
+@pytest.mark.smoke
 def test_pruned_members_hear_nothing(on_ray: Cluster, conn: secateur.Connection, light: bool) -> None:
     dag = (
         P.read_table("visits", keys=[{"user_id": Param(0)}])

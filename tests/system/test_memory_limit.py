@@ -49,6 +49,7 @@ def test_loads_without_end_stop_at_the_limit_and_leave_whole_loads(cluster: Clus
         assert table.load(rows(0, 1000)) == 1000, "there is room again"
 
 
+@pytest.mark.smoke
 def test_single_writes_stop_at_the_limit_and_deletions_do_not(cluster: Cluster) -> None:
     with cluster.connect() as conn:
         conn.execute("CREATE TABLE t (k BIGINT PRIMARY KEY, v VARCHAR) PARTITION BY HASH (k) PARTITIONS 2 BACKUPS 1")

@@ -113,6 +113,7 @@ def test_the_feed_has_whole_rows(conn: secateur.Connection, table_name: str) -> 
 
 @pytest.mark.parametrize("mode", ["append", "overwrite", "overwrite_ranges", "ignore"])
 @pytest.mark.parametrize("form", [dict, pa.table, pd.DataFrame, lambda rows: pa.table(rows).to_reader()])
+@pytest.mark.smoke
 def test_everything_else_refuses_them(conn: secateur.Connection, table_name: str, mode: Any, form: Any) -> None:
     conn.execute(f"CREATE TABLE {table_name} {COLUMNS} {KINDS['range']}")
     table = conn.table(table_name)

@@ -168,6 +168,7 @@ def test_scaling_costs_no_row_and_no_long_pause(mortal: Cluster) -> None:
 @pytest.mark.parametrize(
     ("seed", "kills"), [(SEED, 2), *(pytest.param(SEED + more, 4, marks=pytest.mark.slow) for more in range(8))]
 )
+@pytest.mark.smoke
 def test_members_that_die_one_after_the_other_cost_no_row(mortal: Cluster, seed: int, kills: int) -> None:
     rng = random.Random(seed)
 

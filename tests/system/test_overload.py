@@ -138,6 +138,7 @@ ADDS_ONE = "UPDATE counters SET v = v + length(substr('a' || v, 1, 1))"
 
 
 @pytest.mark.parametrize("partitions", [8, 1], ids=["several partitions", "one partition"])
+@pytest.mark.smoke
 def test_changes_queue_for_their_table_or_partition_and_are_refused_beyond_the_bound(
     cluster: Cluster, partitions: int
 ) -> None:

@@ -105,6 +105,7 @@ def test_owners_known_stay_while_other_tables_come_and_go(own: Cluster, conn: se
     conn.execute("DROP TABLE u")
 
 
+@pytest.mark.smoke
 def test_owners_that_changed_are_fetched_again() -> None:
     with secateur.start(members=3, runtime="embedded", member_silence_s=2.0) as cluster, cluster.connect() as conn:
         conn.execute(

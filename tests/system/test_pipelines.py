@@ -39,6 +39,7 @@ def clicks(cluster: Cluster) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("light", [False, True])
+@pytest.mark.smoke
 def test_a_key_touches_one_member(cluster: Cluster, conn: secateur.Connection, clicks: str, light: bool) -> None:
     per_value = P.read_table(clicks, keys=[{"user_id": Param("user")}]).filter(
         lambda batch: pc.greater(batch["value"], 2)

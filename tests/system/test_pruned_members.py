@@ -67,6 +67,7 @@ def test_one_key_reaches_its_owner_alone(orders: Cluster, sql: str) -> None:
             assert (cur.stats.partitions_read, cur.stats.partitions_total) == (1, 31)
 
 
+@pytest.mark.smoke
 def test_several_keys_reach_their_owners_alone(orders: Cluster) -> None:
     sql = (
         "SELECT customer_id, count(*), sum(amount) FROM orders WHERE customer_id IN (?, ?) GROUP BY customer_id ORDER"
@@ -99,6 +100,7 @@ def test_an_impossible_predicate_reaches_nobody(orders: Cluster) -> None:
         assert (cur.stats.execution, cur.stats.members_touched) == ("none", 0)
 
 
+@pytest.mark.smoke
 def test_without_pruning_everybody_takes_part_and_the_answer_is_the_same(orders: Cluster) -> None:
     sql = "SELECT count(*), sum(amount) FROM orders WHERE customer_id = ?"
     with orders.connect() as conn:

@@ -124,6 +124,7 @@ def test_a_reader_with_an_old_plan_misses_no_new_range(
 
 
 @pytest.mark.parametrize("change", ["DELETE FROM {t} WHERE day = ?", "UPDATE {t} SET v = 7 WHERE day = ?"])
+@pytest.mark.smoke
 def test_a_change_with_an_old_plan_misses_no_new_range(
     cluster: Cluster, conn: secateur.Connection, days: str, change: str
 ) -> None:
@@ -167,6 +168,7 @@ def test_a_writer_with_an_old_definition_finds_the_new_range(
     assert conn.execute(f"SELECT count(*) FROM {days}").fetchall() == [(30,)]
 
 
+@pytest.mark.smoke
 def test_kudu_3564_a_list_is_pruned_with_the_hash_components_of_each_range(
     conn: secateur.Connection, days: str
 ) -> None:

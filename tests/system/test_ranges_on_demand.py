@@ -76,6 +76,7 @@ def test_a_reader_with_an_old_plan_sees_the_new_range(cluster: Cluster, conn: se
             assert reader.execute(sql, params).fetchall() == [(4,)]
 
 
+@pytest.mark.smoke
 def test_writers_at_once_make_each_range_once(cluster: Cluster, conn: secateur.Connection, days: str) -> None:
     failures: list[BaseException] = []
 

@@ -167,6 +167,7 @@ def test_arrow_has_the_names_of_the_columns_in_all_modes(
     assert found[0] == found[1] == found[2]
 
 
+@pytest.mark.smoke
 def test_sums_of_doubles_differ_by_rounding_only(shop: secateur.Connection, oracle: duckdb.DuckDBPyConnection) -> None:
     sql = f"SELECT sum(weight), avg(weight) FROM sales WHERE {IN_FEW}"
     cursor = shop.execute(sql)
@@ -174,6 +175,7 @@ def test_sums_of_doubles_differ_by_rounding_only(shop: secateur.Connection, orac
     assert cursor.stats.execution == "scatter"
 
 
+@pytest.mark.smoke
 def test_parameters_decide_at_each_execution(shop: secateur.Connection) -> None:
     sql = "SELECT count(*) FROM sales WHERE customer IN (?, ?, ?)"
     modes = []
@@ -234,6 +236,7 @@ def test_a_sum_that_no_value_holds_is_the_error_of_a_member(shop: secateur.Conne
     shop.execute("DROP TABLE large")
 
 
+@pytest.mark.smoke
 def test_an_owner_declines_a_client_that_finds_other_partitions(mall: Cluster, shop: secateur.Connection) -> None:
     sql = "SELECT count(*) AS of_a_client FROM sales WHERE customer IN (?, ?)"
     table, first, second = shop.table("sales"), 1, 2

@@ -162,6 +162,7 @@ def test_what_is_no_query_is_refused(session: Session, filled: str) -> None:
         SnapshotReader(session, snapshot).read([SnapshotPiece(snapshot.parts[0].partition, 5, 10**6)])
 
 
+@pytest.mark.smoke
 def test_writes_and_loads_do_not_change_it(conn: secateur.Connection, session: Session, filled: str) -> None:
     before = opened(session, f"SELECT * FROM {filled}")
     conn.execute(f"UPDATE {filled} SET v = -1 WHERE id < 100")

@@ -113,6 +113,7 @@ def of(modules: list[str], names: tuple[str, ...]) -> list[str]:
     return [module for module in modules if module.startswith(tuple(f"{name}." for name in names)) or module in names]
 
 
+@pytest.mark.smoke
 def test_a_task_with_its_rows_loads_not_even_the_wire(options: dict[str, str]) -> None:
     endpoint, read = read_options({**options, "where": "k = 77"})
     reader = QueryReader(endpoint, read, SCHEMA)

@@ -92,6 +92,7 @@ def test_short_work_does_not_wait_for_long_statements(busy_cluster: Cluster, tab
             ]
 
 
+@pytest.mark.smoke
 def test_writes_go_on_while_a_load_is_computed(busy_cluster: Cluster, table_name: str) -> None:
     """A load of rows that are being written to is right, whenever the writes come."""
     with busy_cluster.connect() as conn, busy_cluster.connect() as other:

@@ -159,6 +159,7 @@ def test_a_part_that_another_member_runs_ends_with_its_statement(cluster: Cluste
         eventually(lambda: work(cluster) == 0, "a member still works on a statement that was cancelled")
 
 
+@pytest.mark.smoke
 def test_a_result_that_is_being_read_is_cancelled(cluster: Cluster) -> None:
     with cluster.connect() as conn:
         cursor = conn.execute("SELECT a.id, b.id AS other FROM numbers a, numbers b")

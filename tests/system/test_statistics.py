@@ -90,6 +90,7 @@ def test_a_statement_right_after_a_load_is_planned_with_statistics(facts: Cluste
         assert len(steps_of(conn)) == 1
 
 
+@pytest.mark.smoke
 def test_a_known_statement_is_planned_again_when_statistics_come(facts: Cluster) -> None:
     """Its client asks the controller for nothing meanwhile: the members tell it."""
     with facts.connect() as conn, facts.connect() as loader:

@@ -73,6 +73,7 @@ def heard(cluster: Cluster, run: Any) -> set[str]:
     return {member.id for member in cluster.members() if member.frames_received > before[member.id]}
 
 
+@pytest.mark.smoke
 def test_the_values_decide_who_hears_of_the_rest(
     orders: Cluster, conn: secateur.Connection, oracle: duckdb.DuckDBPyConnection
 ) -> None:
@@ -258,6 +259,7 @@ def test_named_parameters_are_those_of_both_parts(conn: secateur.Connection, ora
     assert conn.execute(sql, params).fetchall() == oracle.execute(sql, params).fetchall()
 
 
+@pytest.mark.smoke
 def test_too_many_values_run_undivided(orders: Cluster, conn: secateur.Connection, table_name: str) -> None:
     conn.execute(f"CREATE TABLE {table_name} (k BIGINT PRIMARY KEY, v VARCHAR) PARTITION BY HASH (k) PARTITIONS 4")
     conn.table(table_name).load(pa.table({"k": pa.array(range(10_050), pa.int64()), "v": ["x"] * 10_050}))

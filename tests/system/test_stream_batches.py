@@ -58,6 +58,7 @@ def state(cluster: Cluster, table: str = "t") -> tuple[int, int]:
     return rows, staged
 
 
+@pytest.mark.smoke
 def test_a_batch_is_published_once(mortal: Cluster) -> None:
     create(mortal)
     create(mortal, "u")

@@ -75,6 +75,7 @@ def test_tables_say_what_they_have_and_how_to_make_them(running: Cluster, table:
         conn.execute(f"DROP TABLE {again}")
 
 
+@pytest.mark.smoke
 def test_partitions_add_up(running: Cluster, table: str) -> None:
     sql = """
         SELECT count(*), sum(p.rows), count(DISTINCT m.id), sum(p.rows) = (SELECT count(*) FROM {table}),

@@ -299,6 +299,7 @@ def test_nothing_else_is_changed(
     assert state(own) == before
 
 
+@pytest.mark.smoke
 def test_an_error_names_table_right_and_who_can_give_it(bearer: Connect) -> None:
     with pytest.raises(AuthenticationError) as refused:
         bearer(WRITER).execute("UPDATE items SET v = 0")

@@ -32,6 +32,7 @@ def secured(tls: secateur.Tls) -> Iterator[Cluster]:
         yield running
 
 
+@pytest.mark.smoke
 def test_statements_loads_changes_and_jobs_run_over_tls(secured: Cluster, tls: secateur.Tls) -> None:
     with secateur.connect(secured.address, "secret", tls=secateur.Tls(ca=tls.ca)) as conn:
         assert conn.execute("SELECT v FROM t WHERE id = ?", [5]).fetchall() == [(5,)]

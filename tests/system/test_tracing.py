@@ -170,6 +170,7 @@ def test_what_is_no_text_is_the_same_error_as_without_traces(
     assert not spans.get_finished_spans()
 
 
+@pytest.mark.smoke
 def test_a_known_plan_is_not_planned_again(traced: secateur.Connection, spans: InMemorySpanExporter) -> None:
     traced.execute(ONE, ["C2"]).fetchall()
     tree(spans, kernels=1)

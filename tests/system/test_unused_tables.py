@@ -56,6 +56,7 @@ def is_there(conn: secateur.Connection, name: str) -> bool:
         pytest.param(None, id="replicated"),
     ],
 )
+@pytest.mark.smoke
 def test_a_load_that_fails_half_way_leaves_no_table(
     conn: secateur.Connection, table_name: str, scheme: str | None
 ) -> None:
@@ -111,6 +112,7 @@ def replace(conn: secateur.Connection, name: str) -> None:
 
 
 @pytest.mark.parametrize("use", [insert, insert_and_delete, load, load_nothing, index, view, replace])
+@pytest.mark.smoke
 def test_a_table_that_somebody_uses_stays(
     cluster: Cluster, conn: secateur.Connection, table_name: str, use: Callable[[secateur.Connection, str], None]
 ) -> None:

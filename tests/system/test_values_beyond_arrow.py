@@ -90,6 +90,7 @@ def test_what_is_delivered_as_text_has_all_of_it(conn: secateur.Connection) -> N
     ]
 
 
+@pytest.mark.smoke
 def test_inside_of_a_query_they_are_what_they_are(conn: secateur.Connection, times: str) -> None:
     assert conn.execute(f"SELECT k FROM {times} WHERE iv + iv > {LONG} ORDER BY k").fetchall() == [(1,)]
     assert conn.execute(f"SELECT CAST(iv + iv AS VARCHAR) FROM {times} WHERE k = 1").fetchall() == [("5124094:00:00",)]

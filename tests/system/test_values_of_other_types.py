@@ -195,6 +195,7 @@ def test_a_condition_of_a_job(twins: Twins) -> None:
         assert sorted(found) == (expected or [])
 
 
+@pytest.mark.smoke
 def test_keys_share_one_plan(twins: Twins) -> None:
     """Parameters that are only compared, or cast, have one plan for all types of their class."""
     for text, values in (

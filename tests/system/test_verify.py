@@ -51,6 +51,7 @@ def connection() -> Iterator[secateur.Connection]:
         pytest.param("SELECT count(*) FROM verified WHERE current_timestamp > TIMESTAMPTZ '2020-01-01'", id="a clock"),
     ],
 )
+@pytest.mark.smoke
 def test_no_false_alarm(connection: secateur.Connection, sql: str) -> None:
     connection.execute(sql).fetchall()
 

@@ -9,6 +9,7 @@ from secateur.cluster import Cluster
 from secateur.errors import UnknownTableError
 
 
+@pytest.mark.smoke
 def test_other_sessions_see_a_replaced_view_at_once(cluster: Cluster, table_name: str) -> None:
     view = f"v_{table_name}"
     with cluster.connect() as one, cluster.connect() as other:

@@ -28,6 +28,7 @@ def rows(value: int) -> pa.Table:
 
 
 @pytest.mark.parametrize("is_primary_lost", [False, True], ids=["its primary lives", "its primary is lost"])
+@pytest.mark.smoke
 def test_a_write_behind_a_load_is_behind_it_on_every_copy(cluster: Cluster, is_primary_lost: bool) -> None:
     runtime: Any = cluster._runtime
     with cluster.connect() as conn, cluster.connect() as other, ThreadPoolExecutor(2) as pool:

@@ -99,6 +99,7 @@ def test_a_dag_of_delivered_processors(cluster: Cluster, http: httpx.Client, tab
     assert (answer["sinks"], answer["next_offset"]) == (["result"], None)
 
 
+@pytest.mark.smoke
 def test_it_runs_on_the_owners_only_and_says_its_work(http: httpx.Client, table: str) -> None:
     place = submitted(http, dag=by_product(table, where="customer = 'C3'"))
     assert http.get(place, params={"wait": 60}).json()["status"] == "completed"

@@ -33,6 +33,7 @@ def table(http: httpx.Client, table_name: str) -> str:
     return name
 
 
+@pytest.mark.smoke
 def test_rows_come_with_their_columns_and_their_cost(http: httpx.Client, table: str) -> None:
     answer = run(http, f"SELECT k, s FROM {table} WHERE k = ?", [7])
     assert answer["columns"] == [{"name": "k", "type": "INTEGER"}, {"name": "s", "type": "VARCHAR"}]
