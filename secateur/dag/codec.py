@@ -12,6 +12,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import is_dataclass
 from importlib import import_module
+from io import BytesIO
+from types import CodeType
 from typing import Any, Final, TypeVar
 
 import cloudpickle
@@ -158,7 +160,7 @@ def encode_portable(value: Any, *, allow_code: bool, owner: str) -> EncodedData 
             " allow_code=True and a token"
         )
     try:
-        return EncodedCode(cloudpickle.dumps(value))
+        return EncodedCode(_pickled(value))
     except Exception as error:  # whatever a user's __reduce__ raises
         raise SerializationError(
             f"{owner}: its functions cannot be pickled ({type(error).__name__}: {error}); pass in what they"
@@ -205,6 +207,22 @@ def decode_portable(encoded: EncodedData | EncodedCode, *, allow_code: bool, own
                 return decode(fields, _class_of(encoded, owner))
             except ProtocolError as error:
                 raise ProtocolError(f"{owner}: its {kind!r} cannot be read: {error}") from error
+
+
+class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
+    """Keeps the names of files, which cloudpickle replaces from 3.1.3 on: tracebacks of jobs show the user's lines."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        if type(obj) is not CodeType:
+            return super().reducer_override(obj)
+        make, arguments = self.dispatch_table[CodeType](obj)
+        return make, tuple(obj.co_filename if value == "<dynamic-code>" else value for value in arguments)
+
+
+def _pickled(value: Any) -> bytes:
+    written = BytesIO()
+    _Pickler(written).dump(value)
+    return written.getvalue()
 
 
 def _load_code(pickle: bytes, allow_code: bool, owner: str) -> Any:

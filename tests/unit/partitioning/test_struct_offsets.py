@@ -39,7 +39,8 @@ def test_duckdb_reads_them(name: str, start: int) -> None:
     assert read["k"].to_pylist() == list(range(2 * len(array)))
 
 
-def test_duckdb_still_refuses_a_slice() -> None:
+@pytest.mark.skipif(duckdb.__version__ != "2.0.0", reason="DuckDB 2.0.1 reads slices")
+def test_the_oldest_duckdb_refuses_a_slice() -> None:
     table = pa.table({"c": STRUCTS.slice(1)})
     with duckdb.connect() as connection:
         connection.register("t", table)

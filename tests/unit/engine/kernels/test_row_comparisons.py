@@ -85,6 +85,10 @@ def test_null_is_the_greatest_field_as_without_the_optimizer(kernel: DuckDBKerne
     assert kernel.run(sql, {"s0": T}).to_pylist() == [{"count_star()": expected[0][0]}]
 
 
-def test_what_cannot_be_told_apart_stays_an_error(kernel: DuckDBKernel) -> None:
-    with pytest.raises(DataError, match="Invalid type for BETWEEN"):
-        kernel.run("SELECT a FROM (SELECT a, (a, b) AS r FROM s0) WHERE r BETWEEN (1, 1) AND (1, 3)", {"s0": T})
+def test_what_cannot_be_told_apart_is_duckdbs_answer_or_its_error(kernel: DuckDBKernel) -> None:
+    sql = "SELECT a FROM (SELECT a, (a, b) AS r FROM s0) WHERE r BETWEEN (1, 1) AND (1, 3)"
+    if duckdb.__version__ == "2.0.0":
+        with pytest.raises(DataError, match="Invalid type for BETWEEN"):
+            kernel.run(sql, {"s0": T})
+    else:
+        assert kernel.run(sql, {"s0": T}).to_pylist() == [{"a": 1}, {"a": 1}]
