@@ -36,7 +36,7 @@ STATEMENTS ?= 1000000
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: demo check test test-slow test-long test-newest plans generated nightly faults simulate wheel lint format types bench bench-peers bench-tpc docs lock clean distclean help install java browser pictures
+.PHONY: demo check test test-slow test-long test-newest test-oldest quick-round plans generated nightly faults simulate wheel lint format types bench bench-peers bench-tpc docs lock clean distclean help install java browser pictures
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,26 +65,36 @@ test-long: $(STAMP) ## the property tests with many times the cases: an hour or 
 	@SECATEUR_PROPERTY_FACTOR=80 SECATEUR_PRUNING_WORLDS=100 SECATEUR_DML_WORLDS=40 SECATEUR_INDEX_WORLDS=40 \
 		SECATEUR_SCATTER_STATEMENTS=800 SECATEUR_STATEMENTS=20000 SECATEUR_TIGHTNESS_WORLDS=160 SECATEUR_FOLDER_STATEMENTS=600 $(PY) -m pytest -m "not ray and not spark" -o timeout=3600 tests/property tests/pitfalls/test_relational_products.py tests/unit/cluster/test_lease.py tests/system/test_unused_tables.py $(PYTEST_ARGS)
 
-# What a user gets who installs secateur today, without Ray and Spark, in an environment of its own. A release of a
-# dependency may cost a plan and no answer, so it is the plans that tell.
+# The quick round in environments of their own, without Ray and Spark: what a user gets who installs secateur today, and
+# who has the oldest of everything. A release of a dependency may cost a plan and no answer, so it is the plans that tell.
 NEWEST := .venv-newest
+OLDEST := .venv-oldest
 VERSIONS ?=
-test-newest: STATEMENTS = 1000
-test-newest: ## plans, SQL files and random statements on the newest versions that pyproject.toml allows: three minutes; VERSIONS='duckdb==2.0.0' for others
-	@[ -x $(NEWEST)/bin/python ] || $(PYTHON) -m venv $(NEWEST)
-	@$(NEWEST)/bin/python -m pip install --disable-pip-version-check --quiet --upgrade --upgrade-strategy eager \
-		--editable . hypothesis psutil pytest pytest-timeout pytest-xdist trustme $(VERSIONS)
-	@$(NEWEST)/bin/python -m pip list --disable-pip-version-check | grep -E '^(duckdb|msgspec|numpy|pyarrow|sqlglot) '
-	@$(NEWEST)/bin/python -m pytest -m "not slow" $(PYTEST_WORKERS) tests/plans tests/sql $(PYTEST_ARGS)
-	@$(NEWEST)/bin/python tests/property/placed_run.py --seed $(SEED) --statements $(STATEMENTS)
+test-newest: ## the quick round on the newest versions that pyproject.toml allows: VERSIONS='duckdb==2.0.0' for others
+	@$(MAKE) --no-print-directory quick-round IN=$(NEWEST) RESOLUTION=highest SEED=$(SEED)
+
+test-oldest: ## the quick round on the oldest versions that pyproject.toml allows
+	@$(MAKE) --no-print-directory quick-round IN=$(OLDEST) RESOLUTION=lowest-direct SEED=$(SEED)
+
+quick-round: STATEMENTS = 200
+quick-round: $(STAMP)
+	@[ -x $(IN)/bin/python ] || $(PYTHON) -m venv $(IN)
+	@$(PY) -m uv pip install --quiet --python $(IN)/bin/python --upgrade hypothesis psutil pytest pytest-timeout pytest-xdist trustme
+	@$(PY) -m uv pip install --quiet --python $(IN)/bin/python --upgrade --resolution $(RESOLUTION) --editable '.[cli,server,http]' $(VERSIONS)
+	@$(PY) -m uv pip list --quiet --python $(IN)/bin/python | grep -E '^(cloudpickle|duckdb|fastapi|httpx|msgpack|msgspec|numpy|pyarrow|sqlglot|typer|xxhash) '
+	@$(IN)/bin/python -m pytest -m "not slow and not ray and not spark" $(PYTEST_WORKERS) tests/plans tests/sql tests/seeds tests/unit \
+		--ignore=tests/unit/benchmarks --ignore=tests/unit/connectors/spark $(PYTEST_ARGS)
+	@$(IN)/bin/python -m pytest -m "smoke and not ray and not spark" $(PYTEST_WORKERS) $$(grep -rl mark.smoke tests/system) $(PYTEST_ARGS)
+	@$(IN)/bin/python tests/property/placed_run.py --seed $(SEED) --statements $(STATEMENTS)
 
 plans: $(STAMP) ## write what EXPLAIN answers today into tests/plans; read the difference before committing it
 	@$(PY) tests/plans/rewrite.py
 
+ALSO ?=
 generated: STATEMENTS = 10000
 generated: $(STAMP) ## random statements over several tables against DuckDB, 10,000 or STATEMENTS=n; SEED=n repeats a run
-	@echo "make generated SEED=$(SEED) STATEMENTS=$(STATEMENTS)"
-	@$(PY) tests/property/placed_run.py --seed $(SEED) --statements $(STATEMENTS)
+	@echo "make generated SEED=$(SEED) STATEMENTS=$(STATEMENTS) ALSO='$(ALSO)'"
+	@$(PY) tests/property/placed_run.py --seed $(SEED) --statements $(STATEMENTS) --also $(ALSO)
 
 nightly: $(STAMP) ## a million random statements against DuckDB: an hour; SEED=n repeats or goes on
 	@echo "make nightly SEED=$(SEED) STATEMENTS=$(STATEMENTS)"
@@ -96,7 +106,8 @@ faults: $(STAMP) ## four clients while members die, freeze and lose connections,
 
 SEEDS ?= 2000
 simulate: $(STAMP) ## a cluster on a virtual clock and network while everything fails: SEEDS=n runs, SEED=first
-	@$(PY) tests/simulation/run.py --seeds $(SEEDS) --seed $(SEED)
+	@echo "make simulate SEED=$(SEED) SEEDS=$(SEEDS) ALSO='$(ALSO)'"
+	@$(PY) tests/simulation/run.py --seeds $(SEEDS) --seed $(SEED) --also $(ALSO)
 
 wheel: $(STAMP) ## build the wheel and try it in empty environments, of each Python that is installed
 	@$(PY) -m pytest -m slow tests/system/test_wheel.py $(PYTEST_ARGS)
@@ -145,8 +156,8 @@ clean: ## remove what the targets wrote, but keep .venv
 	@rm -rf build dist spark-warehouse metastore_db derby.log constraints.txt.new .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find . -name '$(VENV)*' -prune -o -type d -name __pycache__ -prune -exec rm -rf {} +
 
-distclean: clean ## remove .venv and .venv-newest as well
-	@rm -rf $(VENV) $(NEWEST)
+distclean: clean ## remove the environments as well
+	@rm -rf $(VENV) $(NEWEST) $(OLDEST)
 
 install: $(STAMP) ## set up .venv only
 

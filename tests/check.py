@@ -94,11 +94,7 @@ def main() -> int:
     smoke = [str(path.relative_to(ROOT)) for path in (TESTS / "system").rglob("test_*.py") if is_smoke(path)]
     failed += run_all([pytest("tests", "not slow", choice.paths), pytest("smoke", "smoke", smoke)])
     print(f"left out: {', '.join(choice.left_out)}: `make test` runs them")
-    print(
-        f"{time.monotonic() - began:.0f} s; failed: {', '.join(failed)}"
-        if failed
-        else f"{time.monotonic() - began:.0f} s; passed"
-    )
+    print(f"{time.monotonic() - began:.0f} s, {'failed: ' + ', '.join(failed) if failed else 'passed'}")
     return int(bool(failed))
 
 

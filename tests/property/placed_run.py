@@ -215,16 +215,18 @@ def main() -> int:
         "--statements", type=int, default=10_000, help="how many, over members that are played (default: %(default)s)"
     )
     parser.add_argument("--seed", type=int, default=0, help="the first seed (default: %(default)s)")
+    parser.add_argument("--also", type=int, nargs="*", default=[], help="more seeds, which come first")
     parser.add_argument(
         "--workers", type=int, default=os.cpu_count() or 1, help="processes (default: one for each core)"
     )
     options = parser.parse_args()
     worlds = -(-options.statements // STATEMENTS_PER_WORLD)
+    seeds = [*options.also, *range(options.seed, options.seed + worlds)]
     started, total, on_clusters, strategies = time.monotonic(), 0, 0, Counter[Strategy]()
     failed: list[int] = []
     mismatches: list[str] = []
     with ProcessPoolExecutor(options.workers, mp_context=multiprocessing.get_context("spawn")) as pool:
-        runs = {pool.submit(_compare, seed): seed for seed in range(options.seed, options.seed + worlds)}
+        runs = {pool.submit(_compare, seed): seed for seed in seeds}
         for done, run in enumerate(as_completed(runs), 1):
             if (error := run.exception()) is None:
                 total += run.result().statements
@@ -234,9 +236,9 @@ def main() -> int:
             else:
                 failed.append(runs[run])
                 print(f"seed {runs[run]}: {type(error).__name__}: {error}", flush=True)
-            if done % 25 == 0 or done == worlds:
+            if done % 25 == 0 or done == len(seeds):
                 print(
-                    f"{done} of {worlds} worlds, {total:,} statements, {on_clusters:,} on clusters besides,"
+                    f"{done} of {len(seeds)} worlds, {total:,} statements, {on_clusters:,} on clusters besides,"
                     f" {time.monotonic() - started:.0f} s",
                     flush=True,
                 )

@@ -35,6 +35,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Deterministic simulation of a cluster.")
     parser.add_argument("--seeds", type=int, default=1, help="how many seeds")
     parser.add_argument("--seed", type=int, default=0, help="the first of them")
+    parser.add_argument("--also", type=int, nargs="*", default=[], help="more seeds, which come first")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="seeds that run at the same time")
     parser.add_argument(
         "--plant", default="", help="a fault of the product that is to be found; see plants.py; all: each in its turn"
@@ -52,7 +53,7 @@ def main() -> int:
     if arguments.plant == "all":
         return _find_all(arguments.seed, arguments.seeds, arguments.workers, is_focused=arguments.focus)
     leaning = _leaning_of(arguments.plant) if arguments.focus and arguments.plant else arguments.leaning or None
-    seeds = range(arguments.seed, arguments.seed + arguments.seeds)
+    seeds = [*arguments.also, *range(arguments.seed, arguments.seed + arguments.seeds)]
     begun_s = monotonic()
     passed, failed, calls = 0, 0, 0
     errors: Counter[str] = Counter()
