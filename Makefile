@@ -36,7 +36,7 @@ STATEMENTS ?= 1000000
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: demo check test test-slow test-long test-newest test-oldest quick-round plans generated nightly faults simulate wheel lint format types bench bench-peers bench-tpc docs lock clean distclean help install java browser pictures
+.PHONY: demo check test test-slow test-long test-newest test-oldest test-pythons quick-round plans generated nightly faults simulate wheel lint format types bench bench-peers bench-tpc docs lock clean distclean help install java browser pictures
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -75,6 +75,11 @@ test-newest: ## the quick round on the newest versions that pyproject.toml allow
 
 test-oldest: ## the quick round on the oldest versions that pyproject.toml allows
 	@$(MAKE) --no-print-directory quick-round IN=$(OLDEST) RESOLUTION=lowest-direct SEED=$(SEED)
+
+test-pythons: ## the quick round with Python 3.12 and 3.13, where they are installed
+	@for python in python3.12 python3.13; do \
+		if $$python -c '' 2>/dev/null; then $(MAKE) --no-print-directory quick-round IN=.venv-$$python RESOLUTION=highest PYTHON=$$python SEED=$(SEED) || exit 1; \
+		else echo "SKIPPED: $$python is not installed"; fi; done
 
 quick-round: STATEMENTS = 200
 quick-round: $(STAMP)
@@ -157,7 +162,7 @@ clean: ## remove what the targets wrote, but keep .venv
 	@find . -name '$(VENV)*' -prune -o -type d -name __pycache__ -prune -exec rm -rf {} +
 
 distclean: clean ## remove the environments as well
-	@rm -rf $(VENV) $(NEWEST) $(OLDEST)
+	@rm -rf $(VENV) $(NEWEST) $(OLDEST) .venv-python*
 
 install: $(STAMP) ## set up .venv only
 

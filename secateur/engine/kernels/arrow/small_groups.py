@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
+from operator import add
 from typing import Any, Final, NamedTuple, assert_never
 
 from secateur.engine.kernels.arrow.exact_values import InexactError
@@ -210,11 +211,7 @@ def _fold(aggregate: ArrowAggregate) -> _Folded | None:
                     if is_held and aggregate.type.kind is TypeKind.DECIMAL
                     else None
                 )
-            return (
-                _Folded(argument.name, False, lambda values: sum(values) if values else None)
-                if _adds_up(kind, aggregate.type)
-                else None
-            )
+            return _Folded(argument.name, False, _sum) if _adds_up(kind, aggregate.type) else None
         case AggregateFunction.AVG:
             return _Folded(argument.name, False, _average) if kind in _INTEGERS | {TypeKind.DOUBLE} else None
         case _:
@@ -227,11 +224,16 @@ def _adds_up(kind: TypeKind, result: SqlType) -> bool:
     )
 
 
+def _sum(values: Sequence[Any]) -> Any:
+    # Python's sum() of floats compensates for what rounding loses from 3.12 on; Arrow and DuckDB do not.
+    return reduce(add, values) if values else None
+
+
 def _average(values: Sequence[Any]) -> float | None:
     """CAST(sum AS DOUBLE) / count, as DuckDB defines it."""
-    if not values:
+    total = _sum(values)
+    if total is None:
         return None
-    total = sum(values)
     if type(total) is int and abs(total) > DOUBLE_INTEGER_MAX:
         raise InexactError("the sum of an average that no DOUBLE holds")
     return float(total) / len(values)

@@ -495,6 +495,13 @@ def test_few_rows_are_summed_past_64_bits() -> None:
     assert answer(aggregate(of(AggregateFunction.AVG, "b", "DOUBLE"), keys=group), table=table) is None
 
 
+@pytest.mark.parametrize("keys", [(), (ColumnExpression("g", BIGINT),)], ids=["all", "groups"])
+def test_doubles_are_added_one_after_the_other_by_every_python(keys: tuple[Expression, ...]) -> None:
+    table = pa.table({"d": [0.1] * 10, "g": [1] * 10})
+    sums = aggregate(of(AggregateFunction.SUM, "d", "DOUBLE"), of(AggregateFunction.AVG, "d", "DOUBLE"), keys=keys)
+    assert answer(sums, table=table) == [(*[1 for _ in keys], 0.9999999999999999, 0.09999999999999999)]
+
+
 @pytest.mark.parametrize("rows", [SMALL_ROWS_MAX, SMALL_ROWS_MAX + 1], ids=["small", "large"])
 def test_few_rows_and_many_give_the_same_groups(rows: int) -> None:
     table = pa.table(
