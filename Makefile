@@ -77,7 +77,7 @@ test-oldest: ## the quick round on the oldest versions that pyproject.toml allow
 	@$(MAKE) --no-print-directory quick-round IN=$(OLDEST) RESOLUTION=lowest-direct SEED=$(SEED)
 
 test-pythons: ## the quick round with Python 3.12 and 3.13, where they are installed
-	@for python in python3.12 python3.13; do \
+	@export PYENV_VERSION=$$(pyenv versions --bare 2>/dev/null | sort -rV | paste -sd:); for python in python3.12 python3.13; do \
 		if $$python -c '' 2>/dev/null; then $(MAKE) --no-print-directory quick-round IN=.venv-$$python RESOLUTION=highest PYTHON=$$python SEED=$(SEED) || exit 1; \
 		else echo "SKIPPED: $$python is not installed"; fi; done
 
