@@ -89,7 +89,8 @@ quick-round: $(STAMP)
 	@$(PY) -m uv pip list --quiet --python $(IN)/bin/python | grep -E '^(cloudpickle|duckdb|fastapi|httpx|msgpack|msgspec|numpy|pyarrow|sqlglot|typer|xxhash) '
 	@$(IN)/bin/python -m pytest -m "not slow and not ray and not spark" $(PYTEST_WORKERS) tests/plans tests/sql tests/seeds tests/unit \
 		--ignore=tests/unit/benchmarks --ignore=tests/unit/connectors/spark $(PYTEST_ARGS)
-	@$(IN)/bin/python -m pytest -m "smoke and not ray and not spark" $(PYTEST_WORKERS) $$(grep -rl mark.smoke tests/system) $(PYTEST_ARGS)
+	@$(IN)/bin/python -m pytest -m "smoke and not ray and not spark" $(PYTEST_WORKERS) $(PYTEST_ARGS) \
+		$$(grep -rl mark.smoke tests/system | xargs grep -LE '^ *(import|from) (pandas|polars|opentelemetry|pyspark|secateur.connectors.spark)')
 	@$(IN)/bin/python tests/property/placed_run.py --seed $(SEED) --statements $(STATEMENTS)
 
 plans: $(STAMP) ## write what EXPLAIN answers today into tests/plans; read the difference before committing it

@@ -58,10 +58,8 @@ class Guard:
         limits: The bounds of a body, in bytes and seconds.
     """
 
-    def __init__(
-        self, application: Application, callers: Callers, hosts: Collection[str], limits: ServerLimits
-    ) -> None:
-        self._application = application
+    def __init__(self, app: Application, callers: Callers, hosts: Collection[str], limits: ServerLimits) -> None:
+        self._application = app  # older releases of Starlette pass it by this name
         self._callers = callers
         self._hosts = {"localhost", socket.gethostname().lower(), *(host.lower() for host in hosts)}
         self._limits = limits

@@ -115,6 +115,7 @@ def test_parts_are_the_whole(large: Cluster, oracle: duckdb.DuckDBPyConnection, 
         eventually(lambda: nothing_is_open(large))
 
 
+@pytest.mark.smoke
 def test_a_large_rest_of_a_query_in_steps_comes_in_parts(large: Cluster) -> None:
     """Whether the member that ran the step has the rows as well, or another one."""
     sql = "SELECT id + r.range AS n, s FROM big, range(60000) r WHERE id = (SELECT v::BIGINT FROM big WHERE id = ?)"
@@ -135,7 +136,6 @@ def test_a_large_rest_of_a_query_in_steps_comes_in_parts(large: Cluster) -> None
                 eventually(lambda: nothing_is_open(large))
 
 
-@pytest.mark.smoke
 def test_every_way_to_read(large: Cluster) -> None:
     sql = "SELECT id, s FROM big"
     with large.connect() as conn:

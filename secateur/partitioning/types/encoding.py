@@ -193,9 +193,8 @@ def encode_array(array: pa.Array, type_: SqlType) -> EncodedColumn:
         case TypeKind.TIMESTAMP | TypeKind.TIMESTAMPTZ | TypeKind.BIGINT | TypeKind.UBIGINT:
             return WordKeys(fixed_width(array, np.uint64), _valid_mask(array))
         case _ if type_.is_integer and type_.can_partition:
-            return WordKeys(
-                fixed_width(array, array.type.to_pandas_dtype()).astype(np.int64).view(np.uint64), _valid_mask(array)
-            )
+            # Arrow and NumPy have the same names of integers; to_pandas_dtype() needs pandas before PyArrow 22.
+            return WordKeys(fixed_width(array, str(array.type)).astype(np.int64).view(np.uint64), _valid_mask(array))
         case TypeKind.DECIMAL if is_narrow_decimal(type_):
             return WordKeys(np.ascontiguousarray(decimal_words(array)[:, 0]), _valid_mask(array))
         case TypeKind.DECIMAL:

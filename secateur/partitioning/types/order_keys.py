@@ -57,4 +57,4 @@ def order_array(array: pa.Array, type_: SqlType) -> npt.NDArray[Any]:
         case TypeKind.DECIMAL:
             return np.ascontiguousarray(decimal_words(array)[:, 0]).view(np.int64)
         case _:
-            return fixed_width(array, array.type.to_pandas_dtype())
+            return fixed_width(array, str(array.type))
