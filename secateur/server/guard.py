@@ -52,7 +52,7 @@ class Guard:
     - A body is read up to a bound, and after the token.
 
     Args:
-        application: What it protects.
+        app: What it protects.
         callers: Knows who may come in.
         hosts: Names of this server, beside ``localhost``, the name of the machine and addresses.
         limits: The bounds of a body, in bytes and seconds.
