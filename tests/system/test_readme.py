@@ -1,14 +1,10 @@
-"""The README's example prints what the README says, and its commands exist."""
+"""What the README says of extras, commands and EXPLAIN is so. Its examples are typed by ``pages/test_pages.py``."""
 
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
-
-import pytest
 
 import secateur
 
@@ -18,34 +14,6 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
-
-
-def test_the_example_prints_what_the_readme_says() -> None:
-    (example, *_), (printed, *_) = blocks("python"), blocks("text")
-    done = subprocess.run([sys.executable, "-W", "error", "-c", example], capture_output=True, text=True, timeout=60)
-    assert done.stderr == ""
-    assert done.stdout == printed
-
-
-def typed(python: list[str]) -> subprocess.CompletedProcess[str]:
-    """Run blocks in one session, as a reader types them."""
-    return subprocess.run([sys.executable, "-c", "\n".join(python)], capture_output=True, text=True, timeout=150)
-
-
-def test_the_blocks_can_be_typed_one_after_the_other() -> None:
-    python = [block for block in blocks("python") if "pyspark" not in block]
-    assert len(python) >= 2
-    done = typed([*python, "print(job.result().num_rows)"])
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1] == "1"  # all of a customer's orders are of one amount
-
-
-@pytest.mark.spark
-@pytest.mark.slow
-def test_the_blocks_can_be_typed_with_the_one_for_spark() -> None:
-    done = typed([*blocks("python"), "print(sum(job.result()['orders'].to_pylist()))"])
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1] == "130"
 
 
 def test_it_says_how_to_install() -> None:

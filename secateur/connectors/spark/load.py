@@ -59,7 +59,8 @@ def register(spark: SparkSession) -> None:
     """Register the format ``secateur`` with a Spark session; :func:`write` and :func:`read` do so themselves.
 
     Needed where Spark does not find the format by itself, because secateur is not installed where its driver looks for
-    modules (:mod:`pyspark_secateur`). Otherwise, and at a second call for a session, it does nothing.
+    modules (:mod:`pyspark_secateur`), and in a process that uses secateur by its format alone, so that the format finds
+    the settings of the session and the variables of the process. A second call for a session does nothing.
     """
     activate(spark)
     answer_spark()

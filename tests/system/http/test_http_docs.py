@@ -1,10 +1,10 @@
-"""What ``docs/http.md`` says: its code runs, and its tables are those of the code."""
+"""The tables of ``docs/http.md`` are those of the code."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import pytest
 
@@ -16,16 +16,6 @@ from secateur.server.problems import status_of
 from secateur.tunable import tunables_of
 
 PAGE = (Path(__file__).parents[3] / "docs" / "http.md").read_text(encoding="utf-8")
-
-
-def test_the_examples_run() -> None:
-    names: dict[str, Any] = {}
-    try:
-        for code in re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE):
-            exec(code, names)
-    finally:
-        for name in ("http", "client", "server", "cluster"):
-            getattr(names[name], "close" if name in ("http", "client") else "stop")()
 
 
 def test_the_processors_are_those_of_the_form() -> None:
