@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import decimal
 import gc
 import itertools
@@ -102,9 +103,9 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-def pytest_unconfigure() -> None:
-    """DuckDB lists at the end of the process what was never freed: what is frozen would be among it."""
-    gc.unfreeze()
+# DuckDB lists at the end of the process what was never freed: what is frozen would be among it. Not earlier, since
+# pytest itself collects garbage again and again when it is done, which takes seconds with all that was collected.
+atexit.register(gc.unfreeze)
 
 
 @pytest.fixture(scope="session")

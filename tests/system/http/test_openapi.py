@@ -5,22 +5,24 @@ from __future__ import annotations
 import re
 
 import httpx
-import schemathesis
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.strategies import just
-from schemathesis.checks import CHECKS, load_all_checks
 
 from secateur.cluster import Cluster
 from secateur.server import HttpServer
-
-load_all_checks()
 
 # What a text of SQL means, the form cannot say: texts that it allows may be refused. An answer of DELETE is that a
 # statement was cancelled, and it is known on.
 NOT_OF_THE_FORM = {"positive_data_acceptance", "use_after_free", "ensure_resource_availability"}
 
 
+@pytest.mark.slow
 def test_requests_are_answered_as_the_document_says(cluster: Cluster, server: HttpServer) -> None:
+    import schemathesis  # takes a second to load, in every process that collects this file
+    from schemathesis.checks import CHECKS, load_all_checks
+
+    load_all_checks()
     headers = {"Authorization": f"Bearer {cluster.token}"}
     schema = schemathesis.openapi.from_url(server.url + "/openapi.json", headers=headers)
     excluded = CHECKS.get_by_names(NOT_OF_THE_FORM)

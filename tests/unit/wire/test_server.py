@@ -77,7 +77,7 @@ class Raw:
 
     def read(self) -> Frame:
         while not self.frames:
-            data = self.socket.recv(1 << 16)
+            data = self.socket.recv(1 << 20)
             if not data:
                 raise EOFError
             self.frames.extend(
@@ -473,7 +473,7 @@ def test_a_message_that_cannot_be_read_is_an_error_of_its_request_and_the_connec
                     "Echo cannot be read: Expected `object`, got `int` - at `$.args`",
                 ),
                 (
-                    pack({"args": {"x": []}})[:-1] + b"\xdd\x00\x1f\x00\x00" + b"\x90" * 0x1F0000,
+                    pack({"args": {"x": []}})[:-1] + b"\xdd\x00\x10\x00\x00" + b"\x90" * 0x100000,
                     2001,
                     "LimitExceededError",
                     "lists, maps and special values",
