@@ -24,7 +24,7 @@ from secateur.partitioning.schemes import PartitionScheme
 from worlds import World
 
 FACTOR = float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1"))
-EXPRESSIONS = int(os.environ.get("SECATEUR_CATALOGUE_EXPRESSIONS", int(150 * FACTOR)))
+EXPRESSIONS = int(os.environ.get("SECATEUR_CATALOGUE_EXPRESSIONS", int(100 * FACTOR)))
 EXPRESSIONS_PER_SEED = 300
 FIRST_SEED = int(os.environ.get("SECATEUR_SEED", "0"))
 VALUES: dict[str, list[Any]] = {

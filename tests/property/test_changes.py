@@ -22,7 +22,7 @@ from secateur.cluster import Cluster
 from secateur.partitioning.tables import TableDef
 from worlds import DAYS, INTEGERS, TEXTS, has_range, random_scheme, sorted_rows
 
-WORLDS = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "2"))
+WORLDS = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "1"))
 STATEMENTS_PER_WORLD = 25
 ASSIGNMENTS = [
     "v = v + 1",

@@ -22,7 +22,7 @@ from secateur.planner.predicates.constants import operand_of
 from secateur.planner.text import parse_query, read_parameters, tokenize
 from secateur.protocol import decode, encode
 
-WORLDS = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "2"))
+WORLDS = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "1"))
 EXPRESSIONS_PER_WORLD = 60
 BINDINGS = 6
 

@@ -23,7 +23,7 @@ from secateur.errors import DuplicateKeyError
 from worlds import World, check, sorted_rows
 
 SEED = int(os.environ.get("SECATEUR_SEED", "29"))
-CONDITIONS = int(24 * float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
+CONDITIONS = int(16 * float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
 BRANCHES_PER_STATEMENT = 20
 CHANGES_PER_TABLE = min(CONDITIONS // 6, 9)
 FORMS = (

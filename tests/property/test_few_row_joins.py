@@ -22,7 +22,7 @@ import secateur
 from secateur.cluster.member.statements import statements
 
 SEED = int(os.environ.get("SECATEUR_SEED", "20261127"))
-STATEMENTS = int(10 * float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
+STATEMENTS = int(6 * float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
 """Of each turn, between which rows change."""
 TABLES = {
     "orders": (

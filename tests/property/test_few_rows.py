@@ -25,7 +25,7 @@ from extremes import BEYOND_TEXTS, now_and_then
 from other_types import in_turn
 
 SEED = int(os.environ.get("SECATEUR_SEED", "20261125"))
-STATEMENTS = int(6 * float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
+STATEMENTS = int(4 * float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
 """Of each turn, between which rows change."""
 INSTANTS_ENDS = [datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)]
 

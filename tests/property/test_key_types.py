@@ -18,7 +18,7 @@ import pytest
 from extremes import BEYOND_INSTANTS, BEYOND_SPELLED, now_and_then
 from worlds import World, check
 
-WORLDS = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "2"))
+WORLDS = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "1"))
 FIRST_SEED = int(os.environ.get("SECATEUR_PRUNING_SEED", "0"))
 STATEMENTS_PER_WORLD = 12
 BINDINGS_PER_STATEMENT = 3

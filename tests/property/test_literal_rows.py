@@ -20,7 +20,7 @@ from worlds import rows_as_tuples
 
 SEED = int(os.environ.get("SECATEUR_SEED", "1"))
 SEEDS = range(SEED, SEED + int(float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1"))))
-STATEMENTS = 13
+STATEMENTS = 8
 COLUMNS = {
     "k": "BIGINT",
     "t": "TINYINT NOT NULL",

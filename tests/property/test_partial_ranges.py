@@ -28,7 +28,7 @@ from test_range_changes import CHANGES, History
 from worlds import DAYS, INTEGERS, TEXTS
 
 T = TypeVar("T")
-HISTORIES = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "2"))
+HISTORIES = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "1"))
 STATEMENTS = 12
 ROWS = 12
 _references = itertools.count()

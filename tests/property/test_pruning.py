@@ -22,7 +22,7 @@ from predicates import Predicates
 from secateur.errors import DatabaseError
 from worlds import DAYS, INTEGERS, TEXTS, World, check, has_range, random_world
 
-WORLDS = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "2"))
+WORLDS = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "1"))
 FIRST_SEED = int(os.environ.get("SECATEUR_PRUNING_SEED", "0"))
 SEEDS = range(FIRST_SEED, FIRST_SEED + WORLDS)
 STATEMENTS_PER_WORLD = 12

@@ -29,7 +29,7 @@ from secateur.partitioning.tables.split import split
 from secateur.planner import AlterTable
 from worlds import DAYS, INTEGERS, TEXTS, World, check
 
-HISTORIES = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "2"))
+HISTORIES = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "1"))
 CHANGES = 6
 STATEMENTS_PER_CHANGE = 3
 

@@ -16,7 +16,7 @@ from relational import Relational, relational_world
 from secateur.planner.rewrites import rule_names
 from worlds import examined_closely
 
-WORLDS = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "2"))
+WORLDS = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "1"))
 FIRST_SEED = int(os.environ.get("SECATEUR_SEED", "0"))
 STATEMENTS_PER_WORLD = 30
 

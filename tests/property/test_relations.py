@@ -14,7 +14,7 @@ import pytest
 from statements import Statements
 from worlds import check, random_world
 
-WORLDS = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "2"))
+WORLDS = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "1"))
 STATEMENTS_PER_WORLD = 24
 
 

@@ -21,7 +21,7 @@ from worlds import rows_in_duckdb, rows_of
 
 SEED = int(os.environ.get("SECATEUR_SEED", "1"))
 SEEDS = range(SEED, SEED + int(float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1"))))
-STATEMENTS = 15
+STATEMENTS = 10
 COLUMNS = {
     "i": "INTEGER",
     "b": "BIGINT NOT NULL",

@@ -18,7 +18,7 @@ from worlds import World, check, random_world, rows_of, sorted_rows
 
 WORLDS = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "1"))
 SEED = int(os.environ.get("SECATEUR_PRUNING_SEED", "0"))
-STATEMENTS_PER_WORLD = 16
+STATEMENTS_PER_WORLD = 10
 CLUSTER_WORLDS = max(WORLDS // 4, 1)
 
 

@@ -24,14 +24,14 @@ def outcomes(seed: int, seeds: int, *options: str) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def first_seeds() -> list[dict[str, Any]]:
-    """Of four seeds, the second and the fourth ran in the processes of those before them."""
-    return outcomes(1, 4, "--workers=1")
+    """Of two seeds, the second ran in the process of the first."""
+    return outcomes(1, 2, "--workers=1")
 
 
 def test_a_seed_replays_exactly(first_seeds: list[dict[str, Any]]) -> None:
-    assert len({outcome["trace"] for outcome in first_seeds}) == 4, "every seed is another run"
-    alone = outcomes(2, 2, "--workers=1")  # each in a process of its own, the second with what the first has planned
-    assert alone == first_seeds[1:3], "a seed depends on nothing but its number, and not on those before it"
+    assert len({outcome["trace"] for outcome in first_seeds}) == 2, "every seed is another run"
+    alone = outcomes(2, 1)
+    assert alone == first_seeds[1:], "a seed depends on nothing but its number, and not on those before it"
 
 
 def test_no_promise_is_broken_while_members_links_and_clocks_fail(first_seeds: list[dict[str, Any]]) -> None:
@@ -41,18 +41,19 @@ def test_no_promise_is_broken_while_members_links_and_clocks_fail(first_seeds: l
 
 
 def test_members_that_are_given_up_bring_the_only_copies_back() -> None:
-    found = outcomes(2, 2, "--without-backups")  # in which members are cut off or suspended
+    found = outcomes(3, 1, "--without-backups")  # in which a member is cut off
     assert not [outcome for outcome in found if outcome["wrong"]]
     assert any("SIGSTOP" in fault or "cut" in fault for outcome in found for fault in outcome["faults"])
 
 
 def test_statements_that_are_ended_early_leave_nothing_behind() -> None:
-    found = outcomes(1000, 4, "--leaning=cancellations")
+    found = outcomes(1000, 2, "--leaning=cancellations")
     assert not [outcome for outcome in found if outcome["wrong"]]
     ended = {error.split(": ")[1] for outcome in found for error in outcome["errors"]}
     assert ended >= {"DeadlineError, not retryable", "JobCancelledError, not retryable"}
 
 
+@pytest.mark.slow  # as the product is today, these seeds may be about something else
 @pytest.mark.parametrize("seed", [867, 1224])
 def test_a_statement_whose_load_has_failed_ends_in_time_without_a_controller(seed: int) -> None:
     """It waited for the controller to drop what was staged, three seconds longer than its time-out."""
@@ -60,7 +61,7 @@ def test_a_statement_whose_load_has_failed_ends_in_time_without_a_controller(see
     assert found["wrong"] == []
 
 
-@pytest.mark.parametrize("plant", ["skip_fencing", "drop_a_delta_at_promotion"])
+@pytest.mark.parametrize("plant", ["skip_fencing", pytest.param("drop_a_delta_at_promotion", marks=pytest.mark.slow)])
 def test_a_fault_of_the_product_is_found(plant: str) -> None:
     found = outcomes(0, 200, f"--plant={plant}", "--focus", "--until-failure")
     assert any(outcome["wrong"] and outcome["steps"] for outcome in found), "one that was given up has found nothing"
