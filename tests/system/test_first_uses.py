@@ -29,12 +29,12 @@ from secateur.server import HttpServer
 PROGRAM: Final = Path(__file__).with_name("first_uses.py")
 SECONDS: Final = float(os.environ.get("SECATEUR_FIRST_USES_SECONDS", "60"))
 QUICK: Final[Mapping[str, Mapping[str, Any]]] = {
-    "a connection each": {},
     "one connection, and forks": {"shares": True, "together": 5, "forks": 2, "spawns": 1},
     "clusters of its own": {"address": "", "together": 5},
 }
 LONG: Final[Mapping[str, Mapping[str, Any]]] = {
     **QUICK,
+    "a connection each": {},
     "the same uses": {"together": 5},
     "the same uses, and forks": {"together": 5, "forks": 3, "spawns": 1},
     "one connection": {"shares": True, "threads": 16},

@@ -39,10 +39,11 @@ def rows() -> pa.Table:
     return pa.table({"id": ids, "v": pa.array([float(n % 1000) for n in range(ROWS)]), "s": texts})
 
 
+ALONE = pytest.param("1 embedded", marks=pytest.mark.sampled(one_in=3))
 ON_RAY = pytest.param("3 ray", marks=[pytest.mark.ray, pytest.mark.slow])
 
 
-@pytest.fixture(scope="module", params=["1 embedded", "3 embedded", ON_RAY])
+@pytest.fixture(scope="module", params=[ALONE, "3 embedded", ON_RAY])
 def large(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     members, _, runtime = request.param.partition(" ")
     with secateur.start(

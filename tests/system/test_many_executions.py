@@ -79,7 +79,7 @@ def three() -> Iterator[Cluster]:
 @pytest.fixture
 def conn(three: Cluster) -> Iterator[secateur.Connection]:
     with three.connect() as connection:
-        connection.execute(TABLE + " PARTITION BY HASH (id) PARTITIONS 17 BACKUPS 1")
+        connection.execute(TABLE + " PARTITION BY HASH (id) PARTITIONS 7 BACKUPS 1")
         connection.execute(FILL)
         yield connection
 

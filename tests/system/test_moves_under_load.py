@@ -24,6 +24,8 @@ from secateur.errors import Error, MemberLostError
 KEYS = 60
 ROWS = 400
 LOADED = 50
+PAUSE_S = 0.003
+"""Between two writes, and two reads, of a client: so that what is done to the cluster has a processor as well."""
 SEED = int(os.environ.get("SECATEUR_SEED", "1"))
 
 
@@ -49,7 +51,7 @@ class Load:
 
 def writer(cluster: Cluster, load: Load, rng: random.Random) -> None:
     with cluster.connect() as conn:
-        while not load.ended.is_set():
+        while not load.ended.wait(PAUSE_S):
             key = rng.randrange(KEYS)
             value = load.tried[key] = load.tried.get(key, 0) + 1
             timed(load, "write", conn, "INSERT OR REPLACE INTO t VALUES (?, ?)", [key, value])
@@ -58,7 +60,7 @@ def writer(cluster: Cluster, load: Load, rng: random.Random) -> None:
 
 def reader(cluster: Cluster, load: Load, rng: random.Random) -> None:
     with cluster.connect() as conn:
-        while not load.ended.is_set():
+        while not load.ended.wait(PAUSE_S):
             key = rng.randrange(KEYS)
             at_least = load.acknowledged.get(key, 0)
             rows = timed(load, "read", conn, "SELECT v FROM t WHERE id = ?", [key])

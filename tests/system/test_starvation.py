@@ -19,7 +19,7 @@ ENDLESS = (
 )
 
 
-@pytest.fixture(scope="module", params=[1, 3])
+@pytest.fixture(scope="module", params=[pytest.param(1, marks=pytest.mark.slow), 3])
 def busy_cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     with (
         secateur.start(members=request.param, runtime="embedded", kernel_threads=2) as cluster,

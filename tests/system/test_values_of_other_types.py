@@ -88,7 +88,10 @@ class Twins:
         self.duck.close()
 
 
-@pytest.fixture(scope="module", params=["one member", "three members"])
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param("one member", marks=pytest.mark.sampled(one_in=3)), "three members"],
+)
 def twins(request: pytest.FixtureRequest, cluster: Cluster, lone_cluster: Cluster) -> Iterator[Twins]:
     is_alone = request.param == "one member"
     both = Twins(lone_cluster if is_alone else cluster, f"other_types_{'one' if is_alone else 'three'}")

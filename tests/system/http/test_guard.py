@@ -224,7 +224,7 @@ def test_connections_that_ask_for_nothing_keep_nobody_out(cluster: Cluster, sent
     with HttpServer(cluster.address) as server, contextlib.ExitStack() as stack:
         place = ("127.0.0.1", int(server.url.rpartition(":")[2]))
         endless = "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range * b.range % 7 = 4"
-        body = json.dumps({"sql": endless, "wait": 5}).encode()
+        body = json.dumps({"sql": endless, "wait": 2}).encode()
         asking = stack.enter_context(socket.create_connection(place))
         head = (
             "POST /api/v1/statements HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
