@@ -21,6 +21,23 @@ from secateur.cluster import Cluster
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+LONG = (
+    "tests/simulation/test_simulation.py",
+    "tests/system/test_values_of_other_types.py",
+    "tests/plans/test_plans.py",
+    "tests/system/dashboard/test_dashboard.py",
+    "tests/system/test_endless_statements.py",
+    "tests/system/test_many_executions.py",
+    "tests/system/test_cold_restart.py",
+    "tests/system/test_returning_members.py",
+    "tests/system/test_members_on_ray.py",
+    "tests/system/test_which_ray.py",
+    "tests/sql/test_sql_files.py",
+    "tests/tpc/test_tpcds.py",
+    "tests/system/test_verify.py",
+)
+"""Files that take more than ten seconds on an idle machine, the longest first."""
+SPARK_PYTHON = str(Path(__file__).parent / "spark_python")
 _numbers = itertools.count(1)
 
 # Spark's jobs are small here: compiling their code once more, for the last bit of speed, costs more than it brings.
@@ -48,8 +65,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """A file goes to one worker, as by ``--dist loadfile``; those that use Spark go to one together, and share it.
 
-    Spark is started first, since its files take longest. The files of each folder are spread evenly over the run: some
-    folders compute and others wait, and the workers fill the cores while they do different things.
+    Spark is started first, since its files take longest, and then the other files that take long: one that begins last
+    runs on one core, while the others are idle. The files of each folder are spread evenly over the rest of the run:
+    some folders compute and others wait, and the workers fill the cores while they do different things.
     """
     if config.getvalue("dist") != "loadfile":
         return None
@@ -82,11 +100,9 @@ def evenly_spread(scopes: Iterable[str]) -> dict[str, float]:
     folders: dict[str, list[str]] = {}
     for scope in scopes:
         folders.setdefault("/".join(scope.split("/")[:2]), []).append(scope)
-    return {
-        scope: index / len(folder) if folder[0] != "spark" else -1.0
-        for folder in folders.values()
-        for index, scope in enumerate(folder)
-    }
+    places = {scope: index / len(folder) for folder in folders.values() for index, scope in enumerate(folder)}
+    first = ("spark", *LONG)
+    return places | {scope: float(index - len(first)) for index, scope in enumerate(first) if scope in places}
 
 
 def pytest_configure() -> None:
@@ -143,13 +159,15 @@ def spark_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable
 
     from secateur.connectors.spark.environment import activate
 
-    driver = (
-        SparkSession.builder.master("local[2,3]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.warehouse.dir", tmp_path_factory.mktemp("warehouse").as_uri())
-        .getOrCreate()
-    )
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("PYTHONPATH", os.pathsep.join(filter(None, (SPARK_PYTHON, os.environ.get("PYTHONPATH")))))
+        driver = (
+            SparkSession.builder.master("local[2,3]")
+            .config("spark.ui.enabled", "false")
+            .config("spark.ui.showConsoleProgress", "false")
+            .config("spark.sql.warehouse.dir", tmp_path_factory.mktemp("warehouse").as_uri())
+            .getOrCreate()
+        )
     driver.sparkContext.setLogLevel("OFF")
 
     def session(settings: Mapping[str, str] | None = None) -> SparkSession:
