@@ -50,7 +50,7 @@ def run(tmp_path: Path) -> Run:
 
 def test_a_process_answers_and_ends_with_its_stdin(run: Run) -> None:
     with run(ECHO) as process:
-        assert process.ask({"n": [1, None]}, 30) == {"n": [1, None]}
+        assert process.ask({"n": [1, None]}, 60) == {"n": [1, None]}
         root = process.tree()[0]
     assert not root.is_running()
 
@@ -60,7 +60,7 @@ def test_what_a_process_has_started_ends_with_it_also_after_a_failure(run: Run) 
 
     def fail() -> None:
         with run(PARENT) as process:
-            children.append(psutil.Process(process.receive(30)["child"]))
+            children.append(psutil.Process(process.receive(60)["child"]))
             assert children[0].is_running()
             raise ZeroDivisionError
 
@@ -71,7 +71,7 @@ def test_what_a_process_has_started_ends_with_it_also_after_a_failure(run: Run) 
 
 def test_a_process_that_ends_says_its_last_line(run: Run) -> None:
     with run("raise SystemExit('no such cluster')") as process, pytest.raises(PeerFailedError, match="no such cluster"):
-        process.receive(30)
+        process.receive(60)
 
 
 def test_a_process_that_does_not_answer_is_killed(run: Run) -> None:
@@ -84,30 +84,34 @@ def test_a_process_that_does_not_answer_is_killed(run: Run) -> None:
 
 def test_a_caller_answers_what_it_can(run: Run) -> None:
     with run(CALLER) as process:
-        assert process.ask({"do": "connect", "base": 7}, 30) == {}
+        assert process.ask({"do": "connect", "base": 7}, 60) == {}
         asked = {"do": "answer", "statement": "rows of a customer", "values": [[1], [50]]}
-        assert process.ask(asked, 30) == {"rows": [[[8, 100]], [[57, 2]]]}
-        assert process.ask({**asked, "statement": "upsert by INSERT OR REPLACE"}, 30) == {
+        assert process.ask(asked, 60) == {"rows": [[[8, 100]], [[57, 2]]]}
+        assert process.ask({**asked, "statement": "upsert by INSERT OR REPLACE"}, 60) == {
             "cannot": "nothing is written here"
         }
         with pytest.raises(PeerFailedError, match="ZeroDivisionError"):
-            process.ask({**asked, "values": [[0]]}, 30)
+            process.ask({**asked, "values": [[0]]}, 60)
         with pytest.raises(PeerFailedError, match="there is no statement 'nothing'"):
-            process.ask({**asked, "statement": "nothing"}, 30)
+            process.ask({**asked, "statement": "nothing"}, 60)
 
 
 @pytest.mark.parametrize(
-    "loop", [{"do": "closed"}, {"do": "open", "rate_per_s": 200, "seed": 1}], ids=lambda one: one["do"]
+    ("loop", "calls_min"),
+    [
+        pytest.param({"do": "closed"}, 1, id="closed"),  # as many as the processor has time for
+        pytest.param({"do": "open", "rate_per_s": 200, "seed": 1}, 40, id="open"),  # those that are due
+    ],
 )
-def test_a_caller_times_calls(run: Run, loop: dict[str, object]) -> None:
+def test_a_caller_times_calls(run: Run, loop: dict[str, object], calls_min: int) -> None:
     with run(CALLER) as process:
-        process.ask({"do": "connect", "base": 7}, 30)
+        process.ask({"do": "connect", "base": 7}, 60)
         begin_s = time.time() + 0.1
         timed = process.ask(
             {**loop, "statement": "rows of a customer", "values": [[1], [2]], "begin_s": begin_s, "seconds": 0.3}, 30
         )
         assert time.time() >= begin_s + 0.2
-        assert len(timed["latencies_us"]) > 10
+        assert len(timed["latencies_us"]) >= calls_min
         assert all(latency > 0 for latency in timed["latencies_us"])
         assert 0.2 < timed["elapsed_s"] < 20
         assert timed["processor_s"] >= 0

@@ -488,7 +488,9 @@ def without(messages: tuple[Message, ...], message: Message) -> tuple[Message, .
         pytest.param(2, 2, 1, 1, id="BACKUPS 1, two writes, one loss, one reset"),
         pytest.param(3, 1, 2, 0, id="BACKUPS 2, one write, two losses"),
         pytest.param(3, 1, 1, 1, id="BACKUPS 2, one write, one loss, one reset"),
-        pytest.param(3, 2, 1, 0, id="BACKUPS 2, two writes, one loss", marks=pytest.mark.slow),
+        pytest.param(
+            3, 2, 1, 0, id="BACKUPS 2, two writes, one loss", marks=[pytest.mark.slow, pytest.mark.timeout(1800)]
+        ),
     ],
 )
 def test_law_in_every_interleaving_acknowledged_writes_are_on_all_copies_and_copies_become_equal(
