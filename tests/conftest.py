@@ -112,11 +112,10 @@ def pytest_configure() -> None:
 
 def pytest_collection_finish() -> None:
     """What was collected lives as long as the process: without this, the garbage collector looks at it again and
-    again, which is a tenth of the processor time of tests that make many objects.
+    again, which is a tenth of the processor time of tests that make many objects. The little garbage among it may stay.
     """
-    gc.enable()
-    gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 # DuckDB lists at the end of the process what was never freed: what is frozen would be among it. Not earlier, since
