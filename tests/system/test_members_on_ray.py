@@ -4,10 +4,13 @@ noticed.
 
 from __future__ import annotations
 
+import os
+import socket
 import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import cloudpickle
 import psutil
@@ -31,8 +34,55 @@ ROWS = pa.table(
 P = secateur.Pipeline()
 
 
+class ConnectionOfThread:
+    """A connection that is closed with the thread it belongs to, as those of Py4J and of many a database's driver."""
+
+    def __init__(self) -> None:
+        self.here, self.there = socket.socketpair()
+
+    def answers(self) -> bool:
+        self.here.sendall(b"x")
+        return self.there.recv(1) == b"x"
+
+    def __del__(self) -> None:
+        self.here.shutdown(socket.SHUT_RDWR)
+        self.here.close()
+        self.there.close()
+
+
+class Before:
+    """What this process has before a cluster is started: connections that belong to two threads, and variables."""
+
+    def __init__(self, other: ThreadPoolExecutor) -> None:
+        self.other = other
+        self._owned = threading.local()
+        self._connect()
+        other.submit(self._connect).result()
+        self.variables = variables()
+
+    def _connect(self) -> None:
+        self._owned.connection = ConnectionOfThread()
+
+    def answers(self) -> bool:
+        """Whether the connection of the calling thread does."""
+        connection: ConnectionOfThread = self._owned.connection
+        return connection.answers()
+
+
+def variables() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+
+
 @pytest.fixture(scope="module")
-def on_ray() -> Iterator[Cluster]:
+def before() -> Iterator[Before]:
+    import ray  # noqa: F401  # it sets variables when it is loaded
+
+    with ThreadPoolExecutor(1) as other:
+        yield Before(other)
+
+
+@pytest.fixture(scope="module")
+def on_ray(before: Before) -> Iterator[Cluster]:
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
     try:
         with secateur.start(members=3, runtime="ray", member_silence_s=5.0) as cluster:
@@ -43,6 +93,7 @@ def on_ray() -> Iterator[Cluster]:
                 )
                 conn.table("visits").load(ROWS)
             yield cluster
+        assert variables() == before.variables, "a cluster that has ended leaves variables behind"
     finally:
         cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
 
@@ -59,6 +110,12 @@ def doubled(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 def broken(batch: pa.RecordBatch) -> pa.RecordBatch:
     raise ValueError("no such model")
+
+
+@pytest.mark.usefixtures("on_ray")
+def test_a_start_touches_no_connections_of_threads(before: Before) -> None:
+    assert before.answers()
+    assert before.other.submit(before.answers).result()
 
 
 def test_a_pipeline_over_all_members(on_ray: Cluster, conn: secateur.Connection) -> None:

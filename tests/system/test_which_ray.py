@@ -5,12 +5,9 @@ to be there.
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
-import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -66,40 +63,6 @@ def test_several_start_at_once_beside_an_address_that_nobody_answers() -> None:
             process.wait()
     assert [output[-1] for output in outputs] == ["False"] * 3
     assert len({output[-2] for output in outputs}) == 3, "each has a Ray of its own"
-
-
-class ConnectionOfThread:
-    """A connection that is closed with the thread it belongs to, as those of Py4J and of many a database's driver."""
-
-    def __init__(self) -> None:
-        self.here, self.there = socket.socketpair()
-
-    def answers(self) -> bool:
-        self.here.sendall(b"x")
-        return self.there.recv(1) == b"x"
-
-    def __del__(self) -> None:
-        self.here.shutdown(socket.SHUT_RDWR)
-        self.here.close()
-        self.there.close()
-
-
-def test_a_start_touches_neither_connections_of_threads_nor_variables() -> None:
-    owned = threading.local()
-
-    def connect() -> bool:
-        owned.connection = ConnectionOfThread()
-        return owned.connection.answers()
-
-    connect()
-    environment = dict(os.environ)
-    with ThreadPoolExecutor(1) as other:
-        assert other.submit(connect).result()
-        with secateur.start(members=1, runtime="ray", member_silence_s=10.0) as cluster, cluster.connect() as conn:
-            assert conn.execute(COUNT).fetchall() == [(1,)]
-            assert owned.connection.answers()
-            assert other.submit(lambda: owned.connection.answers()).result()
-    assert dict(os.environ) == environment
 
 
 @pytest.mark.slow
