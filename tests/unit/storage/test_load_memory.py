@@ -81,7 +81,9 @@ def steps(store: MemberStore, preparation: Preparation) -> Iterator[int]:
             store.loads.keep_sorted(preparation)
 
 
-@pytest.mark.parametrize("mode", ["append", "overwrite", "upsert", "ignore"])
+@pytest.mark.parametrize(
+    "mode", ["append", "upsert", *(pytest.param(mode, marks=pytest.mark.slow) for mode in ("overwrite", "ignore"))]
+)
 def test_a_load_is_held_once_while_it_is_prepared(
     store: MemberStore, shares: Any, allocated: Callable[[], int], mode: str
 ) -> None:

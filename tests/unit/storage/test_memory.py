@@ -17,6 +17,8 @@ from secateur.partitioning.tables.split import split
 from secateur.storage import MemberStore
 from secateur.storage.gather import gather
 
+pytestmark = pytest.mark.slow  # what the allocator does changes with it, and not with most of our changes
+
 ROWS = 100_000
 
 
