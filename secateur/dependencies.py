@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-__all__ = ["DEPENDENCIES", "Dependency", "log_untested"]
-
 _log = logging.getLogger(__name__)
 
 _RELEASE: Final = re.compile(r"\d+(?:\.\d+)*")

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 
 from secateur.tunable import check_tunables, tunable
 
-__all__ = ["EngineLimits"]
-
 
 @dataclass(frozen=True, slots=True)
 class EngineLimits:

@@ -54,52 +54,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-__all__ = [
-    "AuthenticationError",
-    "ChangesDroppedError",
-    "DagError",
-    "DamagedDirectoryError",
-    "DataChangedError",
-    "DataError",
-    "DatabaseError",
-    "DeadlineError",
-    "DiskError",
-    "DuplicateKeyError",
-    "Error",
-    "IntegrityError",
-    "InterfaceError",
-    "InternalError",
-    "JobCancelledError",
-    "JobExistsError",
-    "JobFailedError",
-    "KeysChangedError",
-    "LimitExceededError",
-    "LoadFailedError",
-    "MemberLostError",
-    "NoRangeError",
-    "NotSupportedError",
-    "NullKeyError",
-    "OperationalError",
-    "ParameterError",
-    "PartitionLostError",
-    "ProgrammingError",
-    "ProtocolError",
-    "PruningMismatchError",
-    "SchemeError",
-    "SerializationError",
-    "SqlSyntaxError",
-    "TableExistsError",
-    "TopologyChangedError",
-    "UnknownColumnError",
-    "UnknownJobError",
-    "UnknownOwnersError",
-    "UnknownRangesError",
-    "UnknownTableError",
-    "UnreachableError",
-    "Warning",
-    "rebuilt",
-]
-
 
 class Error(Exception):
     """Base of every error of secateur.

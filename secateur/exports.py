@@ -15,8 +15,6 @@ import importlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-__all__ = ["exports"]
-
 
 def exports(room: str, files: Mapping[str, Sequence[str]]) -> tuple[list[str], Callable[[str], Any]]:
     """The ``__all__`` and the ``__getattr__`` of a room.

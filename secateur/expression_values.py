@@ -30,8 +30,6 @@ from secateur.forks import forks_wait_for
 from secateur.partitioning.pruning.expression import UNKNOWN
 from secateur.partitioning.pruning.operand import Evaluated, not_quick
 
-__all__ = ["GUARD", "MADE_CHARS_MAX", "VERSION", "complete", "complete_without_evaluation", "value_of"]
-
 VERSION: Final = duckdb.__version__
 """Two processes whose versions are equal give an expression the same value."""
 

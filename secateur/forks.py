@@ -9,8 +9,6 @@ import os
 from typing import Any, Final, TypeVar
 from weakref import WeakSet
 
-__all__ = ["forks_wait_for", "free_in_forks"]
-
 L = TypeVar("L", bound=Any)
 
 _locks: Final[WeakSet[Any]] = WeakSet()

@@ -16,8 +16,6 @@ import msgspec
 
 from secateur.tracing import current_trace
 
-__all__ = ["FIELDS", "LOG_FORMATS", "StructuredFormatter", "use_log_format", "write_structured_logs"]
-
 FIELDS: Final = "secateur_fields"
 """The attribute of a record that has its values by name; its message is then the text in front of the first colon."""
 LOG_FORMATS: Final = ("text", "json")

@@ -20,21 +20,6 @@ from typing import Any, Final, ParamSpec, TypeVar
 
 import msgspec
 
-__all__ = [
-    "KernelSpan",
-    "ServedSpan",
-    "TraceContext",
-    "carried",
-    "current_trace",
-    "in_this_trace",
-    "is_configured",
-    "is_installed",
-    "is_traced",
-    "operation_span",
-    "record_error",
-    "statement_span",
-]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 

@@ -8,8 +8,6 @@ from typing import Any, Final
 
 from secateur.errors import ProgrammingError
 
-__all__ = ["Tunable", "check_tunables", "description_of", "setting", "tunable", "tunables_of"]
-
 _KEY: Final = "tunable"
 _DESCRIPTION: Final = "description"
 

@@ -19,8 +19,6 @@ from secateur.cli.start import start, stop
 from secateur.cli.status import status
 from secateur.cli.token import token
 
-__all__ = ["app"]
-
 app = typer.Typer(
     name="secateur",
     help="Tables in memory, partitioned over members; SQL runs only on the members that own what it needs.",

@@ -13,8 +13,6 @@ from secateur.cli.options import AddressOption, AsJson, ClusterName, Token
 from secateur.cli.rendering import print_done
 from secateur.partitioning.tables.identifier import quoted, text_literal
 
-__all__ = ["backup", "restore"]
-
 
 @failing_with_a_message
 def backup(

@@ -13,8 +13,6 @@ from prompt_toolkit.document import Document
 import secateur
 from secateur.errors import Error
 
-__all__ = ["SqlCompleter"]
-
 _KEPT_S: Final = 10.0
 _WORD: Final = re.compile(r"[\w.]+$")
 _COMMANDS: Final = ("d", "members", "explain", "analyze", "timing", "format", "?", "q")

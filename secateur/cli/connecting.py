@@ -15,8 +15,6 @@ from secateur.client.address import parse_address
 from secateur.client.connect import ADDRESS_VARIABLE, TOKEN_VARIABLE
 from secateur.errors import InterfaceError
 
-__all__ = ["connected", "located"]
-
 
 def located(name: str | None, address: str | None = None, token: str | None = None) -> KnownCluster:
     """Return the cluster that is meant: by ``--name``, by its address, or the only one that runs here.

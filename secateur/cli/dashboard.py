@@ -14,8 +14,6 @@ from secateur.cli.options import Address, AsJson, ClusterName, LogFormat, Token
 from secateur.cli.rendering import print_done
 from secateur.structured_logs import LOG_FORMATS, use_log_format
 
-__all__ = ["dashboard"]
-
 
 @failing_with_a_message
 def dashboard(

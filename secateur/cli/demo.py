@@ -16,8 +16,6 @@ from secateur.cli.local_clusters import DEFAULT_NAME, typed
 from secateur.cli.options import AsJson, NewName
 from secateur.cli.shell import cost_of
 
-__all__ = ["demo"]
-
 _ROWS: Final = 200_000
 _CUSTOMERS: Final = 5_000
 _REPEATS: Final = 50

@@ -25,8 +25,6 @@ from secateur.cli.rendering import print_records
 from secateur.dependencies import DEPENDENCIES
 from secateur.errors import Error
 
-__all__ = ["doctor"]
-
 _PYTHON_MIN: Final = (3, 11)
 _JAVA_MIN: Final = 17
 _MEMORY_MIN: Final = 2 << 30

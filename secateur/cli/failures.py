@@ -10,8 +10,6 @@ import typer
 
 from secateur.errors import Error
 
-__all__ = ["CommandError", "failing_with_a_message"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

@@ -13,8 +13,6 @@ from secateur.cli.options import AddressOption, AsJson, ClusterName, Token
 from secateur.cli.rendering import print_done, print_records
 from secateur.partitioning.tables.identifier import text_literal
 
-__all__ = ["jobs", "kill"]
-
 _JOBS: Final = (
     "SELECT id, name, status, attempt, coordinator, submitted, ended, reason FROM secateur.jobs ORDER BY submitted DESC"
 )

@@ -16,8 +16,6 @@ from secateur.cli.local_clusters import KnownCluster, write_secret
 from secateur.client.address import parse_address
 from secateur.protocol.decoders import from_json
 
-__all__ = ["keep", "with_kept"]
-
 _FILE: Final = "ADDRESS"
 
 

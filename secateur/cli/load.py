@@ -26,8 +26,6 @@ from secateur.errors import DuplicateKeyError
 from secateur.partitioning.tables.conform import MissingColumns, conform
 from secateur.partitioning.tables.table import TableDef
 
-__all__ = ["load"]
-
 
 @failing_with_a_message
 def load(

@@ -23,22 +23,6 @@ import secateur
 from secateur.cli.failures import CommandError
 from secateur.protocol.decoders import from_json
 
-__all__ = [
-    "DEFAULT_NAME",
-    "HOME_VARIABLE",
-    "KnownCluster",
-    "find",
-    "forget",
-    "home",
-    "locked",
-    "log_of",
-    "record_of",
-    "remember",
-    "running",
-    "typed",
-    "write_secret",
-]
-
 DEFAULT_NAME: Final = "default"
 HOME_VARIABLE: Final = "SECATEUR_HOME"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")

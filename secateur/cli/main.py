@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sys
 
-__all__ = ["main"]
-
 
 def main() -> None:
     """Run the command line of this process, and end it with the exit code: 0, 1 for a failure, 2 for wrong usage."""

@@ -9,8 +9,6 @@ import typer
 
 from secateur.client.connect import ADDRESS_VARIABLE, TOKEN_VARIABLE
 
-__all__ = ["Address", "AddressOption", "AsJson", "ClusterName", "InputFile", "LogFormat", "NewName", "Token"]
-
 # The environment is read where the cluster is found (connecting.py): what it says yields to --name.
 _ADDRESS_HELP = (
     f"The cluster, secateur://host:port. Left out: that of --name, of {ADDRESS_VARIABLE}, or the one that was started"

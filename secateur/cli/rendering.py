@@ -27,8 +27,6 @@ from secateur.partitioning.tables.identifier import told_apart
 from secateur.protocol.copy_file import CopyFile, CopyFormat
 from secateur.protocol.statements import ResultColumn
 
-__all__ = ["OutputFormat", "print_done", "print_records", "write_rows"]
-
 _FETCHED: Final = 10_000
 _LEGIBLE_CHARS: Final = 16
 """A column of a table may fold its values to so many; below that a row takes a line for each column."""

@@ -22,8 +22,6 @@ from secateur.client.dbapi.stats import QueryStats
 from secateur.errors import Error
 from secateur.planner.text.statements import is_finished, split_statements
 
-__all__ = ["Shell", "cost_of"]
-
 _HELP: Final = """\
 Statements end with a semicolon; Enter before it goes on in the next line.
   \\d [table]        tables, or the columns of one

@@ -13,8 +13,6 @@ from secateur.cli.failures import failing_with_a_message
 from secateur.cli.options import Address, AsJson, ClusterName, Token
 from secateur.cli.rendering import OutputFormat, write_rows
 
-__all__ = ["sql"]
-
 _BYTE_ORDER_MARK: Final = "\ufeff"
 """Editors on Windows put it in front of UTF-8."""
 

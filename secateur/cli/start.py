@@ -32,8 +32,6 @@ from secateur.dependencies import log_untested
 from secateur.errors import OperationalError, ProgrammingError
 from secateur.structured_logs import LOG_FORMATS, use_log_format
 
-__all__ = ["start", "stop"]
-
 _BEFORE_AND_BEHIND_S: Final = 60.0
 """What the process of a cluster may take for itself, before and after the time that the cluster has to come up."""
 _DOWN_WITHIN_S: Final = 60.0

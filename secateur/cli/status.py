@@ -12,8 +12,6 @@ from secateur.cli.failures import failing_with_a_message
 from secateur.cli.options import Address, AsJson, ClusterName, Token
 from secateur.cli.rendering import OutputFormat, write_rows
 
-__all__ = ["status"]
-
 _MEMBERS = (
     "SELECT id, address, node, state, partitions_primary, partitions_backup, rows, bytes, memory_used, memory_limit,"
     " running_statements, waiting_statements, draining FROM secateur.members ORDER BY id"

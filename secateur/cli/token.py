@@ -13,8 +13,6 @@ from secateur.cli.failures import failing_with_a_message
 from secateur.cli.options import AddressOption, AsJson, ClusterName, Token
 from secateur.cli.rendering import print_done, print_records
 
-__all__ = ["token"]
-
 token = typer.Typer(no_args_is_help=True, help="Make, list and revoke tokens with a role.", rich_markup_mode=None)
 
 

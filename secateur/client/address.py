@@ -7,8 +7,6 @@ from urllib.parse import urlsplit
 
 from secateur.errors import InterfaceError
 
-__all__ = ["parse_address"]
-
 _SCHEME: Final = "secateur"
 
 

@@ -33,8 +33,6 @@ from secateur.protocol.change_feed import EARLIEST, LATEST, BoundChanges, ReadCh
 from secateur.protocol.codec import decode, encode
 from secateur.wire import decode_table
 
-__all__ = ["Changes", "ChangesBounder", "ChangesReader", "Position"]
-
 R = TypeVar("R")
 
 _BATCH_BYTES: Final = 8 << 20

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from secateur.wire import Channel, Tls
 
-__all__ = ["ChannelOptions"]
-
 
 @dataclass(frozen=True, slots=True)
 class ChannelOptions:

@@ -11,8 +11,6 @@ from secateur.errors import InterfaceError
 from secateur.forks import free_in_forks
 from secateur.wire import Channel
 
-__all__ = ["ChannelPool"]
-
 _IDLE_MAX: Final = 8
 """Sockets kept for the next request; a burst may open more, and several threads may keep a few more."""
 

@@ -13,8 +13,6 @@ from secateur.client.session import Session
 from secateur.errors import InterfaceError
 from secateur.wire.tls import Tls
 
-__all__ = ["ADDRESS_VARIABLE", "TLS_CA_VARIABLE", "TOKEN_VARIABLE", "connect", "tls_for", "token_for"]
-
 ADDRESS_VARIABLE: Final = "SECATEUR_ADDRESS"
 TOKEN_VARIABLE: Final = "SECATEUR_TOKEN"
 TLS_CA_VARIABLE: Final = "SECATEUR_TLS_CA"

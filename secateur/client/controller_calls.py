@@ -17,8 +17,6 @@ from secateur.protocol.message import Message, as_repeated
 from secateur.protocol.operation import operation_of
 from secateur.wire import Answer, Channel, Payload
 
-__all__ = ["ControllerCalls", "connect_to_controller"]
-
 R = TypeVar("R")
 
 _PAUSE_S: Final = 0.05

@@ -11,8 +11,6 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.catalog import GetTables
 from secateur.wire import Channel
 
-__all__ = ["KnownTables"]
-
 
 class KnownTables(MemberCalls):
     """Keeps definitions of tables until the catalog changes. Thread-safe.

@@ -25,8 +25,6 @@ from secateur.protocol.catalog import GetOwnerPages, GetOwners, GetRanges, GetTo
 from secateur.protocol.message import Message
 from secateur.wire import Channel
 
-__all__ = ["KnownTopology"]
-
 R = TypeVar("R")
 
 _TOPOLOGY_WAIT_S: Final = 2.0

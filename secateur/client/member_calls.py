@@ -18,8 +18,6 @@ from secateur.protocol.message import Message
 from secateur.protocol.query import Execute, Executed
 from secateur.wire import SILENCE_S, Answer, Channel, Payload
 
-__all__ = ["MEMBERS_AT_ONCE", "MemberCalls"]
-
 R = TypeVar("R")
 
 MEMBERS_AT_ONCE: Final = 32

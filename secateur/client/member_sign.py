@@ -9,8 +9,6 @@ from secateur.client.channel_options import ChannelOptions
 from secateur.errors import Error, UnreachableError
 from secateur.partitioning.topology.topology import MemberAddress
 
-__all__ = ["Sign", "sign_at"]
-
 _PROBE_S: Final = 0.5
 """How long a member that did not answer may take to say hello over another connection."""
 _PROBES_MAX: Final = 3

@@ -10,8 +10,6 @@ from typing import Final
 
 from secateur.wire.tls import Tls
 
-__all__ = ["forget_cluster", "is_own", "own_tls", "own_token", "remember_tls", "remember_token"]
-
 _tokens: Final[dict[str, str]] = {}
 _tls: Final[dict[str, Tls | None]] = {}
 

@@ -10,8 +10,6 @@ from secateur.errors import JobCancelledError
 from secateur.forks import free_in_forks
 from secateur.wire import CallControl
 
-__all__ = ["RunningStatements"]
-
 
 class RunningStatements:
     """Ends the calls of a statement when it is cancelled or its time is over. Thread-safe.

@@ -40,8 +40,6 @@ from secateur.protocol.statements import EvaluatedInsert, InsertRows
 from secateur.tracing import is_configured
 from secateur.wire import Tls, decode_tables
 
-__all__ = ["Session"]
-
 _STATEMENTS_MAX: Final = 512
 
 

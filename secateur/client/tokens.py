@@ -12,8 +12,6 @@ from secateur.protocol.table_rights import TableGrant
 from secateur.protocol.token_role import TokenRole
 from secateur.protocol.tokens import CreateToken, GrantedToken, ListTokens, NewToken, RevokeToken
 
-__all__ = ["Tokens"]
-
 _ROLES: Final = {role.title: role for role in TokenRole}
 _ANY_NAME: Final = r'(?:"(?:[^"]|"")+"|[\w.]+)'
 _NAME: Final = re.compile(r'("(?:[^"]|"")+")|([\w.]+)')

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from secateur.exports import exports
 
 if TYPE_CHECKING:
-    from secateur.cluster.cluster import Cluster, MemberInfo, attach, start
+    from secateur.cluster.cluster import Cluster, attach, start
     from secateur.cluster.settings import DEFAULTS, ClusterSettings
+    from secateur.protocol.membership import MemberInfo
 
 __all__ = ["DEFAULTS", "Cluster", "ClusterSettings", "MemberInfo", "attach", "start"]
 

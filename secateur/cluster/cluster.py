@@ -47,8 +47,6 @@ from secateur.protocol.message import Message, Role
 from secateur.protocol.pruning import Pruning
 from secateur.wire import Channel, Limits, Tls
 
-__all__ = ["Cluster", "MemberInfo", "attach", "start"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

@@ -12,8 +12,6 @@ from secateur.protocol.operation import operation_of
 from secateur.wire import Answer, Payload
 from secateur.wire.peer import Peer
 
-__all__ = ["ControllerRequests"]
-
 _PAUSE_S: Final = 0.1
 
 R = TypeVar("R")

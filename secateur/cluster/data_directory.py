@@ -21,8 +21,6 @@ from secateur.protocol.decoders import from_json
 from secateur.protocol.recovery import ClusterRecord, ControllerState
 from secateur.storage.log.disk import Disk
 
-__all__ = ["RECORD", "claimed", "members_on_disk", "members_to_start", "read_record", "written_record"]
-
 _log = logging.getLogger(__name__)
 
 RECORD: Final = "RECORD"

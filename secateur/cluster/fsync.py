@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-__all__ = ["Fsync"]
-
 
 class Fsync(StrEnum):
     """When an acknowledged write is on disk.

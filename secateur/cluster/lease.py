@@ -27,8 +27,6 @@ from typing import TypeAlias, assert_never
 
 from secateur.errors import ProgrammingError
 
-__all__ = ["AskController", "AskPeers", "LeaseHolder", "LeaseOutcome", "LeaseTimes", "MemberRemoved", "Promises"]
-
 
 @dataclass(frozen=True, slots=True)
 class LeaseTimes:

@@ -11,8 +11,6 @@ from secateur.cluster.peers import MemberCaller
 from secateur.cluster.termination_protocol import LEASE_RENEWED_S
 from secateur.protocol.changes import HoldLoad
 
-__all__ = ["renewed"]
-
 _log = logging.getLogger(__name__)
 
 

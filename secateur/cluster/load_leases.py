@@ -27,8 +27,6 @@ from secateur.protocol.changes import (
 from secateur.protocol.message import Acknowledged
 from secateur.wire import Reply, Request
 
-__all__ = ["LoadLeases"]
-
 _log = logging.getLogger(__name__)
 
 _NO_CONNECTION = -1

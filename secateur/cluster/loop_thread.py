@@ -17,8 +17,6 @@ from typing import Any, TypeVar
 from secateur.cluster.threads_end import STOP_S
 from secateur.errors import DeadlineError, InterfaceError
 
-__all__ = ["LoopThread"]
-
 T = TypeVar("T")
 
 

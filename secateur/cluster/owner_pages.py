@@ -6,8 +6,6 @@ from secateur.errors import TopologyChangedError
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.catalog import GetOwnerPages, OwnerPages
 
-__all__ = ["owner_pages"]
-
 
 def owner_pages(topology: Topology, asked: GetOwnerPages) -> OwnerPages:
     """The pages of owners that a client asks for.

@@ -16,8 +16,6 @@ from secateur.protocol.operation import operation_of
 from secateur.wire import Answer, Payload
 from secateur.wire.peer import Peer
 
-__all__ = ["MemberCaller", "Peers"]
-
 R = TypeVar("R")
 
 

@@ -18,8 +18,6 @@ from secateur.errors import DeadlineError, Error, MemberLostError, UnreachableEr
 from secateur.protocol.query import GetPlan
 from secateur.wire.peer import Peer
 
-__all__ = ["PlanSource"]
-
 _CONTROLLER_FIRST_S: Final = 0.5
 """How long only the controller is asked. It looks the plan up, which takes a millisecond."""
 _MEMBERS_AT_ONCE: Final = 8

@@ -6,8 +6,6 @@ import socket
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["EVERY_INTERFACE", "LOOPBACK", "ProcessAddress", "address_at", "machine_address"]
-
 EVERY_INTERFACE: Final = frozenset({"0.0.0.0", "::"})
 _SOMEWHERE: Final = ("192.0.2.1", 9)
 """An address of another machine, to which nothing is sent (RFC 5737)."""

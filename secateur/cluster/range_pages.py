@@ -8,8 +8,6 @@ from secateur.errors import TopologyChangedError
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.catalog import GetRanges, RangePages
 
-__all__ = ["range_pages"]
-
 
 def range_pages(tables: Iterable[TableDef], asked: GetRanges) -> RangePages:
     """The pages with the ranges of the keys that a client asks for.

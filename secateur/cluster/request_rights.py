@@ -10,8 +10,6 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.catalog import GetRanges
 from secateur.protocol.table_rights import TableRights
 
-__all__ = ["check_change", "check_ranges"]
-
 
 def check_change(plan: SelectPlan, rights: TableRights) -> None:
     """Refuse a change that these rights do not cover: of the first table of its query, which may read others.

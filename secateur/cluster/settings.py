@@ -21,8 +21,6 @@ from secateur.structured_logs import LOG_FORMATS
 from secateur.tunable import setting
 from secateur.wire import ClusterIdentity, Limits, Tls
 
-__all__ = ["DEFAULTS", "ClusterSettings"]
-
 _MEMBERS_MAX = 1024
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _FUNCTION: Final = re.compile(r"\w+(\.\w+)*:\w+")

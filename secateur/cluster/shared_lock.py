@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-__all__ = ["SharedLock"]
-
 
 class SharedLock:
     """Lives on one event loop.

@@ -13,8 +13,6 @@ from secateur.wire import Handler, PeerInfo, TokenBook
 from secateur.wire.peer import Peer
 from secateur.wire.server import ALIVE_S, FrameServer
 
-__all__ = ["listening", "peer_at"]
-
 
 def listening(
     handler: Handler,

@@ -15,8 +15,6 @@ from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.metrics import VertexMetrics
 from secateur.protocol.profile import RunProfile, StageWork
 
-__all__ = ["CountedResult", "combined_profile", "fetched_work", "job_work", "local_work", "work_of"]
-
 
 class CountedResult(ResultCollector):
     """The result of a job of which only the number of rows is wanted; it stands in for the collector."""

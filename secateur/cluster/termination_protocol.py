@@ -42,16 +42,6 @@ from secateur.protocol.changes import (
 )
 from secateur.storage.load_registry import LoadOutcome
 
-__all__ = [
-    "LEASE_RENEWED_S",
-    "Ask",
-    "LoadProgress",
-    "Silence",
-    "TerminationProtocol",
-    "TwoPhases",
-    "decision",
-]
-
 _log = logging.getLogger(__name__)
 
 LEASE_RENEWED_S: Final = 2.0

@@ -9,8 +9,6 @@ from concurrent.futures import Executor
 from contextlib import suppress
 from typing import Final
 
-__all__ = ["STOP_S", "ends", "threads_end"]
-
 STOP_S: Final = 3.0
 """Seconds that a shutdown waits for cancelled work to end.
 

@@ -19,8 +19,6 @@ import asyncio
 
 from secateur.errors import LoadFailedError
 
-__all__ = ["WriteLatch"]
-
 
 class WriteLatch:
     """The latch of one table on one member. Lives on the member's event loop.

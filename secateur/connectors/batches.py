@@ -17,8 +17,6 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.job_requirements import JobRequirements
 from secateur.partitioning.types.held_texts import check_texts
 
-__all__ = ["BatchSource", "batch_source"]
-
 
 def batch_source(rows: pa.Table | pa.RecordBatch | Iterable[pa.RecordBatch]) -> BatchSource:
     """A source of rows that are sent with the DAG: one processor in the job, on a member that takes part anyway.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from secateur.engine.processors.result_sink import ResultSink
 
-__all__ = ["collect"]
-
 
 def collect() -> ResultSink:
     """A sink that keeps its rows at the coordinator; ``JobResult.tables`` has them under the vertex's name.

@@ -14,8 +14,6 @@ from secateur.errors import DagError, DataError
 from secateur.partitioning.types.empty_rows import empty_batch
 from secateur.partitioning.types.held_texts import check_texts
 
-__all__ = ["SourceFormat", "file_format", "read_file"]
-
 _TEXT_BYTES: Final = 1 << 20
 
 

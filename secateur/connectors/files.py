@@ -21,8 +21,6 @@ from secateur.errors import DagError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.job_requirements import JobRequirements
 
-__all__ = ["FileSource", "file_source"]
-
 
 def file_source(
     pattern: str | Path,

@@ -14,8 +14,6 @@ from secateur.dag.supplier import FactorySupplier, ProcessorSupplier
 from secateur.engine.exchange.batches import row_dicts
 from secateur.errors import DagError
 
-__all__ = ["function_sink", "logger_sink"]
-
 _LOGGED_ROWS_MAX: Final = 20
 
 _log = logging.getLogger("secateur.job")

@@ -13,8 +13,6 @@ from secateur.dag.processor import ProcessorContext
 from secateur.dag.supplier import FactorySupplier, ProcessorMetaSupplier, ReplicatedMetaSupplier
 from secateur.errors import DagError
 
-__all__ = ["GeneratorFunction", "generator_source"]
-
 GeneratorFunction = Callable[[ProcessorContext], Iterable[Any]]
 
 

@@ -10,8 +10,6 @@ from secateur.client.dbapi.parameters import plain_value
 from secateur.dag.parameter import Param, bind_value
 from secateur.dag.processor import Params
 
-__all__ = ["Binding", "GivenValue", "binding_of", "bound"]
-
 
 class GivenValue(msgspec.Struct, frozen=True, array_like=True, tag="value"):
     """A value that does not depend on parameters."""

@@ -12,8 +12,6 @@ from secateur.connectors.rows import BATCH_ROWS_OF_PYTHON, checked_batch_rows, r
 from secateur.dag.supplier import FactorySupplier, ProcessorMetaSupplier, ReplicatedMetaSupplier
 from secateur.errors import DagError
 
-__all__ = ["iterable_source"]
-
 
 def iterable_source(
     items: Iterable[Any], *, schema: pa.Schema | None = None, batch_rows: int = BATCH_ROWS_OF_PYTHON

@@ -13,8 +13,6 @@ from secateur.dag.processor import Outbox, Processor, ProcessorContext
 from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorSupplier, SupplierContext
 from secateur.errors import DataError
 
-__all__ = ["ParquetSink", "parquet_sink"]
-
 
 def parquet_sink(folder: str | Path, *, compression: str = "zstd") -> ParquetSink:
     """A sink that writes ``part-<processor>-<job>.parquet`` files into a folder of the members' machines.

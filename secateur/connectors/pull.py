@@ -8,8 +8,6 @@ import pyarrow as pa
 
 from secateur.dag.processor import Processor, ProcessorContext
 
-__all__ = ["OpenBatches", "Pull"]
-
 OpenBatches = Callable[[ProcessorContext], Iterator[pa.RecordBatch]]
 """Begins to read; called once, in the processor's thread."""
 

@@ -12,8 +12,6 @@ from secateur.errors import DagError, DataError
 from secateur.partitioning.types.arrow_form import array_of, inferred_array
 from secateur.partitioning.types.held_texts import check_texts
 
-__all__ = ["BATCH_ROWS_OF_PYTHON", "checked_batch_rows", "rows_to_batches"]
-
 BATCH_ROWS_OF_PYTHON = 8_192
 """The default number of rows in a batch: few enough for a start without delay, many enough to make the cost of a
 batch negligible."""

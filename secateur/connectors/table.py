@@ -24,9 +24,6 @@ from secateur.partitioning.types.coerce import coerce
 from secateur.partitioning.types.column_type import NESTED
 from secateur.protocol.job_placement import SourceScan
 
-__all__ = ["TableSource", "table_source"]
-
-
 _KEYS_MAX: Final = 100_000
 _TELLING_MAX: Final = 512
 """Partitions that are named before the job starts: enough to find a member that takes part."""

@@ -31,9 +31,6 @@ from secateur.errors import DagError, InternalError, TopologyChangedError
 from secateur.partitioning.tables.identifier import quoted
 from secateur.protocol.job_placement import SourceScan
 
-__all__ = ["ConditionReader", "ConditionSource"]
-
-
 _NOTHING_LEFT_OUT: Final = "these values of the parameters leave no partition out"
 
 

@@ -16,8 +16,6 @@ from secateur.errors import DagError, NotSupportedError
 from secateur.partitioning.tables.conform import MissingColumns, conform
 from secateur.partitioning.tables.table import TableDef
 
-__all__ = ["TableSink", "table_sink"]
-
 _MODES: Final = ("upsert", "append")
 _FLUSH_ROWS: Final = 1 << 20
 _FLUSH_BYTES: Final = 64 << 20

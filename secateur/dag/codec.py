@@ -24,22 +24,6 @@ from secateur.dag.supplier import ProcessorMetaSupplier, ProcessorSupplier, Repl
 from secateur.errors import DagError, ProtocolError, SerializationError
 from secateur.protocol.codec import decode, encode
 
-__all__ = [
-    "EncodedCode",
-    "EncodedDag",
-    "EncodedData",
-    "EncodedReplication",
-    "EncodedSupplier",
-    "EncodedVertex",
-    "carries_code",
-    "decode_portable",
-    "decode_supplier",
-    "encode_portable",
-    "encode_supplier",
-    "portable",
-    "registered_kind",
-]
-
 S = TypeVar("S", bound=type)
 K = TypeVar("K", ProcessorSupplier, ProcessorMetaSupplier)
 

@@ -21,8 +21,6 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.job_requirements import JobRequirements
 from secateur.protocol.codec import decode, encode
 
-__all__ = ["DAG", "FrozenDAG"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrozenDAG(Drawable):

@@ -18,26 +18,6 @@ from secateur.partitioning.schemes.scheme import PartitionScheme
 if TYPE_CHECKING:
     from secateur.dag.vertex import Vertex
 
-__all__ = [
-    "AllToOne",
-    "Broadcast",
-    "Distributed",
-    "DistributedTo",
-    "Edge",
-    "EdgeConfig",
-    "EdgeStart",
-    "FanOut",
-    "Isolated",
-    "Local",
-    "Partitioned",
-    "Reach",
-    "Routing",
-    "Unicast",
-    "UnmatchedRows",
-    "between",
-    "from_",
-]
-
 QUEUE_BATCHES_MAX: Final = 16
 QUEUE_BYTES_MAX: Final = 32 << 20
 WINDOW_BYTES_MAX: Final = 16 << 20

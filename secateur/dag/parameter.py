@@ -10,8 +10,6 @@ import msgspec
 from secateur.dag.processor import Params
 from secateur.errors import ParameterError
 
-__all__ = ["Param", "bind_value"]
-
 
 class Param(msgspec.Struct, frozen=True, array_like=True, tag="parameter"):
     """A placeholder for a parameter of the job, which each run binds.

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-__all__ = ["Anywhere", "OnCoordinator", "OnMembers", "OnPartitions", "Placement", "Spread", "Unrestricted"]
-
 
 @dataclass(frozen=True, slots=True)
 class Unrestricted:

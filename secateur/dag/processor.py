@@ -16,8 +16,6 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 
 import pyarrow as pa
 
-__all__ = ["Emitter", "Offload", "Outbox", "Params", "Processor", "ProcessorContext"]
-
 _JOB_LOGGER: Final = logging.getLogger("secateur.job")
 if _JOB_LOGGER.level == logging.NOTSET:
     _JOB_LOGGER.setLevel(logging.INFO)

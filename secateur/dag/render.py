@@ -21,8 +21,6 @@ from secateur.dag.edge import (
 from secateur.dag.vertex import Vertex
 from secateur.drawing.diagram import Diagram, DiagramEdge, DiagramNode
 
-__all__ = ["diagram_of", "edge_words", "routing_name", "to_dict", "to_text"]
-
 
 def routing_name(routing: Routing) -> str:
     """The word for a routing in EXPLAIN, plans and diagrams."""

@@ -8,8 +8,6 @@ from typing import Any, TypeAlias
 
 from secateur.partitioning.topology.job_requirements import JobRequirements
 
-__all__ = ["NeedsOfQuery", "SourceQuery"]
-
 
 @dataclass(frozen=True, slots=True)
 class SourceQuery:

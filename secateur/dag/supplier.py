@@ -33,16 +33,6 @@ from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.job_config import JobConfig
 from secateur.protocol.job_placement import SourceScan
 
-__all__ = [
-    "FactorySupplier",
-    "MetaContext",
-    "ProcessorMetaSupplier",
-    "ProcessorSupplier",
-    "ReplicatedMetaSupplier",
-    "SupplierContext",
-    "meta_supplier_of",
-]
-
 S = TypeVar("S")
 
 

@@ -20,8 +20,6 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.job_requirements import JobRequirements
 from secateur.protocol.job_placement import SourceScan
 
-__all__ = ["force_total_parallelism_one", "lazy_total_parallelism_one", "total_parallelism_one_at_owner"]
-
 TableFinder = Callable[[str], TableDef]
 
 

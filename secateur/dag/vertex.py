@@ -9,8 +9,6 @@ from secateur.dag.processor import Processor
 from secateur.dag.supplier import ProcessorMetaSupplier, ProcessorSupplier, meta_supplier_of
 from secateur.errors import DagError
 
-__all__ = ["Vertex"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Vertex:

@@ -7,8 +7,6 @@ from typing import Final
 
 from secateur.drawing.diagram import Diagram
 
-__all__ = ["dot"]
-
 # The background is transparent and lines are grey, so that the picture is legible on light and on dark pages.
 _STYLE: Final = (
     '  graph [bgcolor="transparent", fontname="sans-serif", fontsize=11, fontcolor="#808890"];',

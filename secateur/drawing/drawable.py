@@ -11,8 +11,6 @@ from secateur.drawing.diagram import Diagram
 from secateur.drawing.dot import dot
 from secateur.drawing.mermaid import mermaid
 
-__all__ = ["Drawable"]
-
 
 class Drawable(ABC):
     """Text, JSON, DOT, Mermaid and SVG of one thing. Equal things give equal texts, to the byte.

@@ -8,8 +8,6 @@ from typing import Final
 
 from secateur.errors import NotSupportedError
 
-__all__ = ["is_installed", "svg"]
-
 _PROGRAM: Final = "dot"
 _TIMEOUT_S: Final = 30.0
 

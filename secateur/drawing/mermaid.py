@@ -6,8 +6,6 @@ from typing import Final
 
 from secateur.drawing.diagram import Diagram, DiagramEdge, DiagramNode
 
-__all__ = ["mermaid"]
-
 _FAINT: Final = "stroke:#b4bac0,color:#808890"
 _DASHES: Final = "stroke-dasharray:6 4"
 _ESCAPES: Final = {ord(char): f"#{ord(char)};" for char in '"#&<>`\\'} | {ord(char): " " for char in "\n\r\t"}

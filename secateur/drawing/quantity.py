@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["byte_text", "count_text", "duration_text"]
-
 _BYTE_UNITS: Final = ("KB", "MB", "GB", "TB")
 
 

@@ -14,8 +14,6 @@ from typing import Final
 
 from secateur.drawing.diagram import Diagram, DiagramEdge, DiagramNode
 
-__all__ = ["layered_svg"]
-
 _CHAR: Final = 6.7
 """The width of a letter of a monospaced font of 11 pixels."""
 _LINE: Final = 15

@@ -9,8 +9,6 @@ from typing import Final
 import secateur
 from secateur.errors import Error, JobFailedError, MemberLostError
 
-__all__ = ["located", "lost_member", "users_traceback"]
-
 
 def located(error: Exception, vertex: str, member: str, doing: str) -> Error:
     """Return the error with the place where it happened.

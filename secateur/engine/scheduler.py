@@ -11,8 +11,6 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Final, Protocol
 
-__all__ = ["LONG_TURN_S", "Runnable", "Scheduler", "TimedRunnable"]
-
 LONG_TURN_S: Final = 0.05
 """A turn of this length has held up everything else that the member serves; slices are shorter."""
 

@@ -16,8 +16,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
-__all__ = ["NICENESS", "call_with_low_priority", "lower_priority"]
-
 NICENESS: Final = 10
 """How much nicer these threads are than the process: a tenth of the share of a thread that is not.
 

@@ -10,8 +10,6 @@ import pyarrow as pa
 
 from secateur.errors import ProtocolError
 
-__all__ = ["ARROW_TYPE", "described", "description_of"]
-
 ARROW_TYPE: Final = "application/vnd.apache.arrow.stream"
 """The media type of an Arrow IPC stream."""
 _KEY: Final = b"secateur"

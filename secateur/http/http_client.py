@@ -27,8 +27,6 @@ from secateur.http.problem_errors import error_of_answer
 from secateur.protocol.job_config import JobConfig
 from secateur.wire.tls import Tls
 
-__all__ = ["HttpClient"]
-
 _FIRST_WAIT_S: Final = 1.0
 """A statement that takes longer is known by its id from then on, so that Ctrl-C ends it."""
 _PAGE_ROWS: Final = 10_000

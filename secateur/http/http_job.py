@@ -20,8 +20,6 @@ from secateur.http.http_statement import batches_at, read_result, waited
 from secateur.http.http_transport import HttpTransport
 from secateur.protocol.job_config import JobConfig
 
-__all__ = ["HttpJob", "JobAnswer", "config_body", "job_body"]
-
 
 class JobAnswer(msgspec.Struct, frozen=True):
     """A job as the server describes it."""

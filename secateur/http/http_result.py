@@ -17,8 +17,6 @@ from secateur.partitioning.tables.identifier import told_apart
 from secateur.protocol.decoders import from_json
 from secateur.protocol.statements import ResultColumn
 
-__all__ = ["HttpResult"]
-
 _ROWS_SHOWN_MAX: Final = 20
 _EMPTY: Final = pa.table({})
 

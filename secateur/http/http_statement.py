@@ -19,8 +19,6 @@ from secateur.http.problem_errors import ProblemAnswer
 from secateur.http.statement_state import StatementState
 from secateur.protocol.arrow_ipc import decode_batches, decode_table
 
-__all__ = ["HttpStatement", "StatementInfo", "batches_at", "read_result", "result_of", "waited"]
-
 _POLL_S: Final = 30.0
 """For so long the server holds back one answer that something has not ended yet; less than its ``wait_s_max``."""
 

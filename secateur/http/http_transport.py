@@ -23,8 +23,6 @@ from secateur.http.problem_errors import error_of_answer
 from secateur.protocol.decoders import from_json
 from secateur.wire.tls import Tls, client_context, handshake_error
 
-__all__ = ["HttpTransport", "Token"]
-
 Token = str | Callable[[], str] | None
 """A token, or what gives the one that is valid now."""
 

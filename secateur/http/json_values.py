@@ -30,8 +30,6 @@ from uuid import UUID
 from secateur.errors import ParameterError
 from secateur.partitioning.types.result_type import Constructor, ResultType, parse_result_type
 
-__all__ = ["PARAMETER_TYPES", "json_parameters", "json_value_of", "parameters_of"]
-
 Encode = Callable[[Any], Any]
 
 _DEPTH_MAX: Final = 16

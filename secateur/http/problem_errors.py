@@ -19,8 +19,6 @@ from secateur.errors import (
 )
 from secateur.protocol.decoders import from_json
 
-__all__ = ["PROBLEM_TYPE", "ProblemAnswer", "error_of_answer"]
-
 PROBLEM_TYPE: Final = "application/problem+json"
 _SHOWN_CHARS: Final = 500
 _BY_STATUS: Final[dict[int, type[Error]]] = {

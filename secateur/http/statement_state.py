@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-__all__ = ["StatementState"]
-
 
 class StatementState(StrEnum):
     """The state of a statement; the last three are final."""

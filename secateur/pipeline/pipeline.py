@@ -53,8 +53,6 @@ from secateur.processors import (
 )
 from secateur.protocol.job_config import JobConfig
 
-__all__ = ["KeyedStage", "Pipeline", "Stage"]
-
 KeyFunction = Callable[[pa.RecordBatch], pa.Array]
 
 

@@ -7,8 +7,6 @@ from typing import Final
 
 from secateur.dag.edge import Edge
 
-__all__ = ["FIRST", "Route", "anywhere", "by_key", "is_local", "to_all_first", "to_one", "to_owners"]
-
 Route = Callable[[Edge], Edge]
 """Configures an edge that is local and unicast so far."""
 FIRST: Final = -1

@@ -13,8 +13,6 @@ from secateur.dag.vertex import Vertex
 from secateur.errors import DagError
 from secateur.pipeline.route import Route, is_local
 
-__all__ = ["Maker", "PipelineStep", "StepInput", "dag_of", "made", "steps_of"]
-
 Maker = ProcessorMetaSupplier | ProcessorSupplier | Callable[[], Processor]
 
 

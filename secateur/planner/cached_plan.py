@@ -43,17 +43,6 @@ from secateur.protocol.statements import (
     ShowSettings,
 )
 
-__all__ = [
-    "CachedPlan",
-    "Params",
-    "arrange",
-    "cached_plan_of",
-    "is_estimated",
-    "now",
-    "typed_parameters",
-    "with_values",
-]
-
 Params: TypeAlias = Sequence[Any] | Mapping[str, Any]
 """The parameters of a call, by position or by name."""
 

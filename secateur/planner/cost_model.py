@@ -13,8 +13,6 @@ from typing import Any, Final
 from secateur.errors import ProgrammingError
 from secateur.tunable import Tunable, check_tunables, tunable, tunables_of
 
-__all__ = ["COST_SETTINGS", "CostModel"]
-
 
 @dataclass(frozen=True, slots=True)
 class CostModel:

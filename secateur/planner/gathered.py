@@ -30,8 +30,6 @@ from secateur.planner.placement.scan_rows import ScanRows
 from secateur.planner.placement.stage_builder import Columns, Schema
 from secateur.planner.scans.scan_reading import ScanReading
 
-__all__ = ["FragmentOf", "GatheredScan", "gathered_scans", "gathered_stages", "why_gathered"]
-
 FragmentOf = Callable[[str, Mapping[str, Schema], Columns], Fragment]
 
 

@@ -17,8 +17,6 @@ from __future__ import annotations
 
 from secateur.planner.cost_model import CostModel
 
-__all__ = ["gathered_ms", "placed_ms"]
-
 
 def gathered_ms(nbytes: float, parts: int, model: CostModel) -> float:
     """The cost of gathering a statement, in milliseconds.

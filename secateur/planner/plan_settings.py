@@ -9,8 +9,6 @@ from typing import Any
 from secateur.partitioning.pruning.select_partitions import COMBINATIONS_PER_PARTITION
 from secateur.planner.cost_model import CostModel
 
-__all__ = ["PlanSettings", "split_rules"]
-
 
 @dataclass(frozen=True, slots=True)
 class PlanSettings:

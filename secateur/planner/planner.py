@@ -35,8 +35,6 @@ from secateur.planner.text.parameters import Parameters, read_parameters
 from secateur.planner.text.positions import syntax_error
 from secateur.protocol.kept_plans import KeptPlans
 
-__all__ = ["Planner"]
-
 _STATEMENT_CHARS_MAX: Final = 4_000_000
 _CACHED_MAX: Final = 1024
 

@@ -33,8 +33,6 @@ from secateur.planner.text.dialect import tokenize
 from secateur.planner.text.parameters import Parameters, read_parameters
 from secateur.planner.text.token_cursor import TokenCursor
 
-__all__ = ["QueryPlanner"]
-
 
 class QueryPlanner:
     """Plans the queries of one statement.

@@ -23,8 +23,6 @@ from typing import Any, Final, ParamSpec, TypeVar
 
 from secateur.engine.kernels.duckdb.cancellation import check_cancelled
 
-__all__ = ["FRAMES_MAX", "on_segmented_stack", "with_deep_stack"]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 

@@ -57,8 +57,6 @@ from secateur.planner.text.parser_cross_check import DuckDBParse, read_statement
 from secateur.planner.views.view import ViewDef
 from secateur.wire import encode_table
 
-__all__ = ["BoundSelect"]
-
 Schemas = Mapping[str, Mapping[str, SqlType | str]]
 
 _EMPTY_BYTES_MAX: Final = 65_536

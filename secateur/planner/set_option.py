@@ -23,8 +23,6 @@ from secateur.protocol.pruning import Pruning
 from secateur.protocol.statements import SetOption, SetPruning, SetTimeout, Setting, ShowSettings
 from secateur.tunable import Tunable
 
-__all__ = ["is_show_settings", "read_set", "read_show_settings"]
-
 _DISABLED_RULES: Final = "disabled_rules"
 _COMBINATIONS: Final = "combinations_per_partition"
 _COMBINATIONS_MAX: Final = 1_000_000

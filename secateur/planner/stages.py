@@ -46,8 +46,6 @@ from secateur.planner.text.parser_cross_check import DuckDBParse, read_statement
 from secateur.planner.text.trees import copied
 from secateur.protocol.values import pack
 
-__all__ = ["StagedPlan", "applied_conjuncts", "as_written", "rows_of", "sent_if_placed", "staged", "why_whole"]
-
 Schemas = Mapping[str, Mapping[str, SqlType | str]]
 Columns = Sequence[tuple[str, str]]
 

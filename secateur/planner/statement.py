@@ -37,27 +37,6 @@ from secateur.protocol.statements import (
 )
 from secateur.protocol.steps import SubqueryUse
 
-__all__ = [
-    "AlterTable",
-    "Command",
-    "CreateExternalTable",
-    "CreateIndex",
-    "CreateTable",
-    "CreateView",
-    "DropIndex",
-    "DropTable",
-    "DropView",
-    "ExplainFormat",
-    "ExplainStatement",
-    "KillJob",
-    "KillStatement",
-    "PlannedSelect",
-    "PlannedStep",
-    "PlannedSteps",
-    "SetGlobalPruning",
-    "Statement",
-]
-
 
 class ExplainFormat(Enum):
     """The forms of EXPLAIN."""

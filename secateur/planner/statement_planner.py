@@ -51,8 +51,6 @@ from secateur.planner.views.create_view import read_create_view, read_drop_view
 from secateur.protocol.clocks import CLOCKS
 from secateur.protocol.statements import ChangeStatement, CoordinatedChange, CopyFrom, CopyTo, InsertSelect
 
-__all__ = ["StatementPlanner"]
-
 _CHANGES: Final = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
 _QUERIES: Final = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE", "("})
 

@@ -15,8 +15,6 @@ from secateur.protocol.operation import OperationBase
 from secateur.protocol.operations import Operation
 from secateur.protocol.token_role import TokenRole
 
-__all__ = ["ROLES", "role_needed"]
-
 ROLES: Final[Mapping[OperationBase, TokenRole]] = {
     Operation.HELLO: TokenRole.READ,
     Operation.GET_TOPOLOGY: TokenRole.READ,

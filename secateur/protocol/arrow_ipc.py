@@ -17,8 +17,6 @@ import pyarrow as pa
 
 from secateur.errors import LimitExceededError, ProtocolError
 
-__all__ = ["decode_batches", "decode_schema", "decode_table", "decode_tables", "encode_table"]
-
 _ALIGNMENT_BYTES: Final = 8
 _READ_OPTIONS: Final = pa.ipc.IpcReadOptions()
 _WRITE_OPTIONS: Final = pa.ipc.IpcWriteOptions()

@@ -12,41 +12,6 @@ from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.hello import Versions
 from secateur.protocol.message import Acknowledged, Message
 
-__all__ = [
-    "AbortRanges",
-    "AdoptViews",
-    "CatchUp",
-    "CaughtUp",
-    "CloseIfUnused",
-    "CommitRanges",
-    "CopiedTable",
-    "CopyTable",
-    "CreateStoredTable",
-    "DropStoredTable",
-    "DropUnusedTable",
-    "GetOwnerPages",
-    "GetOwners",
-    "GetRanges",
-    "GetTableVersions",
-    "GetTables",
-    "GetTopology",
-    "LookAtStatistics",
-    "MakeRanges",
-    "OwnerPages",
-    "PrepareRanges",
-    "RangePages",
-    "RefreshStatistics",
-    "RefreshedStatistics",
-    "StoredStatistics",
-    "TableUse",
-    "TableVersions",
-    "Tables",
-    "TakeTopology",
-    "TopologyAnswer",
-    "TopologyKnown",
-    "UnusedTableDropped",
-]
-
 
 class TopologyAnswer(Versions, frozen=True, kw_only=True):
     """The members and owners; outlines of large groups, whose owners are fetched by :class:`GetOwnerPages`."""

@@ -8,8 +8,6 @@ import msgspec
 
 from secateur.protocol.message import Message
 
-__all__ = ["EARLIEST", "LATEST", "BoundChanges", "ChangesBound", "ChangesRead", "ReadChanges"]
-
 LATEST: Final = -1
 """In place of a version: behind everything that there is."""
 EARLIEST: Final = -2

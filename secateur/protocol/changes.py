@@ -11,56 +11,6 @@ from secateur.protocol.hello import Versions
 from secateur.protocol.message import Acknowledged, Message
 from secateur.protocol.profile import StageWork
 
-__all__ = [
-    "AbortLoad",
-    "AbortStagedLoad",
-    "ChangeOnePartition",
-    "ChangeSeveralPartitions",
-    "ChangeTable",
-    "ChangedRows",
-    "ChangedTable",
-    "CloseForChange",
-    "CopyState",
-    "CopyStates",
-    "CopyTail",
-    "CopyTails",
-    "Count",
-    "DecideLoad",
-    "DuplicateMatchPolicy",
-    "FoundParts",
-    "GetCopyTails",
-    "GetLoadOutcome",
-    "GetReturnedRows",
-    "GetStagedLoads",
-    "HoldLoad",
-    "LoadDropped",
-    "LoadOutcomeAnswer",
-    "LoadVerdict",
-    "LoadedRows",
-    "PrepareLoad",
-    "PreparedRows",
-    "PublishLoad",
-    "PublishPreparedLoad",
-    "RowCount",
-    "SettleLoad",
-    "StageChange",
-    "StageCopy",
-    "StageRows",
-    "StagedLoadEntry",
-    "StagedLoads",
-    "StandingAnswer",
-    "StandingOfLoad",
-    "StreamBatch",
-    "TellSettled",
-    "TwoPhaseKind",
-    "WorkOutChange",
-    "WorkedOut",
-    "WriteCopies",
-    "WriteCopy",
-    "WriteRows",
-]
-
-
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
 
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-__all__ = ["CLOCKS"]
-
 CLOCKS: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(("now", "current_timestamp", "get_current_timestamp", "transaction_timestamp"), ()),
     **dict.fromkeys(("current_date", "today"), ("DATE",)),

@@ -32,8 +32,6 @@ from secateur.protocol.values import (
     to_plain,
 )
 
-__all__ = ["Codec", "decode", "encode"]
-
 T = TypeVar("T")
 
 _NATIVE: Final = (

@@ -11,22 +11,6 @@ import msgspec
 
 from secateur.protocol.message import Acknowledged, Message
 
-__all__ = [
-    "BuildCopies",
-    "CopiedPiece",
-    "CountCopies",
-    "DrainMembers",
-    "DropCopies",
-    "FetchCopy",
-    "ForgetCopies",
-    "GetRebalancing",
-    "OpenCopies",
-    "OpenedCopies",
-    "OpenedCopy",
-    "Rebalancing",
-    "StagedPiece",
-]
-
 
 class BuildCopies(Message[Acknowledged], frozen=True):
     """Build copies of partitions of some tables, all of one affinity group, from their primary.

@@ -8,8 +8,6 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-__all__ = ["CopyFile", "CopyFormat", "OptionValue"]
-
 OptionValue: TypeAlias = bool | int | str | tuple[str, ...]
 """A tuple is a list of texts or of names; ``("*",)`` names every column."""
 

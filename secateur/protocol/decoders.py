@@ -20,8 +20,6 @@ import msgspec.inspect
 
 from secateur.forks import forks_wait_for
 
-__all__ = ["described", "from_json", "json_decoder", "msgpack_decoder"]
-
 T = TypeVar("T")
 
 _making: Final = forks_wait_for(threading.RLock())  # the collector may run a finalizer inside that reads an answer

@@ -12,16 +12,6 @@ from secateur.partitioning.tables.table import Column
 from secateur.protocol.hello import Versions
 from secateur.protocol.message import Message
 
-__all__ = [
-    "ConnectorDescription",
-    "DescribeConnector",
-    "ExternalTableAnswer",
-    "GetExternalTable",
-    "ListExternalPartitions",
-    "ListedPartitions",
-    "RegisterExternalTable",
-]
-
 
 class RegisterExternalTable(Message[Versions], frozen=True):
     """Make an external table.

@@ -8,8 +8,6 @@ import msgspec
 
 from secateur.errors import Error, rebuilt
 
-__all__ = ["Failure"]
-
 
 class Failure(msgspec.Struct, frozen=True):
     """An error.

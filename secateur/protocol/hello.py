@@ -11,8 +11,6 @@ from secateur.protocol.message import Message
 from secateur.protocol.pruning import Pruning
 from secateur.protocol.version import PROTOCOL_VERSION
 
-__all__ = ["FrameLimits", "GivenVersions", "Greeting", "Hello", "SpokenVersion", "Versions"]
-
 
 class Versions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How new what the controller knows is; clients compare it with what they know. 0 says nothing.

@@ -6,8 +6,6 @@ import msgspec
 
 from secateur.protocol.message import Message
 
-__all__ = ["GetHotKeys", "HotKey", "HotKeys", "HotTable"]
-
 
 class HotKey(msgspec.Struct, frozen=True, array_like=True):
     """A value of the partitioning key that statements have named often.

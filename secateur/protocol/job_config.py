@@ -9,8 +9,6 @@ from typing import Final
 
 from secateur.errors import DagError
 
-__all__ = ["RESULT_BYTES_MAX", "JobConfig", "OnMemberLost"]
-
 RESULT_BYTES_MAX: Final = 1 << 30
 
 

@@ -5,16 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = [
-    "PARTITIONS_LISTED_MAX",
-    "EdgeTarget",
-    "JobPlacement",
-    "PlacedVertex",
-    "ResolvedEdge",
-    "ResolvedVertex",
-    "SourceScan",
-]
-
 PARTITIONS_LISTED_MAX: Final = 64
 
 

@@ -15,51 +15,6 @@ from secateur.protocol.message import Acknowledged, Message, Notice
 from secateur.protocol.metrics import VertexMetrics
 from secateur.tracing import TraceContext
 
-__all__ = [
-    "ENDED_JOBS_MAX",
-    "CancelJob",
-    "CancelRun",
-    "CreditRows",
-    "EndRun",
-    "ExchangeRows",
-    "FinishedJob",
-    "GetJobCounters",
-    "GetJobLogs",
-    "GetJobMetrics",
-    "GetJobPlan",
-    "GetJobResult",
-    "GetKeptJob",
-    "HaltAttempt",
-    "JobAttempt",
-    "JobLogLine",
-    "JobLogLines",
-    "JobMetrics",
-    "JobName",
-    "JobPlan",
-    "JobRow",
-    "JobSinks",
-    "JobState",
-    "Jobs",
-    "KeepJob",
-    "KeptJob",
-    "KeptJobs",
-    "ListJobs",
-    "ListKeptJobs",
-    "MessagesLost",
-    "NewJob",
-    "ReportJobEnded",
-    "ResolveJob",
-    "ResolvedJob",
-    "RowsPiece",
-    "RunAttempt",
-    "RunCounters",
-    "StartRun",
-    "StopJob",
-    "SubmitJob",
-    "WaitForJob",
-]
-
-
 ENDED_JOBS_MAX: Final = 1000
 """Jobs on record that are remembered after their end."""
 

@@ -10,8 +10,6 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 from secateur.forks import free_in_forks
 from secateur.protocol.parameter_types import classes_of, type_of
 
-__all__ = ["KeptPlans"]
-
 K = TypeVar("K", bound=Hashable)
 P = TypeVar("P")
 

@@ -8,8 +8,6 @@ import msgspec
 
 from secateur.protocol.message import Message
 
-__all__ = ["FoundRows", "GetRows"]
-
 
 class FoundRows(msgspec.Struct, frozen=True, array_like=True):
     """The rows of some keys, in the order of the keys, without those that are not there.

@@ -12,8 +12,6 @@ from typing import Final
 
 import msgspec
 
-__all__ = ["LatencyHistogram"]
-
 _BUCKETS_PER_DOUBLING: Final = 8
 """A percentile is at most 2 ** (1 / 8), or 9 %, too high."""
 _FIRST_MS: Final = 0.001

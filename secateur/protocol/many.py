@@ -14,8 +14,6 @@ import msgspec
 from secateur.protocol.message import Message
 from secateur.protocol.query import Executed
 
-__all__ = ["ChangeMany", "ChangedMany", "ExecuteMany", "ExecutedMany", "WriteMany"]
-
 
 class ExecutedMany(msgspec.Struct, frozen=True, array_like=True):
     """The answers of the first executions, in their order; all rows are ``values``."""

@@ -8,25 +8,6 @@ from secateur.protocol.hello import Versions
 from secateur.protocol.message import Message
 from secateur.protocol.tokens import GrantedToken
 
-__all__ = [
-    "AskForPromise",
-    "GetMemberStats",
-    "GetMembers",
-    "JoinRequest",
-    "Joined",
-    "LeaseAnswer",
-    "MemberInfo",
-    "MemberName",
-    "MemberStats",
-    "Members",
-    "NameMember",
-    "RenewLease",
-    "ReportCopyLost",
-    "ReportMemberLost",
-    "StoredTable",
-    "UsedTable",
-]
-
 
 class Joined(Versions, frozen=True, kw_only=True):
     """The member is in; ``views`` are the views that there are, by id, and ``tokens`` those of clients."""

@@ -13,8 +13,6 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-__all__ = ["Acknowledged", "Message", "Notice", "Role", "as_repeated"]
-
 R = TypeVar("R", covariant=True)
 
 

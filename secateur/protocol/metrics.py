@@ -7,8 +7,6 @@ from typing import Any
 import msgspec
 from msgspec.structs import asdict
 
-__all__ = ["InputMetrics", "OutputMetrics", "TaskletMetrics", "VertexMetrics"]
-
 
 class TaskletMetrics(msgspec.Struct, frozen=True, array_like=True):
     """The work of one processor.

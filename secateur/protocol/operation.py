@@ -11,8 +11,6 @@ import msgspec
 from secateur.protocol.codec import Codec
 from secateur.protocol.message import Message, Notice, Role
 
-__all__ = ["ANYBODY", "CLUSTER", "CONTROLLER", "MEMBERS", "Callers", "OperationBase", "Server", "Trait", "operation_of"]
-
 Callers: TypeAlias = frozenset[Role]
 
 ANYBODY: Final[Callers] = frozenset(Role)

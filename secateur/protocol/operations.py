@@ -33,8 +33,6 @@ from secateur.protocol import (
 )
 from secateur.protocol.operation import ANYBODY, CLUSTER, CONTROLLER, MEMBERS, OperationBase, Server, Trait
 
-__all__ = ["CONTROLLER_OPERATIONS", "MEMBER_OPERATIONS", "Operation"]
-
 _AT_CONTROLLER: Final = Server.CONTROLLER
 _AT_MEMBER: Final = Server.MEMBER
 _HOUSEKEEPING: Final = Trait.HOUSEKEEPING

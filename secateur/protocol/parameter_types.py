@@ -13,8 +13,6 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final
 
-__all__ = ["classes_of", "type_of"]
-
 _NESTED: Final = frozenset({list, dict})
 _VARIED: Final = frozenset({int, Decimal, datetime})
 """Classes that are not nested, and whose values have several types."""

@@ -6,8 +6,6 @@ import msgspec
 
 from secateur.protocol.latency_histogram import LatencyHistogram
 
-__all__ = ["ListedExecutions", "PlanSummary"]
-
 
 class ListedExecutions(msgspec.Struct, frozen=True, array_like=True):
     """The ended executions of a plan that a member still lists; there is at least one.

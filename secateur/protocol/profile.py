@@ -7,8 +7,6 @@ from typing import Any
 import msgspec
 from msgspec.structs import asdict
 
-__all__ = ["RunProfile", "StageWork"]
-
 
 class StageWork(msgspec.Struct, frozen=True, array_like=True):
     """The work of one stage of a query on one member.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-__all__ = ["Pruning"]
-
 
 class Pruning(StrEnum):
     """Whether statements run only where their partitions are. False in a condition when off."""

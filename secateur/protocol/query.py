@@ -16,35 +16,6 @@ from secateur.protocol.profile import RunProfile
 from secateur.protocol.statements import PreparedStatement
 from secateur.protocol.steps import NarrowedScans, SteppedQuery, StepResult
 
-__all__ = [
-    "CloseResult",
-    "DescribeStatement",
-    "Execute",
-    "ExecuteFirstStage",
-    "ExecutePart",
-    "Executed",
-    "ExecutionTotals",
-    "ExplainRequest",
-    "Explained",
-    "FirstStageRows",
-    "GetPlan",
-    "GetStatements",
-    "KillRunningStatement",
-    "NextRows",
-    "PartOfRows",
-    "PlanAnswer",
-    "Prepare",
-    "PreparedAnswer",
-    "Profile",
-    "Profiled",
-    "ReadSystemTable",
-    "ScatteredRun",
-    "Since",
-    "StatementDescription",
-    "StatementEntry",
-    "Statements",
-]
-
 
 class PreparedAnswer(Versions, frozen=True, kw_only=True):
     """A prepared statement; the payload has its rows, if it has some already.

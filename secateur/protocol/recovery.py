@@ -18,20 +18,6 @@ from secateur.protocol.message import Acknowledged, Message
 from secateur.protocol.pruning import Pruning
 from secateur.protocol.tokens import GrantedToken
 
-__all__ = [
-    "AskToReturn",
-    "BeginReturn",
-    "ClusterRecord",
-    "ControllerState",
-    "GetReport",
-    "HeldTable",
-    "LastLoad",
-    "MemberReport",
-    "PublishedBatch",
-    "ReportToController",
-    "ReturnAnswer",
-]
-
 
 class PublishedBatch(msgspec.Struct, frozen=True):
     """The last batch of a stream for one table; see :mod:`secateur.cluster.controller.stream_batches`.

@@ -10,8 +10,6 @@ from enum import StrEnum
 
 import msgspec
 
-__all__ = ["MergeFunction", "MergedColumn", "MergedOrder", "RowMerge"]
-
 
 class MergeFunction(StrEnum):
     """The function that makes one value from those of all owners; each skips NULL, and is NULL for no value."""

@@ -16,16 +16,6 @@ import msgspec
 from secateur.protocol.message import Acknowledged, Message
 from secateur.protocol.query import Execute
 
-__all__ = [
-    "CloseSnapshot",
-    "OpenSnapshot",
-    "PinnedPartition",
-    "ReadSnapshot",
-    "SnapshotOpened",
-    "SnapshotPiece",
-    "SnapshotRows",
-]
-
 
 class PinnedPartition(NamedTuple):
     """A partition of a snapshot that has rows which the statement has to look at.

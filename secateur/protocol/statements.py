@@ -21,35 +21,6 @@ from secateur.protocol.pruning import Pruning
 from secateur.protocol.row_merge import RowMerge
 from secateur.protocol.steps import SteppedQuery
 
-__all__ = [
-    "BackupTo",
-    "BatchInsert",
-    "ChangeKind",
-    "ChangeStatement",
-    "CoordinatedChange",
-    "CopyFrom",
-    "CopyTo",
-    "CreateTableAs",
-    "Done",
-    "EvaluatedInsert",
-    "InsertMode",
-    "InsertRows",
-    "InsertSelect",
-    "InsertTemplate",
-    "Literal",
-    "PlanText",
-    "PreparedStatement",
-    "RestoreFrom",
-    "ResultColumn",
-    "RoutedScan",
-    "SelectStatement",
-    "SetOption",
-    "SetPruning",
-    "SetTimeout",
-    "Setting",
-    "ShowSettings",
-]
-
 Q = TypeVar("Q")
 
 

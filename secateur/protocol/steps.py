@@ -11,8 +11,6 @@ from typing import NamedTuple
 
 import msgspec
 
-__all__ = ["NarrowedScans", "QueryPart", "QueryStep", "ReadRequirements", "StepResult", "SteppedQuery", "SubqueryUse"]
-
 
 class SubqueryUse(StrEnum):
     """The use that a statement makes of a subquery that runs first."""

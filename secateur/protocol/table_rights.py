@@ -13,8 +13,6 @@ from typing import NamedTuple
 from secateur.errors import AuthenticationError
 from secateur.protocol.token_role import TokenRole
 
-__all__ = ["TableGrant", "TableRights", "grants_text"]
-
 
 class TableGrant(NamedTuple):
     """A role in one table.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-__all__ = ["TokenRole"]
-
 
 class TokenRole(IntEnum):
     """What the bearer of a token may do; each role may do what those before it may."""

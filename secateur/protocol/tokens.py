@@ -10,16 +10,6 @@ from secateur.protocol.message import Acknowledged, Message
 from secateur.protocol.table_rights import TableGrant, grants_text
 from secateur.protocol.token_role import TokenRole
 
-__all__ = [
-    "CreateToken",
-    "GrantedToken",
-    "KnownTokens",
-    "ListTokens",
-    "NewToken",
-    "RevokeToken",
-    "digest_of",
-]
-
 
 class GrantedToken(msgspec.Struct, frozen=True):
     """A token that is valid.

@@ -25,20 +25,6 @@ from msgspec.structs import astuple
 from secateur.errors import LimitExceededError, ProtocolError, SerializationError
 from secateur.protocol.arrow_ipc import decode_schema, decode_table, encode_table
 
-__all__ = [
-    "PACK_ERRORS",
-    "UNCOUNTED_BYTES_MAX",
-    "UNPACK_ERRORS",
-    "check_size",
-    "from_ext",
-    "from_plain",
-    "pack",
-    "pack_flat",
-    "plain_parts",
-    "to_plain",
-    "unpack",
-]
-
 
 class _Ext(IntEnum):
     """Numbers of the extension types. They are part of the protocol: never renumber."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["PROTOCOL_VERSION"]
-
 PROTOCOL_VERSION: Final = 4
 """The version is in the head of every frame, so a peer of another version is recognised by its first bytes.
 

@@ -13,16 +13,6 @@ from secateur.http.arrow_answers import ARROW_TYPE
 from secateur.server.problems import PROBLEM_TYPE
 from secateur.server.results import KeptResult, arrow_stream
 
-__all__ = [
-    "ARROW_ANSWER",
-    "FORBIDDEN_ANSWER",
-    "NOT_ADMITTED_ANSWER",
-    "PROBLEM_ANSWER",
-    "arrow_answer",
-    "json_answer",
-    "wants_arrow",
-]
-
 PROBLEM_ANSWER: Final[dict[str, Any]] = {
     "description": "The request failed.",
     "content": {PROBLEM_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},

@@ -34,8 +34,6 @@ from secateur.server.problems import (
 from secateur.server.state import Server, ServerState
 from secateur.wire import Tls
 
-__all__ = ["app"]
-
 _TITLE: Final = "secateur"
 _DESCRIPTION: Final = (
     "Statements and jobs of a secateur cluster over HTTP. Every path but /healthz needs the header"

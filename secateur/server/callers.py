@@ -20,8 +20,6 @@ from secateur.protocol.tokens import digest_of
 from secateur.server.connections import Connections
 from secateur.wire import Channel
 
-__all__ = ["Caller", "Callers"]
-
 _FRESH_S: Final = 2.0
 """A token that was looked at longer ago is looked at again, while its caller is served."""
 _VALID_S: Final = 5.0

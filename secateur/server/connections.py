@@ -13,8 +13,6 @@ from secateur.errors import Error, ParameterError, UnreachableError
 from secateur.partitioning.tables.identifier import text_literal
 from secateur.wire import Tls
 
-__all__ = ["Connections"]
-
 _CONNECT_TIMEOUT_S: Final = 2.0
 """A caller over HTTP may come back; a thread that waits for a controller serves nobody."""
 _SETTING_LENGTH_MAX: Final = 64

@@ -34,8 +34,6 @@ from secateur.engine.processors.union import union
 from secateur.errors import DagError, DataError
 from secateur.http.json_values import parameters_of
 
-__all__ = ["DagForm", "EdgeForm", "VertexForm", "dag_of_form"]
-
 _NUMBER_MAX: Final = 2**31 - 1
 _Name = Annotated[str, Field(min_length=1, max_length=256)]
 _Values = list[Any] | dict[str, Any]

@@ -15,27 +15,6 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.server.limits import ServerLimits
 from secateur.server.problems import Problem
 
-__all__ = [
-    "PAGE_ROWS",
-    "ExplainForm",
-    "IdempotencyKey",
-    "Offset",
-    "PageRows",
-    "Params",
-    "ResourceId",
-    "ResultColumnForm",
-    "Settings",
-    "SqlText",
-    "StatementForm",
-    "StatementResult",
-    "StatementStatus",
-    "WaitSeconds",
-    "as_builtins",
-    "iso_moment",
-    "page_of_table",
-    "row_of_table",
-]
-
 _LIMITS: Final = ServerLimits()
 
 PAGE_ROWS: Final = 10_000

@@ -15,8 +15,6 @@ from secateur.server.callers import Callers
 from secateur.server.limits import ServerLimits
 from secateur.server.problems import Problem, of_status, problem_of, problem_response
 
-__all__ = ["Guard"]
-
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]

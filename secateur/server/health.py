@@ -9,8 +9,6 @@ from typing import Final
 from secateur.errors import AuthenticationError, Error
 from secateur.server.state import ServerState
 
-__all__ = ["Health"]
-
 _FRESH_S: Final = 1.0
 """However many ask, the cluster is asked once in that time."""
 

@@ -12,8 +12,6 @@ import asyncio
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-__all__ = ["bounded_protocol"]
-
 
 def bounded_protocol(headers_s_max: float, connections_max: int) -> type[H11Protocol]:
     """HTTP/1.1 whose connections end when the headers of a request take longer than that.

@@ -21,8 +21,6 @@ from secateur.server.https_server import HttpsServer
 from secateur.server.limits import ServerLimits
 from secateur.wire.tls import Tls, server_context
 
-__all__ = ["HttpServer", "serve"]
-
 _CONNECTIONS_MAX: Final = 512
 """With so many uvicorn refuses requests, so room is made before that."""
 _BACKLOG: Final = 128

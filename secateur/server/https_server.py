@@ -12,8 +12,6 @@ import uvicorn
 from secateur.wire.limits import Limits
 from secateur.wire.tls_listener import TlsListener
 
-__all__ = ["HttpsServer"]
-
 _LINGER_S: Final = 1.0
 
 

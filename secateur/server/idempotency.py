@@ -17,8 +17,6 @@ from starlette.exceptions import HTTPException
 
 from secateur.server.limits import ServerLimits
 
-__all__ = ["IdempotencyKeys"]
-
 _HEADER: Final = "Idempotency-Key"
 
 

@@ -11,8 +11,6 @@ from secateur.protocol.job_config import RESULT_BYTES_MAX, JobConfig
 from secateur.server.dag_forms import DagForm
 from secateur.server.forms import Params, ResultColumnForm, Settings, SqlText
 
-__all__ = ["JobConfigForm", "JobForm", "JobList", "JobLogForm", "JobMetricsList", "JobResultPage", "JobStatusForm"]
-
 
 class JobConfigForm(BaseModel):
     """How a job runs: `JobConfig` of the Python client."""

@@ -45,8 +45,6 @@ from secateur.server.results import KeptResult, json_page
 from secateur.server.state import Server, ServerOfCaller
 from secateur.server.statements import SubmittedStatement
 
-__all__ = ["router"]
-
 router = APIRouter(prefix="/api/v1")
 
 _PATH: Final = "/api/v1/jobs"

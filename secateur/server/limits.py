@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from secateur.tunable import check_tunables, tunable
 
-__all__ = ["ServerLimits"]
-
 
 @dataclass(frozen=True, slots=True)
 class ServerLimits:

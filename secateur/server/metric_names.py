@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
-__all__ = ["METRICS", "Metric"]
-
 
 @dataclass(frozen=True, slots=True)
 class Metric:

@@ -26,8 +26,6 @@ from secateur.server.metric_names import METRICS
 from secateur.server.row_objects import row_objects
 from secateur.server.statements import SubmittedStatements
 
-__all__ = ["METRICS_TYPE", "Metrics"]
-
 METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 _FRESH_S: Final = 1.0
 _STALE_S: Final = 30.0

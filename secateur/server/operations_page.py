@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any, Final
 
-__all__ = ["operations_page"]
-
 _STYLE: Final = """
 :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
 body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }

@@ -31,19 +31,6 @@ from secateur.errors import (
     UnknownJobError,
 )
 
-__all__ = [
-    "PROBLEM_TYPE",
-    "Problem",
-    "answer_bug",
-    "answer_error",
-    "answer_http_error",
-    "of_status",
-    "problem_of",
-    "problem_response",
-    "refuse_invalid_request",
-    "status_of",
-]
-
 PROBLEM_TYPE: Final = "application/problem+json"
 _RETRY_AFTER_S: Final = 1
 

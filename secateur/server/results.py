@@ -17,8 +17,6 @@ from secateur.http.json_values import json_value_of
 from secateur.partitioning.tables.identifier import told_apart
 from secateur.protocol.statements import ResultColumn
 
-__all__ = ["JsonPage", "KeptResult", "arrow_stream", "fetched", "json_page"]
-
 _BATCH_ROWS: Final = 65_536
 
 

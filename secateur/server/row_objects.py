@@ -7,8 +7,6 @@ from typing import Any
 
 from secateur.client.dbapi.connection import Connection
 
-__all__ = ["row_objects"]
-
 
 def row_objects(connection: Connection, sql: str, params: Sequence[Any] = ()) -> Iterator[dict[str, Any]]:
     """Execute a query, and yield its rows by the names of their columns.

@@ -21,8 +21,6 @@ from secateur.server.limits import ServerLimits
 from secateur.server.statements import StatementsOfCaller, SubmittedStatements
 from secateur.wire import Tls
 
-__all__ = ["Server", "ServerOfCaller", "ServerState"]
-
 R = TypeVar("R")
 
 

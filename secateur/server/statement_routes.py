@@ -37,8 +37,6 @@ from secateur.server.state import Server, ServerOfCaller
 from secateur.server.statements import SubmittedStatement
 from secateur.server.system_rows import system_rows
 
-__all__ = ["router"]
-
 router = APIRouter(prefix="/api/v1")
 
 _PATH: Final = "/api/v1/statements"

@@ -22,8 +22,6 @@ from secateur.server.callers import Caller
 from secateur.server.limits import ServerLimits
 from secateur.server.results import KeptResult, fetched
 
-__all__ = ["StatementsOfCaller", "SubmittedStatement", "SubmittedStatements"]
-
 _CANCEL_PAUSE_S: Final = 0.05
 """A statement may be cancelled before its thread has begun it: it is told again until it has ended."""
 _CLOSE_S: Final = 10.0

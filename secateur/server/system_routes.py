@@ -14,8 +14,6 @@ from secateur.server.forms import PAGE_ROWS, Offset, PageRows, page_of_table
 from secateur.server.state import Server
 from secateur.server.system_rows import system_rows
 
-__all__ = ["router"]
-
 router = APIRouter(prefix="/api/v1")
 
 _NAMES: Final = ("members", "tables", "columns", "partitions", "events", "loads", "latencies", "settings")

@@ -9,8 +9,6 @@ from secateur.errors import InternalError
 from secateur.server.results import JsonPage, fetched, json_page
 from secateur.server.state import ServerOfCaller
 
-__all__ = ["system_rows"]
-
 
 def system_rows(server: ServerOfCaller, sql: str, params: Sequence[Any], offset: int, rows_max: int) -> JsonPage:
     """Execute a query of system tables, and return some of its rows as objects. Blocks.

@@ -13,8 +13,6 @@ from typing import Final
 
 import pyarrow as pa
 
-__all__ = ["BLOCK_BYTES_MIN", "into_block", "message_bytes"]
-
 BLOCK_BYTES_MIN: Final = 64 * 1024
 """Below this, rounding up to pages would waste more than an allocator keeps."""
 

@@ -8,8 +8,6 @@ from typing import Final, assert_never
 
 from secateur.errors import ProgrammingError
 
-__all__ = ["MIXED", "ChangeCount", "ChangeOperation", "DuplicateKeys", "MixedAttempt", "load_mode"]
-
 MIXED: Final = "mixed"
 """The mode of a load that removes, replaces and adds rows at once, as MERGE does. An attempt's number is then its
 operation: :class:`MixedAttempt`."""

@@ -27,18 +27,6 @@ from secateur.storage.layout import TableLayout
 from secateur.storage.merge import completed, matching_rows, new_rows
 from secateur.storage.sorted_rows import SortedRows
 
-__all__ = [
-    "CHANGE_TYPE",
-    "COMMIT_VERSION",
-    "ChangeFeed",
-    "ChangeType",
-    "FeedEntry",
-    "changed_rows",
-    "feed_schema",
-    "feed_table",
-    "typed_rows",
-]
-
 CHANGE_TYPE: Final = "_change_type"
 COMMIT_VERSION: Final = "_commit_version"
 _TYPE_FIELD: Final = pa.field(CHANGE_TYPE, pa.string(), nullable=False)

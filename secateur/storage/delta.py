@@ -17,8 +17,6 @@ from secateur.storage.layout import TableLayout
 from secateur.storage.overlay import Overlay
 from secateur.storage.sorted_rows import SortedRows
 
-__all__ = ["Delta"]
-
 _BATCHES_MAX: Final = 16
 """Batches that a reader takes as they are; beyond, putting them into one copy pays."""
 _UNCOPIED_BYTES_MAX: Final = 1 << 10

@@ -16,8 +16,6 @@ from secateur.storage.partition import Partition
 from secateur.storage.stored_columns import StoredColumns
 from secateur.wire import ShortTable
 
-__all__ = ["find_few"]
-
 
 def find_few(
     table: HostedTable,

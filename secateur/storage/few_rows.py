@@ -17,8 +17,6 @@ from secateur.storage.key_order import Cells
 from secateur.storage.layout import TableLayout
 from secateur.wire import ShortTable
 
-__all__ = ["FewRows"]
-
 
 class FewRows:
     """Rows of one table, or keys of rows to delete, as canonical values: checked, so that they can become Arrow.

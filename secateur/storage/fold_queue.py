@@ -8,8 +8,6 @@ from typing import Final
 from secateur.storage.hosted_tables import HostedTables
 from secateur.storage.partition import Partition
 
-__all__ = ["FoldQueue"]
-
 _CALLS_MAX: Final = 10
 """A partition with few recent changes is named after so many calls without another."""
 _NEVER: Final = (-1, 0)

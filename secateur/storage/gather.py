@@ -14,8 +14,6 @@ import pyarrow as pa
 from secateur.errors import LimitExceededError
 from secateur.storage.block import into_block
 
-__all__ = ["TEXT_BYTES_MAX", "concatenate", "gather", "single_array"]
-
 TEXT_BYTES_MAX: Final = 2**31 - 1
 """Bytes that one VARCHAR or BLOB column of one partition can hold: Arrow's ``string`` counts in 32 bits."""
 

@@ -10,8 +10,6 @@ from secateur.storage.change import ChangeCount
 from secateur.storage.layout import TableLayout
 from secateur.storage.partition import Partition
 
-__all__ = ["HostedTable", "HostedTables"]
-
 
 @dataclass(slots=True)
 class HostedTable:

@@ -33,8 +33,6 @@ from secateur.storage.key_view import (
     integer_view,
 )
 
-__all__ = ["KeyColumn"]
-
 _FORMATS: Final[dict[TypeKind, IntegerFormat]] = {
     TypeKind.TINYINT: "b",
     TypeKind.SMALLINT: "h",

@@ -17,8 +17,6 @@ from secateur.storage.gather import single_array
 from secateur.storage.key_column import KeyColumn
 from secateur.storage.key_view import Cell, CellView
 
-__all__ = ["CellRange", "Cells", "KeyOrder", "prefix_range"]
-
 Cells: TypeAlias = tuple[Cell, ...]
 """A key or a prefix of one: comparable with every other key of the same table, element by element, as Python tuples
 compare.

@@ -15,18 +15,6 @@ import pyarrow as pa
 
 from secateur.partitioning.types.comparable_columns import order_floats
 
-__all__ = [
-    "Cell",
-    "CellView",
-    "IntegerFormat",
-    "bits_view",
-    "bytes_view",
-    "decimal_view",
-    "fixed_bytes_view",
-    "float_view",
-    "integer_view",
-]
-
 Cell: TypeAlias = int | bytes
 IntegerFormat: TypeAlias = Literal["b", "B", "h", "H", "i", "I", "q", "Q"]
 

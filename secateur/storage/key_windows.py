@@ -19,8 +19,6 @@ from secateur.partitioning.pruning.key_range import KeyRange, KeyRanges
 from secateur.storage.key_order import CellRange
 from secateur.storage.layout import TableLayout
 
-__all__ = ["KeyWindows", "partition_of_prefix"]
-
 
 @dataclass(frozen=True, slots=True)
 class KeyWindows:

@@ -18,8 +18,6 @@ from secateur.partitioning.types.empty_rows import empty_table
 from secateur.storage.key_order import KeyOrder
 from secateur.wire import travels_short
 
-__all__ = ["TableLayout"]
-
 
 @dataclass(frozen=True, slots=True)
 class TableLayout:

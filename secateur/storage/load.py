@@ -30,8 +30,6 @@ from secateur.storage.merge import merge, new_rows, sort_rows
 from secateur.storage.snapshot import PartitionSnapshot
 from secateur.storage.sorted_rows import SortedRows
 
-__all__ = ["STEP_BYTES", "Preparation", "PreparedPart", "SortedPart", "StagedLoad", "StagedPart"]
-
 STEP_BYTES: Final = 16 << 20
 """Staged bytes that one step of a preparation sorts, unless a single partition has more: few beside a load that fills
 a member, and enough that a step costs much more than the switch of threads before it.

@@ -16,8 +16,6 @@ from secateur.storage.layout import TableLayout
 from secateur.storage.load import PreparedPart, StagedLoad
 from secateur.storage.merge import common_row
 
-__all__ = ["LoadInfo", "LoadOutcome", "LoadRegistry"]
-
 _RELEASE_BYTES_MIN: Final = 16 * 1024 * 1024
 
 

@@ -42,8 +42,6 @@ from secateur.storage.sorted_rows import SortedRows
 from secateur.storage.store_loads import StoreLoads
 from secateur.wire import ShortTable, encode_table
 
-__all__ = ["DataVersion", "MemberStore", "TableHits", "TableScan", "TableStats", "table_body"]
-
 
 @dataclass(frozen=True, slots=True)
 class DataVersion:

@@ -21,8 +21,6 @@ from secateur.storage.gather import concatenate, gather
 from secateur.storage.layout import TableLayout
 from secateur.storage.sorted_rows import SortedRows
 
-__all__ = ["common_row", "completed", "filled", "matching_rows", "merge", "new_rows", "sort_rows"]
-
 _FEW_ROWS: Final = 32
 """So many rows are arranged in a tenth of the time as Python values: each of Arrow's functions costs microseconds."""
 

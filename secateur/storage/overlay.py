@@ -15,8 +15,6 @@ from secateur.storage.key_order import Cells, prefix_range
 from secateur.storage.layout import TableLayout
 from secateur.storage.sorted_rows import SortedRows
 
-__all__ = ["Overlay"]
-
 
 @dataclass(frozen=True, slots=True)
 class Overlay:

@@ -22,9 +22,6 @@ from secateur.storage.snapshot import PartitionSnapshot
 from secateur.storage.sorted_rows import SortedRows
 from secateur.wire import ShortTable
 
-__all__ = ["Partition"]
-
-
 _FOLDED_ROWS_MAX: Final = 1 << 16
 """Copying so many rows takes about a millisecond."""
 _FOLDED_ROWS_PER_CHANGE: Final = 256

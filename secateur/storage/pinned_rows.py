@@ -16,8 +16,6 @@ from secateur.storage.layout import TableLayout
 from secateur.storage.partition import Partition
 from secateur.storage.snapshot import PartitionSnapshot
 
-__all__ = ["PinnedRows", "bytes_kept", "index_windows", "pinned"]
-
 
 @dataclass(frozen=True, slots=True)
 class PinnedRows:

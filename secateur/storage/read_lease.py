@@ -14,9 +14,6 @@ from functools import partial
 
 from secateur.errors import TopologyChangedError
 
-__all__ = ["ReadLease", "lease_clock_s"]
-
-
 lease_clock_s: Callable[[], float] = (
     partial(time.clock_gettime, time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic
 )

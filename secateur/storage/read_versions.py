@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Final
 
-__all__ = ["ReadVersions"]
-
 _MARKS_MAX: Final = 4096
 """Reads whose second half is milliseconds away, each for some tables."""
 

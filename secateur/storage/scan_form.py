@@ -24,8 +24,6 @@ from secateur.engine_limits import EngineLimits
 from secateur.storage.scan_run import ScanRun
 from secateur.storage.sorted_rows import SortedRows
 
-__all__ = ["scanned"]
-
 
 def scanned(
     pieces: Sequence[SortedRows],

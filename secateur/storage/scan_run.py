@@ -11,8 +11,6 @@ import pyarrow as pa
 
 from secateur.storage.sorted_table import SortedTable
 
-__all__ = ["ScanRun"]
-
 _SAMPLE_ROWS: Final = 2048
 _SAMPLED_VALUES_MAX: Final = 256
 _VALUES_MAX: Final = 1024

@@ -13,8 +13,6 @@ from secateur.storage.layout import TableLayout
 from secateur.storage.overlay import Overlay
 from secateur.storage.sorted_rows import SortedRows
 
-__all__ = ["PartitionSnapshot"]
-
 _ROWS_PER_FOUND: Final = 8
 """Rows that a kernel filters in the time in which one that was found by an index is copied."""
 

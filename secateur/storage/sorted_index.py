@@ -19,8 +19,6 @@ from secateur.storage.gather import single_array
 from secateur.storage.key_order import CellRange, KeyOrder
 from secateur.storage.sorted_table import SortedTable
 
-__all__ = ["SortedIndex"]
-
 
 class SortedIndex:
     """The rows of a partition in the order of its columns.

@@ -9,8 +9,6 @@ from secateur.storage.scan_run import ScanRun
 from secateur.storage.sorted_index import SortedIndex
 from secateur.storage.sorted_table import SortedTable
 
-__all__ = ["SortedRows"]
-
 
 class SortedRows(SortedTable):
     """A table sorted by primary key, every key once."""

@@ -10,8 +10,6 @@ from secateur.storage.key_order import Cells, KeyOrder
 from secateur.storage.key_view import Cell, CellView
 from secateur.storage.stored_columns import StoredColumns
 
-__all__ = ["SortedTable"]
-
 
 class SortedTable:
     """An immutable table that owns its memory: one chunk a column, sorted by a key.

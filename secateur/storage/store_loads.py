@@ -22,8 +22,6 @@ from secateur.storage.partition import Partition
 from secateur.storage.sorted_rows import SortedRows
 from secateur.wire import encode_table
 
-__all__ = ["StoreLoads", "load_body"]
-
 _NO_VERSION = -1
 """No version of a partition: what was prepared before a restart is merged again when it is published."""
 

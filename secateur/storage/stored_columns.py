@@ -14,8 +14,6 @@ import pyarrow as pa
 
 from secateur.partitioning.types.decimals import from_unscaled
 
-__all__ = ["StoredColumns"]
-
 _WORDS: Final = {
     pa.int8(): "b",
     pa.int16(): "h",

@@ -22,8 +22,6 @@ from secateur.partitioning.types.empty_rows import empty_table
 from secateur.partitioning.types.encoding import EncodedColumn, WordKeys, encode_array, fixed_width
 from secateur.storage.snapshot import PartitionSnapshot
 
-__all__ = ["SAMPLED_ROWS_MAX", "summarize"]
-
 SAMPLED_ROWS_MAX: Final = 131_072
 """Rows of a table that one member hashes: some 10 ms a column."""
 

@@ -33,8 +33,6 @@ from secateur.partitioning.types.column_type import TypeKind
 from secateur.partitioning.types.empty_rows import empty_table
 from secateur.testing.same_rows import difference
 
-__all__ = ["verify_connector"]
-
 _TABLE: Final = "t"
 _VALUES_MAX: Final = 5
 _COMPARED: Final = frozenset({TypeKind.VARCHAR, TypeKind.DATE, TypeKind.TIMESTAMP, TypeKind.DECIMAL, TypeKind.BOOLEAN})

@@ -32,8 +32,6 @@ from secateur.storage.change import load_mode
 from secateur.storage.member_store import MemberStore
 from secateur.testing.local_network import LocalNetwork
 
-__all__ = ["LocalCluster", "until"]
-
 
 async def until(condition: Callable[[], bool]) -> None:
     """Run the loop until a condition holds.

@@ -11,8 +11,6 @@ from secateur.protocol.codec import decode, encode
 from secateur.protocol.message import Notice
 from secateur.protocol.operation import operation_of
 
-__all__ = ["LocalNetwork", "SentMessage"]
-
 Hold = Callable[["SentMessage"], bool]
 
 

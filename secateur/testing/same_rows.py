@@ -8,8 +8,6 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-__all__ = ["difference"]
-
 _ROWS_SHOWN_MAX: Final = 5
 
 

@@ -11,8 +11,6 @@ from typing import Final, assert_never
 
 import pyarrow as pa
 
-__all__ = ["SCENARIOS", "BatchSplit", "Refusal", "Scenario", "refusals", "split_input"]
-
 _BATCHES_MAX: Final = 200
 """A long input has batches of one row at its start only."""
 

@@ -15,8 +15,6 @@ from secateur.errors import JobCancelledError
 from secateur.testing.scenario import Refusal, Scenario, refusals, split_input
 from secateur.testing.trial_outbox import TrialOutbox
 
-__all__ = ["Trial", "TrialOffloads"]
-
 T = TypeVar("T")
 
 _IDLE_CALLS_MAX: Final = 1000

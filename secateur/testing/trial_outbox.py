@@ -8,8 +8,6 @@ import pyarrow as pa
 
 from secateur.errors import JobCancelledError
 
-__all__ = ["TrialOutbox"]
-
 
 class TrialOutbox:
     """Collects the offered batches, by edge.

@@ -35,8 +35,6 @@ from secateur.testing.same_rows import difference
 from secateur.testing.scenario import SCENARIOS, Scenario
 from secateur.testing.trial import Trial, TrialOffloads
 
-__all__ = ["verify_processor"]
-
 _MEMBER: Final = "m1"
 _STOPS_MAX: Final = 40
 """Places at which a trial is cancelled."""

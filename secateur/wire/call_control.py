@@ -9,9 +9,6 @@ from typing import Final, Protocol
 from secateur.errors import Error
 from secateur.forks import free_in_forks
 
-__all__ = ["CallControl"]
-
-
 _lock: Final = free_in_forks(threading.Lock())
 """One for all: it is held while calls are ended, and making one for each statement would cost as much as a look-up."""
 

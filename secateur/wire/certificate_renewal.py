@@ -12,8 +12,6 @@ import ssl
 from pathlib import Path
 from typing import TypeAlias
 
-__all__ = ["FileStamp", "RenewedCertificate", "file_stamp"]
-
 _log = logging.getLogger(__name__)
 
 FileStamp: TypeAlias = tuple[int, int, int] | None

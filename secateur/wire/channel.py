@@ -36,8 +36,6 @@ from secateur.wire.socket_wait import TIMEOUTS, wait_at_most
 from secateur.wire.tls import Tls, client_context, handshake_error
 from secateur.wire.traces import trace_frame
 
-__all__ = ["SILENCE_S", "Channel"]
-
 R = TypeVar("R")
 
 _failures: Final[Codec[Failure]] = Codec(Failure)

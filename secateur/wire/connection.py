@@ -37,8 +37,6 @@ from secateur.wire.send_buffer import SendBuffer
 from secateur.wire.token_book import TokenBook
 from secateur.wire.traces import CONTROLLER, TracedRequest
 
-__all__ = ["ServerConnection"]
-
 _log = logging.getLogger(__name__)
 _NO_REQUEST: Final = 0
 _EVERYTHING: Final = TokenRole.CODE

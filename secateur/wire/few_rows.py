@@ -15,8 +15,6 @@ from secateur.protocol.arrow_ipc import decode_table, encode_table
 from secateur.protocol.values import pack, unpack
 from secateur.wire.short_table import SHORT_ROWS_MAX, ShortTable
 
-__all__ = ["decode_rows", "encode_rows", "has_few_rows"]
-
 _FEW: Final = 0xC1
 """A byte that begins no msgpack value, and no Arrow stream: that begins with 0xFF, or with a length."""
 _PREFIX: Final = bytes([_FEW])

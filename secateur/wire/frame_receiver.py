@@ -12,8 +12,6 @@ from secateur.errors import Error
 from secateur.wire.frames import Frame, FrameDecoder
 from secateur.wire.limits import Limits
 
-__all__ = ["FrameReceiver"]
-
 _READ_BYTES: Final = 64 << 10
 _FIRST_READ_BYTES: Final = 2 << 10
 

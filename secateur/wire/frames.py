@@ -23,8 +23,6 @@ from secateur.errors import LimitExceededError, ProtocolError
 from secateur.protocol.version import PROTOCOL_VERSION
 from secateur.wire.limits import Limits
 
-__all__ = ["REQUEST_ID_MAX", "Frame", "FrameDecoder", "FrameKind", "Payload", "encode_frame", "wrong_version"]
-
 Payload: TypeAlias = bytes | memoryview | Sequence[bytes | memoryview]
 """Bytes to send after the header: one buffer, or several that are sent one after the other."""
 

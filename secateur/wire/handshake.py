@@ -22,8 +22,6 @@ from secateur.wire.frames import Frame, wrong_version
 from secateur.wire.limits import Limits
 from secateur.wire.token_book import TokenBook
 
-__all__ = ["ClusterIdentity", "Proven", "check_hello", "hello", "peer_limits"]
-
 _CLIENT_CHARS_MAX = 200
 
 

@@ -14,8 +14,6 @@ from secateur.protocol.table_rights import TableRights
 from secateur.protocol.token_role import TokenRole
 from secateur.wire.frames import Payload
 
-__all__ = ["Answer", "Handled", "Handler", "PeerInfo", "Reply", "Request"]
-
 M = TypeVar("M", covariant=True)
 R = TypeVar("R", covariant=True)
 

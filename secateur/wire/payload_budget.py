@@ -14,8 +14,6 @@ from __future__ import annotations
 import asyncio
 from typing import Protocol
 
-__all__ = ["PausableConnection", "PayloadBudget"]
-
 
 class PausableConnection(Protocol):
     """A connection, as far as it can be held up."""

@@ -31,8 +31,6 @@ from secateur.wire.send_buffer import SendBuffer
 from secateur.wire.tls import Tls, client_context, handshake_error
 from secateur.wire.traces import trace_frame
 
-__all__ = ["Peer"]
-
 R = TypeVar("R")
 
 _log = logging.getLogger(__name__)

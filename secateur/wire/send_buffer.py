@@ -7,8 +7,6 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
-__all__ = ["SendBuffer"]
-
 _PIECE_BYTES: Final = 1 << 20
 
 

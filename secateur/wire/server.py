@@ -20,8 +20,6 @@ from secateur.wire.tls import Tls, server_context
 from secateur.wire.tls_listener import TlsListener
 from secateur.wire.token_book import TokenBook
 
-__all__ = ["ALIVE_S", "FrameServer"]
-
 _BACKLOG = 1024
 ALIVE_S: Final = 1.0
 """Seconds between two signs of life to peers that wait for an answer."""

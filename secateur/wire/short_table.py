@@ -16,8 +16,6 @@ import pyarrow as pa
 
 from secateur.partitioning.types.column_type import NESTED, SqlType, TypeKind
 
-__all__ = ["SHORT_ROWS_MAX", "ShortTable", "is_short", "shorten", "travels_short"]
-
 SHORT_ROWS_MAX: Final = 32
 """More rows are cheaper as columns of Arrow."""
 _CHARACTERS_MAX: Final = 8192

@@ -12,8 +12,6 @@ import struct
 import sys
 from typing import Final
 
-__all__ = ["TIMEOUTS", "wait_at_most"]
-
 TIMEOUTS: Final = (TimeoutError, BlockingIOError)
 """What ``send`` and ``recv`` raise at the end of a wait: Python's own bound, and that of the kernel."""
 

@@ -11,8 +11,6 @@ from typing import Final
 from secateur.errors import AuthenticationError, Error, ProgrammingError, ProtocolError, UnreachableError
 from secateur.wire.certificate_renewal import FileStamp, RenewedCertificate, file_stamp
 
-__all__ = ["Tls", "client_context", "handshake_error", "server_context"]
-
 _CONTEXTS_MAX: Final = 64
 
 

@@ -17,8 +17,6 @@ from typing import Final
 
 from secateur.wire.limits import Limits
 
-__all__ = ["TlsListener"]
-
 _log = logging.getLogger(__name__)
 
 _TLS_HANDSHAKE: Final = b"\x16"

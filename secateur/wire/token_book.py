@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from secateur.errors import UnreachableError
 from secateur.protocol.tokens import GrantedToken, digest_of
 
-__all__ = ["TokenBook"]
-
 
 class TokenBook:
     """Finds tokens by their digest. Lives on one event loop.

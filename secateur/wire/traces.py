@@ -18,8 +18,6 @@ from secateur.wire.messages import Handled, Handler, Reply, Request
 if TYPE_CHECKING:
     import asyncio  # a blocking client, such as a task of Spark, has no event loop
 
-__all__ = ["CONTROLLER", "TracedRequest", "trace_frame"]
-
 CONTROLLER: Final = "controller"
 """What a server that is no member calls itself."""
 _contexts: Final[Codec[TraceContext]] = Codec(TraceContext)

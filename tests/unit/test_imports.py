@@ -364,11 +364,17 @@ def test_package_inits_only_reexport() -> None:
     ] == []
 
 
+HAND_ON = ["cached_properties.py", "connectors/spark/admission.py", "processors.py"]
+"""Files that hand on what they import; every other one says by an underscore what is its own alone."""
+
+
 def public_name_breaches(path: Path) -> list[str]:
     place = place_of(path)
     lists = read(path.read_text(encoding="utf-8")).lists
+    if path.name != "__init__.py" and place not in HAND_ON:
+        return [f"{place} has an __all__" for _ in lists]
     if not lists:
-        return [] if path.name in ("__init__.py", "__main__.py") else [f"{place} has no __all__"]
+        return []
     if len(lists) > 1:
         return [f"{place} has {len(lists)} lists __all__"]
     [names] = lists

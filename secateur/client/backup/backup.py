@@ -34,8 +34,6 @@ from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.statements import BackupTo
 
-__all__ = ["back_up"]
-
 
 def back_up(session: Session, backup: BackupTo) -> int:
     """Write tables into a new folder; returns the number of their rows.

@@ -14,21 +14,6 @@ import msgspec
 from secateur.errors import DataError, NotSupportedError, ProgrammingError
 from secateur.protocol.decoders import from_json
 
-__all__ = [
-    "FORMAT",
-    "MANIFEST",
-    "VERSION",
-    "BackedUpColumn",
-    "BackedUpDefinition",
-    "BackedUpFile",
-    "BackedUpIndex",
-    "BackedUpRange",
-    "BackedUpTable",
-    "Manifest",
-    "checksum",
-    "read_manifest",
-]
-
 MANIFEST: Final = "manifest.json"
 FORMAT: Final = "secateur-backup"
 VERSION: Final = 1

@@ -13,8 +13,6 @@ import pyarrow as pa
 
 from secateur.partitioning.types.nested_parts import INTERVAL_LAYOUT, interval_cells, map_leaves, with_parts
 
-__all__ = ["from_parquet", "parquet_schema", "to_parquet"]
-
 _INTERVAL: Final = pa.month_day_nano_interval()
 _PARTS: Final = pa.struct([("months", pa.int32()), ("days", pa.int32()), ("nanoseconds", pa.int64())])
 

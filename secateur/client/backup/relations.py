@@ -17,8 +17,6 @@ from secateur.client.session import Session
 from secateur.errors import InterfaceError
 from secateur.protocol.statements import SelectStatement
 
-__all__ = ["Relation", "ranges_of", "relations_of", "tables_of"]
-
 _RELATIONS: Final = "SELECT table_name, table_type, sql, partitioning FROM secateur.tables ORDER BY table_id"
 _RANGES: Final = (
     "SELECT table_name, partition, range FROM secateur.partitions WHERE range IS NOT NULL ORDER BY partition"

@@ -34,8 +34,6 @@ from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.statements import RestoreFrom
 
-__all__ = ["restore"]
-
 _ATTEMPTS_MAX: Final = 5
 """A load that reads files is not repeated by itself while partitions move."""
 _MOVED: Final = (LoadFailedError, PartitionLostError, TopologyChangedError)

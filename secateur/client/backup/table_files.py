@@ -13,8 +13,6 @@ import pyarrow.parquet as pq
 from secateur.client.backup.manifest import BackedUpFile, checksum
 from secateur.client.backup.parquet_form import parquet_schema, to_parquet
 
-__all__ = ["TableFiles", "to_disk"]
-
 _FILE_BYTES: Final = 256 << 20
 _GROUP_BYTES: Final = 32 << 20
 

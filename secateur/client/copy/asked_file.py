@@ -16,8 +16,6 @@ from secateur.partitioning.tables.identifier import text_literal
 from secateur.partitioning.tables.table import Column
 from secateur.partitioning.types.column_type import SqlType
 
-__all__ = ["AskedFile", "pattern_of"]
-
 
 def pattern_of(path: Path) -> str:
     """A path as SQL has it, where DuckDB would take some of its characters for a pattern."""

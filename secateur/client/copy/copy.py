@@ -18,8 +18,6 @@ from secateur.client.session import Session
 from secateur.partitioning.tables.conform import conform
 from secateur.protocol.statements import CopyFrom, CopyTo, SelectStatement
 
-__all__ = ["copy_from", "copy_to"]
-
 _HELD_BYTES_MAX: Final = 256 << 20
 
 

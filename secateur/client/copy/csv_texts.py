@@ -20,8 +20,6 @@ from secateur.client.copy.asked_file import AskedFile, pattern_of
 from secateur.errors import DataError, ProgrammingError
 from secateur.partitioning.tables.identifier import text_literal
 
-__all__ = ["CsvForm", "csv_form", "explained_csv", "lines_of"]
-
 _DELIMITERS: Final = ",;\t|"
 _LINE_BYTES_MAX: Final = 16 << 20
 _BUFFER_BYTES: Final = 32 << 20

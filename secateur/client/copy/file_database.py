@@ -24,8 +24,6 @@ from secateur.protocol.copy_file import CopyFile, OptionValue
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["FileDatabase", "file_database", "options_sql"]
-
 _MEMORY: Final = "512MB"
 """The maximum memory of a file's rows; beyond it they spill to a temporary file for the duration of COPY."""
 

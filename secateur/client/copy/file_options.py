@@ -9,8 +9,6 @@ from typing import Final
 
 from secateur.protocol.copy_file import CopyFormat
 
-__all__ = ["OPTIONS", "SYNONYMS", "Direction", "OptionKind"]
-
 
 class Direction(Enum):
     """Whether a file is read or written. The value is the word in SQL."""

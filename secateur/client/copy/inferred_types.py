@@ -17,8 +17,6 @@ from secateur.partitioning.types.column_type import SqlType, TypeKind
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["MayBe", "inferred_types"]
-
 _ANY: Final = "texts"
 """The fact that a text is there."""
 _OTHER_DATE: Final = "other_date"

@@ -27,8 +27,6 @@ from secateur.protocol.decoders import json_decoder
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["FloatText", "JsonObjects", "place_in_json"]
-
 
 class FloatText(str):
     """A number with a fraction or an exponent, as it is written."""

@@ -10,8 +10,6 @@ from secateur.errors import ParameterError
 from secateur.partitioning.types.column_type import SqlType, parse_type
 from secateur.partitioning.types.type_text import arguments, name_and_type, unquoted
 
-__all__ = ["FORMATS", "FileKeywords", "FileOptions"]
-
 FORMATS: Final = ("parquet", "csv", "json", "arrow")
 """The formats that can be opened."""
 

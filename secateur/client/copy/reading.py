@@ -21,8 +21,6 @@ from secateur.partitioning.types.held_values import guarded_interval_sql, long_i
 from secateur.partitioning.types.result_type import ResultType, parse_result_type
 from secateur.protocol.copy_file import CopyFile, CopyFormat, OptionValue
 
-__all__ = ["read_batches", "with_decimals"]
-
 _BATCH_ROWS: Final = 65_536
 _AS_WRITTEN: Final[dict[str, OptionValue]] = {"QUOTE": '"', "ALLOW_QUOTED_NULLS": False}
 """How COPY TO writes, unless the statement says otherwise.

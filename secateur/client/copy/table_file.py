@@ -26,8 +26,6 @@ from secateur.errors import DataError, NullKeyError, ProgrammingError
 from secateur.partitioning.tables.table import Column
 from secateur.protocol.copy_file import CopyFile, CopyFormat
 
-__all__ = ["TableFile", "open_table_file"]
-
 _BATCH_ROWS: Final = 65_536
 _ENDINGS: Final = {
     ".parquet": "parquet",

@@ -27,8 +27,6 @@ from secateur.partitioning.types.result_type import ResultType, parse_result_typ
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["csv_rows", "json_rows"]
-
 _TEXT: Final = SqlType(TypeKind.VARCHAR)
 
 

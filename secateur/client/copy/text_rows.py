@@ -17,8 +17,6 @@ from secateur.partitioning.tables.table import Column
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["TextRows"]
-
 _BATCH_ROWS: Final = 65_536
 _SHOWN_CHARS: Final = 80
 

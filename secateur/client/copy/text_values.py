@@ -16,8 +16,6 @@ from secateur.partitioning.tables.identifier import quoted, text_literal
 from secateur.partitioning.types.column_type import Field, SqlType, TypeKind
 from secateur.partitioning.types.held_values import long_interval_sql
 
-__all__ = ["DAY_AND_MONTH", "TextConversion", "hint", "text_form"]
-
 _DAY: Final = r"\s*[0-9]{4,}[-/][0-9]{1,2}[-/][0-9]{1,2}( \(BC\))?"
 _OTHER_DAYS: Final = r"|\s*([-+]?inf(inity)?|epoch)\s*"
 _TIME: Final = r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{0,6}0*)?)?"

@@ -25,8 +25,6 @@ from secateur.protocol.statements import ResultColumn
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["write_file"]
-
 _KEPT_AS_TEXT: Final = re.compile(r"\b(?:UNION|VARIANT|GEOMETRY)\b")
 """Types whose values arrive as text that cannot be cast back to the type."""
 _ALL_BEHIND_THE_POINT: Final = re.compile(r"DECIMAL\((\d+),\1\)")

@@ -26,8 +26,6 @@ from secateur.errors import Error, NotSupportedError, ParameterError
 from secateur.protocol.external_tables import RegisterExternalTable
 from secateur.protocol.job_config import JobConfig
 
-__all__ = ["Connection"]
-
 _TABLES: Final = "SELECT table_name, partitioning, rows, bytes FROM secateur.tables ORDER BY table_name"
 
 

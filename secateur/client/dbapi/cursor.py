@@ -60,8 +60,6 @@ from secateur.protocol.statements import (
 from secateur.tracing import statement_span
 from secateur.wire import CallControl, ShortTable
 
-__all__ = ["Cursor"]
-
 _BATCH_ROWS: Final = 65_536
 _ROWS_SHOWN_MAX: Final = 20
 

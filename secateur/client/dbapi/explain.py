@@ -9,8 +9,6 @@ from typing import Any, Final
 from secateur.drawing.diagram import Diagram, DiagramEdge, DiagramNode, abbreviated
 from secateur.drawing.drawable import Drawable
 
-__all__ = ["Explain"]
-
 _MEMBERS_SHOWN_MAX: Final = 6
 
 

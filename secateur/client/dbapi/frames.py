@@ -17,8 +17,6 @@ from secateur.errors import DataError, NotSupportedError
 from secateur.partitioning.tables.identifier import told_apart
 from secateur.partitioning.types.nested_parts import interval_cells, leaves, map_leaves
 
-__all__ = ["pandas_frame", "polars_frame"]
-
 _CALENDAR_OF_PYTHON: Final = range(-719_162, 2_932_897)
 """Days from 1970 on: the years 1 to 9999."""
 _CALENDAR_OF_POLARS: Final = range(-96_465_292, 95_026_237)

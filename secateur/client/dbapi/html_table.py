@@ -8,8 +8,6 @@ from typing import Any, Final
 
 from secateur.protocol.statements import ResultColumn
 
-__all__ = ["html_records", "html_table"]
-
 _CHARS_MAX: Final = 200
 
 

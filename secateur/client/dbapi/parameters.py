@@ -16,8 +16,6 @@ from secateur.errors import ParameterError
 from secateur.partitioning.types.python_column import without_missing
 from secateur.protocol.statements import SelectStatement
 
-__all__ = ["Parameters", "ordered_values", "plain_value", "plain_values", "values_of"]
-
 Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any]
 """Values for ``?`` and ``$1`` in order, or for ``$name`` by name."""
 

@@ -6,25 +6,6 @@ import time as _time
 from datetime import date, datetime, time
 from typing import Any, Final, Protocol
 
-__all__ = [
-    "BINARY",
-    "DATETIME",
-    "NUMBER",
-    "ROWID",
-    "STRING",
-    "Binary",
-    "CursorConnection",
-    "Date",
-    "DateFromTicks",
-    "Time",
-    "TimeFromTicks",
-    "Timestamp",
-    "TimestampFromTicks",
-    "apilevel",
-    "paramstyle",
-    "threadsafety",
-]
-
 apilevel: Final = "2.0"
 threadsafety: Final = 2
 """Threads may share the module and connections, not cursors."""

@@ -17,8 +17,6 @@ from secateur.partitioning.types.result_type import Constructor, ResultType, col
 from secateur.protocol.statements import ResultColumn
 from secateur.wire import ShortTable
 
-__all__ = ["Description", "Rows", "as_table", "describe"]
-
 Description: TypeAlias = tuple[str, str, None, None, int | None, int | None, bool | None]
 """PEP 249: name, type code, display size, internal size, precision, scale, null ok."""
 

@@ -9,8 +9,6 @@ from secateur.client.execution.routing import ExecutionMode
 from secateur.protocol.pruning import Pruning
 from secateur.protocol.steps import StepResult
 
-__all__ = ["QueryStats"]
-
 
 class QueryStats(msgspec.Struct, frozen=True):
     """The cost of one execution of a SELECT, UPDATE or DELETE.

@@ -11,8 +11,6 @@ from secateur.client.dbapi.rows import Rows
 from secateur.client.execution.result_stream import ResultStream
 from secateur.protocol.statements import ResultColumn
 
-__all__ = ["StreamedRows"]
-
 
 class StreamedRows:
     """The interface of :class:`~secateur.client.dbapi.rows.Rows` over a result that is read part by part.

@@ -45,8 +45,6 @@ from secateur.protocol.statements import (
 )
 from secateur.protocol.steps import NarrowedScans
 
-__all__ = ["analyze"]
-
 
 class _Run(NamedTuple):
     """The outcome of one run of a statement.

@@ -41,18 +41,6 @@ from secateur.protocol.profile import RunProfile
 from secateur.protocol.pruning import Pruning
 from secateur.protocol.statements import ChangeStatement, CoordinatedChange, RoutedScan, SelectStatement
 
-__all__ = [
-    "NOTHING_DONE",
-    "ChangeExecution",
-    "ChangeOutcome",
-    "ChangeResult",
-    "carry_out",
-    "carry_out_again",
-    "run_change",
-    "run_change_again",
-    "unknown_outcome",
-]
-
 NOTHING_DONE: Final = (TopologyChangedError, UnknownTableError, UnreachableError, LoadFailedError)
 """Errors that say that nothing was changed, and may be gone soon."""
 

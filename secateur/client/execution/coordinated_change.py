@@ -31,8 +31,6 @@ from secateur.protocol.changes import ChangeTable, GetReturnedRows
 from secateur.protocol.statements import CoordinatedChange, SelectStatement
 from secateur.wire import decode_table
 
-__all__ = ["ROW_CHANGES", "run_coordinated_change", "run_coordinated_change_again"]
-
 ROW_CHANGES: Final = "effects"
 """The operation of such a change at one primary, in the words of ``ChangeOnePartition``: the query says what becomes of
 each row.

@@ -18,8 +18,6 @@ from secateur.errors import InterfaceError
 from secateur.partitioning.types.plain_values import as_they_stand
 from secateur.protocol.statements import BatchInsert, CoordinatedChange, SelectStatement
 
-__all__ = ["run_coordinated_changes"]
-
 _ROWS_MAX: Final = 10_000
 _ROWS_MIN: Final = 8
 """Fewer rows cost less one by one, each by a kernel at the owner of its key, than one statement about them all."""

@@ -20,8 +20,6 @@ from secateur.partitioning.tables.split import split
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.statements import CreateTableAs, SelectStatement
 
-__all__ = ["create_table_as"]
-
 
 def create_table_as(call: StatementCall[CreateTableAs[SelectStatement]]) -> int:
     """Make the table with the rows of the query; returns their number.

@@ -31,8 +31,6 @@ from secateur.errors import (
     UnreachableError,
 )
 
-__all__ = ["Retryable", "StatementExecution", "execute"]
-
 S = TypeVar("S")
 R = TypeVar("R")
 

@@ -22,8 +22,6 @@ from secateur.protocol.profile import StageWork
 from secateur.protocol.statements import EvaluatedInsert, InsertRows, InsertSelect, SelectStatement
 from secateur.wire import ShortTable
 
-__all__ = ["Insertion", "insert_many", "insert_select", "insert_values"]
-
 
 class Insertion(NamedTuple):
     """One set of parameters of an ``INSERT ... VALUES``, and what is known of the statement."""

@@ -17,8 +17,6 @@ from secateur.partitioning.types.plain_values import as_they_stand, canonical_as
 from secateur.protocol.statements import InsertTemplate, Literal
 from secateur.wire import SHORT_ROWS_MAX, ShortTable, is_short, travels_short
 
-__all__ = ["few_filled_rows", "filled_rows"]
-
 
 def filled_rows(table: TableDef, template: InsertTemplate, values: Sequence[Sequence[Any]]) -> pa.Table | None:
     """Return the rows for some sets of parameters; None when a value is not exactly of its column's type.

@@ -12,8 +12,6 @@ from typing import Final
 
 from secateur.errors import MemberLostError
 
-__all__ = ["LOST_MEMBERS_MAX", "cost_too_many"]
-
 LOST_MEMBERS_MAX: Final = 2
 """Members that one statement or job may cost."""
 

@@ -28,8 +28,6 @@ from secateur.protocol.pruning import Pruning
 from secateur.protocol.statements import ChangeStatement, CoordinatedChange, SelectStatement
 from secateur.wire import Answer
 
-__all__ = ["ManyChanges"]
-
 _Call: TypeAlias = StatementCall[ChangeStatement[SelectStatement]] | StatementCall[CoordinatedChange[SelectStatement]]
 
 

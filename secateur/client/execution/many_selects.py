@@ -21,8 +21,6 @@ from secateur.protocol.query import Executed
 from secateur.protocol.statements import SelectStatement
 from secateur.wire import Answer, ShortTable
 
-__all__ = ["run_selects"]
-
 _SETS_AT_ONCE: Final = 4096
 """Executions that are under way at the same time."""
 

@@ -19,8 +19,6 @@ from secateur.protocol.message import Message
 from secateur.protocol.statements import SelectStatement
 from secateur.wire import Answer
 
-__all__ = ["MemberBatch", "answers_of", "only_member"]
-
 P = TypeVar("P")
 R = TypeVar("R")
 

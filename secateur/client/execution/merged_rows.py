@@ -23,8 +23,6 @@ from secateur.protocol.row_merge import MergedOrder, MergeFunction, RowMerge
 from secateur.protocol.statements import ResultColumn
 from secateur.wire import ShortTable
 
-__all__ = ["merge_rows"]
-
 _ROWS_MAX: Final = 1_000
 """More rows are grouped and ordered faster by a kernel, though it costs another round trip."""
 _HUGEINT_MAX: Final = 2**127 - 1

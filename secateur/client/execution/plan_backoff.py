@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Final
 
-__all__ = ["PlanBackoff"]
-
 _STATEMENTS_MAX: Final = 512
 _LEFT_OUT_MAX: Final = 63
 

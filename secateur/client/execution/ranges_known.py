@@ -9,8 +9,6 @@ from secateur.errors import TopologyChangedError
 from secateur.protocol.catalog import GetTableVersions
 from secateur.protocol.statements import RoutedScan
 
-__all__ = ["check_ranges"]
-
 
 def check_ranges(session: Session, scans: Sequence[RoutedScan]) -> None:
     """Called when no partition can match.

@@ -11,8 +11,6 @@ from secateur.errors import Error, MemberLostError, UnreachableError
 from secateur.protocol.query import CloseResult, NextRows
 from secateur.wire import CallControl, Channel, decode_tables
 
-__all__ = ["GRANT_BYTES", "ResultStream"]
-
 GRANT_BYTES: Final = 4 << 20
 """The bytes that a client accepts at a time. A result up to this size is one answer; a larger one is sent in parts of
 about this size.

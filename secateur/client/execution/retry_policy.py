@@ -19,20 +19,6 @@ from secateur.errors import (
     UnreachableError,
 )
 
-__all__ = [
-    "CONNECT_TIMEOUT_S",
-    "CONTROLLER_WAIT_S",
-    "MOVED",
-    "RETRY_S",
-    "Action",
-    "GiveUp",
-    "ProbeMember",
-    "RefreshOwners",
-    "RetryPolicy",
-    "TryAgain",
-    "is_final",
-]
-
 RETRY_S: Final = 10.0
 """How long a statement follows a cluster in change: the cluster notices within seconds that a member is lost."""
 CONTROLLER_WAIT_S: Final = 20.0

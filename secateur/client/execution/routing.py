@@ -16,8 +16,6 @@ from secateur.partitioning.pruning.operand import not_quick
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.statements import RoutedScan, SelectStatement
 
-__all__ = ["ExecutionMode", "StatementRoute", "choose_coordinator", "choose_route", "partitions_of"]
-
 
 class ExecutionMode(StrEnum):
     """How much of the cluster a statement needs."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from secateur.protocol.changes import ChangedRows, ChangedTable
 from secateur.protocol.profile import RunProfile
 
-__all__ = ["profile_of_change"]
-
 
 def profile_of_change(changed: ChangedRows | ChangedTable) -> RunProfile:
     """Return the profile of a change from its answer.

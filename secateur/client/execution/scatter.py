@@ -25,8 +25,6 @@ from secateur.protocol.query import ExecuteFirstStage, FirstStageRows, Scattered
 from secateur.protocol.statements import SelectStatement
 from secateur.wire import Answer, ShortTable, decode_tables
 
-__all__ = ["OwnersAnswer", "ask_owners"]
-
 
 class OwnersAnswer(msgspec.Struct, frozen=True):
     """The answer of a statement whose owners the client has asked.

@@ -66,8 +66,6 @@ from secateur.protocol.statements import (
 from secateur.protocol.steps import NarrowedScans
 from secateur.wire import ShortTable, decode_table, decode_tables
 
-__all__ = ["RunOptions", "SelectResult", "run_select"]
-
 _VERIFY_ROUNDS: Final = 3
 _MOVED: Final = (TopologyChangedError, MemberLostError, UnreachableError, UnknownTableError)
 """The errors that a member raises when the client's view of the cluster is out of date."""

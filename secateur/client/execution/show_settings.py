@@ -7,8 +7,6 @@ import pyarrow as pa
 from secateur.client.session import Session
 from secateur.protocol.statements import ResultColumn, ShowSettings
 
-__all__ = ["shown_settings"]
-
 
 def shown_settings(session: Session, statement: ShowSettings) -> tuple[pa.Table, tuple[ResultColumn, ...]]:
     """Return the result of SHOW, all VARCHAR.

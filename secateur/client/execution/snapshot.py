@@ -45,8 +45,6 @@ from secateur.protocol.snapshots import (
 from secateur.protocol.statements import ResultColumn, SelectStatement
 from secateur.wire import Answer, decode_table, decode_tables, encode_table
 
-__all__ = ["Snapshot", "SnapshotPart", "SnapshotReader", "close_snapshot", "open_snapshot", "prepared_query"]
-
 _FIRST_WORD: Final = re.compile(r"(?:\s|\(|--[^\n]*\n|/\*.*?\*/)*([A-Za-z]+)", re.DOTALL)
 _WORDS_OF_QUERIES: Final = frozenset({"FROM", "PIVOT", "SELECT", "TABLE", "UNPIVOT", "VALUES", "WITH"})
 _LOAD_WAIT_S: Final = 10.0

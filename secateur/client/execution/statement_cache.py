@@ -27,8 +27,6 @@ from secateur.protocol.statements import (
     ShowSettings,
 )
 
-__all__ = ["Cached", "Prepared", "StatementKey", "cacheable", "catalog_version", "is_estimated", "types_needed"]
-
 Prepared: TypeAlias = PreparedStatement | EvaluatedInsert
 """A statement to execute: an INSERT ... VALUES that the controller has just prepared comes with its rows."""
 

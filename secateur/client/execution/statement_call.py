@@ -12,8 +12,6 @@ from secateur.client.execution.routing import ExecutionMode
 from secateur.client.session import Session
 from secateur.protocol.steps import StepResult
 
-__all__ = ["Params", "StatementCall"]
-
 Params: TypeAlias = list[Any] | dict[str, Any]
 """Plain parameters as the user gave them, by position or by name."""
 

@@ -10,8 +10,6 @@ from typing import Final
 from secateur.errors import DeadlineError, ParameterError
 from secateur.wire import CallControl
 
-__all__ = ["NO_TIMEOUT", "StatementTimeout", "call_timeout", "sets_timeout"]
-
 _SETS_TIMEOUT: Final = re.compile(r"\s*SET\s+(SESSION\s+)?statement_timeout\b", re.IGNORECASE)
 
 

@@ -11,8 +11,6 @@ import pyarrow as pa
 
 from secateur.partitioning.types.nested_parts import map_leaves
 
-__all__ = ["same_rows"]
-
 _RELATIVE_TOLERANCE: Final = 1e-9
 _ABSOLUTE_TOLERANCE: Final = 1e-12
 

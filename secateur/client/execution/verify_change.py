@@ -38,8 +38,6 @@ from secateur.protocol.statements import (
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["check_change"]
-
 _ROUNDS: Final = 3
 _CONFIG: Final[Mapping[str, Any]] = {
     "autoload_known_extensions": "false",

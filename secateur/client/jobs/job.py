@@ -33,8 +33,6 @@ from secateur.protocol.jobs import (
 )
 from secateur.tracing import operation_span
 
-__all__ = ["Job", "JobInfo", "find_job", "list_jobs", "submit_job", "submit_job_if_absent"]
-
 _POLL_S: Final = 10.0
 
 

@@ -10,8 +10,6 @@ from secateur.client.session import Session
 from secateur.errors import MemberLostError, UnreachableError
 from secateur.protocol.jobs import GetJobLogs
 
-__all__ = ["JobLog", "LogLine", "read_job_log"]
-
 
 @dataclass(frozen=True, slots=True)
 class LogLine:

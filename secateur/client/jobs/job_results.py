@@ -10,8 +10,6 @@ from secateur.errors import InterfaceError
 from secateur.protocol.jobs import FinishedJob, JobSinks
 from secateur.wire import Answer, decode_table
 
-__all__ = ["only_result", "read_results"]
-
 
 def read_results(answer: Answer[FinishedJob] | Answer[JobSinks]) -> dict[str, pa.Table]:
     """The rows of each result sink, from a member's answer."""

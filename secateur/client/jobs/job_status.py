@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-__all__ = ["JobStatus"]
-
 
 class JobStatus(StrEnum):
     """The status of a job; the last three are final.

@@ -23,8 +23,6 @@ from secateur.protocol.jobs import FinishedJob, GetJobMetrics, StopJob, SubmitJo
 from secateur.tracing import operation_span
 from secateur.wire import Answer
 
-__all__ = ["LightJob", "submit_light"]
-
 _BREAK_S: Final = 5.0
 
 

@@ -9,8 +9,6 @@ from secateur.drawing.diagram import Diagram, DiagramEdge, DiagramNode, abbrevia
 from secateur.drawing.quantity import count_text, duration_text
 from secateur.protocol.job_placement import JobPlacement, PlacedVertex, ResolvedEdge, ResolvedVertex
 
-__all__ = ["plan_diagram"]
-
 _MEMBERS_SHOWN_MAX: Final = 6
 _PARTITIONS_SHOWN_MAX: Final = 3
 

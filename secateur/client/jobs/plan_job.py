@@ -9,8 +9,6 @@ from secateur.partitioning.topology.required_owners import coordinators
 from secateur.protocol.job_config import JobConfig
 from secateur.protocol.jobs import ResolveJob
 
-__all__ = ["plan_job"]
-
 
 def plan_job(session: Session, dag: Submittable, config: JobConfig | None, params: Params) -> ResolvedPlan:
     """Have one of the members that may coordinate a job resolve it.

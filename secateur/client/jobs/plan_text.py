@@ -9,8 +9,6 @@ from typing import Final
 from secateur.drawing.quantity import byte_text, count_text, duration_text
 from secateur.protocol.job_placement import JobPlacement, PlacedVertex, ResolvedEdge, ResolvedVertex
 
-__all__ = ["edge_flow", "head", "partitions_text", "plan_text", "route", "scan_texts", "work"]
-
 _SHOWN_MAX: Final = 16
 
 

@@ -15,8 +15,6 @@ from secateur.drawing.diagram import Diagram
 from secateur.drawing.drawable import Drawable
 from secateur.protocol.job_placement import JobPlacement, PlacedVertex, ResolvedEdge, ResolvedVertex
 
-__all__ = ["ResolvedPlan"]
-
 
 @dataclass(frozen=True, slots=True)
 class ResolvedPlan(JobPlacement, Drawable):

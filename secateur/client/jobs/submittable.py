@@ -23,8 +23,6 @@ from secateur.protocol.statements import SelectStatement
 _PARTITIONS_NAMED_MAX: Final = 512
 """Enough to find a member that takes part."""
 
-__all__ = ["FrozenSubmittable", "Params", "Submission", "Submittable", "submission"]
-
 Params: TypeAlias = Sequence[Any] | Mapping[str, Any]
 
 

@@ -31,8 +31,6 @@ from secateur.protocol.many import WriteMany
 from secateur.protocol.statements import ChangeStatement
 from secateur.wire import SHORT_ROWS_MAX, ShortTable, encode_rows, is_short
 
-__all__ = ["delete_rows"]
-
 
 def delete_rows(table: KeyTable, keys: Sequence[Any]) -> int:
     """Delete the rows with some keys, those of one partition at once; returns how many were there.

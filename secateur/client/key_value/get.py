@@ -21,8 +21,6 @@ from secateur.errors import (
 from secateur.protocol.key_value import FoundRows, GetRows
 from secateur.wire import Answer, ShortTable, decode_tables
 
-__all__ = ["get_row", "get_rows"]
-
 Row: TypeAlias = tuple[Any, ...] | dict[str, Any]
 """Has the form of the key that was given: values by name for a mapping, all values in order for any other."""
 

@@ -17,9 +17,6 @@ from secateur.partitioning.types.coerce import coerce
 from secateur.partitioning.types.python_column import canonical_column
 from secateur.wire import SHORT_ROWS_MAX, ShortTable, is_short
 
-__all__ = ["put_rows"]
-
-
 _ABSENT: Final = object()
 """In place of the value of a column that a row does not name."""
 

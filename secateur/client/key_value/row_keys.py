@@ -11,8 +11,6 @@ from secateur.partitioning.types.coerce import coerce
 from secateur.protocol.statements import ResultColumn
 from secateur.wire import travels_short
 
-__all__ = ["RowKeys"]
-
 _PLAIN: Final = frozenset({int, str})
 """The usual keys, which are told by their types: to ask whether one is a Mapping takes longer."""
 

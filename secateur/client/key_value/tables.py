@@ -19,8 +19,6 @@ from secateur.errors import (
 )
 from secateur.partitioning.tables.table import TableDef
 
-__all__ = ["KeyTable"]
-
 R = TypeVar("R")
 
 

@@ -15,8 +15,6 @@ from secateur.partitioning.types.arrow_form import inferred_array
 from secateur.partitioning.types.column_type import SqlType
 from secateur.partitioning.types.python_column import column_of
 
-__all__ = ["as_chunks", "as_table"]
-
 _CHUNK_BYTES: Final = 32 << 20
 _CHUNK_ROWS: Final = 1 << 20  # rows may grow when they are converted: a dictionary-encoded column has its texts once
 

@@ -13,8 +13,6 @@ from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.table import Column
 from secateur.partitioning.types.column_type import SqlType, type_of_arrow
 
-__all__ = ["columns_of", "create_table_sql"]
-
 
 def create_table_sql(
     name: str,

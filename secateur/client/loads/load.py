@@ -44,8 +44,6 @@ from secateur.protocol.profile import StageWork
 from secateur.tracing import in_this_trace
 from secateur.wire import ShortTable, encode_rows, encode_table
 
-__all__ = ["LoadMode", "LoadResult", "Progress", "load_rows"]
-
 Progress = Callable[[int], None]
 """Called with the rows staged so far."""
 

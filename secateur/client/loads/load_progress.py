@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, TextIO
 
-__all__ = ["progress_line"]
-
 _BLANK: Final = "\r\x1b[K"
 _BAR_CHARS: Final = 30
 

@@ -10,8 +10,6 @@ from secateur.client.session import Session
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.catalog import MakeRanges
 
-__all__ = ["with_ranges_for"]
-
 
 def with_ranges_for(
     session: Session, table: TableDef, rows: pa.Table, fetch: Callable[[str], TableDef] | None = None

@@ -28,8 +28,6 @@ from secateur.partitioning.tables.table import Column, TableDef
 from secateur.protocol.catalog import RefreshStatistics
 from secateur.tracing import operation_span
 
-__all__ = ["TableHandle"]
-
 Mode: TypeAlias = Literal["append", "overwrite", "overwrite_ranges", "upsert", "ignore"]
 
 

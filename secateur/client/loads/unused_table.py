@@ -10,8 +10,6 @@ from secateur.errors import Error
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.catalog import DropUnusedTable
 
-__all__ = ["drop_unused", "dropped_on_failure"]
-
 
 def drop_unused(session: Session, table: TableDef) -> bool:
     """Drop a table that never had a row, of which no load waits at a member, and that has no index and no view.

@@ -22,8 +22,6 @@ from secateur.partitioning.tables.index import IndexDef
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.views.view import ViewDef
 
-__all__ = ["Catalog"]
-
 _FILE_ENDINGS: Final = (".parquet", ".csv", ".tsv", ".json", ".ndjson", ".jsonl", ".gz", ".zst")
 
 

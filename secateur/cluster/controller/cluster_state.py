@@ -41,8 +41,6 @@ from secateur.protocol.tokens import GrantedToken
 from secateur.storage.read_lease import lease_clock_s
 from secateur.wire import Payload
 
-__all__ = ["GONE", "ClusterState"]
-
 _log = logging.getLogger(__name__)
 
 GONE: Final = (MemberLostError, UnreachableError)

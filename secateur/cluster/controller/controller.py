@@ -88,8 +88,6 @@ from secateur.protocol.recovery import (
 )
 from secateur.wire import Handled, PeerInfo, Reply, Request
 
-__all__ = ["Controller"]
-
 _log = logging.getLogger(__name__)
 
 _EARLY: Final = frozenset({Operation.RENEW_LEASE, Operation.REPORT_TO_CONTROLLER, Operation.NAME_MEMBER})

@@ -18,8 +18,6 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.recovery import HeldTable, LastLoad, MemberReport
 
-__all__ = ["DiskLosses", "lost_by"]
-
 _HAS_LOST: Final = "its disk has lost what it had written."
 _NONE: Final[set[int]] = set()
 _NO_LOAD: Final = LastLoad(0)

@@ -7,8 +7,6 @@ import asyncio
 from secateur.partitioning.tables.table import TableDef, TableDefinition
 from secateur.protocol.codec import encode
 
-__all__ = ["encoded_table"]
-
 
 async def encoded_table(table: TableDef) -> bytes:
     """A table as an encoded :class:`~secateur.partitioning.tables.table.TableDefinition`.

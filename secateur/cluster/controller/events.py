@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-__all__ = ["ClusterEvent", "EventLog"]
-
 _KEPT_MAX: Final = 10_000
 
 

@@ -23,8 +23,6 @@ from secateur.protocol.external_tables import (
 )
 from secateur.wire import Reply, Request
 
-__all__ = ["ExternalTableCommands"]
-
 _CONNECTOR_BYTES_MAX: Final = 4 << 20
 _LIST_WAIT_S: Final = 60.0
 

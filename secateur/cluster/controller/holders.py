@@ -10,8 +10,6 @@ import numpy as np
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
 
-__all__ = ["by_primary", "copies_of", "primaries_of", "served_by"]
-
 
 def copies_of(topology: Topology, table: TableDef, member_id: str) -> list[int]:
     """Return the partitions of which a member has a copy, primary or backup; for a replicated table its only one."""

@@ -7,8 +7,6 @@ from typing import Any
 
 from secateur.protocol.hot_keys import HotKeys
 
-__all__ = ["list_hot_keys"]
-
 
 def list_hot_keys(answers: Sequence[tuple[str, HotKeys]], names: Mapping[int, str]) -> Iterable[dict[str, Any]]:
     """List the hottest keys of each table, by member.

@@ -23,17 +23,6 @@ from secateur.errors import (
     UnreachableError,
 )
 
-__all__ = [
-    "RESTARTS_MAX",
-    "AskAttempt",
-    "AwaitAttemptEnd",
-    "CancelAttempt",
-    "Effect",
-    "FinishRecord",
-    "JobRecord",
-    "StartAttempt",
-]
-
 RESTARTS_MAX: Final = 10
 """With the delays between them, restarts take several times as long as the controller needs to notice a dead member."""
 

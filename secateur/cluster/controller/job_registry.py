@@ -22,8 +22,6 @@ from secateur.protocol.jobs import ENDED_JOBS_MAX, JobRow, JobState, KeptJob
 from secateur.protocol.metrics import VertexMetrics
 from secateur.tracing import TraceContext
 
-__all__ = ["JobRegistry", "RegisteredJob"]
-
 _RUNNING_MAX: Final = 1000
 _DAG_BYTES_MAX: Final = 512 << 20
 _FAILURE_CHARS_MAX: Final = 16 << 10

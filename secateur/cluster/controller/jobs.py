@@ -70,8 +70,6 @@ from secateur.protocol.message import Acknowledged
 from secateur.tracing import carried
 from secateur.wire import Reply, Request
 
-__all__ = ["ControllerJobs"]
-
 _log = logging.getLogger(__name__)
 
 _WAIT_MAX_S: Final = 20.0

@@ -33,8 +33,6 @@ from secateur.protocol.message import Role
 from secateur.protocol.recovery import BeginReturn
 from secateur.wire.peer import Peer
 
-__all__ = ["Joining"]
-
 _ID: Final = "m"
 _SILENCES_MAX: Final = 4
 """A member that joins may be silent for so many times ``member_silence_s``: loads and changes of tables wait for it."""

@@ -12,8 +12,6 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Final
 
-__all__ = ["NOBODY_LEAVES", "Leaving"]
-
 
 @dataclass(frozen=True, slots=True)
 class Leaving:

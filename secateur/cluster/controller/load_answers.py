@@ -13,8 +13,6 @@ from typing import Any, Final, TypeVar
 from secateur.errors import LoadFailedError, MemberLostError, PartitionLostError
 from secateur.protocol.changes import GetLoadOutcome, LoadOutcomeAnswer
 
-__all__ = ["LoadAnswers"]
-
 R = TypeVar("R")
 
 _KEPT_MAX: Final = 1_000

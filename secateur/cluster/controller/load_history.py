@@ -11,8 +11,6 @@ from typing import Final
 
 from secateur.protocol.changes import StagedLoads, StreamBatch
 
-__all__ = ["LoadHistory", "LoadState", "LoadStatus"]
-
 _PUBLISHED_MAX: Final = 1_000
 
 

@@ -53,13 +53,6 @@ from secateur.protocol.changes import (
 from secateur.protocol.message import Message
 from secateur.protocol.profile import StageWork
 
-__all__ = [
-    "LoadPublication",
-    "LoadPublisher",
-    "PublishResult",
-]
-
-
 T = TypeVar("T")
 R = TypeVar("R")
 

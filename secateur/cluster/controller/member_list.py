@@ -12,8 +12,6 @@ from secateur.partitioning.topology.topology import MemberAddress
 from secateur.protocol.membership import GetMembers, GetMemberStats, MemberInfo, Members, MemberStats
 from secateur.wire import Reply, Request
 
-__all__ = ["ANSWER_WAIT_S", "MemberList"]
-
 ANSWER_WAIT_S: Final = 2.0
 """How long each member may take to report its contents, when all members are listed."""
 _NOTHING_SAID: Final = MemberStats()

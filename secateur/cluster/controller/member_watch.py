@@ -17,8 +17,6 @@ from dataclasses import dataclass
 
 from secateur.cluster.lease import LeaseOutcome, LeaseTimes
 
-__all__ = ["MemberWatch"]
-
 _SUSPECT_SHARE = 0.4
 """The share of the silence limit after which a member is called suspect."""
 

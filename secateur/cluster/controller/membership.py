@@ -27,27 +27,6 @@ from secateur.partitioning.topology.affinity import assign
 from secateur.partitioning.topology.affinity_growth import grow, same_holders
 from secateur.partitioning.topology.topology import MemberAddress, Ownership, Topology
 
-__all__ = [
-    "CopiesDropped",
-    "CopiesMoved",
-    "CopiesWanted",
-    "CopyLost",
-    "Event",
-    "MemberJoined",
-    "MemberLost",
-    "MemberReturned",
-    "OwnersForgotten",
-    "PrimariesMoved",
-    "RangesChanged",
-    "TableCreated",
-    "absent_owners",
-    "advance",
-    "group_after",
-    "group_of_new",
-    "staying",
-]
-
-
 T = TypeVar("T")
 
 

@@ -24,8 +24,6 @@ from secateur.cluster.threads_end import STOP_S
 from secateur.engine.kernels.duckdb.cancellation import Cancellation, cancelled_by
 from secateur.errors import InterfaceError, LimitExceededError
 
-__all__ = ["PlanningThreads"]
-
 T = TypeVar("T")
 
 _THREADS: Final = 2

@@ -19,8 +19,6 @@ from secateur.cluster.controller.recovery import newest_publications
 from secateur.errors import Error
 from secateur.protocol.recovery import GetReport, LastLoad, MemberReport
 
-__all__ = ["PublicationNumbers"]
-
 _ASK_AGAIN_S: Final = 0.1
 _NOBODY: Final[frozenset[str]] = frozenset()
 

@@ -38,8 +38,6 @@ from secateur.protocol.message import Acknowledged
 from secateur.storage.change import MIXED, ChangeOperation
 from secateur.wire import Handled, Reply, Request
 
-__all__ = ["Publications"]
-
 T = TypeVar("T")
 M = TypeVar("M", PublishLoad, ChangeSeveralPartitions, ChangeTable)
 C = TypeVar("C", ChangeSeveralPartitions, ChangeTable)

@@ -27,9 +27,6 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.catalog import AbortRanges, CommitRanges, PrepareRanges
 from secateur.protocol.changes import HoldLoad, TwoPhaseKind
 
-__all__ = ["RangeChanger"]
-
-
 _GONE = (MemberLostError, UnreachableError)
 
 

@@ -35,8 +35,6 @@ from secateur.protocol.copies import (
 from secateur.protocol.message import Acknowledged, Message
 from secateur.wire import Reply, Request
 
-__all__ = ["Rebalancer"]
-
 _log = logging.getLogger(__name__)
 
 _LOOK_S: Final = 0.1

@@ -24,8 +24,6 @@ from secateur.cluster.controller.membership import CopiesDropped, CopiesWanted, 
 from secateur.partitioning.topology.affinity import assign
 from secateur.partitioning.topology.topology import MemberAddress, Ownership, Topology
 
-__all__ = ["CopiesOfGroup", "CopyMove", "Move", "empty", "moves_of"]
-
 _BATCH_PARTITIONS_MIN: Final = 32
 """Partitions that move together, where there are so many."""
 _BATCHES_MAX: Final = 64

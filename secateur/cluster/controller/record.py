@@ -18,8 +18,6 @@ from secateur.protocol.pruning import Pruning
 from secateur.protocol.recovery import ControllerState, LastLoad
 from secateur.protocol.tokens import GrantedToken
 
-__all__ = ["RecordEncoder", "RestOfState", "catalog_of", "changing_of"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RestOfState:

@@ -26,20 +26,6 @@ from typing import Final
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.recovery import ClusterRecord, LastLoad, MemberReport
 
-__all__ = [
-    "Patience",
-    "Recovered",
-    "first_of",
-    "is_from_disk",
-    "missing",
-    "newest_publications",
-    "newest_record",
-    "outdated",
-    "recovered",
-    "recovered_from_disk",
-    "unheard",
-]
-
 _EPOCH_SHIFT: Final = 40
 _UNSEEN_VERSIONS: Final = 1_000
 """More than the versions of the topology that a controller can have made without any member's report of them."""

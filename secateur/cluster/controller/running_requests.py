@@ -15,8 +15,6 @@ from typing import Any, Final, TypeVar
 
 from secateur.errors import JobCancelledError, ProgrammingError
 
-__all__ = ["CONTROLLER", "RequestState", "RunningRequest", "RunningRequests"]
-
 T = TypeVar("T")
 
 CONTROLLER: Final = "controller"

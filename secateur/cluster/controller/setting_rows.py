@@ -11,8 +11,6 @@ from secateur.cluster.settings import DEFAULTS, ClusterSettings
 from secateur.protocol.pruning import Pruning
 from secateur.tunable import description_of, tunables_of
 
-__all__ = ["setting_rows"]
-
 _NUMBERS: Final = ("engine_limits", "cost_model")
 """Settings that are groups of numbers, each of which is a row."""
 _HIDDEN: Final = "(hidden)"

@@ -25,8 +25,6 @@ from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.topology.topology import Topology
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 
-__all__ = ["is_free", "serve_when_free", "warm_up"]
-
 _log = logging.getLogger(__name__)
 
 _LOOK_S: Final = 0.05

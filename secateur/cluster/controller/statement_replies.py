@@ -58,8 +58,6 @@ from secateur.protocol.steps import QueryPart, QueryStep, SteppedQuery
 from secateur.protocol.table_rights import TableRights
 from secateur.wire import Payload, encode_table
 
-__all__ = ["Params", "PlanningView", "StatementReplies", "bounded_depth", "estimated_tables", "outlines_of"]
-
 T = TypeVar("T")
 Params = Sequence[Any] | Mapping[str, Any]
 

@@ -53,8 +53,6 @@ from secateur.protocol.query import (
 from secateur.protocol.statements import CreateTableAs, Done
 from secateur.wire import Reply, Request
 
-__all__ = ["StatementRequests"]
-
 _UNDOING_S: Final = 0.1
 
 T = TypeVar("T")

@@ -41,8 +41,6 @@ from secateur.protocol.statements import (
 from secateur.protocol.token_role import TokenRole
 from secateur.wire import PeerInfo
 
-__all__ = ["check_statement", "role_of_statement"]
-
 
 def role_of_statement(statement: Command | PreparedStatement) -> TokenRole:
     """The lowest role that may execute a statement."""

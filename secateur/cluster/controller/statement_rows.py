@@ -19,8 +19,6 @@ from secateur.protocol.latency_histogram import LatencyHistogram
 from secateur.protocol.plan_summary import ListedExecutions
 from secateur.protocol.query import PlanExecutions, StatementEntry, Statements
 
-__all__ = ["reason_of", "statement_table", "times_row", "why_whole"]
-
 _NEVER_EXECUTED: Final[Mapping[str, Any]] = {"executions": 0}
 _OF_PLANS: Final = (
     *("plan_id", "statement", "fingerprint", "tree", "prunable"),

@@ -10,8 +10,6 @@ from secateur.planner.explain.statement_facts import StatementFacts
 from secateur.protocol.plan_summary import ListedExecutions, PlanSummary
 from secateur.protocol.query import Statements
 
-__all__ = ["statement_summary_rows"]
-
 _OfPlan: TypeAlias = tuple[StatementFacts, PlanSummary]
 
 

@@ -38,8 +38,6 @@ from secateur.protocol.statements import (
 )
 from secateur.protocol.table_rights import TableRights
 
-__all__ = ["check_tables"]
-
 
 def check_tables(statement: Statement, rights: TableRights) -> None:
     """Refuse a statement that needs more than these rights. Whether the role allows it is asked elsewhere.

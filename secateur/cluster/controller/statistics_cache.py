@@ -24,9 +24,6 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.tables.table_summary import total
 from secateur.protocol.catalog import LookAtStatistics
 
-__all__ = ["StatisticsCache"]
-
-
 _log = logging.getLogger(__name__)
 _STALE_SHARE: Final = 0.2
 _REST_FACTOR: Final = 9.0

@@ -8,8 +8,6 @@ from typing import NamedTuple
 
 from secateur.protocol.membership import MemberStats
 
-__all__ = ["PartitionHits", "PartitionUse", "TableParts", "stored_parts"]
-
 Answers = Iterable[tuple[str, MemberStats]]
 
 

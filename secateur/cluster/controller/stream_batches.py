@@ -20,8 +20,6 @@ from msgspec.structs import replace
 
 from secateur.protocol.recovery import PublishedBatch
 
-__all__ = ["StreamBatches"]
-
 _STREAMS_MAX: Final = 1_000
 """Streams of one table whose last batch is kept. The one that has published nothing for longest goes first."""
 

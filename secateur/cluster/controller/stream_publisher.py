@@ -14,8 +14,6 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.changes import StreamBatch
 from secateur.protocol.recovery import PublishedBatch
 
-__all__ = ["StreamPublisher"]
-
 R = TypeVar("R")
 
 _log = logging.getLogger(__name__)

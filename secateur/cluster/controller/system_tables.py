@@ -45,8 +45,6 @@ from secateur.protocol.query import (
 )
 from secateur.wire import Reply, Request, encode_table
 
-__all__ = ["SystemTables"]
-
 R = TypeVar("R")
 
 Row = Mapping[str, Any]

@@ -21,8 +21,6 @@ from secateur.protocol.operations import Operation
 from secateur.protocol.table_rights import TableRights
 from secateur.wire import Request
 
-__all__ = ["ControllerTableChecks"]
-
 _OPEN: Final = frozenset(
     {
         Operation.HELLO,

@@ -37,8 +37,6 @@ from secateur.partitioning.tables.index import IndexDef
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.catalog import CreateStoredTable, DropStoredTable
 
-__all__ = ["TableCommands"]
-
 _TRIES_MAX: Final = 5
 """Attempts at a command during which members are lost or their connections break."""
 

@@ -6,8 +6,6 @@ from secateur.errors import NotSupportedError, ProgrammingError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.column_type import SqlType
 
-__all__ = ["check_names"]
-
 
 def check_names(table: TableDef) -> None:
     """Look at the name of a table, those of its columns, and those of fields inside of them.

@@ -18,8 +18,6 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.catalog import CloseIfUnused
 from secateur.protocol.changes import AbortStagedLoad, HoldLoad, TwoPhaseKind
 
-__all__ = ["closed_if_unused"]
-
 
 @asynccontextmanager
 async def closed_if_unused(state: ClusterState, table: TableDef) -> AsyncIterator[bool]:

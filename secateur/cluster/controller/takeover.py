@@ -42,8 +42,6 @@ from secateur.protocol.catalog import CatchUp
 from secateur.protocol.codec import decode
 from secateur.protocol.recovery import ClusterRecord, ControllerState, GetReport, MemberReport
 
-__all__ = ["Takeover"]
-
 _log = logging.getLogger(__name__)
 
 _ASK_AGAIN_S: Final = 0.1

@@ -25,8 +25,6 @@ from secateur.protocol.tokens import (
 )
 from secateur.wire import Reply, Request
 
-__all__ = ["TokenCommands"]
-
 _TOKENS_MAX: Final = 1000
 _TOKEN_BYTES: Final = 32
 _NAME_CHARS_MAX: Final = 200

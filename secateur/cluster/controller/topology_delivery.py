@@ -13,8 +13,6 @@ from secateur.errors import Error
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.catalog import TakeTopology
 
-__all__ = ["TopologyDelivery"]
-
 _log = logging.getLogger(__name__)
 
 RestOfRecord = Callable[[], Coroutine[Any, Any, bytes]]

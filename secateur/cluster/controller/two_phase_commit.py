@@ -20,8 +20,6 @@ from typing import Any, Final
 
 from secateur.errors import LoadFailedError, OperationalError
 
-__all__ = ["CommitPhase", "Order", "TwoPhaseCommit", "carry_out"]
-
 _PAUSE_S: Final = 0.1
 
 

@@ -9,8 +9,6 @@ from secateur.cluster.controller.cluster_state import ClusterState
 from secateur.planner.views.view import ViewDef
 from secateur.protocol.catalog import AdoptViews
 
-__all__ = ["ViewCommands"]
-
 
 class ViewCommands:
     """Carries out what concerns views. Lives on the controller's event loop.

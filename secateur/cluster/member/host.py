@@ -22,8 +22,6 @@ from secateur.protocol.membership import MemberName, NameMember
 from secateur.protocol.message import Role
 from secateur.storage.log.disk import Disk, LocalDisk
 
-__all__ = ["MemberDisks", "MemberHost"]
-
 _log = logging.getLogger(__name__)
 
 

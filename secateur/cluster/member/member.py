@@ -28,8 +28,6 @@ from secateur.protocol.recovery import AskToReturn
 from secateur.storage.log.disk import Disk
 from secateur.wire import Handled, Reply, Request
 
-__all__ = ["Member"]
-
 _log = logging.getLogger(__name__)
 
 

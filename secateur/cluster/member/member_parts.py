@@ -83,8 +83,6 @@ from secateur.storage.log.disk import Disk
 from secateur.storage.member_store import MemberStore
 from secateur.wire import Handled, PeerInfo, Request, decode_table
 
-__all__ = ["MemberParts", "spill_directory"]
-
 
 class MemberParts(ABC):
     """Makes the parts of one member on its event loop.

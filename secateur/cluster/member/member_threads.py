@@ -11,8 +11,6 @@ from secateur.cluster.threads_end import threads_end
 from secateur.engine.runtime.elastic_threads import ElasticThreads
 from secateur.engine.thread_priority import lower_priority
 
-__all__ = ["QUICK_THREADS_MAX", "MemberThreads"]
-
 QUICK_THREADS_MAX: Final = 16
 _CHANGING_THREADS_MAX: Final = 8
 """Calls that turn out to be long count as well."""

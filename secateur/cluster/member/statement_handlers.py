@@ -32,8 +32,6 @@ from secateur.protocol.query import (
 from secateur.protocol.snapshots import OpenSnapshot
 from secateur.wire import Handled, Reply, Request
 
-__all__ = ["StatementHandlers"]
-
 
 class StatementHandlers:
     """Passes each request on to the part that answers it. Lives on the member's event loop.

@@ -28,8 +28,6 @@ from secateur.protocol.steps import SteppedQuery
 from secateur.protocol.table_rights import TableRights
 from secateur.wire import Handled, Reply, Request
 
-__all__ = ["MemberTableChecks"]
-
 _Check = Callable[[Any, TableRights], Awaitable[None] | None]
 
 _OPEN: Final = frozenset(

@@ -14,8 +14,6 @@ from secateur.cluster.runtimes.ray_actors import address_of_actor, controller_ad
 from secateur.cluster.settings import ClusterSettings
 from secateur.structured_logs import use_log_format
 
-__all__ = ["ControllerActor"]
-
 
 class ControllerActor:
     """Hosts a controller in a Ray worker process: the first one of a cluster, or one that waits for that to end.

@@ -19,8 +19,6 @@ from secateur.cluster.settings import ClusterSettings
 from secateur.errors import DeadlineError
 from secateur.structured_logs import use_log_format
 
-__all__ = ["EmbeddedRuntime"]
-
 _log = logging.getLogger(__name__)
 _STOP_S: Final = 10.0
 

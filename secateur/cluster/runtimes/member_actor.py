@@ -21,8 +21,6 @@ from secateur.cluster.runtimes.ray_actors import address_of_actor
 from secateur.cluster.settings import ClusterSettings
 from secateur.structured_logs import use_log_format
 
-__all__ = ["MemberActor"]
-
 _log = logging.getLogger(__name__)
 
 _GC_THRESHOLD: Final = 20_000

@@ -17,8 +17,6 @@ from typing import Final
 
 from ray._raylet import Config
 
-__all__ = ["PrivateRay"]
-
 _AUTHENTICATION: Final = "RAY_AUTH_MODE"
 _STARTER: Final = Path(__file__).with_name("ray_starter.py")
 _END_S: Final = 20.0

@@ -7,8 +7,6 @@ import ctypes
 import sys
 from typing import Final
 
-__all__ = ["keep_freed_memory"]
-
 # Of glibc's malloc.h.
 _M_TRIM_THRESHOLD: Final = -1
 _M_MMAP_THRESHOLD: Final = -3

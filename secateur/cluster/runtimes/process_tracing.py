@@ -6,8 +6,6 @@ import importlib
 
 from secateur.errors import ProgrammingError
 
-__all__ = ["configure_tracing"]
-
 
 def configure_tracing(function: str | None) -> None:
     """Call the function of the setting ``tracing``, named ``module:function``; nothing for None.

@@ -32,8 +32,6 @@ from secateur.cluster.runtimes.ray_session import ray_session
 from secateur.cluster.settings import ClusterSettings
 from secateur.errors import OperationalError, ProgrammingError
 
-__all__ = ["RayRuntime"]
-
 _STOP_S: Final = 10.0
 _STANDBY_S: Final = 5.0
 """The standby comes so long after the members: its start takes two seconds of processor time, which the first

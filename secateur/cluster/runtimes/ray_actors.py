@@ -13,17 +13,6 @@ from secateur.cluster.process_address import LOOPBACK, ProcessAddress, address_a
 from secateur.cluster.settings import ClusterSettings
 from secateur.errors import OperationalError
 
-__all__ = [
-    "CONTROLLER",
-    "NAMESPACE",
-    "STANDBY",
-    "actor_name",
-    "address_of_actor",
-    "controller_actor",
-    "controller_address_at_members",
-    "member_actors",
-]
-
 NAMESPACE: Final = "secateur"
 CONTROLLER: Final = "controller"
 STANDBY: Final = "standby"

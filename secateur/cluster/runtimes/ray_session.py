@@ -12,8 +12,6 @@ from secateur.cluster.runtimes.private_ray import PrivateRay
 from secateur.cluster.runtimes.ray_actors import NAMESPACE
 from secateur.errors import OperationalError, ProgrammingError
 
-__all__ = ["ray_session"]
-
 _SET_BY_RAY: Final = ("PYTHONBREAKPOINT", "RAY_AUTH_MODE")
 """Variables of the environment that Ray sets when it connects, and leaves behind."""
 

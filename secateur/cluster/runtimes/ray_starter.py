@@ -13,8 +13,6 @@ import threading
 from contextlib import suppress
 from typing import Final
 
-__all__ = ["main"]
-
 _NICENESS: Final = "RAY_worker_niceness"
 """Ray's variable. Its own default of 15 lets every other process of the machine go before the members, and clients
 then wait for them behind each other.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Protocol
 
-__all__ = ["Runtime"]
-
 
 class Runtime(Protocol):
     """Starts, stops and kills the processes of one cluster. Called from the thread that owns the cluster."""

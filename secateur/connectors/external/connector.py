@@ -29,16 +29,6 @@ from secateur.partitioning.pruning.row_predicate import RowPredicate
 from secateur.partitioning.pruning.value_set import ValueSet
 from secateur.protocol.codec import decode, encode
 
-__all__ = [
-    "Connector",
-    "ConnectorContext",
-    "ConnectorPartition",
-    "EncodedConnector",
-    "ExternalScanRequest",
-    "connector_carries_code",
-    "decode_connector",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class ConnectorContext:

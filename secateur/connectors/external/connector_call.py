@@ -14,8 +14,6 @@ from secateur.partitioning.pruning.row_predicate import RowPredicate
 from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.types.column_type import type_of_arrow
 
-__all__ = ["columns_of", "naming_connector", "needed_partitions", "partitions_of", "settled_connector"]
-
 
 @contextmanager
 def naming_connector(connector: Connector, table: str, doing: str, member: str) -> Iterator[None]:

@@ -19,8 +19,6 @@ from secateur.errors import DataError, NotSupportedError, ProgrammingError
 from secateur.partitioning.types.coerce import coerce
 from secateur.partitioning.types.column_type import parse_type
 
-__all__ = ["allowed_path", "files_below", "hive_type", "hive_values"]
-
 _NULL: Final = "__HIVE_DEFAULT_PARTITION__"
 _INTEGER: Final = re.compile(r"-?[0-9]{1,18}")
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")

@@ -38,8 +38,6 @@ from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.held_texts import check_texts_of_column
 from secateur.partitioning.types.held_values import check_held
 
-__all__ = ["ExternalPartitions", "ExternalSource", "needed_rows"]
-
 _LOOKED_UP: Final = frozenset({TypeKind.HUGEINT, TypeKind.UUID, TypeKind.BLOB, TypeKind.TIMESTAMPTZ, TypeKind.BOOLEAN})
 """Types that Arrow may compare in another way than the dialect."""
 

@@ -34,8 +34,6 @@ from secateur.partitioning.types.column_type import SqlType, type_of_arrow
 if TYPE_CHECKING:
     import pyarrow.dataset as pads
 
-__all__ = ["FolderConnector", "FolderFormat", "csv_folder", "parquet_folder"]
-
 
 class FolderFormat(StrEnum):
     """The format of the files of a folder."""

@@ -20,8 +20,6 @@ from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.runtime.services import MemberServices
 from secateur.engine.sql.fragment_call import positional
 
-__all__ = ["PartialRows"]
-
 
 @dataclass(frozen=True, slots=True)
 class PartialRows:

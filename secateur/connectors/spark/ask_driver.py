@@ -16,8 +16,6 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-__all__ = ["PATIENCE_S", "directory_of_files", "directory_of_sockets", "received", "settings_of_driver"]
-
 PATIENCE_S: Final = 5.0
 
 

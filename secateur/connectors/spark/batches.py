@@ -16,8 +16,6 @@ from weakref import WeakKeyDictionary
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, BinaryType, MapType, StructType
 
-__all__ = ["batches_bounded_in_rows"]
-
 _BYTES_CONF: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
 _ROWS_CONF: Final = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _ROWS_DEFAULT: Final = "10000"

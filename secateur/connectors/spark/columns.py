@@ -33,10 +33,9 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark program gives it)
 
 from secateur.errors import InternalError
-from secateur.partitioning.schemes.scheme import HashComponent, PartitionScheme, RangePartition
+from secateur.partitioning.schemes.components import HashComponent, RangePartition
+from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.types.column_type import SqlType, TypeKind
-
-__all__ = ["partition_id"]
 
 _EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)

@@ -17,8 +17,6 @@ from typing import Any, Final
 
 from secateur.connectors.spark.ask_driver import PATIENCE_S, directory_of_files, directory_of_sockets, received
 
-__all__ = ["answer_spark"]
-
 _lock: Final = threading.Lock()
 _answering: Final[set[int]] = set()
 """The process that answers: a fork has no thread that does."""

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from secateur.client.session import Session
     from secateur.wire.tls import Tls
 
-__all__ = ["Endpoint"]
-
 _ADDRESS_CONF: Final = "spark.secateur.address"
 _TOKEN_CONF: Final = "spark.secateur.token"
 _TLS_CA_CONF: Final = "spark.secateur.tlsCa"

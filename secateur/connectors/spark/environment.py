@@ -19,8 +19,6 @@ from pyspark.sql import SparkSession
 
 import secateur
 
-__all__ = ["activate", "is_known_format", "runs_beside_us", "this_environment"]
-
 _SESSION_CLASS: Final = "org.apache.spark.sql.classic.SparkSession"
 
 

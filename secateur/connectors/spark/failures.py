@@ -21,8 +21,6 @@ from typing import Final
 
 from secateur.errors import Error, InternalError, LoadFailedError, OperationalError, rebuilt
 
-__all__ = ["error_behind", "noted_errors"]
-
 _NOTE: Final = "secateur-error: "
 _NOTED: Final = re.compile(r"\n\s*" + re.escape(_NOTE) + r"(\{.*\})")
 _WITHOUT_TRACEBACK: Final = "SPARK_HIDE_TRACEBACK"

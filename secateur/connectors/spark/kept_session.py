@@ -22,8 +22,6 @@ from secateur.errors import Error
 if TYPE_CHECKING:
     from secateur.client.session import Session
 
-__all__ = ["close_kept_sessions", "with_kept_session"]
-
 R = TypeVar("R")
 
 _kept: Final[dict[tuple[int, Endpoint], Session]] = {}

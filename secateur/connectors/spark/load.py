@@ -33,8 +33,6 @@ from secateur.partitioning.tables.conform import MissingColumns
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.changes import AbortLoad
 
-__all__ = ["LoadReport", "register", "write"]
-
 _registered: Final[WeakSet[SparkSession]] = WeakSet()
 
 

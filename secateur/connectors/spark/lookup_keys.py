@@ -25,8 +25,6 @@ from secateur.partitioning.types.empty_rows import empty_table
 from secateur.partitioning.types.row_numbers import row_numbers
 from secateur.protocol.statements import ResultColumn
 
-__all__ = ["LookupKeys"]
-
 _EXACT: Final = frozenset(
     {
         *("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"),

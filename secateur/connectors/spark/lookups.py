@@ -23,8 +23,6 @@ from secateur.connectors.spark.schema import arrow_type
 from secateur.errors import ProgrammingError, UnknownColumnError
 from secateur.protocol.statements import ResultColumn
 
-__all__ = ["lookup"]
-
 _HOW: Final = ("inner", "left")
 
 

@@ -25,8 +25,6 @@ from secateur.wire.channel import Channel
 if TYPE_CHECKING:
     from secateur.client.execution.snapshot import SnapshotReader
 
-__all__ = ["MemberReader"]
-
 
 class MemberReader:
     """Reads rows that one member keeps. A context manager that closes its connections.

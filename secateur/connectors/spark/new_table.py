@@ -14,8 +14,6 @@ from secateur.connectors.spark.schema import column_type
 from secateur.errors import ProgrammingError, TableExistsError, UnknownTableError
 from secateur.partitioning.tables.table import Column, TableDef
 
-__all__ = ["NewTable", "found_or_created"]
-
 
 @dataclass(frozen=True, slots=True)
 class NewTable:

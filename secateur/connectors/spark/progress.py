@@ -18,8 +18,6 @@ from secateur.client.dbapi.connection import Connection
 from secateur.connectors.spark.endpoint import Endpoint
 from secateur.errors import Error
 
-__all__ = ["ProgressReport", "ShowProgress", "progress_shown"]
-
 _PERIOD_S: Final = 1.0
 _QUERY: Final = "SELECT state, rows, partitions FROM secateur.loads WHERE id = ?"
 _BLANK: Final = "\r\x1b[K"

@@ -15,19 +15,6 @@ from secateur.connectors.spark.read_values import ReadOptions
 from secateur.errors import ProgrammingError
 from secateur.protocol.values import pack, unpack
 
-__all__ = [
-    "LEASE_S",
-    "READ_OPTIONS",
-    "TUNING_OPTIONS",
-    "check_secrets",
-    "given_options",
-    "option_of_params",
-    "query_of",
-    "quoted",
-    "read_options",
-    "with_options",
-]
-
 READ_OPTIONS: Final = (
     "address",
     "columns",

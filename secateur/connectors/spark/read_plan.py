@@ -29,8 +29,6 @@ from secateur.errors import UnknownTableError
 from secateur.protocol.arrow_ipc import encode_table
 from secateur.protocol.snapshots import SnapshotPiece
 
-__all__ = ["plan_tasks", "query_schema"]
-
 _INLINE_BYTES_MAX: Final = 1 << 20
 """Rows that take no more than this are read while Spark plans, and travel with the one task: it then needs no
 connection, and a look-up of one key costs what a task costs. If one member has them, it answers the request that would

@@ -14,8 +14,6 @@ from typing import Final
 from secateur.client.execution.snapshot import SnapshotPart
 from secateur.protocol.snapshots import SnapshotPiece
 
-__all__ = ["REQUEST_BYTES", "TASK_BYTES", "pieces_of", "tasks_of"]
-
 TASK_BYTES: Final = 64 << 20
 """Half of what Spark reads of a file in a task (``spark.sql.files.maxPartitionBytes``), which is compressed."""
 REQUEST_BYTES: Final = 8 << 20

@@ -11,8 +11,6 @@ from typing import Any
 
 from pyspark.sql.datasource import InputPartition
 
-__all__ = ["QueryTask", "ReadOptions", "RowsAtMember", "RowsTask", "SnapshotTask"]
-
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:

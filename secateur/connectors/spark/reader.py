@@ -26,8 +26,6 @@ from secateur.connectors.spark.read_values import QueryTask, ReadOptions, RowsTa
 from secateur.connectors.spark.result_rows import spark_batches
 from secateur.protocol.arrow_ipc import decode_table
 
-__all__ = ["QueryReader"]
-
 _RESULT_ROWS: Final = 65_536
 
 

@@ -19,8 +19,6 @@ from secateur.connectors.spark.read_tasks import TASK_BYTES
 from secateur.connectors.spark.source import SecateurDataSource
 from secateur.errors import ProgrammingError
 
-__all__ = ["read"]
-
 
 def read(
     spark: SparkSession,

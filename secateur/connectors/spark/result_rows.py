@@ -14,8 +14,6 @@ from pyspark.sql.types import StructType
 
 from secateur.errors import DataError
 
-__all__ = ["BATCH_ROWS", "spark_batches", "spark_table"]
-
 BATCH_ROWS: Final = 65_536
 """Rows of a batch, at most: Spark holds one at a time."""
 _CHUNK_ROWS_MIN: Final = 8_192

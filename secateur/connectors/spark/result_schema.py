@@ -30,8 +30,6 @@ from secateur.engine.kernels.duckdb.result_types import arrow_type
 from secateur.errors import NotSupportedError
 from secateur.protocol.statements import ResultColumn
 
-__all__ = ["spark_schema"]
-
 _WIDER: Final = {
     pa.uint8(): pa.int16(),
     pa.uint16(): pa.int32(),

@@ -35,8 +35,6 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.column_type import SqlType, TypeKind, type_of_arrow
 from secateur.partitioning.types.empty_rows import empty_table
 
-__all__ = ["arrow_type", "check_columns", "column_type", "keys_of"]
-
 _PLAIN: dict[type[DataType], pa.DataType] = {
     BooleanType: pa.bool_(),
     ByteType: pa.int8(),

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from secateur.connectors.spark.stream_writer import StreamWriter
     from secateur.connectors.spark.writer import LoadWriter
 
-__all__ = ["SecateurDataSource"]
-
 
 class SecateurDataSource(DataSource):
     """Reads tables and queries as DataFrames, and writes DataFrames into tables.

@@ -22,8 +22,6 @@ from secateur.protocol.changes import StageRows
 from secateur.wire.channel import Channel
 from secateur.wire.tls import Tls
 
-__all__ = ["CHUNK_BYTES", "Stager"]
-
 CHUNK_BYTES: Final = 32 << 20
 """Arrow bytes to gather before sending: enough that a frame costs little beside its rows, few enough for the memory of
 a task.

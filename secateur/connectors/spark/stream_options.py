@@ -23,8 +23,6 @@ from secateur.connectors.spark.endpoint import Endpoint
 from secateur.connectors.spark.read_options import given_options, positive
 from secateur.errors import ProgrammingError
 
-__all__ = ["is_change_feed", "stream_options"]
-
 _LIMITS: Final = ("maxRowsPerTrigger", "maxBytesPerTrigger")
 _OPTIONS: Final = ("address", "token", "tlsCa", "tlsServerName", "table", "changeFeed", "startingPosition", *_LIMITS)
 

@@ -30,8 +30,6 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.statements import ResultColumn
 from secateur.storage.change_feed import CHANGE_TYPE, COMMIT_VERSION
 
-__all__ = ["ChangesStreamReader", "ChangesTask", "feed_columns", "stream_schema"]
-
 _POSITION: Final = "position"
 
 

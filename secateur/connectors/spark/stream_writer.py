@@ -24,8 +24,6 @@ from secateur.connectors.spark.writer import PUBLISH_TIMEOUT_S, LoadWriter, Stag
 from secateur.errors import ProgrammingError
 from secateur.protocol.changes import AbortLoad, StreamBatch
 
-__all__ = ["StreamTask", "StreamWriter"]
-
 _QUERY_PROPERTY: Final = "sql.streaming.queryId"
 _BATCH_PROPERTY: Final = "streaming.sql.batchId"
 

@@ -8,8 +8,6 @@ from typing import Final
 from secateur.errors import ProgrammingError
 from secateur.partitioning.tables.table import TableDef
 
-__all__ = ["WriteMode"]
-
 _SAVE_MODES: Final = {
     "ignore": "Spark's mode 'ignore' would leave out the whole DataFrame if there is a table",
     "error": "Spark's mode 'error' would refuse every table that is there",

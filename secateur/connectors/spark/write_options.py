@@ -50,8 +50,6 @@ from secateur.connectors.spark.writer import LoadWriter
 from secateur.errors import ProgrammingError
 from secateur.partitioning.tables.conform import MissingColumns
 
-__all__ = ["load_writer", "stream_writer"]
-
 _TABLE: Final = ("primaryKey", "partitionBy", "backups", "changeFeed")
 _OPTIONS: Final = (
     *("address", "token", "tlsCa", "tlsServerName", "table", "operation", "overwriteScope", "createTable"),

@@ -31,8 +31,6 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.changes import AbortLoad, PublishLoad
 
-__all__ = ["PUBLISH_TIMEOUT_S", "LoadWriter", "StagedTask"]
-
 PUBLISH_TIMEOUT_S: Final = 3600.0
 """Sorting and merging a large load takes minutes; giving up on a publication that goes on would leave the user in
 doubt.

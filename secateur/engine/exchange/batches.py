@@ -15,8 +15,6 @@ import pyarrow as pa
 from secateur.partitioning.tables.identifier import told_apart
 from secateur.partitioning.types.empty_rows import empty_batch
 
-__all__ = ["BATCH_ROWS", "SMALL_BYTES_MAX", "batches_of", "bytes_of", "remember_bytes", "row_dicts", "small_batches_of"]
-
 BATCH_ROWS: Final = 65_536
 
 SMALL_BYTES_MAX: Final = 1 << 16

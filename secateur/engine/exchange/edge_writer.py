@@ -19,8 +19,6 @@ import pyarrow.compute as pc
 from secateur.engine.exchange.batches import bytes_of
 from secateur.engine.exchange.inbox import Wakeable
 
-__all__ = ["EdgeWriter", "EndOfEdge", "Lane", "LaneGroup", "Route", "partitioned_route"]
-
 _TAKE: Final = pc.get_function("take")
 _UNCHECKED: Final = pc.TakeOptions(boundscheck=False)
 _COMPARED_LANES_MAX: Final = 16

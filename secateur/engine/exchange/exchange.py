@@ -26,8 +26,6 @@ from secateur.partitioning.types.empty_rows import empty_batch
 from secateur.protocol.arrow_ipc import decode_table, encode_table
 from secateur.protocol.jobs import CreditRows, ExchangeRows, RowsPiece
 
-__all__ = ["ExchangeReceiver", "ExchangeSender", "RemoteLane", "SharedEncoder", "encode_batches"]
-
 Post = Callable[[str, RunNotice, Payload], None]
 """Hands a message to the transport's queue for a member."""
 

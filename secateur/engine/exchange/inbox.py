@@ -10,8 +10,6 @@ import pyarrow as pa
 from secateur.dag.edge import EdgeConfig
 from secateur.engine.exchange.batches import SMALL_BYTES_MAX, bytes_of, remember_bytes
 
-__all__ = ["Acknowledger", "Inbox", "Wakeable"]
-
 
 class Wakeable(Protocol):
     """Something that waits and can be woken to check again."""

@@ -21,15 +21,6 @@ from secateur.partitioning.types.column_type import SqlType, TypeKind, type_of_a
 from secateur.partitioning.types.comparable_columns import comparable
 from secateur.partitioning.types.encoding import ByteKeys, EncodedColumn, WordKeys, encode_array
 
-__all__ = [
-    "ROUTING_PARTITIONS",
-    "can_route",
-    "routing_partition_of_name",
-    "routing_partitions",
-    "scheme_partitions",
-    "table_partitions",
-]
-
 ROUTING_PARTITIONS: Final = 271
 """Routing partitions of a job; all of them are distributed over the participants.
 

@@ -14,8 +14,6 @@ from secateur.engine.exchange.inbox import Wakeable
 from secateur.errors import DagError, JobCancelledError
 from secateur.partitioning.types.plain_layout import without_views
 
-__all__ = ["DirectOutbox", "WaitingOutbox"]
-
 _HELD_BATCHES_MAX: Final = 4
 """Batches between a thread and the loop: enough that neither waits for the other's wake-up at each batch."""
 

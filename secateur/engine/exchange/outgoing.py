@@ -11,8 +11,6 @@ from secateur.engine.exchange.transport import Payload, RunNotice, Transport
 from secateur.errors import Error
 from secateur.protocol.jobs import MessagesLost
 
-__all__ = ["Outgoing"]
-
 _PAUSE_MIN_S: Final = 0.02
 _PAUSE_MAX_S: Final = 0.5
 

@@ -7,8 +7,6 @@ import pyarrow as pa
 from secateur.engine.exchange.batches import bytes_of
 from secateur.errors import DagError
 
-__all__ = ["RowBuffer", "together"]
-
 
 class RowBuffer:
     """Collects batches that agree in the names and types of their columns.

@@ -7,8 +7,6 @@ from typing import Protocol
 from secateur.protocol.jobs import CancelRun, CreditRows, EndRun, ExchangeRows, StartRun
 from secateur.protocol.message import Notice
 
-__all__ = ["Payload", "RunNotice", "Transport"]
-
 Payload = bytes | memoryview
 RunNotice = StartRun | ExchangeRows | CreditRows | EndRun | CancelRun
 """What members of a running job send each other.

@@ -18,16 +18,6 @@ from secateur.dag.supplier import ProcessorSupplier
 from secateur.protocol.codec import decode, encode
 from secateur.protocol.jobs import JobAttempt
 
-__all__ = [
-    "DestinationMember",
-    "EdgePlan",
-    "MemberPlan",
-    "SharedJobPlan",
-    "VertexPlan",
-    "decode_plan",
-    "encode_plan",
-]
-
 
 class DestinationMember(msgspec.Struct, frozen=True, array_like=True):
     """A member that an edge delivers to.

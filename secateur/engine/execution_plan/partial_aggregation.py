@@ -18,8 +18,6 @@ from secateur.dag.dag import DAG, FrozenDAG
 from secateur.dag.edge import AllToOne, Broadcast, Distributed, Edge, FanOut, Isolated, Local, Partitioned, Unicast
 from secateur.dag.vertex import Vertex
 
-__all__ = ["with_partial_aggregation"]
-
 
 def with_partial_aggregation(dag: FrozenDAG) -> FrozenDAG:
     """Split each vertex that can be split, with its first stage before every edge that brings it rows.

@@ -20,8 +20,6 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.job_config import JobConfig
 
-__all__ = ["choose_participants"]
-
 _SHOWN = 5
 
 

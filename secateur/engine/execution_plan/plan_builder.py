@@ -51,8 +51,6 @@ from secateur.protocol.job_config import JobConfig
 from secateur.protocol.job_placement import SourceScan
 from secateur.protocol.jobs import JobAttempt
 
-__all__ = ["ExecutionPlan", "ExecutionPlanBuilder"]
-
 _DEFAULT_PARALLELISM = 1
 """Cooperative processors of a member share one event loop, so a second one adds switching and no speed; kernels have
 threads of their own.

@@ -15,8 +15,6 @@ import pyarrow as pa
 
 from secateur.partitioning.types.empty_rows import empty_table
 
-__all__ = ["ChunkedResult", "CompleteResult", "StreamedResult", "slice_of_bytes"]
-
 
 class ChunkedResult(Protocol):
     """Rows that are taken from any thread, by one consumer at a time."""

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from secateur.engine.kernels.duckdb.cancellation import Cancellation
     from secateur.engine.kernels.duckdb.kernel import DuckDBKernel
 
-__all__ = ["Fragment", "KernelName", "answer", "answer_by_arrow", "open_answer", "open_with", "run", "run_with"]
-
 _Found = TypeVar("_Found", bound="pa.Table | ShortTable | None")
 
 

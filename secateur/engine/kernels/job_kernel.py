@@ -16,8 +16,6 @@ from secateur.errors import LimitExceededError
 if TYPE_CHECKING:
     from secateur.engine.kernels.duckdb.kernel import DuckDBKernel
 
-__all__ = ["JobKernel"]
-
 
 class JobKernel:
     """Answers the fragments of one job on one member; its :meth:`run` is a ``FragmentRunner``.

@@ -7,8 +7,6 @@ import pyarrow as pa
 from secateur.engine.kernels.chunked_result import ChunkedResult
 from secateur.tracing import KernelSpan
 
-__all__ = ["TracedResult"]
-
 
 class TracedResult:
     """An answer whose span ends with its last part, or when it is closed.

@@ -21,8 +21,6 @@ from secateur.engine.processors.grouping import Grouping, KernelGrouping, checke
 from secateur.engine.processors.kernel import Kernel, KernelSupplier
 from secateur.errors import DagError
 
-__all__ = ["AggregateSupplier", "AggregationPhase", "GroupingSupplier", "accumulate", "aggregate", "combine"]
-
 _WORTHWHILE: Final = 2
 """So many rows to a key make it worth to group partial results again with later rows; those of keys that hardly repeat
 are sent on.

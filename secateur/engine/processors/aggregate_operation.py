@@ -17,8 +17,6 @@ from secateur.errors import DataError
 from secateur.partitioning.types.arrow_form import array_of
 from secateur.partitioning.types.empty_rows import empty_batch, empty_table
 
-__all__ = ["AggregateOperation", "OperationGrouping"]
-
 
 def _itself(state: Any) -> Any:
     return state

@@ -6,19 +6,6 @@ from enum import Enum
 
 import msgspec
 
-__all__ = [
-    "AggregateExpression",
-    "AggregateKind",
-    "avg_of",
-    "count_distinct_of",
-    "count_of",
-    "count_rows",
-    "list_of",
-    "max_of",
-    "min_of",
-    "sum_of",
-]
-
 
 class AggregateKind(Enum):
     """The aggregate function."""

@@ -23,8 +23,6 @@ from secateur.engine.kernels.arrow.fragment import AggregateFunction, ArrowAggre
 from secateur.errors import NotSupportedError
 from secateur.partitioning.types.column_type import NESTED, SqlType, TypeKind, parse_type, type_of_arrow
 
-__all__ = ["PartialColumn", "grouped_by_arrow"]
-
 _FIRST_ROW: Final = ArrowAggregate(
     AggregateFunction.MIN, ColumnExpression("row", SqlType(TypeKind.INTEGER)), SqlType(TypeKind.INTEGER)
 )

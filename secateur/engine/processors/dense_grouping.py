@@ -25,8 +25,6 @@ from secateur.engine.processors.arrow_grouping import PartialColumn
 from secateur.partitioning.types.column_type import SqlType, TypeKind, parse_type
 from secateur.partitioning.types.decimals import DOUBLE_INTEGER_MAX
 
-__all__ = ["grouped_densely"]
-
 _PLACES_MAX: Final = 1 << 21
 _PLACES_PER_ROW_MAX: Final = 4
 _BLOCK_ROWS: Final = 1 << 18

@@ -13,8 +13,6 @@ from secateur.engine.exchange.row_buffer import together
 from secateur.engine.processors.gathering import BYTES_MAX, GatheringProcessor
 from secateur.engine.processors.kernel import Kernel, KernelSupplier, numbered
 
-__all__ = ["DistinctSupplier", "distinct"]
-
 
 def distinct(*columns: str, bytes_max: int = BYTES_MAX) -> DistinctSupplier:
     """A vertex that emits, of equal rows, the one that arrived first; at the end, in the order of arrival.

@@ -13,8 +13,6 @@ from secateur.engine.exchange.row_buffer import RowBuffer
 from secateur.engine_limits import EngineLimits
 from secateur.errors import LimitExceededError
 
-__all__ = ["BYTES_MAX", "GatheringProcessor"]
-
 BYTES_MAX: Final = 1 << 30
 """Default bound on what one processor keeps."""
 

@@ -27,8 +27,6 @@ from secateur.partitioning.types.cast import cast_column
 from secateur.partitioning.types.column_type import SqlType, TypeKind, type_of_arrow
 from secateur.partitioning.types.empty_rows import empty_table
 
-__all__ = ["Grouping", "KernelGrouping", "checked_names"]
-
 
 class _StateKind(Enum):
     """What a state holds, and so how the states of one key are combined."""

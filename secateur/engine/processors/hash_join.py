@@ -20,8 +20,6 @@ from secateur.errors import DagError, DataError, LimitExceededError
 from secateur.partitioning.types.arrow_form import cast_to_arrow
 from secateur.partitioning.types.empty_rows import empty_batch
 
-__all__ = ["HashJoinSupplier", "JoinKind", "hash_join"]
-
 _BUILD: Final = 1
 
 

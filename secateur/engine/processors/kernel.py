@@ -20,8 +20,6 @@ from secateur.engine.runtime.services import FragmentRunner, MemberServices
 from secateur.engine_limits import EngineLimits
 from secateur.errors import DagError, InternalError
 
-__all__ = ["Kernel", "KernelSupplier", "column_of", "numbered"]
-
 
 class Kernel:
     """Runs SELECTs over tables in memory. For threads: a call may take long, and releases the GIL.

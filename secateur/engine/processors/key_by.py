@@ -13,8 +13,6 @@ from secateur.dag.supplier import ProcessorSupplier
 from secateur.engine.processors.kernel import column_of
 from secateur.errors import DagError
 
-__all__ = ["key_by"]
-
 KeyFunction = Callable[[pa.RecordBatch], pa.Array]
 
 

@@ -18,8 +18,6 @@ from secateur.engine.processors.kernel import Kernel, KernelSupplier, numbered
 from secateur.engine.processors.sort_key import SortKey, order_by, sort_keys
 from secateur.errors import DagError, LimitExceededError
 
-__all__ = ["InputMerge", "MergeBuffer", "MergeSupplier", "merge"]
-
 
 def merge(*by: str | SortKey, inputs: int, bytes_max: int = BYTES_MAX) -> MergeSupplier:
     """A vertex that merges ordered inputs, and emits rows as soon as their position is known.

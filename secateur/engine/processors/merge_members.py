@@ -12,8 +12,6 @@ from secateur.engine.processors.kernel import KernelSupplier
 from secateur.engine.processors.merge import InputMerge
 from secateur.engine.processors.sort_key import SortKey
 
-__all__ = ["MergeMembers"]
-
 _STEP_BYTES: Final = 4 << 20
 """Merged at a time, of each member: sorting three times as much takes twice as long as sorting three times a quarter of
 it.

@@ -14,8 +14,6 @@ from secateur.dag.supplier import ProcessorMetaSupplier, ProcessorSupplier, Supp
 from secateur.engine.processors.row_limit import LimitedRows, RowLimit
 from secateur.engine.runtime.result import ResultCollector
 
-__all__ = ["ResultSink"]
-
 
 @portable("result-sink")
 @dataclass(eq=False)

@@ -16,8 +16,6 @@ from secateur.engine.processors.transform import map_batches
 from secateur.errors import DagError
 from secateur.partitioning.types.arrow_form import array_of
 
-__all__ = ["filter_dicts", "flat_map_dicts", "map_dicts"]
-
 Row = Mapping[str, Any]
 
 

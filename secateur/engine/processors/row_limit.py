@@ -5,8 +5,6 @@ from __future__ import annotations
 import msgspec
 import pyarrow as pa
 
-__all__ = ["LimitedRows", "RowLimit"]
-
 
 class RowLimit(msgspec.Struct, frozen=True, array_like=True):
     """The rows of the last stage that a statement wants.

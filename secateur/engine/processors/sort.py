@@ -14,8 +14,6 @@ from secateur.engine.processors.gathering import BYTES_MAX, GatheringProcessor
 from secateur.engine.processors.kernel import Kernel, KernelSupplier, numbered
 from secateur.engine.processors.sort_key import SortKey, order_by, sort_keys
 
-__all__ = ["SortProcessor", "SortSupplier", "sort"]
-
 
 def sort(*by: str | SortKey, bytes_max: int = BYTES_MAX) -> SortSupplier:
     """A vertex that emits its rows in order, once it has all. Rows with equal keys stay in the order of arrival.

@@ -8,8 +8,6 @@ import msgspec
 
 from secateur.errors import DagError
 
-__all__ = ["SortKey", "desc", "order_by", "sort_keys"]
-
 
 class SortKey(msgspec.Struct, frozen=True, array_like=True):
     """One column of an order. NaN is greater than every number, text is compared by code points, as in SQL.

@@ -24,8 +24,6 @@ from secateur.engine.processors.sort import SortProcessor
 from secateur.engine.processors.sort_key import SortKey, sort_keys
 from secateur.errors import DagError
 
-__all__ = ["RUN", "MergeRunsSupplier", "SortRunsSupplier", "merge_runs", "sort_runs"]
-
 RUN: Final = "run of the sort"
 """The column, int64: how many runs there are, times 2^32, plus the number of the run; its bitwise complement in the row
 that ends the run.

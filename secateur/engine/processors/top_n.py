@@ -15,8 +15,6 @@ from secateur.engine.processors.kernel import Kernel, KernelSupplier, numbered
 from secateur.engine.processors.sort_key import SortKey, order_by, sort_keys
 from secateur.errors import DagError
 
-__all__ = ["TopNSupplier", "top_n"]
-
 
 def top_n(n: int, *by: str | SortKey, bytes_max: int = BYTES_MAX) -> TopNSupplier:
     """A vertex that emits its first ``n`` rows in an order, in that order. Of equal rows, those that arrived first.

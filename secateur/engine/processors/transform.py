@@ -11,8 +11,6 @@ from secateur.dag.processor import Emitter, Processor
 from secateur.dag.supplier import FactorySupplier, ProcessorSupplier
 from secateur.errors import DagError
 
-__all__ = ["BatchFunction", "MaskFunction", "filter_rows", "map_batches"]
-
 BatchFunction = Callable[[pa.RecordBatch], pa.RecordBatch | Iterable[pa.RecordBatch]]
 MaskFunction = Callable[[pa.RecordBatch], pa.Array | pa.ChunkedArray]
 

@@ -14,8 +14,6 @@ from secateur.engine.processors.kernel import column_of
 from secateur.errors import DagError
 from secateur.partitioning.types.arrow_form import cast_to_arrow
 
-__all__ = ["UnionSupplier", "union"]
-
 
 def union(schema: pa.Schema | None = None) -> UnionSupplier:
     """A vertex that passes on the rows of all its inputs, including duplicates (UNION ALL by name).

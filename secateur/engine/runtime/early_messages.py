@@ -12,8 +12,6 @@ from typing import Final
 from secateur.engine.exchange.transport import Payload
 from secateur.protocol.jobs import CreditRows, ExchangeRows
 
-__all__ = ["EarlyMessages"]
-
 _ENDED_MAX: Final = 16_384
 _NOTICE_BYTES: Final = 64
 

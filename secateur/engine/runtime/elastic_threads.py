@@ -17,8 +17,6 @@ from concurrent.futures import Executor, Future
 from time import monotonic
 from typing import Any, Final, ParamSpec, TypeVar
 
-__all__ = ["LONG_AFTER_S", "ElasticThreads"]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 

@@ -27,8 +27,6 @@ from secateur.errors import DagError, Error, InternalError, ProtocolError
 from secateur.protocol.jobs import CreditRows, ExchangeRows
 from secateur.protocol.metrics import VertexMetrics
 
-__all__ = ["Execution"]
-
 
 class _State(Enum):
     STARTING = auto()

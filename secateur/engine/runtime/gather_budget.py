@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from secateur.errors import LimitExceededError
 
-__all__ = ["GatherBudget"]
-
 
 class GatherBudget:
     """Bytes that the stages of a job hold on a member. Used on the event loop.

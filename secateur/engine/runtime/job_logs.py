@@ -23,8 +23,6 @@ from typing import Any, Final
 from secateur.engine.failure import users_traceback
 from secateur.protocol.jobs import JobAttempt, JobLogLine, JobLogLines
 
-__all__ = ["JobLogs", "LogScope"]
-
 _CHARACTERS_MAX: Final = 4000
 _scope: Final[ContextVar[LogScope | None]] = ContextVar("secateur_job_log", default=None)
 """The vertex for which this thread or task works now; None outside of jobs."""

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 
 from secateur.errors import Error, MemberLostError
 
-__all__ = ["AwaitCancelled", "CancelMember", "Effect", "FinishJob", "JobStateMachine"]
-
 
 @dataclass(frozen=True, slots=True)
 class CancelMember:

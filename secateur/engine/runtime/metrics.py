@@ -11,8 +11,6 @@ from secateur.engine.execution_plan.member_plan import EdgePlan
 from secateur.engine.runtime.tasklet import Tasklet
 from secateur.protocol.metrics import InputMetrics, OutputMetrics, TaskletMetrics, VertexMetrics
 
-__all__ = ["measure"]
-
 
 def measure(
     vertex: str, member: str, tasklets: Sequence[Tasklet], edges: Sequence[EdgePlan], sent_bytes: Mapping[int, int]

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any
 
-__all__ = ["CallOutcome", "ProcessorThread"]
-
 
 class CallOutcome:
     """The outcome of a call: a value, or the exception it raised."""

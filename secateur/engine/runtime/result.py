@@ -13,8 +13,6 @@ from secateur.engine.exchange.row_buffer import RowBuffer
 from secateur.errors import LimitExceededError
 from secateur.protocol.metrics import VertexMetrics
 
-__all__ = ["JobResult", "ResultCollector"]
-
 
 @dataclass(frozen=True, slots=True)
 class JobResult:

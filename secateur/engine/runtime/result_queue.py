@@ -10,8 +10,6 @@ import pyarrow as pa
 
 from secateur.engine.runtime.result import ResultCollector
 
-__all__ = ["ResultQueue"]
-
 
 class ResultQueue(ResultCollector):
     """A bounded queue that stands in for the collector of a job with one result sink. Used on the event loop.

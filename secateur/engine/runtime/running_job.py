@@ -17,8 +17,6 @@ from secateur.engine.runtime.services import MemberServices
 from secateur.errors import DeadlineError, Error, JobCancelledError
 from secateur.protocol.metrics import VertexMetrics
 
-__all__ = ["RunningJob"]
-
 _LAST_ROWS_S: Final = 0.02
 
 

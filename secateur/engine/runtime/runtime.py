@@ -49,8 +49,6 @@ from secateur.protocol.message import Notice
 from secateur.protocol.metrics import VertexMetrics
 from secateur.tracing import ServedSpan, TraceContext, carried, in_this_trace, is_traced
 
-__all__ = ["JobRuntime", "RunningJob"]
-
 _INTERRUPT_DELAY_S: Final = 0.05
 _PARTICIPANT_GRACE_S: Final = 5.0
 """How much later than the coordinator a participant acts on a deadline by itself: only if the coordinator is silent."""

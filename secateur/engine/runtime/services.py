@@ -20,8 +20,6 @@ from secateur.errors import NotSupportedError, UnknownTableError
 from secateur.partitioning.tables.table import TableDef
 from secateur.storage.member_store import MemberStore
 
-__all__ = ["AnswerOpener", "FragmentRunner", "MemberServices", "RowsWriter"]
-
 _Answer = TypeVar("_Answer", covariant=True)
 
 

@@ -31,8 +31,6 @@ from secateur.engine.runtime.processor_thread import CallOutcome, ProcessorThrea
 from secateur.engine.scheduler import Scheduler
 from secateur.errors import DagError, Error
 
-__all__ = ["Tasklet", "TaskletInput", "TaskletState"]
-
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
 

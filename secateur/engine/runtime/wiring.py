@@ -33,8 +33,6 @@ from secateur.engine.runtime.tasklet import TaskletInput
 from secateur.engine.scheduler import Scheduler
 from secateur.errors import DagError, Error
 
-__all__ = ["Wiring"]
-
 
 class Wiring:
     """The connections of one execution.

@@ -28,8 +28,6 @@ from secateur.engine.sql.select_plan import SelectPlan
 from secateur.partitioning.types.column_type import TypeKind, parse_type
 from secateur.protocol.row_merge import MergedColumn, MergedOrder, MergeFunction, RowMerge
 
-__all__ = ["row_merge_of"]
-
 _SUMMED: Final = frozenset({TypeKind.HUGEINT, TypeKind.DECIMAL, TypeKind.DOUBLE})
 # Not floats, for which SQL has an order and an equality of their own.
 _COMPARED: Final = frozenset(

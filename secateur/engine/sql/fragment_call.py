@@ -21,8 +21,6 @@ from secateur.engine.runtime.services import MemberServices
 from secateur.engine.sql.kernel_call import is_long_over
 from secateur.errors import InternalError
 
-__all__ = ["INLINE_ROWS_MAX", "FragmentCall", "FragmentParts", "positional"]
-
 INLINE_ROWS_MAX: Final = 5_000
 """Up to here the arrow kernel takes less time than handing the call to a thread and back."""
 

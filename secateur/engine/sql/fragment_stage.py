@@ -26,8 +26,6 @@ from secateur.engine.sql.member_scan import MemberScan
 from secateur.engine.sql.pipelined_fragment import PipelinedFragment
 from secateur.partitioning.types.empty_rows import empty_table
 
-__all__ = ["FragmentStageSupplier"]
-
 
 @portable("fragment-stage")
 @dataclass(eq=False)

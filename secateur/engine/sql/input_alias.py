@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["InputAlias"]
-
 
 class InputAlias(NamedTuple):
     """A name by which a fragment calls the rows of an input, such as that of the scan whose rows these are.

@@ -12,8 +12,6 @@ from typing import Any, Final, TypeVar
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
 from secateur.tracing import in_this_trace
 
-__all__ = ["KERNEL_TIMES", "in_thread", "is_long_over"]
-
 T = TypeVar("T")
 
 KERNEL_TIMES: Final[ContextVar[list[float] | None]] = ContextVar("secateur_kernel_times", default=None)

@@ -11,8 +11,6 @@ import pyarrow.compute as pc
 from secateur.partitioning.types.comparable_columns import comparable
 from secateur.partitioning.types.empty_rows import empty_table
 
-__all__ = ["rows_with_keys"]
-
 
 def rows_with_keys(table: pa.Table, columns: Sequence[str], keys: Sequence[tuple[Any, ...]]) -> pa.Table:
     """The rows whose ``columns`` equal one of ``keys``, in their order.

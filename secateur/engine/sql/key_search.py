@@ -22,8 +22,6 @@ from secateur.partitioning.pruning.key_range import IndexSlice, KeyBoundary, Key
 from secateur.partitioning.pruning.operand import Operand, resolve_operand
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 
-__all__ = ["DirectSearch", "IndexSearch", "KeyEnd", "KeyOperand", "KeySearch"]
-
 _OWN_TYPES: Final[dict[TypeKind, type]] = {
     TypeKind.VARCHAR: str,
     TypeKind.BLOB: bytes,

@@ -25,8 +25,6 @@ from secateur.engine.kernels.arrow.row_values import DeclinedError, RowEvaluator
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.partitioning.tables.table import TableDef
 
-__all__ = ["KeyedChange"]
-
 
 class KeyedChange:
     """What an UPDATE or DELETE does to the row with one key. Made once for a plan.

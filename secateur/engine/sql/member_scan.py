@@ -9,8 +9,6 @@ from secateur.errors import DataChangedError, KeysChangedError
 from secateur.partitioning.pruning.key_range import KeySlice
 from secateur.storage.member_store import MemberStore, TableScan
 
-__all__ = ["MemberScan"]
-
 
 class MemberScan(msgspec.Struct, frozen=True, array_like=True):
     """One member's part of a scan of a statement.

@@ -27,9 +27,6 @@ from secateur.engine.sql.key_filter import rows_with_keys
 from secateur.errors import InternalError
 from secateur.partitioning.pruning.key_range import KeyPrefix
 
-__all__ = ["KeyLookup", "PartitionsReader", "PartitionsReaderSupplier", "ReadRequest"]
-
-
 _SEARCHES_MAX: Final = 64
 """More keys than this that may be in any partition are compared with its rows at once, not searched one by one."""
 

@@ -15,8 +15,6 @@ from secateur.engine.sql.fragment_call import FragmentCall
 from secateur.engine.sql.row_pieces import RowPieces
 from secateur.partitioning.types.empty_rows import empty_table
 
-__all__ = ["PipelinedFragment"]
-
 
 class PipelinedFragment(Processor):
     """Answers its scan piece by piece, or its input batch by batch.

@@ -25,8 +25,6 @@ from secateur.engine.sql.select_plan import ScanPlan
 from secateur.partitioning.types.column_type import TypeKind
 from secateur.wire import ShortTable
 
-__all__ = ["FindRows", "PlainJoin", "compile_plain_join"]
-
 _JOINED_MAX: Final = 512
 """More rows on a side, or pairs of rows, are left to Arrow."""
 _MATCHED: Final = frozenset(

@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 
 from secateur.engine.sql.select_plan import SelectPlan
 
-__all__ = ["PlannedQuery"]
-
 
 class PlannedQuery(NamedTuple):
     """A SELECT of a source, for one run of a job.

@@ -22,8 +22,6 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.comparable_columns import comparable
 from secateur.protocol.changes import DuplicateMatchPolicy
 
-__all__ = ["RowAction", "RowChanges"]
-
 
 class RowAction(StrEnum):
     """The action for a row. The value is in the first column; a line without one is left out."""

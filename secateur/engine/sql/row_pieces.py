@@ -8,8 +8,6 @@ import pyarrow as pa
 
 from secateur.engine_limits import EngineLimits
 
-__all__ = ["RowPieces"]
-
 _KEPT_MIN: Final = 0.25
 _PIECE_ROWS_MIN: Final = 1024
 

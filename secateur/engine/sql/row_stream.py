@@ -25,8 +25,6 @@ from secateur.engine.sql.row_pieces import RowPieces
 from secateur.engine_limits import EngineLimits
 from secateur.errors import DataError
 
-__all__ = ["FragmentRowStream", "JobRowStream", "LocalRowStream", "RowStream"]
-
 Runner = Callable[[pa.Table, Cancellation], pa.Table]
 """Answers a fragment over some rows of its relation. For threads."""
 

@@ -22,8 +22,6 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.column_type import SqlType
 from secateur.partitioning.types.plain_values import as_they_stand, canonical_as_it_stands
 
-__all__ = ["GivenValue", "RowUpsert"]
-
 GivenValue: TypeAlias = ConstantExpression | ParameterExpression | None
 """A literal or parameter of its column's type; None is NULL."""
 

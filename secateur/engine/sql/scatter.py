@@ -27,8 +27,6 @@ from secateur.partitioning.types.column_type import SqlType, parse_type
 from secateur.partitioning.types.empty_rows import empty_table
 from secateur.wire import ShortTable
 
-__all__ = ["can_scatter", "combined_rows", "is_scattered", "partitions_by_member"]
-
 
 def can_scatter(scans: Sequence[ScanPlan], stages: Sequence[QueryStage]) -> bool:
     """Whether a statement in these stages may be scattered when its partitions are few."""

@@ -20,8 +20,6 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.job_config import JobConfig
 
-__all__ = ["RESULT_VERTEX", "describe_select", "merge_names", "select_dag", "vertex_names"]
-
 RESULT_VERTEX = "result"
 
 _PASSED_ON: Final = EdgeConfig(queue_bytes_max=4 << 20, window_bytes_max=4 << 20)

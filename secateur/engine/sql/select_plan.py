@@ -31,17 +31,6 @@ from secateur.protocol.codec import decode, encode
 from secateur.protocol.external_tables import ListedPartitions
 from secateur.protocol.profile import StageWork
 
-__all__ = [
-    "ExternalScan",
-    "FetchedRows",
-    "PartialAtReaders",
-    "PinnedScan",
-    "ScanPlan",
-    "SelectPlan",
-    "Strategy",
-    "check_stages",
-]
-
 _ID_BYTES: Final = 12
 
 

@@ -18,8 +18,6 @@ from secateur.engine.processors.row_limit import RowLimit
 from secateur.engine.processors.sort_key import SortKey
 from secateur.engine.sql.input_alias import InputAlias
 
-__all__ = ["ExchangeKind", "QueryStage", "stage_relation"]
-
 
 class ExchangeKind(Enum):
     """How the rows of a stage reach the members that run its consumers.

@@ -16,8 +16,6 @@ from secateur.engine.sql.select_plan import PinnedScan, ScanPlan
 from secateur.engine.sql.stage import QueryStage
 from secateur.partitioning.pruning.key_range import KeySlice
 
-__all__ = ["StageScan", "StageVertex"]
-
 _REPLICATED_PARTITIONS: Final = (0,)
 
 

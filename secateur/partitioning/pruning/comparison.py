@@ -18,8 +18,6 @@ from secateur.partitioning.pruning.regular_expressions import texts_matched, tex
 from secateur.partitioning.pruning.text_sets import PatternDomain, starting_with
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 
-__all__ = ["EXCLUDING", "MIRRORED", "NEGATED", "PATTERNS", "Comparison", "compare"]
-
 
 class Comparison(Enum):
     """The comparisons of one column with values. The value is the SQL operator."""

@@ -25,8 +25,6 @@ import numpy as np
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.decimals import DOUBLE_INTEGER_MAX, below_power_of_ten, floored
 
-__all__ = ["ComparisonBound", "comparison_bounds_of", "representable"]
-
 
 @dataclass(frozen=True, slots=True)
 class ComparisonBound:

@@ -24,20 +24,6 @@ from secateur.partitioning.pruning.domain import NOTHING, Domain, Span, within
 from secateur.partitioning.types.calendar import UNITS, following, start_of
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 
-__all__ = [
-    "BARE",
-    "AbsoluteColumn",
-    "BareColumn",
-    "ComparisonTarget",
-    "LinearColumn",
-    "RowField",
-    "ShortText",
-    "TruncatedColumn",
-    "WidenedColumn",
-    "allowed",
-    "is_own",
-]
-
 
 class BareColumn(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag="bare"):
     """The column itself."""

@@ -41,16 +41,6 @@ from secateur.partitioning.pruning.operand import (
 )
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 
-__all__ = [
-    "UNCONSTRAINED",
-    "Box",
-    "Choice",
-    "Constraint",
-    "ParameterComparison",
-    "equal_classes",
-]
-
-
 _LENGTH: Final = SqlType(TypeKind.BIGINT)
 
 

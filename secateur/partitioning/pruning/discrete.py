@@ -16,8 +16,6 @@ from secateur.partitioning.pruning.domain import Domain, Span, within
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.decimals import from_unscaled, unscaled
 
-__all__ = ["close_spans", "enumerate_points"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Counting:

@@ -18,8 +18,6 @@ from typing import Any, Final
 
 import msgspec
 
-__all__ = ["EVERYTHING", "NOTHING", "Domain", "Span", "points", "within"]
-
 
 class Span(msgspec.Struct, frozen=True, array_like=True):
     """An interval of column values.

@@ -25,8 +25,6 @@ from secateur.partitioning.types.coerce import coerce
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.decimals import DOUBLE_INTEGER_MAX
 
-__all__ = ["UNKNOWN", "ParameterFunction", "belongs", "cast", "evaluate"]
-
 
 class _Unknown(Enum):
     UNKNOWN = "unknown"

@@ -15,8 +15,6 @@ from msgspec.structs import replace
 from secateur.partitioning.pruning.domain import Domain
 from secateur.partitioning.pruning.operand import Evaluated
 
-__all__ = ["expressions_in", "numbered", "places"]
-
 S = TypeVar("S")
 
 

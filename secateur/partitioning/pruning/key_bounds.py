@@ -27,8 +27,6 @@ from secateur.partitioning.pruning.key_range import KeyBoundary, KeyRange, KeyRa
 from secateur.partitioning.pruning.operand import Operand, ParameterList
 from secateur.partitioning.types.column_type import SqlType
 
-__all__ = ["RANGES_MAX", "KeyBounds", "key_ranges"]
-
 RANGES_MAX: Final = 64
 """The maximum number of ranges of one scan. Each costs a binary search in each partition, which takes some
 microseconds."""

@@ -25,18 +25,6 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-__all__ = [
-    "EVERY_KEY",
-    "IndexSlice",
-    "KeyBoundary",
-    "KeyPrefix",
-    "KeyRange",
-    "KeyRanges",
-    "KeySlice",
-    "intersect_ranges",
-    "unite_ranges",
-]
-
 
 class KeyBoundary(msgspec.Struct, frozen=True, array_like=True):
     """A place between keys.

@@ -23,8 +23,6 @@ from secateur.partitioning.schemes.hashing import first_seed, hash_columns, pmod
 from secateur.partitioning.types.column_type import SqlType
 from secateur.partitioning.types.encoding import encode_array, scalar_encoder
 
-__all__ = ["compile_list"]
-
 _Bind = Callable[[Sequence[Any]], Sequence[int] | None]
 _VECTOR_ELEMENTS_MIN: Final = 256
 _NOT_OF_THE_TYPE: Final = (pa.ArrowException, UnicodeEncodeError, OverflowError, TypeError, ValueError)

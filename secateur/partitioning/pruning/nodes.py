@@ -26,20 +26,6 @@ import msgspec
 
 from secateur.partitioning.pruning.condition import Box
 
-__all__ = [
-    "All",
-    "AllOf",
-    "AnyOf",
-    "Everywhere",
-    "Keys",
-    "Node",
-    "Nothing",
-    "Partitions",
-    "boxes_of",
-    "intersect",
-    "unite",
-]
-
 
 class All(msgspec.Struct, frozen=True, array_like=True, tag="all"):
     """Every partition."""

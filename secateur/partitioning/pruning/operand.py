@@ -10,22 +10,6 @@ import msgspec
 from secateur.partitioning.pruning.expression import UNKNOWN, ParameterFunction, belongs, cast, evaluate
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 
-__all__ = [
-    "Cast",
-    "Computed",
-    "Constant",
-    "Evaluated",
-    "Operand",
-    "Parameter",
-    "ParameterList",
-    "Quick",
-    "not_quick",
-    "parameters_of",
-    "quick_value",
-    "resolve_list",
-    "resolve_operand",
-]
-
 
 class Constant(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag="constant"):
     """A value known at planning, as the Python object that DuckDB gives for it; None is NULL."""

@@ -21,8 +21,6 @@ from secateur.partitioning.pruning.text_sets import (
     pattern_domain,
 )
 
-__all__ = ["texts_globbed", "texts_like", "texts_like_in_any_case"]
-
 _BEYOND_ASCII: Final = {"i": "\u0130", "k": "\u212a"}
 _ANY_CASE: Final = {
     letter: frozenset({letter.lower(), letter.upper(), *_BEYOND_ASCII.get(letter.lower(), "")})

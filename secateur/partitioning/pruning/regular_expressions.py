@@ -24,8 +24,6 @@ from secateur.partitioning.pruning.text_sets import (
     pattern_domain,
 )
 
-__all__ = ["texts_matched", "texts_similar"]
-
 _LENGTH_MAX: Final = 1000
 _DEPTH_MAX: Final = 32
 _REPETITIONS_MAX: Final = 1000

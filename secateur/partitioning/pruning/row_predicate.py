@@ -21,8 +21,6 @@ from secateur.partitioning.pruning.domain import EVERYTHING, NOTHING, Domain
 from secateur.partitioning.pruning.value_set import ValueSet, may_hold
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 
-__all__ = ["OpenPredicate", "RowPredicate", "rows_among"]
-
 _COMPARED_ALIKE: Final = frozenset({TypeKind.VARCHAR, TypeKind.DATE, TypeKind.TIMESTAMP, TypeKind.DECIMAL})
 """Arrow compares values of these as the dialect does.
 

@@ -29,14 +29,6 @@ from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.types.column_type import TypeKind
 from secateur.partitioning.types.encoding import scalar_encoder
 
-__all__ = [
-    "COMBINATIONS_PER_PARTITION",
-    "PartitionSelection",
-    "UnprunedComponent",
-    "combination_limit",
-    "select_partitions",
-]
-
 COMBINATIONS_PER_PARTITION: Final = 8
 """Default cap: hashing more keys than this times the partitions almost surely reaches them all, and only costs time."""
 

@@ -12,19 +12,6 @@ from typing import Final
 
 from secateur.partitioning.pruning.domain import EVERYTHING, Domain, Span, points, within
 
-__all__ = [
-    "ANY_CHARACTER",
-    "ANY_TEXT",
-    "EMPTY_TEXT",
-    "PATTERN_TEXTS_MAX",
-    "PatternDomain",
-    "TextSet",
-    "TextSets",
-    "is_text",
-    "pattern_domain",
-    "starting_with",
-]
-
 PATTERN_TEXTS_MAX: Final = 4096
 """A pattern of more matches only bounds ranges of texts."""
 _PREFIXES_MAX: Final = 64

@@ -24,8 +24,6 @@ from secateur.partitioning.pruning.tree_binding import compile_node, compile_par
 from secateur.partitioning.pruning.tree_text import node_text
 from secateur.partitioning.schemes.scheme import PartitionScheme, find_scheme
 
-__all__ = ["PartitionSet", "PartitionTree"]
-
 
 @dataclass(frozen=True, slots=True)
 class PartitionSet:

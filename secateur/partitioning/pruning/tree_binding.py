@@ -27,8 +27,6 @@ from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.encoding import scalar_encoder
 
-__all__ = ["compile_node", "compile_partial"]
-
 Bind = Callable[[Sequence[Any]], Sequence[int] | None]
 
 # A value of exactly this Python type is canonical for the column and compares exactly with it; integers are checked

@@ -30,8 +30,6 @@ from secateur.partitioning.pruning.select_partitions import select_partitions
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.identifier import text_literal
 
-__all__ = ["domain_text", "node_text", "value_text"]
-
 _SHOWN_MAX: Final = 16
 
 

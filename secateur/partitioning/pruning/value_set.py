@@ -15,8 +15,6 @@ from secateur.partitioning.pruning.domain import EVERYTHING, NOTHING, Domain, Sp
 from secateur.partitioning.types.coerce import coerce
 from secateur.partitioning.types.column_type import SqlType
 
-__all__ = ["ValueSet", "between", "may_hold", "one_of"]
-
 
 class ValueSet(msgspec.Struct, frozen=True, array_like=True):
     """The values that a column can have in a partition.

@@ -6,7 +6,7 @@ from secateur.exports import exports
 
 _FILES = {
     "build": ["build_scheme"],
-    "components": ["HashComponent", "RangeComponent", "RangePartition"],
+    "components": ["HashComponent", "RangeComponent", "RangePartition", "RetiredRange"],
     "garbage_collection": ["no_garbage_collection"],
     "hashing": ["SPARK_SEED", "first_seed", "hash_columns", "hash_values", "pmod", "pmod_array"],
     "interval": ["IntervalPartitioning", "IntervalUnit"],
@@ -14,7 +14,7 @@ _FILES = {
     "range_spec": ["RangeSpec", "catch_all", "single_value", "split_at"],
     "ranges": ["RangeIndex"],
     "ranges_on_demand": ["with_cells"],
-    "scheme": ["PartitionScheme", "RetiredRange"],
+    "scheme": ["PartitionScheme"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

@@ -17,8 +17,6 @@ from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.schemes.scheme_rules import SchemeRules, by_lower_bound
 from secateur.partitioning.types.column_type import SqlType
 
-__all__ = ["build_scheme"]
-
 
 @no_garbage_collection()
 def build_scheme(

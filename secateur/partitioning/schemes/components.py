@@ -14,8 +14,6 @@ import msgspec
 
 from secateur.partitioning.schemes.interval import IntervalPartitioning
 
-__all__ = ["HashComponent", "RangeComponent", "RangePartition", "RetiredRange"]
-
 
 class HashComponent(msgspec.Struct, frozen=True, array_like=True):
     """``HASH (columns) PARTITIONS partitions SEED seed``.

@@ -19,8 +19,6 @@ import xxhash
 
 from secateur.partitioning.types.encoding import ByteKeys, EncodedColumn, WordKeys
 
-__all__ = ["SPARK_SEED", "first_seed", "hash_columns", "hash_values", "pmod", "pmod_array", "xxh64"]
-
 SPARK_SEED: Final = 42
 
 UInt64s = npt.NDArray[np.uint64]

@@ -23,8 +23,6 @@ import pyarrow.compute as pc
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.order_keys import order_array, order_key
 
-__all__ = ["IntervalPartitioning", "IntervalUnit"]
-
 _EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
 _EPOCH: Final = datetime(1970, 1, 1)
 _MONTHS: Final = range(12, 12 * (date.max.year + 1))

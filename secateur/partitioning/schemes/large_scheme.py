@@ -9,8 +9,6 @@ from secateur.partitioning.schemes.components import HashComponent
 from secateur.partitioning.schemes.range_columns import RangeColumns
 from secateur.partitioning.schemes.scheme import PartitionScheme, scheme_of_reference
 
-__all__ = ["LargeScheme"]
-
 
 class LargeScheme(msgspec.Struct, frozen=True, array_like=True, dict=True):
     """A scheme that has a reference.

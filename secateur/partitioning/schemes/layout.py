@@ -17,8 +17,6 @@ from secateur.partitioning.schemes.components import HashComponent, RangeCompone
 from secateur.partitioning.schemes.partial_ranges import PartialRanges
 from secateur.partitioning.schemes.segments import gaps_between, segments_of
 
-__all__ = ["Layout", "bucket_product"]
-
 
 def bucket_product(hashes: Iterable[HashComponent]) -> int:
     """The number of partitions that hash components make."""

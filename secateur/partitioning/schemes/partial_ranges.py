@@ -25,18 +25,6 @@ from secateur.errors import UnknownRangesError
 from secateur.partitioning.schemes.components import HashComponent, RangePartition
 from secateur.partitioning.schemes.range_columns import RangeColumns, packed, unpacked
 
-__all__ = [
-    "ANSWER_PAGES_MAX",
-    "EVERY_KEY",
-    "PAGE_RANGES",
-    "KeyInterval",
-    "PartialRanges",
-    "RangePage",
-    "pages_of",
-    "unknown_ranges",
-    "wanted_in",
-]
-
 PAGE_RANGES: Final = 256
 """Ranges in one page: some kilobytes, which cost little more than one range and spare the neighbours a round trip."""
 ANSWER_PAGES_MAX: Final = 64

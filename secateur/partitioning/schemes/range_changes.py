@@ -23,8 +23,6 @@ from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.schemes.scheme_rules import SchemeRules, by_lower_bound
 from secateur.partitioning.types.column_type import SqlType
 
-__all__ = ["AddRange", "DropNamed", "DropRange", "RangeChange", "alter_ranges"]
-
 _SHOWN_MAX: Final = 10
 
 

@@ -12,8 +12,6 @@ import numpy.typing as npt
 from secateur.partitioning.schemes.components import HashComponent, RangePartition
 from secateur.partitioning.schemes.garbage_collection import no_garbage_collection
 
-__all__ = ["RangeColumns", "packed", "unpacked"]
-
 _INDEX: Final = np.dtype("<i4")
 _Key: TypeAlias = tuple[Any, ...]
 

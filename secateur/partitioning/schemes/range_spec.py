@@ -9,8 +9,6 @@ from typing import Any
 
 from secateur.partitioning.schemes.components import HashComponent
 
-__all__ = ["RangeSpec", "catch_all", "single_value", "split_at"]
-
 
 @dataclass(frozen=True, slots=True)
 class RangeSpec:

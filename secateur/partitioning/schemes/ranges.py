@@ -21,8 +21,6 @@ from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.encoding import decimal_words, is_narrow_decimal, uuid_bytes
 from secateur.partitioning.types.order_keys import order_array, order_key
 
-__all__ = ["NO_RANGE", "RangeIndex"]
-
 NO_RANGE: Final = -1
 
 _WORD: Final = 2**64

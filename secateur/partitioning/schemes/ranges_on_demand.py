@@ -14,8 +14,6 @@ from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.schemes.scheme_rules import PARTITIONS_MAX, by_lower_bound
 from secateur.partitioning.schemes.segments import gaps_between
 
-__all__ = ["CELLS_MAX", "with_cells"]
-
 CELLS_MAX: Final = 10_000
 """The most ranges that one write may make: more look like wrong values in the column, such as seconds where
 milliseconds are meant.

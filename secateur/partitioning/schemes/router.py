@@ -28,8 +28,6 @@ from secateur.partitioning.types.encoding import EncodedColumn, encode_array, sc
 from secateur.partitioning.types.ordering import minimum
 from secateur.partitioning.types.row_numbers import row_numbers
 
-__all__ = ["NO_PARTITION", "ROWS_LOOKED_UP_MAX", "Router"]
-
 NO_PARTITION: Final = -1
 """The partition id of a row that belongs to no partition."""
 

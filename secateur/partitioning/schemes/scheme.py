@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from secateur.cached_properties import cached_property
 from secateur.errors import NotSupportedError, TopologyChangedError, UnknownColumnError
 from secateur.forks import free_in_forks
-from secateur.partitioning.schemes.components import HashComponent, RangeComponent, RangePartition, RetiredRange
+from secateur.partitioning.schemes.components import HashComponent, RangeComponent, RangePartition
 from secateur.partitioning.schemes.garbage_collection import no_garbage_collection
 from secateur.partitioning.schemes.layout import Layout
 from secateur.partitioning.schemes.partial_ranges import KeyInterval, PartialRanges, RangePage, pages_of
@@ -31,20 +31,6 @@ from secateur.partitioning.schemes.range_columns import RangeColumns
 from secateur.partitioning.schemes.router import Router
 from secateur.partitioning.types.cast import cast_column
 from secateur.partitioning.types.column_type import SqlType
-
-__all__ = [
-    "FUNCTION",
-    "RANGES_INLINE_MAX",
-    "HashComponent",
-    "PartitionScheme",
-    "RangeBook",
-    "RangeComponent",
-    "RangePartition",
-    "RetiredRange",
-    "find_scheme",
-    "learn_ranges",
-    "scheme_of_reference",
-]
 
 FUNCTION: Final = "xxhash64/1"
 RANGES_INLINE_MAX: Final = 64

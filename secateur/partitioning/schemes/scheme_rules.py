@@ -18,8 +18,6 @@ from secateur.partitioning.types.coerce import coerce
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.ordering import successor
 
-__all__ = ["PARTITIONS_MAX", "SchemeRules", "by_lower_bound"]
-
 PARTITIONS_MAX: Final = 1_000_000
 """The most partition ids a table may use up, dropped ranges included."""
 

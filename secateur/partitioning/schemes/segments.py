@@ -13,8 +13,6 @@ from msgspec.structs import replace
 
 from secateur.partitioning.schemes.components import RangeComponent, RangePartition
 
-__all__ = ["gaps_between", "segments_of"]
-
 _Bound = tuple[Any, ...] | None
 
 

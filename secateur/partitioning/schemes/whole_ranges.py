@@ -6,8 +6,6 @@ from collections.abc import Iterable
 
 from secateur.partitioning.schemes.scheme import PartitionScheme
 
-__all__ = ["whole_ranges"]
-
 
 def whole_ranges(scheme: PartitionScheme, partitions: Iterable[int]) -> list[int]:
     """Return the partitions of every range that has one of ``partitions``, ascending.

@@ -13,8 +13,6 @@ from secateur.partitioning.types.cast import cast_column
 from secateur.partitioning.types.held_texts import check_texts_of_column
 from secateur.partitioning.types.held_values import check_held
 
-__all__ = ["MissingColumns", "conform"]
-
 
 class MissingColumns(StrEnum):
     """The treatment of columns of a table that the data do not have."""

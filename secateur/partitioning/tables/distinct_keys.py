@@ -8,8 +8,6 @@ import pyarrow as pa
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.comparable_columns import comparable
 
-__all__ = ["first_of_each_key", "first_positions"]
-
 _POSITION = "position"
 
 

@@ -20,8 +20,6 @@ import numpy.typing as npt
 
 from secateur.cached_properties import cached_property
 
-__all__ = ["SKETCH_HASHES_MAX", "DistinctSketch"]
-
 SKETCH_HASHES_MAX: Final = 1024
 """Below as many distinct values the number in the sample is exact; above, its standard error is 1 / sqrt(1024) = 3
 %.

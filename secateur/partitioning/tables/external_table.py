@@ -6,8 +6,6 @@ import msgspec
 
 from secateur.partitioning.tables.table import TableDef
 
-__all__ = ["ExternalTable"]
-
 
 class ExternalTable(msgspec.Struct, frozen=True):
     """An external table.

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator
 from string import ascii_lowercase, ascii_uppercase
 from typing import Final
 
-__all__ = ["folded", "quoted", "text_literal", "told_apart"]
-
 _LOWER: Final = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import msgspec
 
-__all__ = ["IndexDef"]
-
 
 class IndexDef(msgspec.Struct, frozen=True, array_like=True):
     """A sorted index over columns of a table, inside each of its partitions.

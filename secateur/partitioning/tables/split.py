@@ -9,8 +9,6 @@ import pyarrow as pa
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.row_numbers import row_numbers
 
-__all__ = ["split"]
-
 
 def split(table: pa.Table | pa.RecordBatch, tdef: TableDef) -> dict[int, pa.Table]:
     """Group rows by partition.

@@ -15,8 +15,6 @@ import msgspec
 
 from secateur.partitioning.tables.value_distance import distance
 
-__all__ = ["NO_STATISTICS", "ColumnStatistics", "StatisticsSnapshot", "TableStatistics"]
-
 _CHANGE: Final = 2.0
 _NOISE: Final = 1000
 """Added to compared counts, so that small tables, for which every plan is good, do not count as changed at every

@@ -20,8 +20,6 @@ from secateur.partitioning.schemes.scheme import PartitionScheme, find_scheme
 from secateur.partitioning.tables.index import IndexDef
 from secateur.partitioning.types.column_type import SqlType
 
-__all__ = ["Column", "TableDef", "TableDefinition"]
-
 
 class Column(msgspec.Struct, frozen=True, array_like=True):
     """A column.

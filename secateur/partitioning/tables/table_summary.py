@@ -11,8 +11,6 @@ from secateur.partitioning.tables.distinct_sketch import DistinctSketch
 from secateur.partitioning.tables.statistics import ColumnStatistics, TableStatistics
 from secateur.partitioning.tables.table import TableDef
 
-__all__ = ["ColumnSummary", "TableSummary", "total"]
-
 
 class ColumnSummary(msgspec.Struct, frozen=True, array_like=True):
     """One column on one member.

@@ -7,8 +7,6 @@ from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
-__all__ = ["distance"]
-
 _INTEGER_MAX: Final = 10**300
 
 

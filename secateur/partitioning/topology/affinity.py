@@ -22,8 +22,6 @@ import numpy.typing as npt
 from secateur.errors import InterfaceError
 from secateur.partitioning.topology.topology import Ownership
 
-__all__ = ["assign"]
-
 _NOBODY: Final = -1
 _MEMBERS_MAX: Final = 2**16 - 1
 

@@ -14,8 +14,6 @@ import numpy.typing as npt
 from secateur.errors import InterfaceError
 from secateur.partitioning.topology.topology import Ownership
 
-__all__ = ["grow", "same_holders"]
-
 
 def grow(
     previous: Ownership,

@@ -7,8 +7,6 @@ import numpy.typing as npt
 
 from secateur.partitioning.topology.topology import Ownership, Topology
 
-__all__ = ["gains_copies"]
-
 
 def gains_copies(before: Topology, after: Topology, member_id: str) -> bool:
     """Whether a member holds a copy of a partition, at any rank, that it did not hold before.

@@ -7,8 +7,6 @@ from typing import Annotated
 
 import msgspec
 
-__all__ = ["JobRequirements"]
-
 
 class JobRequirements(msgspec.Struct, frozen=True, array_like=True):
     """The partitions and members without which a job cannot run; ``|`` unites two requirements.

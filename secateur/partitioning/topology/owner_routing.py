@@ -15,8 +15,6 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
 from secateur.partitioning.types.row_numbers import row_numbers
 
-__all__ = ["OwnerRouting", "RoutedBatch"]
-
 _RADIX_PARTITIONS_MAX: Final = 1 << 16
 
 

@@ -8,8 +8,6 @@ from secateur.errors import DagError
 from secateur.partitioning.topology.job_requirements import JobRequirements
 from secateur.partitioning.topology.topology import Topology
 
-__all__ = ["coordinators"]
-
 
 def coordinators(needs: JobRequirements, topology: Topology, group_of: Callable[[str], str]) -> list[str]:
     """Return the members that may coordinate a job, sorted; all members if the job requires none in particular.

@@ -17,8 +17,6 @@ import numpy.typing as npt
 from secateur.cached_properties import cached_property
 from secateur.errors import PartitionLostError, TopologyChangedError, UnknownOwnersError, UnreachableError
 
-__all__ = ["OWNERS_PAGE", "MemberAddress", "Ownership", "Topology"]
-
 _DTYPE: Final = np.dtype("<u2")
 _FEW_PARTITIONS: Final = 64
 """Up to here a look at each costs less than NumPy's calls."""

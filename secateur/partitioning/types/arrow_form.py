@@ -17,8 +17,6 @@ from secateur.partitioning.types.cast import cast_column
 from secateur.partitioning.types.column_type import SqlType, TypeKind, type_of_arrow
 from secateur.partitioning.types.python_column import column_of, without_missing
 
-__all__ = ["array_of", "cast_to_arrow", "inferred_array"]
-
 _AS_GUESSED: Final = frozenset({bool, bytes, float, int, str})
 """Python types whose values Arrow never changes, unless they are mixed, which it refuses."""
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 from datetime import datetime, time, timedelta
 from typing import Final
 
-__all__ = ["DAYS_OR_LONGER", "MONTHS", "SPANS", "UNITS", "following", "start_of"]
-
 SPANS: Final = {
     "second": timedelta(seconds=1),
     "minute": timedelta(minutes=1),

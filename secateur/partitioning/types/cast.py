@@ -44,8 +44,6 @@ from secateur.partitioning.types.python_column import canonical_column
 from secateur.partitioning.types.row_numbers import row_numbers
 from secateur.partitioning.types.uuid_columns import parse_uuids, wrap_uuids
 
-__all__ = ["cast_column", "scalar_text"]
-
 _Column: TypeAlias = pa.ChunkedArray | pa.Array
 
 _TEXT_SHOWN_MAX: Final = 80

@@ -31,8 +31,6 @@ from secateur.errors import DataError
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.decimals import below_power_of_ten, fits, rescaled
 
-__all__ = ["coerce"]
-
 _INTEGER_TEXT: Final = re.compile(r"\s*[+-]?[0-9]+\s*")
 _UUID_TEXT: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _BOOLEAN_TEXT: Final = {"true": True, "t": True, "false": False, "f": False}

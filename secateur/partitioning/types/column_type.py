@@ -18,8 +18,6 @@ import pyarrow as pa
 from secateur.errors import NotSupportedError
 from secateur.partitioning.types.type_text import arguments, field_name, name_and_type, unquoted, without_suffix
 
-__all__ = ["DEPTH_MAX", "NESTED", "Field", "SqlType", "TypeKind", "parse_type", "type_of_arrow"]
-
 
 class TypeKind(Enum):
     """The closed set of type constructors. The value is the SQL name that DuckDB prints."""

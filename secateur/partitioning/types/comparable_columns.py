@@ -13,8 +13,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-__all__ = ["comparable", "order_floats"]
-
 _SIGN_MASK: Final = np.int64(2**63 - 1)
 
 Column = TypeVar("Column", pa.Array, pa.ChunkedArray)

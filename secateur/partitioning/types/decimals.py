@@ -14,18 +14,6 @@ from __future__ import annotations
 from decimal import ROUND_FLOOR, Context, Decimal, Inexact, InvalidOperation, Overflow
 from typing import Final, overload
 
-__all__ = [
-    "DOUBLE_INTEGER_MAX",
-    "added",
-    "below_power_of_ten",
-    "fits",
-    "floored",
-    "from_unscaled",
-    "negated",
-    "rescaled",
-    "unscaled",
-]
-
 DOUBLE_INTEGER_MAX: Final = 2**53
 """Every integer up to here is a DOUBLE; one more, and it is rounded to this one."""
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-__all__ = ["empty_batch", "empty_table"]
-
 
 def empty_batch(schema: pa.Schema) -> pa.RecordBatch:
     """A batch of these columns without rows."""

@@ -38,18 +38,6 @@ from secateur.errors import InternalError
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.decimals import unscaled
 
-__all__ = [
-    "ByteKeys",
-    "EncodedColumn",
-    "WordKeys",
-    "decimal_words",
-    "encode_array",
-    "fixed_width",
-    "is_narrow_decimal",
-    "scalar_encoder",
-    "uuid_bytes",
-]
-
 _PACK_INT64: Final = struct.Struct("<q").pack
 _PACK_UINT64: Final = struct.Struct("<Q").pack
 _PACK_INT32: Final = struct.Struct("<i").pack

@@ -12,8 +12,6 @@ from secateur.partitioning.types.coerce import coerce
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.decimals import unscaled
 
-__all__ = ["decimals_of_floats"]
-
 
 def decimals_of_floats(type_: SqlType) -> Callable[[pa.Array], pa.Array]:
     """Return the conversion of float arrays to DECIMAL or HUGEINT.

@@ -9,8 +9,6 @@ import pyarrow as pa
 from secateur.errors import DataError
 from secateur.partitioning.types.cast import scalar_text
 
-__all__ = ["check_texts", "check_texts_of_column"]
-
 _NO_UTF8: Final = "Invalid UTF8"
 
 

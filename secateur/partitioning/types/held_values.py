@@ -24,8 +24,6 @@ from secateur.partitioning.types.map_keys import has_invalid_keys
 from secateur.partitioning.types.nested_parts import interval_cells, list_elements, map_entries
 from secateur.partitioning.types.result_type import Constructor, ResultType
 
-__all__ = ["check_held", "guarded_interval_sql", "long_interval_sql", "long_intervals_sql"]
-
 _MICROSECONDS_MAX: Final = (2**63 - 1) // 1000
 _DAY: Final = 86_400 * 10**6
 _PER_MICROSECOND: Final = {"us": 1, "ns": 1000}

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-__all__ = ["instant_text"]
-
 
 def instant_text(value: pa.Scalar) -> str | None:
     """An Arrow day or timestamp for a message: ``infinity``, ``10000-01-01``, ``0044-03-15 (BC)``; None for others."""

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["KEYWORDS"]
-
 KEYWORDS: Final = frozenset(
     """
     abort absolute access action add admin after aggregate all also alter always analyse analyze and anti any approx

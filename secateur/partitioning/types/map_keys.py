@@ -13,8 +13,6 @@ import pyarrow as pa
 
 from secateur.partitioning.types.nested_parts import map_entries
 
-__all__ = ["has_invalid_keys"]
-
 
 def has_invalid_keys(array: pa.Array) -> bool:
     """Whether some value of an Arrow map array has a NULL key, or one key twice.

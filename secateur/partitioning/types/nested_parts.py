@@ -15,8 +15,6 @@ import pyarrow as pa
 
 from secateur.partitioning.types.row_numbers import row_numbers
 
-__all__ = ["INTERVAL_LAYOUT", "interval_cells", "leaves", "list_elements", "map_entries", "map_leaves", "with_parts"]
-
 INTERVAL_LAYOUT: Final = np.dtype([("months", "<i4"), ("days", "<i4"), ("nanoseconds", "<i8")])
 """How Arrow lays out an INTERVAL."""
 

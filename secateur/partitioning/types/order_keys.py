@@ -14,8 +14,6 @@ from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.decimals import unscaled
 from secateur.partitioning.types.encoding import decimal_words, fixed_width
 
-__all__ = ["order_array", "order_key"]
-
 _EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
 
 

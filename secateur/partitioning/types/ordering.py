@@ -15,8 +15,6 @@ from secateur.errors import InternalError
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.decimals import from_unscaled, unscaled
 
-__all__ = ["minimum", "next_value", "successor"]
-
 _UUID_MAX: Final = 2**128 - 1
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["plain_type", "plain_values", "without_views"]
-
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
     """The type of the values that an array of a type stands for; the type itself where these are its own."""

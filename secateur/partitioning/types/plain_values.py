@@ -12,8 +12,6 @@ from secateur.errors import DataError
 from secateur.partitioning.types.coerce import coerce
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 
-__all__ = ["as_they_stand", "canonical_as_it_stands"]
-
 _SAME: Final[dict[TypeKind, type]] = {
     **dict.fromkeys((TypeKind.TINYINT, TypeKind.SMALLINT, TypeKind.INTEGER, TypeKind.BIGINT), int),
     **dict.fromkeys((TypeKind.UTINYINT, TypeKind.USMALLINT, TypeKind.UINTEGER, TypeKind.UBIGINT), int),

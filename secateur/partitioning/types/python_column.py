@@ -17,8 +17,6 @@ from secateur.partitioning.types.coerce import coerce
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.plain_values import as_they_stand
 
-__all__ = ["canonical_column", "column_of", "without_missing"]
-
 _MISSING: Final = frozenset({"NAType", "NaTType"})
 """The types of pandas' own values for a missing one."""
 

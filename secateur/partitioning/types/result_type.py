@@ -14,8 +14,6 @@ from secateur.errors import NotSupportedError
 from secateur.partitioning.types.column_type import SqlType, parse_type
 from secateur.partitioning.types.type_text import arguments, name_and_type, unquoted, without_suffix
 
-__all__ = ["FINER_TYPES", "Constructor", "ResultType", "column_type_of", "parse_result_type"]
-
 FINER_TYPES: Final[dict[str, pa.DataType]] = {
     "TIMESTAMP_S": pa.timestamp("s"),
     "TIMESTAMP_MS": pa.timestamp("ms"),

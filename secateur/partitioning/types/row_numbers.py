@@ -12,8 +12,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-__all__ = ["row_numbers"]
-
 
 def row_numbers(values: npt.NDArray[Any]) -> pa.Array:
     """Integers of numpy as an Arrow array of the same width, none of them NULL.

@@ -11,8 +11,6 @@ import pyarrow as pa
 
 from secateur.partitioning.types.row_numbers import row_numbers
 
-__all__ = ["without_struct_offsets"]
-
 
 def without_struct_offsets(table: pa.Table) -> pa.Table:
     """The same rows, each struct at the start of its array.

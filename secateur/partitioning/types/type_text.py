@@ -7,8 +7,6 @@ from typing import Final
 
 from secateur.partitioning.types.keywords import KEYWORDS
 
-__all__ = ["arguments", "field_name", "name_and_type", "unquoted", "without_suffix"]
-
 _SUFFIX: Final = re.compile(r"(.*)\[\s*(\d*)\s*\]", re.DOTALL)
 _QUOTED_NAME: Final = re.compile(r'"(?:[^"]|"")*"')
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -9,8 +9,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["parse_uuids", "wrap_uuids"]
-
 _UUID_TEXT_BYTES: Final = 36
 _DASHES: Final = [8, 13, 18, 23]
 _DIGITS: Final = np.array([i for i in range(_UUID_TEXT_BYTES) if i not in _DASHES])

@@ -17,8 +17,6 @@ from secateur.planner.binding.suggestions import similar_names
 from secateur.planner.text.dialect import tokenize
 from secateur.planner.text.positions import located
 
-__all__ = ["in_users_terms"]
-
 _NAME: Final = re.compile(
     r'(?:column named|Referenced column|Referenced table|^Column|^column|duplicate alias|CTE name) "([^"]+)"'
 )

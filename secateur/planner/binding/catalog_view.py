@@ -13,8 +13,6 @@ from secateur.partitioning.topology.topology import Topology
 from secateur.planner.plan_settings import PlanSettings
 from secateur.planner.views.view import ViewDef
 
-__all__ = ["CatalogView", "PlanningCatalog"]
-
 
 class CatalogView(Protocol):
     """The part of the catalog that the planner reads: one consistent version."""

@@ -20,8 +20,6 @@ from secateur.planner.text.dialect import to_sql
 from secateur.planner.text.parser_cross_check import read_statements
 from secateur.protocol.clocks import CLOCKS
 
-__all__ = ["reads_clock", "settled"]
-
 _NODES: Final[dict[type[exp.Expr], str]] = {
     exp.CurrentTimestamp: "current_timestamp",
     exp.CurrentDate: "current_date",

@@ -17,8 +17,6 @@ from secateur.errors import DatabaseError
 from secateur.planner.dml.expressions import TextSpan
 from secateur.planner.text.positions import located
 
-__all__ = ["check_dialect"]
-
 _ONE_ROW = "VALUES (0)"
 
 

@@ -23,17 +23,6 @@ from secateur.engine.kernels.fragment import Fragment, run_with
 from secateur.errors import JobCancelledError, LimitExceededError
 from secateur.planner.text.parser_cross_check import DuckDBParse
 
-__all__ = [
-    "EVALUATION_S",
-    "VALUE_BYTES_MAX",
-    "calls_only_bounded",
-    "evaluate",
-    "is_bounded",
-    "is_bounded_over_no_rows",
-    "is_small",
-    "refuse_large_constants",
-]
-
 EVALUATION_S: Final = 0.25
 """A constant takes microseconds. The bound must also hold on a machine that is overloaded many times over, because a
 statement that exceeds it loses its pruning."""

@@ -18,8 +18,6 @@ from secateur.errors import NotSupportedError
 from secateur.partitioning.tables.identifier import folded
 from secateur.planner.text.positions import located
 
-__all__ = ["TABLE_FUNCTIONS", "VALUE_FUNCTIONS", "doubtful_calls", "is_listed", "refuse_calls", "refuse_calls_of"]
-
 _VALUE_FUNCTIONS: Final = """
 abs acos acosh add age aggregate ago any_value apply approx_count_distinct approx_quantile approx_top_k
 arbitrary arg_max arg_max_null arg_max_nulls_last arg_min arg_min_null arg_min_nulls_last argmax argmin

@@ -11,8 +11,6 @@ from typing import Any, Final
 from secateur.planner.predicates.membership import CONTAINS
 from secateur.planner.text.parser_cross_check import DuckDBParse
 
-__all__ = ["NO_USES", "TypeUses", "sample_value", "type_uses_in"]
-
 _SPECIMEN_ELEMENTS: Final = 2
 _ROWS: Final = frozenset({"row", "list_value"})
 _SCALAR: Final = frozenset({"CASE", "OPERATOR"})

@@ -18,8 +18,6 @@ from secateur.planner.dml.composed import Composer
 from secateur.planner.dml.expressions import TextSpan, read_expression
 from secateur.planner.text.token_cursor import TokenCursor
 
-__all__ = ["say_pivot", "say_unpivot"]
-
 _BEHIND: Final = ("ORDER BY", "LIMIT", "OFFSET")
 
 

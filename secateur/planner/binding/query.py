@@ -19,7 +19,6 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.planner.binding.functions import doubtful_calls, refuse_calls
 from secateur.planner.binding.refused import WORDS as REFUSED_WORDS
 from secateur.planner.binding.refused import refuse_parts
-from secateur.planner.binding.suggestions import similar_names
 from secateur.planner.system.information_schema import SCHEMA as INFORMATION_SCHEMA
 from secateur.planner.system.names import MAIN, find_relation
 from secateur.planner.system.show import described_relation_sql
@@ -30,20 +29,6 @@ from secateur.planner.text.positions import located, position_of
 from secateur.planner.text.splicing import Splice, Spliced, splice, spliced
 from secateur.planner.text.trees import children_of, nodes_in
 from secateur.planner.views.view import ViewDef, ViewRead
-
-__all__ = [
-    "Query",
-    "TableReference",
-    "bind_query",
-    "holds_query",
-    "is_columns_call",
-    "joins_unnamed",
-    "may_recur",
-    "reads_of",
-    "renames_columns",
-    "similar_names",
-    "spliced",
-]
 
 _LEFT_OUT: Final = frozenset({MAIN, SYSTEM_SCHEMA, INFORMATION_SCHEMA})
 _VIEWS_MAX: Final = 500

@@ -9,8 +9,6 @@ from sqlglot import exp
 from secateur.errors import NotSupportedError
 from secateur.planner.text.positions import located
 
-__all__ = ["STATEMENTS", "WORDS", "refuse_parts"]
-
 STATEMENTS: Final = {
     "PRAGMA": "use DESCRIBE, SHOW, SET or the tables of information_schema",
     "USE": "there is one schema of tables, main, which need not be written",

@@ -20,8 +20,6 @@ from secateur.planner.dml.expressions import TextSpan
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.token_cursor import TokenCursor
 
-__all__ = ["as_queries"]
-
 _PIVOTS: Final = {
     "PIVOT": say_pivot,
     "PIVOT_WIDER": say_pivot,

@@ -5,8 +5,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 
-__all__ = ["similar_names"]
-
 
 def similar_names(name: str, names: Sequence[str]) -> str:
     """``did you mean a or b?`` for a name that is none of ``names``, or the names there are."""

@@ -11,8 +11,6 @@ from secateur.planner.binding.query import TableReference
 from secateur.planner.checks.select_node import Node
 from secateur.planner.fragments.partial_final import PartialFinal
 
-__all__ = ["Cutting", "PlacedText", "Source"]
-
 
 @dataclass(frozen=True, slots=True)
 class Source:

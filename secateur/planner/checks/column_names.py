@@ -10,8 +10,6 @@ from secateur.planner.checks.select_node import Node
 from secateur.planner.text.parse_tree import nodes_in
 from secateur.protocol.clocks import CLOCKS
 
-__all__ = ["all_folded", "are_names", "called", "listed", "mentioned", "named_by", "shown_columns"]
-
 
 def all_folded(names: Iterable[str]) -> list[str]:
     """Fold some names."""

@@ -14,8 +14,6 @@ from typing import Any, Final, TypeAlias
 from secateur.partitioning.tables.identifier import folded
 from secateur.planner.checks.select_node import BEHIND_WHERE, Node
 
-__all__ = ["read_by_position"]
-
 _Table: TypeAlias = tuple[str, str, bool]
 """The alias and the name of a table in FROM, and whether FROM itself reads all of its columns."""
 

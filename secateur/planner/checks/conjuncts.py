@@ -9,17 +9,6 @@ from secateur.partitioning.tables.identifier import folded
 from secateur.planner.checks.select_node import Node
 from secateur.planner.text.parse_tree import nodes_in
 
-__all__ = [
-    "base_of",
-    "inner_leaves",
-    "joins_plainly",
-    "leaves",
-    "preserved_leaves",
-    "references",
-    "said_in",
-    "same_tree",
-]
-
 _PLAIN_JOINS: Final = frozenset({"REGULAR", "CROSS", "NATURAL"})
 
 

@@ -11,8 +11,6 @@ from secateur.planner.checks.scope import Scope
 from secateur.planner.checks.select_node import Node
 from secateur.planner.text.parse_tree import flat_and
 
-__all__ = ["Equalities"]
-
 _Column: TypeAlias = tuple[str | int, str]
 """A column of a scan, by its relation, or of another item of FROM, by the id of its node; and its folded name."""
 

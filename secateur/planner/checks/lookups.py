@@ -9,8 +9,6 @@ from secateur.planner.checks.scope import Scope
 from secateur.planner.checks.select_node import BEHIND_WHERE, Node, is_bare
 from secateur.planner.text.parse_tree import flat_and
 
-__all__ = ["TextComparison", "is_lookup"]
-
 
 class TextComparison(Protocol):
     """How parts of the user's text are compared with parts of the texts of stages."""

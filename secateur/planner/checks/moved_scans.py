@@ -15,8 +15,6 @@ from secateur.planner.checks.select_node import Node, is_bare
 from secateur.planner.checks.set_operations import SetOperations
 from secateur.planner.text.parse_tree import flat_and, nodes_in
 
-__all__ = ["MovedScans"]
-
 MovedScan = tuple[Node, PlacedText]
 """An item of FROM, and the text of the scan whose rows it is."""
 

@@ -46,8 +46,6 @@ from secateur.planner.text.parse_tree import flat_and
 from secateur.planner.text.parser_cross_check import DuckDBParse, read_statements
 from secateur.protocol.clocks import CLOCKS
 
-__all__ = ["clocks_difference", "placed_difference", "unsaid_filters"]
-
 _APART: Final = frozenset({"type", "cte_map", "from_table", "where_clause"})
 
 

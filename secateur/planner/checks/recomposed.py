@@ -33,8 +33,6 @@ from secateur.planner.fragments.partial_final import PartialFinal
 from secateur.planner.text.parse_tree import nodes_in
 from secateur.planner.text.parser_cross_check import DuckDBParse
 
-__all__ = ["difference", "spelling_difference", "tree_difference"]
-
 _BEHIND_WHERE: Final = ("having", "qualify", "sample")
 
 

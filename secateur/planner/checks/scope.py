@@ -19,8 +19,6 @@ from secateur.planner.checks.conjuncts import leaves, preserved_leaves
 from secateur.planner.checks.select_node import Node, is_plain_star
 from secateur.planner.text.parse_tree import conditions_of
 
-__all__ = ["QUERIES", "Scope", "branches", "conditions_with_scopes", "set_operations_with_scopes"]
-
 QUERIES: Final = frozenset({"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"})
 """The types of the nodes of queries."""
 

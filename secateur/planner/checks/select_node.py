@@ -12,8 +12,6 @@ from typing import Any, Final, TypeAlias
 from secateur.cached_properties import cached_property
 from secateur.partitioning.tables.identifier import folded
 
-__all__ = ["BEHIND_WHERE", "Node", "OrderItem", "SelectNode", "is_bare", "is_plain_star", "named_columns"]
-
 Node: TypeAlias = Mapping[str, Any]
 """A node of DuckDB's parse tree, as :class:`~secateur.planner.text.parser_cross_check.DuckDBParse` has it."""
 

@@ -10,8 +10,6 @@ from typing import TypeAlias
 from secateur.planner.checks.scope import Scope, branches
 from secateur.planner.checks.select_node import Node
 
-__all__ = ["SetOperations"]
-
 _Column: TypeAlias = tuple[str, str]
 """A column of a scan: its relation, and its folded name."""
 

@@ -24,8 +24,6 @@ from secateur.planner.statement import AlterTable
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor
 
-__all__ = ["read_alter_table"]
-
 _WHAT_CAN_BE_ALTERED: Final = (
     "the ranges of a table can be altered: ADD PARTITION ..., DROP PARTITION ...; for anything else create a new table"
     " and INSERT INTO it SELECT"

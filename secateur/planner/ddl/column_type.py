@@ -13,8 +13,6 @@ from secateur.errors import NotSupportedError
 from secateur.partitioning.types.column_type import DEPTH_MAX, Field, SqlType, TypeKind, parse_type
 from secateur.planner.text.token_cursor import TokenCursor
 
-__all__ = ["read_type"]
-
 _WORDS_BEHIND: Final = ("PRECISION", "WITH", "WITHOUT", "TIME", "ZONE", "VARYING")
 _REFUSED: Final = frozenset({"UNION", "ENUM"})
 

@@ -23,8 +23,6 @@ from secateur.planner.ddl.column_type import read_type
 from secateur.planner.statement import CreateExternalTable
 from secateur.planner.text.token_cursor import TokenCursor
 
-__all__ = ["at_create_external_table", "read_create_external_table"]
-
 _FORMATS: Final = {form.value.upper(): form for form in FolderFormat}
 
 

@@ -19,8 +19,6 @@ from secateur.planner.statement import CreateIndex, DropIndex
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.storage.key_column import KeyColumn
 
-__all__ = ["read_create_index", "read_drop_index"]
-
 
 def read_create_index(cursor: TokenCursor, find: Callable[[str], TableDef]) -> CreateIndex:
     """Read a CREATE INDEX statement.

@@ -25,18 +25,6 @@ from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.storage.key_column import KeyColumn
 
-__all__ = [
-    "PARTITIONS_DEFAULT",
-    "REFUSED_CLAUSES",
-    "REFUSED_OBJECTS",
-    "Clauses",
-    "described",
-    "read_clauses",
-    "read_create",
-    "read_create_table",
-    "read_drop_table",
-]
-
 PARTITIONS_DEFAULT: Final = 271
 BACKUPS_DEFAULT: Final = 1
 _BACKUPS_MAX: Final = 16

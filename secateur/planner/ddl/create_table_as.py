@@ -26,8 +26,6 @@ from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.protocol.statements import CreateTableAs
 
-__all__ = ["TableAs", "is_create_table_as", "read_create_table_as"]
-
 
 @dataclass(frozen=True, slots=True)
 class TableAs:

@@ -17,8 +17,6 @@ from secateur.partitioning.schemes.interval import IntervalPartitioning, Interva
 from secateur.planner.text.literals import read_literal
 from secateur.planner.text.token_cursor import TokenCursor
 
-__all__ = ["read_every"]
-
 _UNITS: Final = {
     "YEAR": (IntervalUnit.MONTH, 12),
     "QUARTER": (IntervalUnit.MONTH, 3),

@@ -29,8 +29,6 @@ from secateur.planner.ddl.every import read_every
 from secateur.planner.text.literals import at_literal, read_tuple
 from secateur.planner.text.token_cursor import TokenCursor, is_name
 
-__all__ = ["PartitionBy", "read_hash", "read_partition_by", "read_range"]
-
 _DIRECTION: Final = "bounds are written lower <= VALUES < upper"
 
 

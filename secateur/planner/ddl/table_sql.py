@@ -18,8 +18,6 @@ from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.identifier import quoted, text_literal
 from secateur.partitioning.tables.table import TableDef
 
-__all__ = ["partition_by_sql", "range_sql", "table_sql"]
-
 _UNITS: Final = {IntervalUnit.MONTH: "MONTH", IntervalUnit.DAY: "DAY", IntervalUnit.MICROSECOND: "MICROSECOND"}
 
 

@@ -13,8 +13,6 @@ from secateur.planner.binding.suggestions import similar_names
 from secateur.planner.dml.expressions import CLOSING, OPENING, TextSpan, is_default, read_expression
 from secateur.planner.text.token_cursor import TokenCursor
 
-__all__ = ["Assignment", "read_assignments", "read_column"]
-
 _IN_LIST: Final = (",", ")")
 _QUERIES: Final = ("SELECT", "WITH", "FROM", "VALUES")
 

@@ -17,8 +17,6 @@ from secateur.planner.dml.target import read_table
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.protocol.statements import BackupTo, RestoreFrom
 
-__all__ = ["read_backup", "read_restore"]
-
 
 def read_backup(cursor: TokenCursor, find: Callable[[str], TableDef]) -> BackupTo:
     """Read a BACKUP statement.

@@ -22,8 +22,6 @@ from secateur.planner.text.positions import located, syntax_error
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.protocol.statements import ChangeKind
 
-__all__ = ["ChangeQuery", "check_columns", "check_reading", "is_local", "read_clause"]
-
 _UNNESTING: Final = frozenset({"unnest", "unlist"})
 
 

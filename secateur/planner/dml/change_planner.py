@@ -25,8 +25,6 @@ from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import syntax_error
 from secateur.protocol.statements import ChangeStatement, CoordinatedChange, InsertMode, InsertSelect
 
-__all__ = ["ChangePlanner"]
-
 PlanQuery: TypeAlias = Callable[[str, Sequence[Token], Parameters], PlannedSelect]
 
 

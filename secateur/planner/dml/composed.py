@@ -20,8 +20,6 @@ from secateur.planner.text.dialect import tokenize
 from secateur.planner.text.parameters import Parameters, read_parameters
 from secateur.planner.text.positions import located
 
-__all__ = ["Composed", "Composer"]
-
 _T = TypeVar("_T")
 _POSITION: Final = re.compile(r" \(line \d+, column \d+\)\n[^\n]*\n *(\^*)(\n.*)?$", re.DOTALL)
 

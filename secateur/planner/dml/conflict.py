@@ -19,8 +19,6 @@ from secateur.planner.dml.expressions import TextSpan, read_expression
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.protocol.statements import InsertMode
 
-__all__ = ["Conflict", "DoUpdate", "read_conflict"]
-
 
 @dataclass(frozen=True, slots=True)
 class DoUpdate:

@@ -31,8 +31,6 @@ from secateur.planner.text.token_cursor import TokenCursor
 from secateur.protocol.copy_file import CopyFile, CopyFormat, OptionValue
 from secateur.protocol.statements import CopyFrom
 
-__all__ = ["CopyQuery", "read_copy"]
-
 _TRUE: Final = frozenset({"TRUE", "1", "ON"})
 _FALSE: Final = frozenset({"FALSE", "0", "OFF"})
 _MARKS: Final = "()[],*"

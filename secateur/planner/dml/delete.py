@@ -32,8 +32,6 @@ from secateur.planner.text.token_cursor import TokenCursor
 from secateur.protocol.changes import DuplicateMatchPolicy
 from secateur.protocol.statements import ChangeKind
 
-__all__ = ["Delete", "read_delete", "read_truncate"]
-
 
 @dataclass(frozen=True, slots=True)
 class Delete:

@@ -10,8 +10,6 @@ from sqlglot import TokenType
 from secateur.errors import SqlSyntaxError
 from secateur.planner.text.token_cursor import TokenCursor
 
-__all__ = ["CLOSING", "OPENING", "TextSpan", "is_default", "read_expression", "read_parenthesized"]
-
 OPENING: Final = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE})
 CLOSING: Final = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE})
 

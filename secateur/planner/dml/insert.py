@@ -36,8 +36,6 @@ from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.protocol.statements import BatchInsert, EvaluatedInsert, InsertMode, InsertRows, InsertTemplate, Literal
 
-__all__ = ["DEFAULT", "Insert", "InsertValues", "Value", "ValuesRows", "read_insert"]
-
 _LITERALS: Final = frozenset({TokenType.STRING, TokenType.NUMBER, TokenType.NULL, TokenType.TRUE, TokenType.FALSE})
 _QUERY: Final = re.compile(r"\b(?:SELECT|FROM|TABLE)\b", re.IGNORECASE)
 _CELLS_MAX: Final = 1000

@@ -28,8 +28,6 @@ from secateur.planner.dml.update import assigned_values
 from secateur.protocol.changes import DuplicateMatchPolicy
 from secateur.protocol.statements import InsertMode
 
-__all__ = ["insert_row_changes"]
-
 _KEYS_MAX: Final = 1000
 """Rows of a VALUES clause whose keys are named to the scan of the table, so that it is pruned."""
 

@@ -11,8 +11,6 @@ from secateur.planner.statement import Statement
 from secateur.planner.text.literal_rows import LiteralRows
 from secateur.protocol.statements import EvaluatedInsert, InsertMode
 
-__all__ = ["with_literal_rows"]
-
 
 def with_literal_rows(statement: Statement, taken: LiteralRows) -> EvaluatedInsert | None:
     """An INSERT whose rows were taken out of its text, with these rows; None where DuckDB has to make a column.

@@ -43,8 +43,6 @@ from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor, is_name
 from secateur.protocol.changes import DuplicateMatchPolicy
 
-__all__ = ["Merge", "read_merge"]
-
 _SOURCE = '"source rows"'
 _BEHIND = ("WHEN", "RETURNING")
 

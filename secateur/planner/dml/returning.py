@@ -19,8 +19,6 @@ from secateur.planner.text.dialect import parse_query, tokenize
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.token_cursor import TokenCursor
 
-__all__ = ["MERGE_ACTION", "read_returning"]
-
 MERGE_ACTION: Final = "merge_action"
 """The function that returns the action on the row, in the RETURNING of a MERGE."""
 

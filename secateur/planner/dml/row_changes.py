@@ -16,8 +16,6 @@ from secateur.planner.dml.expressions import TextSpan
 from secateur.planner.dml.target import ChangeTarget
 from secateur.protocol.changes import DuplicateMatchPolicy
 
-__all__ = ["RowChangesQuery", "Value", "action_text", "column_of", "row_changes_items", "say_values", "target_text"]
-
 Value = tuple[str | TextSpan, ...]
 """An expression, as words of ours and pieces of the user's."""
 

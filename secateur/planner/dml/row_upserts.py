@@ -32,8 +32,6 @@ from secateur.planner.statement import PlannedSelect
 from secateur.planner.text.dialect import tokenize
 from secateur.planner.text.parameters import Parameters
 
-__all__ = ["with_row_upsert"]
-
 PlanQuery: TypeAlias = Callable[[str, Sequence[Token], Parameters], PlannedSelect]
 
 _EXCLUDED: Final = "excluded"

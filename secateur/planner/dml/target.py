@@ -10,8 +10,6 @@ from secateur.errors import UnknownTableError
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.text.token_cursor import TokenCursor, is_name
 
-__all__ = ["ChangeTarget", "read_insert_target", "read_relation", "read_table", "read_target"]
-
 _R = TypeVar("_R")
 
 _BEHIND: Final = ("WHERE", "SET", "USING", "FROM", "RETURNING")

@@ -36,8 +36,6 @@ from secateur.planner.text.token_cursor import TokenCursor
 from secateur.protocol.changes import DuplicateMatchPolicy
 from secateur.protocol.statements import ChangeKind
 
-__all__ = ["Update", "assigned_values", "read_update"]
-
 
 @dataclass(frozen=True, slots=True)
 class Update:

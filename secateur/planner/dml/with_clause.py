@@ -9,8 +9,6 @@ from sqlglot import Token, TokenType
 
 from secateur.planner.dml.expressions import TextSpan
 
-__all__ = ["split_with"]
-
 _VERBS: Final = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
 
 

@@ -60,8 +60,6 @@ from secateur.protocol.statements import (
 )
 from secateur.protocol.steps import SubqueryUse
 
-__all__ = ["ExplainedStatement", "explain"]
-
 
 class TopologyView(Protocol):
     """The cluster's state that EXPLAIN reads besides the statement."""

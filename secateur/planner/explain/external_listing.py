@@ -14,8 +14,6 @@ from secateur.planner.statement import PlannedSelect, Statement
 from secateur.protocol.external_tables import ListedPartitions
 from secateur.protocol.statements import CopyTo, CreateTableAs, InsertSelect
 
-__all__ = ["ListPartitions", "with_listings"]
-
 ListPartitions: TypeAlias = Callable[[int, OpenPredicate, Sequence[Any] | None], ListedPartitions]
 """Lists the partitions of the external table of an id that a predicate needs, for the values of its parameters."""
 

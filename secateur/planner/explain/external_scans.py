@@ -6,8 +6,6 @@ from typing import Any
 
 from secateur.engine.sql.select_plan import ExternalScan
 
-__all__ = ["external_json", "external_reason", "external_text", "is_pruned", "readers_of"]
-
 
 def external_reason(external: ExternalScan, *, enabled: bool) -> str | None:
     """Why every partition of an external table is read; None where some are left out, or it is not known."""

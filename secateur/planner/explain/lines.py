@@ -14,8 +14,6 @@ from secateur.partitioning.pruning.tree_text import domain_text, value_text
 from secateur.planner.explain.external_scans import external_text
 from secateur.planner.explain.scan_facts import ScanExplanation, json_values
 
-__all__ = ["dag_text", "head_text", "listed", "stages_text"]
-
 _PARTITIONS_SHOWN_MAX: Final = 16
 _GOES: Final = {
     ExchangeKind.GATHER: ", to the coordinator",

@@ -17,8 +17,6 @@ from secateur.partitioning.schemes.components import HashComponent
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.planner.scans.scan_bounds import ScanBounds, overflow_reason
 
-__all__ = ["why_nothing_pruned"]
-
 
 def why_nothing_pruned(tree: PartitionTree, bounds: ScanBounds, params: Sequence[Any]) -> str:
     """Return the reason and what to do about it.

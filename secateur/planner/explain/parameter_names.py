@@ -6,8 +6,6 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-__all__ = ["with_parameter_names"]
-
 _PARAMETER: Final = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\$([0-9]+)")
 
 

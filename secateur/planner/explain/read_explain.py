@@ -8,8 +8,6 @@ from __future__ import annotations
 from secateur.planner.statement import ExplainFormat
 from secateur.planner.text.token_cursor import TokenCursor
 
-__all__ = ["read_explain"]
-
 
 def read_explain(cursor: TokenCursor) -> tuple[ExplainFormat, bool]:
     """Read up to the statement to explain; returns the form of the answer, and whether the statement is to be run.

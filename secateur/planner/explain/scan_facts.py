@@ -23,8 +23,6 @@ from secateur.planner.explain.parameter_names import with_parameter_names
 from secateur.planner.explain.steps import needs_values
 from secateur.planner.scans.scan_bounds import ScanBounds
 
-__all__ = ["ScanExplanation", "execution_mode", "is_one_key", "json_values", "scan_facts", "scan_json"]
-
 _KEYS_SHOWN_MAX: Final = 100
 
 

@@ -9,8 +9,6 @@ from secateur.engine.sql.scatter import is_scattered
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.planner.explain.scan_facts import ScanExplanation
 
-__all__ = ["scatters", "scatters_text"]
-
 
 def scatters(plan: SelectPlan, facts: Sequence[ScanExplanation], *, enabled: bool) -> bool | None:
     """Whether a distributed statement is scattered while its owners have few rows; None if the parameters decide."""

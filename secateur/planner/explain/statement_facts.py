@@ -17,8 +17,6 @@ from secateur.partitioning.pruning.nodes import All, Everywhere
 from secateur.planner.explain.parameter_names import with_parameter_names
 from secateur.planner.text.dialect import tokenize
 
-__all__ = ["StatementFacts", "facts_of", "fingerprint"]
-
 _FINGERPRINT_BYTES: Final = 8
 _LITERALS: Final = frozenset({TokenType.NUMBER, TokenType.STRING})
 

@@ -10,8 +10,6 @@ from secateur.partitioning.pruning.nodes import Node, boxes_of
 from secateur.partitioning.pruning.operand import parameters_of
 from secateur.protocol.steps import SubqueryUse
 
-__all__ = ["ExplainedStep", "combined_execution_mode", "needs_values"]
-
 
 @dataclass(frozen=True, slots=True)
 class ExplainedStep:

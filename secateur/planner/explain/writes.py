@@ -12,8 +12,6 @@ from secateur.partitioning.tables.split import split
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
 
-__all__ = ["copy_holders", "insert_pruning", "publication", "write_dag"]
-
 _KEYS_SHOWN_MAX: Final = 100
 
 

@@ -31,8 +31,6 @@ from sqlglot import exp
 from secateur.planner.fragments.qualified import NotDistributable
 from secateur.planner.text.dialect import to_sql
 
-__all__ = ["AGGREGATES", "AVERAGE_TYPE", "PartialColumns", "aggregate_name", "combine"]
-
 _SAME: Final = frozenset({"sum", "min", "max", "bool_and", "bool_or", "bit_and", "bit_or", "bit_xor", "any_value"})
 """Aggregates whose partial and final functions are the aggregate itself."""
 

@@ -43,8 +43,6 @@ from secateur.planner.fragments.arrow_values import (
     require_boolean,
 )
 
-__all__ = ["KernelDeclined", "clauses_of", "compile_arrow", "compile_stages"]
-
 _BIGINT: Final = SqlType(TypeKind.BIGINT)
 _HUGEINT: Final = SqlType(TypeKind.HUGEINT)
 

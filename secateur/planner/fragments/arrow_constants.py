@@ -24,8 +24,6 @@ from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.decimals import DOUBLE_INTEGER_MAX, negated
 from secateur.partitioning.types.result_type import column_type_of
 
-__all__ = ["cast_type", "constant_operand", "is_constant"]
-
 _INTEGER: Final = re.compile(r"\d+")
 _FIXED_POINT: Final = re.compile(r"\d+\.\d*|\.\d+")
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -129,6 +127,7 @@ def _number(text: str, type_: SqlType) -> Any:
 
 
 def double_of(text: str, type_: SqlType) -> float | None:
+    """Return the number that a literal of a float type is, or None if DuckDB may read it as another one."""
     value = float(text)
     if _INTEGER.fullmatch(text) or _FIXED_POINT.fullmatch(text):
         whole, _, fraction = text.partition(".")
@@ -142,6 +141,7 @@ def double_of(text: str, type_: SqlType) -> float | None:
 
 
 def value_of_text(text: str, type_: SqlType) -> Any:
+    """Return the value of a text that is compared with a type, or None if only DuckDB knows how it is read."""
     match type_.kind:
         case TypeKind.VARCHAR:
             return text

@@ -17,8 +17,6 @@ from secateur.planner.fragments.arrow_joins import JoinInput, compile_arrow_join
 from secateur.planner.scans.scan_reading import ScanReading
 from secateur.planner.text.trees import children_of
 
-__all__ = ["arrow_form", "arrow_join_form"]
-
 # The arrow kernel evaluates expressions by recursion; longer or deeper statements are left to DuckDB.
 _NODES_MAX: Final = 1000
 _DEPTH_MAX: Final = 200

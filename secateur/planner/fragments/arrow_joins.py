@@ -36,8 +36,6 @@ from secateur.planner.fragments.arrow_values import (
     require_boolean,
 )
 
-__all__ = ["JoinInput", "compile_arrow_join"]
-
 _KINDS = {
     ("", ""): SourceJoin.INNER,
     ("", "INNER"): SourceJoin.INNER,

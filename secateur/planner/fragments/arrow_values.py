@@ -29,20 +29,6 @@ from secateur.partitioning.types.column_type import NESTED, SqlType, TypeKind
 from secateur.planner.fragments.arrow_constants import cast_type, constant_operand, is_constant
 from secateur.planner.predicates.membership import list_membership
 
-__all__ = [
-    "BOOLEAN",
-    "DOUBLE",
-    "ColumnScope",
-    "DeclineError",
-    "NameScope",
-    "RowScope",
-    "comparison_of",
-    "compile_value",
-    "is_orderable",
-    "refuse_unread",
-    "require_boolean",
-]
-
 BOOLEAN: Final = SqlType(TypeKind.BOOLEAN)
 DOUBLE: Final = SqlType(TypeKind.DOUBLE)
 _INTEGER: Final = SqlType(TypeKind.INTEGER)

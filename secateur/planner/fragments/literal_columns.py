@@ -19,8 +19,6 @@ from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.plain_values import as_they_stand
 from secateur.planner.fragments.arrow_constants import double_of, value_of_text
 
-__all__ = ["literal_column"]
-
 _INTEGER: Final = re.compile(r"-?\d{1,38}", re.ASCII)
 _FIXED_POINT: Final = re.compile(r"-?(?:\d+\.\d*|\.\d+)", re.ASCII)
 _DIGITS_MAX: Final = 38

@@ -13,8 +13,6 @@ from typing import Final
 from secateur.engine.processors.sort_key import SortKey
 from secateur.planner.cost_model import CostModel
 
-__all__ = ["is_worth_merging", "merge_keys", "order_clause"]
-
 _ORDERED_ALIKE: Final = frozenset(
     {
         *(

@@ -34,8 +34,6 @@ from secateur.planner.text.dialect import to_sql
 from secateur.planner.text.parser_cross_check import DuckDBParse
 from secateur.planner.text.trees import children_of, copied
 
-__all__ = ["AggregateSplitter", "PartialFinal", "TypesOf", "split_select"]
-
 TypesOf: TypeAlias = Callable[[Sequence[str]], list[str]]
 """DuckDB's binder: the SQL type texts of some expressions, which it is asked for together, since a round costs more
 than an expression.

@@ -16,23 +16,6 @@ from secateur.planner.binding.query import TableReference, is_columns_call, rena
 from secateur.planner.text.dialect import to_sql
 from secateur.planner.text.trees import children_of, copied, nodes_in
 
-__all__ = [
-    "DIFFERS",
-    "NotDistributable",
-    "RecompositionMismatch",
-    "check_spellings",
-    "grouping_expressions",
-    "has_shadowed_names",
-    "is_order_alias",
-    "is_qualified",
-    "key_of",
-    "mark_spelling",
-    "named",
-    "qualified_select",
-    "reads_columns",
-    "unresolved_in",
-]
-
 DIFFERS: Final = "the stages that were made of the statement do not read back as the statement"
 """How the reason begins for which a statement is gathered whose parts read back as another one."""
 

@@ -6,8 +6,6 @@ from typing import Final
 
 from sqlglot import exp
 
-__all__ = ["filters_one_table"]
-
 _CLAUSES: Final = frozenset({"expressions", "from_", "where"})
 
 

@@ -18,8 +18,6 @@ from secateur.planner.relations.calls import aggregates_in
 from secateur.planner.text.parser_cross_check import DuckDBParse
 from secateur.planner.text.trees import nodes_in
 
-__all__ = ["check_unstable", "is_stable"]
-
 _RANDOM: Final = frozenset({"random", "uuid", "uuidv4", "uuidv7", "gen_random_uuid"})
 
 

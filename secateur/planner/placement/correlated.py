@@ -34,8 +34,6 @@ from secateur.planner.predicates.predicate import flat
 from secateur.planner.relations.names import VisibleNames
 from secateur.planner.text.trees import children_of
 
-__all__ = ["Lookup", "lookup_of", "with_asked_keys"]
-
 _PLAIN: Final = frozenset({"expressions", "from_", "joins", "where"})
 _NULL_OF_NONE: Final = (exp.Sum, exp.Min, exp.Max, exp.Avg)
 """Aggregates that are NULL over no rows."""

@@ -23,8 +23,6 @@ from secateur.planner.predicates.predicate import flat
 from secateur.planner.scans.scan_reading import ScanReading
 from secateur.planner.segmented_stack import on_segmented_stack
 
-__all__ = ["Estimate", "estimate_of", "expected_rows", "selectivity_of"]
-
 _COMPARISONS: Final = (exp.GT, exp.GTE, exp.LT, exp.LTE)
 
 

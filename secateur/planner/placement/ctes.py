@@ -18,8 +18,6 @@ from secateur.planner.fragments.qualified import NotDistributable
 from secateur.planner.placement.select_blocks import same_union
 from secateur.planner.placement.table_references import exchanged_reference, relation_of
 
-__all__ = ["is_mention", "without_ctes"]
-
 
 def without_ctes(tree: exp.Expr, compute: Callable[[exp.CTE], str], recurse: Callable[[exp.CTE], str]) -> exp.Expr:
     """Return a tree without common table expressions.

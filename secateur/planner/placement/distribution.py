@@ -44,8 +44,6 @@ from secateur.planner.relations.nodes import (
     postorder,
 )
 
-__all__ = ["Distribution", "Distributions", "HashPartitioned", "Repartition", "Replicated", "UnsupportedDistribution"]
-
 _PARTITION_KEYS_MAX: Final = 16
 
 PartitionKey: TypeAlias = tuple[Attribute, ...]

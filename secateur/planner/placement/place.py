@@ -64,8 +64,6 @@ from secateur.planner.text.dialect import to_sql
 from secateur.planner.text.parser_cross_check import DuckDBParse
 from secateur.planner.text.trees import copied
 
-__all__ = ["place"]
-
 _NODES_MAX: Final = 20_000
 _ORDERED: Final = "a subquery is evaluated after rows of several members are sorted: write it as a join"
 _INTEGERS: Final = frozenset(

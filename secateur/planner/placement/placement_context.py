@@ -39,8 +39,6 @@ from secateur.planner.text.dialect import parse_query, to_sql, tokenize
 from secateur.planner.text.parser_cross_check import DuckDBParse
 from secateur.planner.text.trees import copied
 
-__all__ = ["PlacementContext"]
-
 
 class PlacementContext:
     """One statement that is being placed.

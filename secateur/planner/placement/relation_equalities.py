@@ -11,8 +11,6 @@ from secateur.planner.relations.equality import EquivalenceClasses, equated
 from secateur.planner.relations.nodes import Apply, Filter, Join, Project, Relation, owners
 from secateur.planner.rewrites.correlation import is_correlated
 
-__all__ = ["Known", "Pair", "RelationEqualities"]
-
 Pair: TypeAlias = tuple[Attribute, Attribute]
 """Two equal attributes that are interchangeable."""
 Known: TypeAlias = tuple[Pair, ...]

@@ -13,16 +13,6 @@ from secateur.planner.binding.query import TableReference, is_columns_call
 from secateur.planner.predicates.predicate import flat
 from secateur.planner.scans.scan_predicates import ScanPredicates
 
-__all__ = [
-    "ScanRows",
-    "columns_read",
-    "hint_selection",
-    "is_about_scan",
-    "is_applied",
-    "mark_applied",
-    "settle_applied",
-]
-
 _APPLIED: Final = "applied to"
 
 

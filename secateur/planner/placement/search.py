@@ -26,8 +26,6 @@ from secateur.planner.placement.semi_joins import SemiJoin
 from secateur.planner.relations.equality import EquivalenceClasses
 from secateur.planner.relations.nodes import Join, JoinType, Relation, Scan, postorder
 
-__all__ = ["PlacementChoice", "find_anchor", "is_shuffled"]
-
 _KEEPING: Final = frozenset({JoinType.LEFT, JoinType.RIGHT, JoinType.FULL})
 
 

@@ -26,23 +26,6 @@ from secateur.planner.relations.query_builder import subqueries_in
 from secateur.planner.text.dialect import to_sql
 from secateur.planner.text.trees import children_of, copied
 
-__all__ = [
-    "ORDERING",
-    "TOP_CLAUSES",
-    "behind_from",
-    "core_of",
-    "inside_of",
-    "is_source",
-    "is_windowed",
-    "nested_queries",
-    "ordered_source",
-    "parts_in",
-    "qualified_block",
-    "same_union",
-    "title_of",
-    "without_order",
-]
-
 ORDERING: Final = ("order", "limit", "offset")
 """The clauses of a query that order its rows, and choose rows by that order."""
 

@@ -29,8 +29,6 @@ from secateur.planner.relations.bound_predicate import BoundPredicate
 from secateur.planner.relations.equality import EquivalenceClasses
 from secateur.planner.relations.nodes import Apply, Filter, Join, JoinType, Relation, Scan, children, postorder
 
-__all__ = ["SemiJoin", "reduced_sql", "reducing_scans", "semi_joins", "share_left"]
-
 
 @dataclass(frozen=True, slots=True)
 class SemiJoin:

@@ -25,8 +25,6 @@ from secateur.planner.placement.cost import Estimate
 from secateur.planner.placement.stage_builder import Columns, StageDraft
 from secateur.planner.text.dialect import parse_query, tokenize
 
-__all__ = ["sent_bytes"]
-
 _WIDTHS: Final = {"BOOLEAN": 1, "SMALLINT": 2, "INTEGER": 4, "DATE": 4, "VARCHAR": 16, "BLOB": 16, "HUGEINT": 16}
 _WIDTH: Final = 8
 _GROUPING_SETS: Final = (exp.Rollup, exp.Cube, exp.GroupingSets)

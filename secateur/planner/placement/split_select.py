@@ -35,8 +35,6 @@ from secateur.planner.relations.calls import windows_in
 from secateur.planner.text.dialect import to_sql
 from secateur.planner.text.trees import copied
 
-__all__ = ["PassThrough", "named_as_asked", "pass_through_of", "split_block", "without_order_and_limit"]
-
 _NAMES: Final = "names"
 _PASSING: Final = "passing"
 _DEALT_BY: Final = frozenset(

@@ -15,8 +15,6 @@ from secateur.planner.fragments.merged_order import order_clause
 from secateur.planner.fragments.qualified import NotDistributable
 from secateur.planner.placement.distribution import Repartition
 
-__all__ = ["GatheredRows", "Schema", "StageBuilder", "StageDraft"]
-
 Schema = Mapping[str, SqlType | str]
 Columns = tuple[tuple[str, str], ...]
 

@@ -10,18 +10,6 @@ from sqlglot import exp
 from secateur.planner.binding.query import Query
 from secateur.planner.text.trees import copied, tables_in
 
-__all__ = [
-    "as_table_reference",
-    "exchanged_query",
-    "exchanged_reference",
-    "pass_through_relation",
-    "passed_through_relation",
-    "relation_of",
-    "relations_in",
-    "table_references",
-    "tagged_tree",
-]
-
 _RELATION: Final = "relation"
 _PASSES: Final = "passes"
 

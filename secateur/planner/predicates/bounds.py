@@ -15,8 +15,6 @@ from typing import Final, TypeAlias
 from secateur.partitioning.pruning.condition import Box, Choice, Constraint
 from secateur.partitioning.pruning.domain import Domain, within
 
-__all__ = ["BOXES_MAX", "NOWHERE", "PRODUCTS_MAX", "UNBOUNDED", "UNION_MAX", "Boxes", "intersect", "multiply", "unite"]
-
 Boxes: TypeAlias = tuple[Box, ...]
 
 NOWHERE: Final[Boxes] = ()

@@ -18,8 +18,6 @@ from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.planner.predicates.constants import operand_of
 from secateur.planner.text.trees import copied
 
-__all__ = ["carried_into", "values_given"]
-
 ColumnOf = Callable[[exp.Column], str | None]
 """The name of the scan's column that a column node means, or None when it is another table's."""
 

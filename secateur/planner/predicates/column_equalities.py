@@ -19,8 +19,6 @@ from secateur.partitioning.types.column_type import SqlType
 from secateur.planner.predicates.bounds import Boxes, unite
 from secateur.planner.predicates.truth import Truth
 
-__all__ = ["ColumnEqualities", "equated"]
-
 
 @dataclass(frozen=True, slots=True)
 class ColumnEqualities:

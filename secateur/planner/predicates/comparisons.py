@@ -33,8 +33,6 @@ from secateur.planner.predicates.truth import Truth
 from secateur.planner.predicates.unused import shown, why_unused
 from secateur.planner.text.dialect import to_sql
 
-__all__ = ["ComparisonReader"]
-
 _COMPARISONS: Final[dict[type[exp.Expr], Comparison]] = {
     exp.EQ: Comparison.IN,
     exp.NEQ: Comparison.NOT_IN,

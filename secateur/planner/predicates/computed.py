@@ -14,8 +14,6 @@ from secateur.partitioning.pruning.operand import Cast, Computed, Constant, Para
 from secateur.partitioning.types.column_type import TypeKind, parse_type
 from secateur.planner.text.dialect import to_sql
 
-__all__ = ["computed"]
-
 _OPERATORS: Final[dict[type[exp.Expr], ParameterFunction]] = {
     exp.Add: ParameterFunction.ADD,
     exp.Sub: ParameterFunction.SUBTRACT,

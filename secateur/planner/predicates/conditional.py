@@ -21,8 +21,6 @@ from secateur.partitioning.types.column_type import SqlType
 from secateur.planner.predicates.constants import operand_of
 from secateur.planner.text.trees import children_of, copied
 
-__all__ = ["BRANCHES_MAX", "Branch", "Conditional", "conditional_in"]
-
 BRANCHES_MAX: Final = 256
 """The maximum number of branches that are read in the predicates of a scan."""
 _COALESCE: Final = frozenset({"coalesce", "ifnull"})

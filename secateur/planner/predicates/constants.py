@@ -18,8 +18,6 @@ from secateur.planner.predicates.computed import computed
 from secateur.planner.predicates.evaluable import evaluable
 from secateur.planner.text.clock_functions import sql_as_written
 
-__all__ = ["operand_of", "parameter_index"]
-
 _INTEGER: Final = re.compile(r"[0-9]{1,38}")
 _DECIMAL: Final = re.compile(r"[0-9]*\.[0-9]*")
 _DECIMAL_DIGITS_MAX: Final = 38

@@ -19,8 +19,6 @@ from secateur.planner.text.dialect import to_sql
 from secateur.planner.text.parser_cross_check import read_statement
 from secateur.planner.text.trees import copied
 
-__all__ = ["evaluable"]
-
 _SQL_CHARS_MAX: Final = 16_384
 """Guards repeat the arguments of a call, so nested calls make long texts."""
 _UNBOUNDED_FORMAT: Final = re.compile(r"[0-9]{4}|\*|\{[^}]*\{")

@@ -24,9 +24,6 @@ from secateur.partitioning.types.column_type import SqlType, TypeKind, parse_typ
 from secateur.planner.predicates.constants import operand_of
 from secateur.planner.text.dialect import to_sql
 
-__all__ = ["KeyExpression", "key_expression"]
-
-
 KeyColumns: TypeAlias = Callable[[exp.Column], tuple[str, SqlType] | None]
 """Finds the key column that a column node refers to, and its type."""
 

@@ -20,8 +20,6 @@ from sqlglot import exp
 
 from secateur.planner.predicates.constants import parameter_index
 
-__all__ = ["CONTAINS", "list_membership", "written_membership"]
-
 CONTAINS: Final = frozenset({"list_contains", "list_has", "array_contains", "array_has", "contains"})
 """The functions that search a list, in lower case."""
 

@@ -32,8 +32,6 @@ from secateur.planner.predicates.unused import shown
 from secateur.planner.segmented_stack import on_segmented_stack
 from secateur.planner.text.trees import copied
 
-__all__ = ["PredicateReader", "flat"]
-
 _PATTERNS: Final[dict[type[exp.Expr], Comparison]] = {
     exp.Like: Comparison.LIKE,
     exp.ILike: Comparison.ILIKE,

@@ -18,8 +18,6 @@ from secateur.partitioning.pruning.comparison import Comparison
 from secateur.partitioning.pruning.operand import Operand
 from secateur.planner.predicates.bounds import Boxes, intersect, unite
 
-__all__ = ["FieldBoxes", "FieldOperands", "fields_of", "row_boxes"]
-
 FieldBoxes: TypeAlias = Callable[[int, Comparison], Boxes]
 """Maps the index of a field and a comparison to boxes outside of which the field does not pass it."""
 

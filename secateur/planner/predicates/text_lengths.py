@@ -11,8 +11,6 @@ from sqlglot import exp
 from secateur.partitioning.pruning.operand import Constant, Evaluated, Parameter
 from secateur.planner.predicates.constants import operand_of
 
-__all__ = ["LengthBound", "longest_texts"]
-
 _LENGTHS: Final = frozenset({"length", "len", "char_length", "character_length", "strlen"})
 """Functions of a text that are never less than its number of characters."""
 

@@ -19,8 +19,6 @@ from __future__ import annotations
 
 from enum import Flag, auto
 
-__all__ = ["Truth"]
-
 
 class Truth(Flag):
     """A set of truth values."""

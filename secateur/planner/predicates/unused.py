@@ -9,8 +9,6 @@ from sqlglot import exp
 from secateur.partitioning.types.column_type import SqlType
 from secateur.planner.text.clock_functions import sql_as_written
 
-__all__ = ["shown", "why_unused"]
-
 _SHOWN_MAX: Final = 60
 
 

@@ -12,8 +12,6 @@ from sqlglot import exp
 from secateur.partitioning.types.column_type import NESTED, SqlType, TypeKind
 from secateur.planner.text.trees import children_of
 
-__all__ = ["Attribute", "columns_in", "compares_alike", "is_exact", "occurrence", "renumber"]
-
 _OCCURRENCE: Final = "occurrence"
 _numbers = count()
 

@@ -15,8 +15,6 @@ from sqlglot import exp
 from secateur.planner.relations.attribute import Attribute, columns_in, occurrence, renumber
 from secateur.planner.text.trees import copied
 
-__all__ = ["BoundPredicate", "any_of", "bind", "comparison", "distinct", "equality", "fresh"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoundPredicate:

@@ -39,8 +39,6 @@ from secateur.planner.relations.nodes import (
 from secateur.planner.relations.query_builder import Cte, Ctes, Output, QueryBuilder, subqueries_in
 from secateur.planner.segmented_stack import on_segmented_stack
 
-__all__ = ["RelationBuilder", "build_relations"]
-
 _SELECT_PARTS: Final = frozenset(
     {
         *(

@@ -10,16 +10,6 @@ from sqlglot import exp
 from secateur.partitioning.tables.identifier import folded
 from secateur.planner.text.trees import children_of
 
-__all__ = [
-    "aggregates_in",
-    "chosen_column",
-    "has_windows",
-    "may_aggregate",
-    "may_be_many",
-    "names_a_window",
-    "windows_in",
-]
-
 _GROUPINGS: Final = frozenset({"grouping", "grouping_id"})
 """They say of a group which columns it is of, and are no aggregates."""
 

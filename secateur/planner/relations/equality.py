@@ -15,8 +15,6 @@ from sqlglot import exp
 from secateur.planner.relations.attribute import Attribute, compares_alike, occurrence
 from secateur.planner.relations.bound_predicate import BoundPredicate, equality, fresh
 
-__all__ = ["EquivalenceClasses", "equated"]
-
 
 def equated(conjunct: BoundPredicate) -> tuple[Attribute, Attribute] | None:
     """Return the two attributes of ``a = b`` when they are interchangeable."""

@@ -30,8 +30,6 @@ from secateur.planner.relations.nodes import (
 from secateur.planner.relations.query_builder import Ctes, Output, QueryBuilder
 from secateur.planner.relations.unread_side import is_unread
 
-__all__ = ["From", "FromClause"]
-
 _SIDES: Final = {"": JoinType.INNER, "LEFT": JoinType.LEFT, "RIGHT": JoinType.RIGHT, "FULL": JoinType.FULL}
 _KINDS: Final = {"SEMI": JoinType.SEMI, "ANTI": JoinType.ANTI}
 _UNDERSTOOD: Final = frozenset({"this", "alias", "expressions", "joins", "view", "offset", "value_constructor"})

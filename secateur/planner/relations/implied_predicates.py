@@ -34,8 +34,6 @@ from secateur.planner.relations.nodes import (
     postorder,
 )
 
-__all__ = ["ImpliedPredicates"]
-
 
 class ImpliedPredicates:
     """The facts of all relations of a tree. Cost: linear in the tree, times the facts.

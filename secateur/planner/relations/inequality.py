@@ -18,8 +18,6 @@ from secateur.planner.relations.bound_predicate import BoundPredicate
 from secateur.planner.relations.equality import EquivalenceClasses
 from secateur.planner.text.trees import copied
 
-__all__ = ["implied_bounds"]
-
 _BOUNDS_MAX: Final = 64
 """With more bounds than this, further ones are not derived: every scan would read all of them."""
 

@@ -13,8 +13,6 @@ from sqlglot import exp
 from secateur.partitioning.tables.identifier import folded
 from secateur.planner.relations.attribute import Attribute
 
-__all__ = ["FromItem", "VisibleNames"]
-
 
 @dataclass(frozen=True, slots=True)
 class FromItem:

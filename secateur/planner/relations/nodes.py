@@ -14,33 +14,6 @@ from secateur.planner.binding.query import TableReference as TableScan
 from secateur.planner.relations.attribute import Attribute
 from secateur.planner.relations.bound_predicate import BoundPredicate
 
-__all__ = [
-    "Aggregate",
-    "Apply",
-    "AsOfRight",
-    "Derived",
-    "Distinct",
-    "Filter",
-    "Join",
-    "JoinType",
-    "Limit",
-    "Opaque",
-    "Project",
-    "Relation",
-    "Scan",
-    "SetKind",
-    "SetOperation",
-    "Sort",
-    "SubqueryForm",
-    "Unknown",
-    "Values",
-    "Window",
-    "children",
-    "is_never_null",
-    "owners",
-    "postorder",
-]
-
 
 class JoinType(Enum):
     """The kinds of joins; a cross join is an inner join without conditions."""

@@ -15,8 +15,6 @@ from secateur.planner.predicates.predicate import flat
 from secateur.planner.relations.attribute import Attribute, occurrence
 from secateur.planner.relations.bound_predicate import BoundPredicate
 
-__all__ = ["rejects_nulls"]
-
 # TRUE, FALSE, NULL.
 _ANY: Final = frozenset({True, False, None})
 _NULL: Final = frozenset({None})

@@ -45,8 +45,6 @@ from secateur.planner.relations.nodes import (
 )
 from secateur.planner.relations.null_rejecting import rejects_nulls
 
-__all__ = ["predicates_of_relations", "predicates_of_scans"]
-
 BoundPredicates: TypeAlias = Sequence[BoundPredicate]
 _Passed: TypeAlias = Iterator[tuple[Relation, BoundPredicates]]
 

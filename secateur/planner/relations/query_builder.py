@@ -16,8 +16,6 @@ from secateur.planner.relations.names import VisibleNames
 from secateur.planner.relations.nodes import Relation
 from secateur.planner.text.trees import children_of
 
-__all__ = ["Columns", "Cte", "Ctes", "Output", "QueryBuilder", "TooLargeError", "subqueries_in"]
-
 _MENTIONS_MAX: Final = 200
 
 

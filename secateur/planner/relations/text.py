@@ -32,8 +32,6 @@ from secateur.planner.relations.nodes import (
 from secateur.planner.text.dialect import to_sql
 from secateur.planner.text.trees import copied
 
-__all__ = ["predicate_text", "relation_text"]
-
 
 def relation_text(relation: Relation, indent: int = 0) -> str:
     """The tree below a relation.

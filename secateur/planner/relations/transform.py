@@ -27,8 +27,6 @@ from secateur.planner.relations.nodes import (
     postorder,
 )
 
-__all__ = ["apart", "conjuncts_of", "transform", "unconfirmed_blocked", "with_join_types"]
-
 _UNREAD = "DuckDB's parser reads {predicate} differently: write it in a simpler form"
 
 

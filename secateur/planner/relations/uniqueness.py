@@ -26,8 +26,6 @@ from secateur.planner.relations.nodes import (
     Window,
 )
 
-__all__ = ["is_unique"]
-
 
 def is_unique(relation: Relation, attributes: frozenset[Attribute]) -> bool:
     """Whether no two rows agree in all of the attributes. False when that is not certain.

@@ -11,8 +11,6 @@ from secateur.partitioning.tables.identifier import folded
 from secateur.planner.relations.names import FromItem
 from secateur.planner.text.trees import children_of
 
-__all__ = ["is_unread"]
-
 _MANY: Final = (exp.Star, exp.Columns, exp.PositionalColumn, exp.Pivot)
 """They may refer to columns without their names."""
 

@@ -22,8 +22,6 @@ from secateur.planner.relations.calls import chosen_column
 from secateur.planner.relations.nodes import Aggregate, Filter, Relation
 from secateur.planner.rewrites.rule import Rule
 
-__all__ = ["RULE"]
-
 
 def _apply(relation: Relation) -> Relation | None:
     if not isinstance(relation, Filter) or not isinstance(relation.input, Aggregate):

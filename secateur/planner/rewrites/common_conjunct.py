@@ -25,8 +25,6 @@ from secateur.planner.relations.bound_predicate import BoundPredicate
 from secateur.planner.relations.nodes import Filter, Join, Relation
 from secateur.planner.rewrites.rule import Rule
 
-__all__ = ["RULE"]
-
 _BRANCHES_MAX: Final = 32
 _MIRRORED: Final[dict[type[exp.Expr], type[exp.Expr]]] = {exp.LT: exp.GT, exp.LTE: exp.GTE}
 

@@ -18,8 +18,6 @@ from secateur.planner.relations.implied_predicates import ImpliedPredicates
 from secateur.planner.relations.nodes import Filter, Relation
 from secateur.planner.rewrites.rule import Rule
 
-__all__ = ["RULE"]
-
 
 def _apply(relation: Relation) -> Relation | None:
     if not isinstance(relation, Filter):

@@ -7,8 +7,6 @@ from secateur.planner.relations.bound_predicate import BoundPredicate, equality
 from secateur.planner.relations.nodes import Apply, Relation
 from secateur.planner.relations.transform import conjuncts_of
 
-__all__ = ["comparisons", "is_correlated"]
-
 
 def is_correlated(subquery: Relation, outer: frozenset[int]) -> bool:
     """Whether a condition inside of a subquery refers to the outer rows."""

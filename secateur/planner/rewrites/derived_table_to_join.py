@@ -16,8 +16,6 @@ from __future__ import annotations
 from secateur.planner.relations.nodes import Derived, Relation
 from secateur.planner.rewrites.rule import Rule
 
-__all__ = ["RULE"]
-
 
 def _apply(relation: Relation) -> Relation | None:
     return relation.input if isinstance(relation, Derived) else None

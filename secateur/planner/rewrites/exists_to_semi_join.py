@@ -15,8 +15,6 @@ from secateur.planner.relations.nodes import Apply, Join, JoinType, Relation, Su
 from secateur.planner.rewrites.correlation import is_correlated
 from secateur.planner.rewrites.rule import Rule
 
-__all__ = ["RULE"]
-
 _KINDS = {SubqueryForm.EXISTS: JoinType.SEMI, SubqueryForm.NOT_EXISTS: JoinType.ANTI}
 
 

@@ -17,8 +17,6 @@ from secateur.planner.relations.uniqueness import is_unique
 from secateur.planner.rewrites.correlation import comparisons
 from secateur.planner.rewrites.rule import Rule
 
-__all__ = ["RULE"]
-
 
 def _apply(relation: Relation) -> Relation | None:
     if not isinstance(relation, Apply) or relation.form is not SubqueryForm.IN or not _is_grouped(relation.subquery):

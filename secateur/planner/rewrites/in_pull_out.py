@@ -18,8 +18,6 @@ from secateur.planner.relations.uniqueness import is_unique
 from secateur.planner.rewrites.correlation import comparisons, is_correlated
 from secateur.planner.rewrites.rule import Rule
 
-__all__ = ["RULE"]
-
 
 def _apply(relation: Relation) -> Relation | None:
     if (

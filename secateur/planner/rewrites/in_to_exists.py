@@ -19,8 +19,6 @@ from secateur.planner.relations.nodes import Apply, Filter, Relation, SubqueryFo
 from secateur.planner.rewrites.correlation import comparisons
 from secateur.planner.rewrites.rule import Rule
 
-__all__ = ["RULE"]
-
 
 def _apply(relation: Relation) -> Relation | None:
     if not isinstance(relation, Apply) or relation.form not in (SubqueryForm.IN, SubqueryForm.NOT_IN):

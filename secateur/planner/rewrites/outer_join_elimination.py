@@ -39,8 +39,6 @@ from secateur.planner.relations.transform import transform
 from secateur.planner.relations.uniqueness import is_unique
 from secateur.planner.rewrites.rule import Rule
 
-__all__ = ["RULE"]
-
 _COMPARISONS: Final = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 
 

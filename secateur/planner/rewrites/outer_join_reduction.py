@@ -20,8 +20,6 @@ from secateur.planner.relations.prunability import predicates_of_relations
 from secateur.planner.relations.transform import with_join_types
 from secateur.planner.rewrites.rule import Rule
 
-__all__ = ["RULE"]
-
 _OUTER = (JoinType.LEFT, JoinType.RIGHT, JoinType.FULL)
 
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from secateur.planner.relations.nodes import Relation
 from secateur.planner.relations.transform import transform
 
-__all__ = ["Rule"]
-
 
 @dataclass(frozen=True, slots=True)
 class Rule:

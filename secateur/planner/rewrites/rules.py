@@ -22,8 +22,6 @@ from secateur.planner.rewrites import (
 )
 from secateur.planner.rewrites.rule import Rule
 
-__all__ = ["RULES", "rewritten", "rule_names"]
-
 RULES: Final[tuple[Rule, ...]] = (
     # First, so that the other rules see inside subqueries in FROM, at every depth.
     derived_table_to_join.RULE,

@@ -24,8 +24,6 @@ from secateur.planner.relations.inequality import implied_bounds
 from secateur.planner.relations.nodes import Apply, Filter, Join, Relation, SetOperation, children, owners
 from secateur.planner.rewrites.rule import Rule
 
-__all__ = ["RULE"]
-
 
 def _apply(relation: Relation) -> Relation | None:
     if not isinstance(relation, Apply) or not relation.compared:

@@ -18,8 +18,6 @@ from secateur.planner.relations.nodes import Apply, Join, JoinType, Relation, Su
 from secateur.planner.rewrites.correlation import is_correlated
 from secateur.planner.rewrites.rule import Rule
 
-__all__ = ["RULE"]
-
 
 def _apply(relation: Relation) -> Relation | None:
     if (

@@ -32,8 +32,6 @@ from secateur.planner.relations.nodes import (
     owners,
 )
 
-__all__ = ["colocated_scans"]
-
 
 def colocated_scans(roots: Sequence[Relation]) -> tuple[tuple[str, ...], ...]:
     """The groups of two or more co-located scans, as names of relations (``s0``, ``s1``, ...), sorted.

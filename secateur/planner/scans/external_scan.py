@@ -17,8 +17,6 @@ from secateur.planner.predicates.bounds import multiply
 from secateur.planner.predicates.predicate import PredicateReader
 from secateur.planner.scans.scan_reading import ScanReading
 
-__all__ = ["external_scan"]
-
 _APART: Final = NESTED | {TypeKind.FLOAT, TypeKind.DOUBLE, TypeKind.INTERVAL}
 """Types without an order of values that connectors could rely on, such as that of NaN."""
 _CLAUSES: Final = frozenset({"kind", "expressions", "from_", "limit", "offset"})

@@ -18,8 +18,6 @@ from secateur.planner.predicates.predicate import PredicateReader
 from secateur.planner.scans.key_search import direct_search
 from secateur.planner.scans.scan_predicates import ScanPredicates
 
-__all__ = ["index_search"]
-
 
 def index_search(table: TableDef, scope: ScanPredicates) -> IndexSearch | None:
     """Return the search in the index with the most columns bound by equality.

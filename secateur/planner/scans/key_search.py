@@ -27,8 +27,6 @@ from secateur.planner.predicates.bounds import Boxes
 from secateur.planner.predicates.predicate import PredicateReader
 from secateur.planner.scans.scan_predicates import ScanPredicates
 
-__all__ = ["KeyReader", "direct_search", "is_key_comparison", "key_search"]
-
 _CHOICES_MAX: Final = 64
 """Values of an IN list that are searched for one by one, without being put in order first."""
 

@@ -31,8 +31,6 @@ from secateur.planner.scans.index_search import index_search
 from secateur.planner.scans.key_search import KeyReader, is_key_comparison, key_search
 from secateur.planner.scans.scan_predicates import ScanPredicates
 
-__all__ = ["ScanBounds", "bound_scan", "box_node", "overflow_reason"]
-
 _DENSE: Final = frozenset({TypeKind.VARCHAR, TypeKind.BLOB})
 """Between two values of these there may be endlessly many."""
 _RANGES_LOOKED_AT_MAX: Final = 256

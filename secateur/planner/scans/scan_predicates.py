@@ -22,8 +22,6 @@ from secateur.planner.relations.nodes import Relation
 from secateur.planner.relations.nodes import Scan as ScanRelation
 from secateur.planner.relations.prunability import predicates_of_scans
 
-__all__ = ["ScanPredicates", "refused", "scan_predicates_of"]
-
 _JOINED: Final = "{predicate} only joins the key: compare either side with a value"
 
 

@@ -19,8 +19,6 @@ from secateur.planner.scans.scan_predicates import ScanPredicates, refused, scan
 from secateur.planner.text.dialect import to_sql
 from secateur.planner.text.parser_cross_check import DuckDBParse, expressions_in, expressions_query, read_statements
 
-__all__ = ["QueryReading", "ScanReading", "read_query"]
-
 _UNFAITHFUL = "the parsers of sqlglot and DuckDB may read the statement differently: write it in a simpler form"
 _TOO_LARGE = "its common table expressions refer to one another too often to be analysed: use fewer of them"
 

@@ -16,8 +16,6 @@ from secateur.partitioning.tables.identifier import folded
 from secateur.planner.text.dialect import parse_query
 from secateur.planner.text.parser_cross_check import DuckDBParse
 
-__all__ = ["EnclosingCTEs"]
-
 _Mentions = tuple[tuple[str, int], ...]
 """Names in FROM, folded, each with its offset in the text."""
 

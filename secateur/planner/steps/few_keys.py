@@ -11,8 +11,6 @@ from secateur.partitioning.pruning.operand import ParameterList, parameters_of
 from secateur.partitioning.pruning.tree import PartitionTree
 from secateur.planner.cost_model import CostModel
 
-__all__ = ["has_list", "is_few"]
-
 
 def is_few(tree: PartitionTree, first: int, model: CostModel) -> bool:
     """Whether a tree yields few partitions without the values of steps, which are the parameters from ``first`` on."""

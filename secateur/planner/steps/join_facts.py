@@ -20,8 +20,6 @@ from secateur.planner.relations.equality import equated
 from secateur.planner.relations.nodes import Filter, Join, Project, Relation, Scan, postorder
 from secateur.planner.relations.transform import transform
 
-__all__ = ["Origins", "ScanColumn", "joined_columns", "listed_parameter", "with_lists"]
-
 
 class ScanColumn(NamedTuple):
     """A column of a scan: the name of its relation (``s0``), and of the column."""

@@ -48,8 +48,6 @@ from secateur.planner.steps.selectivity import key_selectivity, partition_select
 from secateur.planner.steps.subqueries import VALUES_MAX
 from secateur.protocol.steps import SubqueryUse
 
-__all__ = ["RULE", "JoinKeys", "PlanStep", "find_join_keys"]
-
 RULE: Final = "join_keys_first"
 """The name by which the rule is switched off."""
 

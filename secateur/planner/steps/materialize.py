@@ -33,7 +33,6 @@ from secateur.partitioning.pruning.comparison_target import AbsoluteColumn, Bare
 from secateur.partitioning.pruning.nodes import boxes_of
 from secateur.partitioning.pruning.operand import Evaluated, Operand, ParameterList, parameters_of
 from secateur.partitioning.types.column_type import SqlType, parse_type
-from secateur.planner.binding.query import spliced
 from secateur.planner.cost_model import CostModel
 from secateur.planner.select import BoundSelect
 from secateur.planner.statement import PlannedSelect, PlannedStep, PlannedSteps
@@ -44,9 +43,8 @@ from secateur.planner.steps.substitution import is_substituted
 from secateur.planner.text.dialect import parse_query, tokenize
 from secateur.planner.text.parameters import Parameters, read_parameters
 from secateur.planner.text.parser_cross_check import read_statements
+from secateur.planner.text.splicing import spliced
 from secateur.protocol.steps import SubqueryUse
-
-__all__ = ["RULE", "BindText", "materialize_subqueries"]
 
 RULE: Final = "materialize_subquery"
 """The name by which the rule is switched off."""

@@ -8,8 +8,6 @@ from secateur.partitioning.pruning.expression import UNKNOWN
 from secateur.partitioning.pruning.key_bounds import RANGES_MAX
 from secateur.planner.scans.scan_bounds import ScanBounds
 
-__all__ = ["key_selectivity", "partition_selectivity"]
-
 
 def partition_selectivity(partitions: float, keys: float) -> float:
     """The share of partitions that some keys fall into, when each falls into any of them alike.

@@ -15,8 +15,6 @@ from sqlglot import Token, TokenType
 
 from secateur.protocol.steps import SubqueryUse
 
-__all__ = ["VALUES_MAX", "Subquery", "find_subqueries"]
-
 VALUES_MAX: Final[Mapping[SubqueryUse, int]] = MappingProxyType(
     {SubqueryUse.LIST: 10_000, SubqueryUse.VALUE: 1, SubqueryUse.KEYS: 2_000}
 )

@@ -12,8 +12,6 @@ from typing import Any
 
 from secateur.planner.text.parser_cross_check import DuckDBParse
 
-__all__ = ["is_substituted"]
-
 
 def is_substituted(original: DuckDBParse, other: DuckDBParse, subqueries: Mapping[int, DuckDBParse]) -> bool:
     """Whether ``other`` is ``original`` with parameters in place of subqueries.

@@ -10,8 +10,6 @@ from typing import Final
 
 from secateur.planner.views.view import ViewDef
 
-__all__ = ["INFORMATION_SCHEMA", "SCHEMA"]
-
 SCHEMA: Final = "information_schema"
 
 _PLACE: Final = "'secateur' AS table_catalog, 'main' AS table_schema, table_name"

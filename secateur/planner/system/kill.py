@@ -18,8 +18,6 @@ from secateur.errors import ProgrammingError
 from secateur.planner.statement import KillJob, KillStatement
 from secateur.planner.text.token_cursor import TokenCursor
 
-__all__ = ["read_kill"]
-
 _ID: Final = re.compile(r"(.+):([0-9]{1,18})")
 
 

@@ -16,8 +16,6 @@ from secateur.planner.system.tables import SCHEMA as SYSTEM
 from secateur.planner.system.tables import SYSTEM_TABLES
 from secateur.planner.views.view import ViewDef
 
-__all__ = ["MAIN", "find_relation"]
-
 MAIN: Final = "main"
 """The schema of all tables and views."""
 

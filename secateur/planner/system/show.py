@@ -25,16 +25,6 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.planner.views.view import ViewDef
 
-__all__ = [
-    "DescribedQuery",
-    "ShowQuery",
-    "SummarizedQuery",
-    "described_relation_sql",
-    "described_sql",
-    "read_show",
-    "summarized_sql",
-]
-
 _QUERIES: Final = ("SELECT", "WITH", "FROM", "VALUES", "(")
 _DESCRIBED: Final = ("column_name", "column_type", "null", "key", "default", "extra")
 _TABLES: Final = "SELECT table_name AS name FROM secateur.tables ORDER BY name"

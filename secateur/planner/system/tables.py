@@ -15,8 +15,6 @@ from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.types.column_type import parse_type
 
-__all__ = ["SCHEMA", "SYSTEM_TABLES"]
-
 SCHEMA: Final = "secateur"
 """The schema of the system tables; also the catalog's name in ``information_schema``."""
 

@@ -9,8 +9,6 @@ from sqlglot import exp
 from secateur.planner.text.dialect import to_sql
 from secateur.planner.text.trees import copied
 
-__all__ = ["CLOCK", "KEYWORDS", "sql_as_written"]
-
 CLOCK: Final = "clock"
 """The mark of a node that stands for a function of the clock; its value is the text of the call."""
 

@@ -9,8 +9,6 @@ from typing import Any
 
 from secateur.planner.segmented_stack import on_segmented_stack
 
-__all__ = ["json_text", "read_json", "same_json"]
-
 
 class _SegmentedDecoder(json.JSONDecoder):
     """Reads in Python, which can go on in another thread where the reader in C cannot."""

@@ -27,8 +27,6 @@ from secateur.planner.segmented_stack import on_segmented_stack
 from secateur.planner.text.positions import located, syntax_error
 from secateur.planner.text.trees import copied
 
-__all__ = ["Secateur", "parse_query", "to_sql", "tokenize"]
-
 # sqlglot warns where it falls back to another parse of a statement; users get our own
 # errors instead.
 logging.getLogger("sqlglot").setLevel(logging.ERROR)

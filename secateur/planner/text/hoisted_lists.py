@@ -35,8 +35,6 @@ from secateur.planner.binding.query import Query, TableReference, renames_column
 from secateur.planner.predicates.membership import list_membership
 from secateur.planner.scans.scan_bounds import box_node
 
-__all__ = ["HOISTED_CHARS_MIN", "HoistedText", "fold_lists", "hoist_lists", "lists_agree", "readings_of"]
-
 _ELEMENTS_MIN: Final = 64
 HOISTED_CHARS_MIN: Final = 2 * _ELEMENTS_MIN
 """A shorter text has no long list."""

@@ -17,8 +17,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-__all__ = ["LITERAL_ROWS_CHARS_MIN", "LiteralRows", "take_literal_rows"]
-
 LITERAL_ROWS_CHARS_MIN: Final = 1024
 """The rows of a shorter text are not worth it."""
 

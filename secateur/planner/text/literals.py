@@ -14,8 +14,6 @@ from secateur.errors import SchemeError
 from secateur.partitioning.types.decimals import negated
 from secateur.planner.text.token_cursor import TokenCursor
 
-__all__ = ["at_literal", "read_literal", "read_tuple"]
-
 _TYPED: Final[dict[str, Callable[[str], Any]]] = {
     "DATE": date.fromisoformat,
     "TIMESTAMP": datetime.fromisoformat,

@@ -16,8 +16,6 @@ from sqlglot import Token, TokenType
 from secateur.errors import NotSupportedError, ParameterError
 from secateur.planner.text.positions import located, syntax_error
 
-__all__ = ["ParameterStyle", "Parameters", "read_parameters"]
-
 _NUMBER_MAX: Final = 65_535
 _NO_LISTS: Final[Mapping[int, list[Any]]] = {}
 

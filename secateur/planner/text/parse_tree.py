@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-__all__ = ["conditions_of", "flat_and", "nodes_in"]
-
 
 def flat_and(condition: Mapping[str, Any] | None) -> Iterator[Mapping[str, Any]]:
     """The conjuncts of a condition in their order."""

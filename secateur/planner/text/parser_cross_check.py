@@ -27,8 +27,6 @@ from secateur.planner.text.deep_json import json_text, read_json, same_json
 from secateur.planner.text.parse_tree import conditions_of, nodes_in
 from secateur.protocol.clocks import CLOCKS
 
-__all__ = ["DuckDBParse", "expressions_in", "expressions_query", "read_statement", "read_statements"]
-
 _IGNORED: Final = frozenset({"query_location", "query_location_length"})
 # Macros of DuckDB that expand to plain scalar expressions.
 _PURE_MACROS: Final = frozenset(

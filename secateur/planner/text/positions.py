@@ -6,8 +6,6 @@ from typing import Final, TypeVar
 
 from secateur.errors import Error, SqlSyntaxError
 
-__all__ = ["excerpt", "located", "position_of", "syntax_error"]
-
 _EXCERPT_CHARS_MAX: Final = 120
 
 _E = TypeVar("_E", bound=Error)

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-__all__ = ["Splice", "Spliced", "splice", "spliced"]
-
 Splice: TypeAlias = tuple[int, int, str]
 """First offset, end offset, and the replacement."""
 

@@ -7,8 +7,6 @@ from sqlglot import TokenType
 from secateur.errors import SqlSyntaxError
 from secateur.planner.text.dialect import tokenize
 
-__all__ = ["is_finished", "split_statements"]
-
 
 def split_statements(text: str) -> list[str]:
     """Return the statements of a text without their semicolons; empty ones are left out.

@@ -10,8 +10,6 @@ from sqlglot import Token, TokenType
 from secateur.errors import Error, NotSupportedError, SqlSyntaxError
 from secateur.planner.text.positions import located
 
-__all__ = ["TokenCursor"]
-
 _E = TypeVar("_E", bound=Error)
 _T = TypeVar("_T")
 _NOT_NAMES: Final = frozenset(

@@ -6,8 +6,6 @@ from typing import TypeVar
 
 from sqlglot import exp
 
-__all__ = ["children_of", "copied", "nodes_in", "tables_in"]
-
 _Tree = TypeVar("_Tree", bound=exp.Expr)
 
 

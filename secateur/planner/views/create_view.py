@@ -24,8 +24,6 @@ from secateur.planner.text.positions import syntax_error
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.planner.views.view import ViewDef, ViewRead
 
-__all__ = ["ViewText", "read_create_view", "read_drop_view"]
-
 
 @dataclass(frozen=True, slots=True)
 class ViewText:

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from secateur.partitioning.tables.identifier import quoted
 
-__all__ = ["ViewDef", "ViewRead"]
-
 
 @dataclass(frozen=True, slots=True)
 class ViewRead:

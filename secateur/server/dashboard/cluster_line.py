@@ -11,8 +11,6 @@ from typing import Any, Final
 
 from secateur.server.dashboard.readings import Reading, Readings
 
-__all__ = ["ClusterLine", "ClusterLines", "Interval", "interval_between"]
-
 MEMBERS: Final = "SELECT * FROM secateur.members ORDER BY id"
 _LATENCIES: Final = "SELECT * FROM secateur.latencies"
 _WINDOW_S: Final = 10.0

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-__all__ = ["HOT_KEYS", "SAMPLING", "hot_keys_by_share"]
-
 HOT_KEYS: Final = "SELECT * FROM secateur.hot_keys"
 SAMPLING: Final = "SELECT value FROM secateur.settings WHERE name = 'hot_key_sampling'"
 

@@ -14,8 +14,6 @@ from typing import Any, Final
 from secateur.server.dashboard.cluster_line import ClusterLine
 from secateur.server.dashboard.templating import as_written, rendered
 
-__all__ = ["PageTexts"]
-
 _KEPT_MAX: Final = 32
 _LINE: Final = "<!-- the line of the cluster -->"
 """Its place in a kept text. No text of a user looks like it: a page escapes those."""

@@ -30,8 +30,6 @@ from secateur.server.dashboard.templating import PAGE_HEADERS, STATIC_FILES, ren
 from secateur.server.problems import status_of
 from secateur.server.state import Server, ServerOfCaller
 
-__all__ = ["NEXT_HEADER", "html_answer", "router"]
-
 NEXT_HEADER: Final = "Secateur-Next-Ms"
 """After so many milliseconds there may be something new: the script fetches the page then."""
 

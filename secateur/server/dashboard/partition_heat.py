@@ -14,8 +14,6 @@ from typing import Final, NamedTuple
 
 from secateur.server.dashboard.readings import Reading
 
-__all__ = ["HeatOfTable", "PartitionHeat", "Uses"]
-
 _WINDOW_S: Final = 60.0
 _STEP_S: Final = 5.0
 """What happened within it is forgotten at once."""

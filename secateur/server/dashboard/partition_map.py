@@ -13,8 +13,6 @@ from typing import Any, Final
 
 from secateur.server.dashboard.partition_heat import HeatOfTable
 
-__all__ = ["MapCell", "PartitionMap", "draw_partition_map"]
-
 _CELL: Final = 18
 _GAP: Final = 2
 _COLUMNS_MAX: Final = 50

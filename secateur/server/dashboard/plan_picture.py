@@ -10,8 +10,6 @@ from secateur.drawing.diagram import Diagram, DiagramEdge, DiagramNode, abbrevia
 from secateur.drawing.quantity import count_text, duration_text
 from secateur.drawing.svg import layered_svg
 
-__all__ = ["PlanPicture", "VertexWork", "plan_picture"]
-
 _MEMBERS_SHOWN_MAX: Final = 8
 
 

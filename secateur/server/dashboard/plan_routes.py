@@ -21,8 +21,6 @@ from secateur.server.forms import Params, SqlText
 from secateur.server.problems import status_of
 from secateur.server.state import Server, ServerOfCaller
 
-__all__ = ["router"]
-
 router = APIRouter(include_in_schema=False)
 
 _WARM_MS_MAX: Final = 1000.0

@@ -8,8 +8,6 @@ from typing import Any, Final
 
 from secateur.server.dashboard.statement_groups import tables_of
 
-__all__ = ["PruningReason", "TablePruning", "report_pruning"]
-
 _REASONS_MAX: Final = 5
 
 

@@ -7,8 +7,6 @@ from typing import Final
 
 from secateur.errors import ProgrammingError
 
-__all__ = ["check_query"]
-
 _COMMENT: Final = re.compile(r"\s+|--[^\n]*(?:\n|$)|/\*.*?\*/", re.DOTALL)
 _FIRST: Final = re.compile(r"SELECT\b|FROM\b|VALUES\b|WITH\b|\(", re.IGNORECASE)
 _CHANGES: Final = re.compile(r"\b(?:INSERT|UPDATE|DELETE|MERGE)\b", re.IGNORECASE)

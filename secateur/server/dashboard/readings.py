@@ -16,8 +16,6 @@ from secateur.errors import Error
 from secateur.server.connections import Connections
 from secateur.server.row_objects import row_objects
 
-__all__ = ["PERIOD_S", "Reading", "Readings"]
-
 PERIOD_S: Final = 1.4
 """Time is divided into periods, and each query is made at most once in each. A page is fetched at the beginning of
 each, so what it shows is at most 1.4 seconds old, and the time of the fetch, however many pages are open. A change is

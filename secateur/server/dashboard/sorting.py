@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-__all__ = ["SortedColumn", "TableSort"]
-
 Row = Mapping[str, Any]
 
 

@@ -8,8 +8,6 @@ from typing import Any, Final
 
 from secateur.server.dashboard.readings import Readings
 
-__all__ = ["SLOW_MS", "executions_of", "is_unpruned", "running_statements", "statement_groups", "tables_of"]
-
 SLOW_MS: Final = 10.0
 """A statement that reads every partition of a large table takes longer than this; a pruned one hardly ever."""
 

@@ -15,8 +15,6 @@ from markupsafe import Markup
 from secateur import __version__
 from secateur.drawing.quantity import byte_text, duration_text
 
-__all__ = ["PAGE_HEADERS", "STATIC_FILES", "as_written", "rendered"]
-
 _HERE: Final = Path(__file__).parent
 _NOTHING: Final = "-"
 _KINDS: Final = {".svg": "image/svg+xml", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}

@@ -20,8 +20,6 @@ from secateur.storage.partition import Partition
 from secateur.storage.snapshot import PartitionSnapshot
 from secateur.storage.store_loads import load_body
 
-__all__ = ["Checkpoint", "WrittenSnapshot"]
-
 _SNAPSHOT_END = ".arrow"
 
 

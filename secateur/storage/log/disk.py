@@ -11,8 +11,6 @@ from typing import Final, Protocol
 
 from secateur.errors import DiskError
 
-__all__ = ["Disk", "LocalDisk"]
-
 _LOCK: Final = "LOCK"
 _TEMPORARY: Final = ".tmp"
 

@@ -16,8 +16,6 @@ from typing import Final
 
 import xxhash
 
-__all__ = ["HEAD_BYTES", "FrameWriter", "Frames", "read_frames"]
-
 _MARK: Final = b"\xf1SLG"
 _HEAD: Final = struct.Struct("<4sIQ")
 _CHECKSUM: Final = struct.Struct("<Q")

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias
 
-__all__ = ["Journal", "MakeBody"]
-
 MakeBody: TypeAlias = Callable[[], Sequence[bytes | memoryview]]
 """Encodes a record, in the log's thread: it uses nothing that changes."""
 

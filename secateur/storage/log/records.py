@@ -10,23 +10,6 @@ import msgspec
 
 from secateur.protocol.decoders import msgpack_decoder
 
-__all__ = [
-    "CheckpointHead",
-    "LogRecord",
-    "LoggedBuild",
-    "LoggedBuilt",
-    "LoggedChange",
-    "LoggedCopy",
-    "LoggedDrop",
-    "LoggedLoad",
-    "LoggedOutcome",
-    "LoggedRanges",
-    "LoggedSnapshot",
-    "LoggedTable",
-    "body_of",
-    "read_body",
-]
-
 _LENGTH: Final = struct.Struct("<I")
 
 

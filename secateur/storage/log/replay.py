@@ -38,15 +38,6 @@ from secateur.storage.log.snapshot_file import read_snapshot
 from secateur.storage.member_store import MemberStore
 from secateur.wire import decode_rows, decode_table
 
-__all__ = [
-    "CHECKPOINT",
-    "SEGMENT",
-    "RecoveredCopy",
-    "RecoveredData",
-    "file_number",
-    "recover",
-]
-
 _log = logging.getLogger(__name__)
 
 CHECKPOINT: Final = "checkpoint-"

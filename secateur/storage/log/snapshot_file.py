@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-__all__ = ["read_snapshot", "write_snapshot"]
-
 
 def write_snapshot(table: pa.Table) -> bytes:
     """The bytes of a file with these rows."""

@@ -10,8 +10,6 @@ from secateur.cluster.member.admission.statement_admission import StatementAdmis
 from secateur.cluster.member.statements.local_execution import LocalExecution
 from secateur.engine.sql.kernel_call import is_long_over
 
-__all__ = ["Admissions"]
-
 
 @dataclass(frozen=True, slots=True)
 class Admissions:

@@ -19,8 +19,6 @@ from typing import Final
 from secateur.cluster.settings import ClusterSettings
 from secateur.errors import LimitExceededError
 
-__all__ = ["KERNEL_SHARE", "STAGED_FACTOR", "MemoryAdmission", "kernel_memory_of", "memory_limit_of"]
-
 KERNEL_SHARE: Final = 4
 """One part in so many of a limit that was set belongs to the duckdb kernel, unless its own limit is set."""
 STAGED_FACTOR: Final = 2

@@ -20,8 +20,6 @@ from secateur.cluster.member.admission.statement_queue import StatementQueue
 from secateur.errors import LimitExceededError
 from secateur.wire import PeerInfo
 
-__all__ = ["Refusal", "StatementAdmission", "full_member"]
-
 _Turn: TypeAlias = "asyncio.Future[None]"
 
 Refusal: TypeAlias = Callable[[int, int], LimitExceededError]

@@ -15,8 +15,6 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from typing import Generic, TypeVar
 
-__all__ = ["StatementQueue"]
-
 S = TypeVar("S")
 
 

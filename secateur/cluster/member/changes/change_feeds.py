@@ -12,8 +12,6 @@ from secateur.storage.change_feed import FeedEntry, feed_table
 from secateur.storage.member_store import MemberStore
 from secateur.wire import Reply, Request, encode_table
 
-__all__ = ["MemberChangeFeeds"]
-
 _BYTES_MAX: Final = 16 << 20
 
 

@@ -13,8 +13,6 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Awaitable, Callable, Container
 from typing import Final, NamedTuple, TypeAlias
 
-__all__ = ["ChangeKey", "ChangeRegistry", "RecordedChange"]
-
 _KEPT_MAX: Final = 50_000
 """Some 15 MB; at several thousand writes a second still longer than a client asks again."""
 

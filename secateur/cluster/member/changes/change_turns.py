@@ -16,8 +16,6 @@ from secateur.cluster.member.admission.statement_admission import Refusal, State
 from secateur.errors import LimitExceededError
 from secateur.wire import PeerInfo
 
-__all__ = ["ChangeTurns", "full_partition", "full_table"]
-
 K = TypeVar("K", bound=Hashable)
 
 

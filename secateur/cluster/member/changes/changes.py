@@ -54,8 +54,6 @@ from secateur.storage.change import ChangeOperation
 from secateur.storage.member_store import MemberStore
 from secateur.wire import PeerInfo, Reply, Request
 
-__all__ = ["ATTEMPT", "MemberChanges"]
-
 ATTEMPT: Final = 0
 """The number of the one attempt by which a change stages its rows."""
 

@@ -45,8 +45,6 @@ from secateur.storage.change import MixedAttempt
 from secateur.storage.member_store import MemberStore
 from secateur.wire import Reply, Request, encode_table
 
-__all__ = ["MemberCoordinatedChanges"]
-
 _RETURNED = "returned"
 
 

@@ -32,8 +32,6 @@ from secateur.storage.change import ChangeOperation
 from secateur.storage.member_store import MemberStore
 from secateur.wire import Reply, ShortTable
 
-__all__ = ["KeyedChanges"]
-
 _Found: TypeAlias = tuple[int, Sequence[Any] | None, ChangeOperation]
 """A partition, the values of a row or its key, if there is anything to write, and how it is written."""
 _Answered: TypeAlias = Reply[ChangedRows] | asyncio.Future[Reply[ChangedRows]]

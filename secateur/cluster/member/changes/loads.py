@@ -46,8 +46,6 @@ from secateur.storage.load import Preparation
 from secateur.storage.member_store import MemberStore
 from secateur.wire import PeerInfo, Reply, Request, encode_table
 
-__all__ = ["MemberLoads"]
-
 _MERGE_NOTHING: Final = (ChangeOperation.OVERWRITE, ChangeOperation.OVERWRITE_RANGES, ChangeOperation.DELETE)
 _TOTALS_MAX: Final = 10_000
 

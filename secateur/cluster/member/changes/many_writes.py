@@ -17,8 +17,6 @@ from secateur.protocol.changes import ChangedRows, RowCount
 from secateur.protocol.many import ChangedMany, WriteMany
 from secateur.wire import Reply, Request
 
-__all__ = ["Made", "ManyWrites", "confirmed", "made_in_turns"]
-
 T = TypeVar("T")
 
 _PER_TURN: Final = 32

@@ -8,8 +8,6 @@ from typing import Any
 from secateur.partitioning.tables.table import TableDef
 from secateur.wire import is_short, travels_short
 
-__all__ = ["PlainTable"]
-
 
 class PlainTable:
     """One definition of a table.

@@ -11,8 +11,6 @@ import pyarrow as pa
 from secateur.storage.gather import gather
 from secateur.wire import decode_table
 
-__all__ = ["pieces_to_keep", "received_rows"]
-
 _INLINE_BYTES_MAX: Final = 1 << 20
 """Texts of so many bytes are checked in about 200 us, as long as a thread takes to wake up."""
 _OWN_BYTES_MAX: Final = 4096

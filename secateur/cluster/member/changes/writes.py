@@ -38,8 +38,6 @@ from secateur.wire import (
     travels_short,
 )
 
-__all__ = ["MemberWrites"]
-
 
 class MemberWrites:
     """Answers ``write_rows`` requests. Lives on the member's event loop.

@@ -12,7 +12,8 @@ from secateur.cluster.controller_requests import ControllerRequests
 from secateur.cluster.member.jobs.describe_job import describe_job
 from secateur.cluster.member.jobs.kept_results import KeptResults
 from secateur.dag.dag import FrozenDAG
-from secateur.engine.runtime.runtime import JobRuntime, RunningJob
+from secateur.engine.runtime.running_job import RunningJob
+from secateur.engine.runtime.runtime import JobRuntime
 from secateur.errors import DeadlineError, Error, InternalError, MemberLostError, UnreachableError
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.failure import Failure
@@ -29,8 +30,6 @@ from secateur.protocol.jobs import (
 from secateur.protocol.message import Acknowledged
 from secateur.tracing import ServedSpan
 from secateur.wire import Reply, Request, encode_table
-
-__all__ = ["MemberAttempts"]
 
 _REPORT_DELAY_S: Final = 0.1
 _REPORT_TRIES_MAX: Final = 50

@@ -18,8 +18,6 @@ from secateur.protocol.job_placement import (
     ResolvedVertex,
 )
 
-__all__ = ["describe_job"]
-
 
 def describe_job(plan: ExecutionPlan) -> JobPlacement:
     """The plan without anything that only members need. Costs some microseconds for each vertex and member."""

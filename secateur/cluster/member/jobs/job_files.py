@@ -18,8 +18,6 @@ from secateur.protocol.codec import decode, encode
 from secateur.protocol.jobs import KeptJob
 from secateur.storage.log.disk import Disk
 
-__all__ = ["JobFiles"]
-
 T = TypeVar("T")
 
 _log = logging.getLogger(__name__)

@@ -20,8 +20,6 @@ from secateur.protocol.changes import WriteRows
 from secateur.storage.change import load_mode
 from secateur.wire import encode_table
 
-__all__ = ["JobWrites"]
-
 _AT_ONCE: Final = 8
 """Writes of one call that are on their way together: enough to hide the way to another member, few enough to leave its
 loop to others.

@@ -8,14 +8,13 @@ from typing import Final
 
 from secateur.cluster.member.jobs.describe_job import describe_job
 from secateur.dag.dag import FrozenDAG
-from secateur.engine.runtime.runtime import JobRuntime, RunningJob
+from secateur.engine.runtime.running_job import RunningJob
+from secateur.engine.runtime.runtime import JobRuntime
 from secateur.errors import JobCancelledError
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.jobs import FinishedJob, JobAttempt, ResolvedJob, ResolveJob, StopJob, SubmitJob
 from secateur.protocol.message import Acknowledged
 from secateur.wire import Reply, Request, encode_table
-
-__all__ = ["MemberJobs"]
 
 _STOPPED_MAX: Final = 1024
 

@@ -10,8 +10,6 @@ from secateur.protocol.jobs import ENDED_JOBS_MAX, GetKeptJob, KeepJob, KeptJob,
 from secateur.protocol.message import Acknowledged
 from secateur.wire import Handled, Reply, Request
 
-__all__ = ["KeptJobsOfMember"]
-
 
 class KeptJobsOfMember:
     """Answers ``keep_job``, ``list_kept_jobs`` and ``get_kept_job``. Lives on the member's event loop.

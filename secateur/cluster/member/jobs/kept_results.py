@@ -10,8 +10,6 @@ import pyarrow as pa
 
 from secateur.errors import LimitExceededError
 
-__all__ = ["KeptResults"]
-
 _COUNT_MAX: Final = 256
 _BYTES_MAX: Final = 256 << 20
 

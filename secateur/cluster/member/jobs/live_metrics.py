@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 
 from secateur.cluster.peers import Peers
-from secateur.engine.runtime.runtime import JobRuntime, RunningJob
+from secateur.engine.runtime.running_job import RunningJob
+from secateur.engine.runtime.runtime import JobRuntime
 from secateur.errors import Error
 from secateur.protocol.jobs import GetJobCounters, RunCounters
 from secateur.protocol.metrics import VertexMetrics
 from secateur.wire import Reply, Request
-
-__all__ = ["LiveMetrics"]
 
 
 class LiveMetrics:

@@ -13,8 +13,6 @@ from secateur.protocol.catalog import GetOwnerPages, GetOwners, GetRanges, Owner
 from secateur.protocol.query import GetPlan, PlanAnswer
 from secateur.wire import Reply, Request
 
-__all__ = ["KnownMetadata"]
-
 
 class KnownMetadata:
     """Answers ``get_owners``, ``get_owner_pages``, ``get_ranges`` and ``get_plan``. Lives on the member's event loop.

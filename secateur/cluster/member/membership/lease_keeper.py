@@ -23,8 +23,6 @@ from secateur.storage.read_lease import ReadLease, lease_clock_s
 from secateur.wire import Answer as WireAnswer
 from secateur.wire.peer import Peer
 
-__all__ = ["LeaseKeeper"]
-
 _log = logging.getLogger(__name__)
 
 _FIRST_PAUSE_S: Final = 0.02

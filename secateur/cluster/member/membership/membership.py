@@ -47,8 +47,6 @@ from secateur.storage.read_lease import lease_clock_s
 from secateur.wire import Handled, Reply, Request
 from secateur.wire.peer import Peer
 
-__all__ = ["Membership"]
-
 _log = logging.getLogger(__name__)
 
 

@@ -9,8 +9,6 @@ import msgspec
 
 from secateur.protocol.query import Executed
 
-__all__ = ["EndedStatement", "has_read_all", "how_it_ran", "other_members"]
-
 EndedStatement: TypeAlias = tuple[int, str, bool, float, float, msgspec.Struct | None, str | None]
 """Number, id of the plan, whether it was pruned, seconds since the epoch, seconds that it took, what the answer says,
 and what went wrong."""

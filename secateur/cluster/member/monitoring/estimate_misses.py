@@ -17,8 +17,6 @@ from secateur.engine.sql.select_plan import SelectPlan
 from secateur.protocol.metrics import VertexMetrics
 from secateur.protocol.steps import QueryStep
 
-__all__ = ["EstimateMisses"]
-
 _NOISE: Final = 10
 """Added to compared numbers: between one value and a few, no plan is much better than another."""
 

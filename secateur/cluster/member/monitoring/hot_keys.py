@@ -31,8 +31,6 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.hot_keys import GetHotKeys, HotKey, HotKeys, HotTable
 from secateur.wire import Reply, Request, ShortTable
 
-__all__ = ["HotKeySampler"]
-
 _COUNTERS_MAX: Final = 64
 """Every key with more than a sixtieth of the look-ups of a table has a counter."""
 _SHOWN_MAX: Final = 20

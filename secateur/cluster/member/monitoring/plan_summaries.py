@@ -16,8 +16,6 @@ from secateur.protocol.latency_histogram import LatencyHistogram
 from secateur.protocol.plan_summary import ListedExecutions, PlanSummary
 from secateur.protocol.query import Executed, PlanExecutions
 
-__all__ = ["summarize_plans"]
-
 
 def summarize_plans(
     executions: Iterable[PlanExecutions], listed: Iterable[EndedStatement], running: Iterable[str]

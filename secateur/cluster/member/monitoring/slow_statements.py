@@ -20,8 +20,6 @@ from secateur.errors import Error
 from secateur.protocol.query import StatementDescription, StatementEntry
 from secateur.structured_logs import FIELDS
 
-__all__ = ["SlowStatements", "TimeSplit", "why_slow"]
-
 _log = logging.getLogger("secateur.slow_statements")
 
 _ASKED_MAX: Final = 16

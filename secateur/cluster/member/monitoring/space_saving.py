@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Generic, NamedTuple, TypeVar
 
-__all__ = ["FrequentValue", "SpaceSaving"]
-
 V = TypeVar("V", bound=Hashable)
 
 

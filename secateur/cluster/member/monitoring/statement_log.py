@@ -44,8 +44,6 @@ from secateur.protocol.query import (
 )
 from secateur.wire import PeerInfo, Reply, Request
 
-__all__ = ["StatementLog"]
-
 _ENDED_MAX: Final = 1000
 _SLOWEST_SHARE: Final = 10
 """Beside the newest, one in so many of their number is kept for being the slowest of those before."""

@@ -10,8 +10,6 @@ from secateur.cluster.member.monitoring.ended_statement import EndedStatement, h
 from secateur.protocol.latency_histogram import LatencyHistogram
 from secateur.protocol.query import Executed, ExecutionTotals, PlanExecutions
 
-__all__ = ["StatementSums"]
-
 _PLANS_MAX: Final = 4096
 """Plans whose executions are counted; those that have not run for longest are forgotten."""
 

@@ -11,8 +11,6 @@ from secateur.protocol.membership import GetMemberStats, MemberStats, StoredTabl
 from secateur.storage.member_store import MemberStore
 from secateur.wire import Reply, Request
 
-__all__ = ["StoredStats"]
-
 
 class StoredStats:
     """Answers ``get_member_stats``. Lives on the member's event loop.

@@ -29,8 +29,6 @@ from secateur.storage.log.frames import FrameWriter
 from secateur.storage.log.journal import MakeBody
 from secateur.storage.log.replay import SEGMENT
 
-__all__ = ["MakeCheckpoint", "MemberLog"]
-
 _log = logging.getLogger(__name__)
 
 LOG_BYTES_MAX: Final = 256 << 20

@@ -26,8 +26,6 @@ from secateur.storage.log.records import CheckpointHead
 from secateur.storage.log.replay import RecoveredData, recover
 from secateur.storage.member_store import MemberStore
 
-__all__ = ["Persistence"]
-
 _log = logging.getLogger(__name__)
 
 _RESERVE: Final = "reserve"

@@ -13,8 +13,6 @@ from secateur.cluster.member.replication.replica import Replica
 from secateur.cluster.member.replication.replicas import CopyKey, Replicas
 from secateur.errors import DiskError, Error, MemberLostError, TopologyChangedError
 
-__all__ = ["Acknowledgements"]
-
 
 class Acknowledgements:
     """Lives on the member's event loop.

@@ -47,8 +47,6 @@ from secateur.storage.snapshot import PartitionSnapshot
 from secateur.storage.sorted_rows import SortedRows
 from secateur.wire import Payload, Reply, Request, encode_table
 
-__all__ = ["BuiltCopies"]
-
 _PIECE_BYTES: Final = 8 << 20
 _ROW_BYTES_MIN: Final = 8
 

@@ -13,8 +13,6 @@ from secateur.protocol.catalog import CopiedTable, CopyTable
 from secateur.storage.member_store import MemberStore
 from secateur.wire import Reply, Request, decode_tables, encode_table
 
-__all__ = ["MemberCopies"]
-
 _REPLICATED = 0
 """The only partition of a replicated table."""
 

@@ -12,8 +12,6 @@ from secateur.cluster.member.replication.sent_changes import SentChanges
 from secateur.errors import TopologyChangedError
 from secateur.storage.read_lease import lease_clock_s
 
-__all__ = ["Learners"]
-
 _COUNTED_S: Final = 10.0
 _LEVEL_PAUSE_S: Final = 0.002
 

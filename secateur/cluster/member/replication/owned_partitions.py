@@ -8,8 +8,6 @@ import numpy as np
 
 from secateur.partitioning.topology.topology import Ownership, Topology
 
-__all__ = ["owned_by", "taken_by"]
-
 
 def owned_by(member: str, topology: Topology, group: str) -> list[int]:
     """The partitions of an affinity group of which a member is the primary, ascending; those of dropped ranges too."""

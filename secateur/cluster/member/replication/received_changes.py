@@ -30,8 +30,6 @@ from secateur.storage.change import ChangeOperation, load_mode
 from secateur.storage.member_store import MemberStore
 from secateur.wire import Handled, Reply, Request, decode_rows
 
-__all__ = ["ReceivedChanges"]
-
 T = TypeVar("T")
 
 _log = logging.getLogger(__name__)

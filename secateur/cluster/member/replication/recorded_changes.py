@@ -13,8 +13,6 @@ from secateur.storage.log.journal import MakeBody
 from secateur.storage.log.records import LoggedChange, LoggedCopy, body_of
 from secateur.storage.member_store import MemberStore
 
-__all__ = ["RecordedChanges"]
-
 
 class RecordedChanges:
     """Lives on the member's event loop.

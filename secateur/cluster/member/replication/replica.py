@@ -34,8 +34,6 @@ from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
-__all__ = ["CountOut", "Effect", "Replica", "ReplicaPhase", "ReplicatedChange", "SendChange"]
-
 _PAUSE_MIN_S: Final = 0.02
 _PAUSE_MAX_S: Final = 0.5
 _LEARNER_BEHIND_MAX: Final = 50_000

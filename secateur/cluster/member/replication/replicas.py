@@ -11,8 +11,6 @@ from secateur.errors import Error, MemberLostError, TopologyChangedError
 from secateur.partitioning.topology.topology import Topology
 from secateur.storage.member_store import MemberStore
 
-__all__ = ["CopyKey", "Replicas"]
-
 CopyKey: TypeAlias = tuple[int, int]
 """Table and partition."""
 

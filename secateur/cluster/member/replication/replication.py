@@ -36,8 +36,6 @@ from secateur.storage.log.journal import MakeBody
 from secateur.storage.log.replay import RecoveredCopy
 from secateur.storage.member_store import MemberStore
 
-__all__ = ["Replication"]
-
 _UNSETTLED_MAX: Final = 4096
 """Changes of one partition that some copy has not confirmed; each is kept in memory for it."""
 

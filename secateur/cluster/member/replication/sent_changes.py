@@ -25,8 +25,6 @@ from secateur.cluster.peers import Peers
 from secateur.errors import DiskError, Error, InterfaceError, OperationalError
 from secateur.protocol.changes import CopyState, CopyStates, WriteCopies, WriteCopy
 
-__all__ = ["SentChanges"]
-
 _log = logging.getLogger(__name__)
 _TOGETHER_BYTES_MAX: Final = 1 << 20
 """Rows that one message takes: they travel in its header, and headers are bounded."""

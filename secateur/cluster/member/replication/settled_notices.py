@@ -17,8 +17,6 @@ from secateur.cluster.peers import Peers
 from secateur.errors import Error
 from secateur.protocol.changes import TellSettled
 
-__all__ = ["SettledNotices"]
-
 
 class SettledNotices:
     """Lives on the member's event loop.

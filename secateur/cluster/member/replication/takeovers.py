@@ -21,8 +21,6 @@ from secateur.errors import InterfaceError, OperationalError, TopologyChangedErr
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.changes import GetCopyTails
 
-__all__ = ["Takeovers"]
-
 _log = logging.getLogger(__name__)
 
 _TAKE_OVER_S: Final = 10.0

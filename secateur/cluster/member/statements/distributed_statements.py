@@ -12,7 +12,8 @@ from secateur.cluster.member.statements.retried_runs import in_some_form
 from secateur.cluster.member.statements.statement_run import StatementRun
 from secateur.engine.runtime.result import JobResult, ResultCollector
 from secateur.engine.runtime.result_queue import ResultQueue
-from secateur.engine.runtime.runtime import JobRuntime, RunningJob
+from secateur.engine.runtime.running_job import RunningJob
+from secateur.engine.runtime.runtime import JobRuntime
 from secateur.engine.sql.kernel_call import KERNEL_TIMES
 from secateur.engine.sql.row_stream import JobRowStream
 from secateur.engine.sql.select_job import select_dag
@@ -21,8 +22,6 @@ from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.query import Execute, Executed
 from secateur.storage.member_store import MemberStore
 from secateur.wire import Reply, Request
-
-__all__ = ["DistributedStatements"]
 
 _BYTES_BEFORE_FIRST: Final = 16 << 20
 """Bytes of a placed statement's result that are made before the first are sent."""

@@ -52,8 +52,6 @@ from secateur.protocol.external_tables import (
 from secateur.protocol.job_config import JobConfig
 from secateur.wire import Reply, Request
 
-__all__ = ["ExternalReads"]
-
 T = TypeVar("T")
 
 _TABLES_MAX: Final = 256

@@ -17,8 +17,6 @@ from secateur.wire import ShortTable
 if TYPE_CHECKING:
     from secateur.engine.kernels.arrow.plain_rows import PlainProgram
 
-__all__ = ["FewRowsAnswer", "answer_few", "answer_few_joined"]
-
 
 class FewRowsAnswer(NamedTuple):
     """The answer of a fragment over few rows.

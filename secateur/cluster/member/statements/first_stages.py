@@ -22,8 +22,6 @@ from secateur.protocol.query import ExecuteFirstStage, FirstStageRows
 from secateur.storage.member_store import MemberStore
 from secateur.wire import Reply, Request
 
-__all__ = ["FirstStages"]
-
 _NONE: Final[frozenset[int]] = frozenset()
 _Answering: TypeAlias = Coroutine[Any, Any, Reply[FirstStageRows]]
 

@@ -18,8 +18,6 @@ from secateur.storage.member_store import MemberStore
 from secateur.storage.stored_columns import StoredColumns
 from secateur.wire import SHORT_ROWS_MAX, Reply, Request, ShortTable, encode_table, is_short, travels_short
 
-__all__ = ["KeyReads"]
-
 _NONE_MISSING: Final[list[int]] = []
 _KEYS_PER_TURN: Final = 64
 """Keys that are looked up in one turn of the event loop: about half a millisecond."""

@@ -14,8 +14,6 @@ from secateur.engine.sql.select_plan import PinnedScan, ScanPlan, SelectPlan
 from secateur.errors import ParameterError, TopologyChangedError
 from secateur.storage.member_store import MemberStore
 
-__all__ = ["LocalExecution", "bound_partitions", "check_bound", "check_count", "check_versions", "local_execution"]
-
 _INLINE_ROWS_MAX: Final = 20_000
 """Up to here the arrow kernel is done before a thread would have woken up; the event loop is held for less than a
 millisecond.

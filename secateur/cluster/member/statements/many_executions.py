@@ -23,8 +23,6 @@ from secateur.protocol.many import ChangedMany, ChangeMany, ExecutedMany, Execut
 from secateur.protocol.query import Execute, Executed
 from secateur.wire import PeerInfo, Reply, Request, ShortTable
 
-__all__ = ["ManyExecutions"]
-
 _PER_TURN: Final = 32
 """Executions in one turn of the event loop, which then reads other frames: about two milliseconds."""
 _ANSWER_BYTES_MAX: Final = 1 << 20

@@ -24,8 +24,6 @@ from secateur.errors import LimitExceededError, MemberLostError, ProtocolError
 from secateur.protocol.query import Executed, NextRows, PartOfRows
 from secateur.wire import PeerInfo, Reply, Request, encode_table
 
-__all__ = ["GRANT_BYTES_MAX", "OpenResults", "within_bounds"]
-
 T = TypeVar("T")
 
 GRANT_BYTES_MAX: Final = 64 << 20

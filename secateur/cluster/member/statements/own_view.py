@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from secateur.partitioning.topology.topology import Topology
 
-__all__ = ["OwnView"]
-
 
 @dataclass(frozen=True, slots=True)
 class OwnView:

@@ -33,8 +33,6 @@ from secateur.protocol.query import Execute
 from secateur.protocol.steps import ReadRequirements
 from secateur.storage.member_store import MemberStore
 
-__all__ = ["PreparedStatements"]
-
 _NONE: Final[frozenset[int]] = frozenset()
 
 

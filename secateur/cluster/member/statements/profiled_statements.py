@@ -20,8 +20,6 @@ from secateur.protocol.profile import RunProfile
 from secateur.protocol.query import Execute, Profile, Profiled
 from secateur.wire import PeerInfo, Reply, Request, ShortTable
 
-__all__ = ["ProfiledStatements"]
-
 
 class ProfiledStatements(RunModes):
     """Runs statements as it runs them for their rows, and counts the work. Lives on the member's event loop."""

@@ -33,8 +33,6 @@ from secateur.protocol.statements import ResultColumn
 from secateur.protocol.steps import NarrowedScans, QueryStep, ReadRequirements, StepResult, SubqueryUse
 from secateur.wire import Payload, PeerInfo, Reply, Request, ShortTable, decode_tables
 
-__all__ = ["CoordinatedQuery", "PartResult", "QueryParts", "SteppedQueries", "combined_result", "run_in_steps"]
-
 _LIST_BYTES_MAX: Final = 1 << 20
 """Longer lists are left where they are: parameters travel in headers, which are bounded."""
 _JOINED_MAX: Final = 8

@@ -15,8 +15,6 @@ from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.query import Execute
 from secateur.storage.member_store import MemberStore
 
-__all__ = ["check_state", "marks_of", "read_here"]
-
 
 def check_state(store: MemberStore, plan: SelectPlan, asked: Execute, topology: Topology) -> None:
     """Refuse a statement whose keys were found under other owners, or in other rows of replicated tables.

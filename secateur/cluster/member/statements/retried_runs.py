@@ -11,8 +11,6 @@ from msgspec import structs
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import DataChangedError, DataError
 
-__all__ = ["in_some_form", "while_loads_end"]
-
 T = TypeVar("T")
 
 _LOAD_WAIT_S: Final = 10.0

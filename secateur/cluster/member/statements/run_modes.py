@@ -38,8 +38,6 @@ from secateur.protocol.query import Execute, Executed
 from secateur.storage.member_store import MemberStore
 from secateur.wire import PeerInfo, Reply, Request
 
-__all__ = ["RunModes", "whole"]
-
 
 class RunModes(PreparedStatements):
     """Runs statements that have been prepared. Lives on the member's event loop.

@@ -35,18 +35,6 @@ from secateur.protocol.query import Execute, ExecuteFirstStage, FirstStageRows
 from secateur.storage.member_store import MemberStore
 from secateur.wire import Reply, ShortTable, decode_tables, encode_table
 
-__all__ = [
-    "Acknowledgements",
-    "FirstStage",
-    "ScatteredRows",
-    "ScatteredStatements",
-    "SeenVersions",
-    "Waiting",
-    "after",
-    "partitions_read",
-    "scattered_work",
-]
-
 T = TypeVar("T")
 
 Waiting: TypeAlias = Callable[[], Coroutine[Any, Any, None]]

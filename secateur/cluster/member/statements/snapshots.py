@@ -43,8 +43,6 @@ from secateur.storage.member_store import MemberStore
 from secateur.storage.pinned_rows import PinnedRows, bytes_kept
 from secateur.wire import PeerInfo, Reply, Request, encode_table
 
-__all__ = ["SNAPSHOTS_MAX", "MemberSnapshots"]
-
 SNAPSHOTS_MAX: Final = 256
 """Snapshots kept; those that were not read for longest go first. Whoever still reads one opens it again."""
 _LEASE_MAX_S: Final = 3600.0

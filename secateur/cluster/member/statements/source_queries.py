@@ -20,8 +20,6 @@ from secateur.protocol.query import Prepare
 from secateur.protocol.statements import SelectStatement
 from secateur.storage.member_store import MemberStore
 
-__all__ = ["SourceQueries"]
-
 _KEPT_MAX: Final = 256
 
 

@@ -13,8 +13,6 @@ from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.query import Executed
 from secateur.wire import Reply, ShortTable, encode_table
 
-__all__ = ["StatementRun"]
-
 
 class StatementRun(msgspec.Struct, frozen=True):
     """The parts of an answer that describe the run, beside its rows."""

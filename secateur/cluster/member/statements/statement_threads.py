@@ -10,8 +10,6 @@ from secateur.cluster.member.statements.local_execution import LocalExecution
 from secateur.engine.sql.kernel_call import is_long_over
 from secateur.wire import PeerInfo
 
-__all__ = ["THIS_MEMBER", "StatementThreads"]
-
 THIS_MEMBER: Final = PeerInfo(0, "", "this member", True)
 """The peer of a query that this member asks itself, for a change."""
 

@@ -31,8 +31,6 @@ from secateur.protocol.profile import StageWork
 from secateur.protocol.query import Execute, Executed
 from secateur.wire import PeerInfo, Reply, Request, ShortTable, decode_table, decode_tables
 
-__all__ = ["StatementRunner"]
-
 A = TypeVar("A", bound="Reply[Executed] | None")
 
 _NO_PAYLOAD: Final = memoryview(b"")

@@ -19,8 +19,6 @@ from secateur.storage.fold_queue import FoldQueue
 from secateur.storage.partition import Partition
 from secateur.storage.snapshot import PartitionSnapshot
 
-__all__ = ["BackgroundFolds"]
-
 _log = logging.getLogger(__name__)
 
 _EVERY_S: Final = 0.1

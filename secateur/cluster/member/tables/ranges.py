@@ -29,8 +29,6 @@ from secateur.storage.member_store import MemberStore
 from secateur.storage.snapshot import PartitionSnapshot
 from secateur.wire import Reply, Request
 
-__all__ = ["MemberRanges", "RangeChanges", "check_catch_all", "cuts_catch_all", "resolved_table"]
-
 _OUTCOMES_MAX: Final = 1_000
 _DECODED_HERE_MAX: Final = 64 << 10
 """Bytes of a definition that the event loop decodes itself: fractions of a millisecond."""

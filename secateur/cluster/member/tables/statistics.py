@@ -9,8 +9,6 @@ from secateur.storage.member_store import MemberStore
 from secateur.storage.table_summary import summarize
 from secateur.wire import Reply, Request
 
-__all__ = ["MemberStatistics"]
-
 
 class MemberStatistics:
     """Answers ``look_at_statistics`` requests. Lives on the member's event loop.

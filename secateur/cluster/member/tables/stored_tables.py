@@ -24,8 +24,6 @@ from secateur.protocol.message import Acknowledged
 from secateur.storage.member_store import MemberStore
 from secateur.wire import Reply, Request
 
-__all__ = ["StoredTables"]
-
 
 class StoredTables:
     """Answers the controller's requests about tables. Lives on the member's event loop.

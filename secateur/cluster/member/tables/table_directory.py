@@ -12,8 +12,6 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
 from secateur.storage.read_lease import ReadLease
 
-__all__ = ["TableDirectory"]
-
 
 class TableDirectory:
     """The state that direct writes and loads on a member share. Lives on the member's event loop.

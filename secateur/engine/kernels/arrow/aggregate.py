@@ -29,8 +29,6 @@ from secateur.engine.kernels.arrow.fragment import AggregateFunction, ArrowAggre
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.decimals import DOUBLE_INTEGER_MAX, unscaled
 
-__all__ = ["Aggregator", "compile_aggregation"]
-
 Aggregator = Callable[[EvaluationContext, int], Mapping[str, Any]]
 """A function from the stage's input columns and its row count to the columns ``#0``, ``#1`` ... of the groups."""
 

@@ -10,8 +10,6 @@ import pyarrow as pa
 from secateur.engine.kernels.arrow.exact_values import InexactError
 from secateur.partitioning.types.decimals import DOUBLE_INTEGER_MAX
 
-__all__ = ["SCALE_MAX", "held_by_double", "to_double"]
-
 SCALE_MAX: Final = 22
 """Powers of ten up to this one are exact doubles; a division by them is therefore rounded once."""
 

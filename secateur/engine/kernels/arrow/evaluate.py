@@ -31,8 +31,6 @@ from secateur.engine.kernels.arrow.expression import (
 )
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 
-__all__ = ["EvaluationContext", "Evaluator", "compile_expression"]
-
 Datum = Any
 """An Array where the relation has one chunk, else a ChunkedArray; a scalar for a constant or parameter."""
 

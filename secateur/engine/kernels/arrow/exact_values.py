@@ -12,8 +12,6 @@ import pyarrow as pa
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.decimals import fits
 
-__all__ = ["LISTED_CLASSES", "InexactError", "compute_type", "exact_array", "exact_scalar"]
-
 _INTEGER_IN_FLOAT_MAX: Final = 2**24
 """Integers up to this one are exact as FLOAT and DOUBLE. DuckDB rounds a larger one that meets a FLOAT column."""
 

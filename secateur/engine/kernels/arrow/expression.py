@@ -14,18 +14,6 @@ import msgspec
 
 from secateur.partitioning.types.column_type import SqlType
 
-__all__ = [
-    "CallExpression",
-    "ColumnExpression",
-    "ConstantExpression",
-    "Expression",
-    "ParameterExpression",
-    "ParameterListExpression",
-    "ScalarFunction",
-    "columns_in",
-    "walk",
-]
-
 
 class ScalarFunction(Enum):
     """The function of a :class:`CallExpression`.

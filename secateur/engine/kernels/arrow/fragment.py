@@ -17,8 +17,6 @@ from secateur.engine.kernels.arrow.expression import Expression
 from secateur.engine.kernels.arrow.source import ArrowSource
 from secateur.partitioning.types.column_type import SqlType
 
-__all__ = ["AggregateFunction", "ArrowAggregate", "ArrowFragment", "OrderTerm", "slot_name"]
-
 
 class AggregateFunction(Enum):
     """All but COUNT_ROWS skip NULL; all but the counts are NULL for no value."""

@@ -10,8 +10,6 @@ import pyarrow.compute as pc
 
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 
-__all__ = ["JOINED_ROWS_MAX", "Rows", "kept", "loaded"]
-
 JOINED_ROWS_MAX: Final = 65_536
 """The chunks of a relation up to so many rows are combined first, because calls on one array cost less than calls on
 many small ones.

@@ -22,8 +22,6 @@ from secateur.engine.kernels.arrow.source import ArrowSource, SourceJoin
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.storage.key_view import CellView, IntegerFormat, bytes_view, integer_view
 
-__all__ = ["Join", "compile_join"]
-
 Join = Callable[[Mapping[str, pa.Table], Sequence[Any]], Rows]
 """A function from relations by name, and parameters, to the columns of the joined rows and their number."""
 

@@ -35,8 +35,6 @@ from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.wire import ShortTable
 from secateur.wire.short_table import SHORT_ROWS_MAX, is_short, shorten, travels_short
 
-__all__ = ["answer", "run"]
-
 _SORTED_ROWS_MAX: Final = 20_000
 """Above so many rows DuckDB sorts faster: it uses more than one thread, and does not sort everything for a LIMIT."""
 

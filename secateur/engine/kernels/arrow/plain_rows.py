@@ -20,9 +20,6 @@ from secateur.engine.kernels.arrow.window import compile_window
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.wire import SHORT_ROWS_MAX, ShortTable, is_short, travels_short
 
-__all__ = ["PlainProgram", "plain_columns", "plain_program"]
-
-
 _Run: TypeAlias = Callable[[Sequence[str], ShortTable, Sequence[Any]], ShortTable | None]
 
 

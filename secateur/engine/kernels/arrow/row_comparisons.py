@@ -13,8 +13,6 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
-__all__ = ["is_about_rows", "rows_told_apart"]
-
 _ORDERING: Final = frozenset(
     {
         "COMPARE_LESSTHAN",

@@ -24,17 +24,6 @@ from secateur.engine.kernels.arrow.expression import (
 )
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 
-__all__ = [
-    "DeclinedError",
-    "RowEvaluator",
-    "RowFilter",
-    "TupleEvaluator",
-    "compile_over_row",
-    "compile_row_filter",
-    "compile_row_tuples",
-    "exact_value",
-]
-
 _Row: TypeAlias = tuple[Any, ...]
 RowEvaluator: TypeAlias = Callable[[Sequence[Any], Sequence[Any]], Any]
 """The value of an expression, None for NULL, for the values of a row and of the parameters."""

@@ -26,14 +26,6 @@ from secateur.engine.kernels.arrow.fragment import (
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.decimals import DOUBLE_INTEGER_MAX, added
 
-__all__ = [
-    "SMALL_ROWS_MAX",
-    "SmallAggregation",
-    "compile_small_aggregation",
-    "plain_rows_max",
-    "values_of_arrays",
-]
-
 SMALL_ROWS_MAX: Final = 128
 """Up to so many rows, Python is faster than the start of Arrow's aggregation."""
 _PLAIN_ROWS_MAX: Final = 1024

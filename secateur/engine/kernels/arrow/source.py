@@ -13,8 +13,6 @@ import msgspec
 from secateur.engine.kernels.arrow.expression import Expression
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 
-__all__ = ["ArrowSource", "SourceJoin", "can_search", "source_column"]
-
 _SEARCHED: Final = frozenset(
     {
         TypeKind.TINYINT,

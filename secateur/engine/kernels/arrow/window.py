@@ -9,8 +9,6 @@ from secateur.engine.kernels.arrow.evaluate import EvaluationContext, compile_ex
 from secateur.engine.kernels.arrow.exact_values import InexactError
 from secateur.engine.kernels.arrow.expression import Expression
 
-__all__ = ["compile_window"]
-
 
 def compile_window(
     offset: Expression | None, limit: Expression | None

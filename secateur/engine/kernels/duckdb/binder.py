@@ -17,8 +17,6 @@ from secateur.engine.kernels.duckdb.slot import parameters_of_select, values_of
 from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.types.column_type import SqlType
 
-__all__ = ["Binder"]
-
 _VIEWS_MAX: Final = 256
 
 

@@ -10,8 +10,6 @@ from typing import Final, Protocol
 
 from secateur.errors import JobCancelledError
 
-__all__ = ["Cancellation", "cancelled_by", "check_cancelled", "running_under"]
-
 
 class _Interruptible(Protocol):
     def interrupt(self) -> None: ...

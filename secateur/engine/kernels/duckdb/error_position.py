@@ -21,8 +21,6 @@ import duckdb
 from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.types.column_type import SqlType
 
-__all__ = ["ErrorPosition", "bind_error_position", "syntax_error_position"]
-
 _PREFIX: Final = "PREPARE statement AS "
 _lock: Final = threading.Lock()
 

@@ -9,8 +9,6 @@ import duckdb
 
 from secateur import errors
 
-__all__ = ["translated", "unreadable"]
-
 _MEANING: Final[tuple[tuple[type[duckdb.Error], str, type[errors.Error]], ...]] = (
     (duckdb.ParserException, "", errors.SqlSyntaxError),
     (duckdb.SyntaxException, "", errors.SqlSyntaxError),

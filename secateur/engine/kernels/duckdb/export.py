@@ -18,8 +18,6 @@ from secateur.errors import LimitExceededError
 if TYPE_CHECKING:
     from secateur.engine.kernels.duckdb.cancellation import Cancellation
 
-__all__ = ["RESULT_BYTES_MAX", "batch_rows_over", "batches_from", "exported", "reader_of"]
-
 RESULT_BYTES_MAX: Final = 2 << 30
 
 _BATCH_ROWS: Final = 65_536

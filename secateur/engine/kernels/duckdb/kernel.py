@@ -37,8 +37,6 @@ from secateur.errors import InterfaceError, ParameterError
 from secateur.partitioning.tables.identifier import text_literal
 from secateur.partitioning.types.column_type import SqlType
 
-__all__ = ["DuckDBKernel", "configure", "default_kernel"]
-
 Casts = Sequence[tuple[str, Sequence[tuple[str, str]]]]
 
 

@@ -34,8 +34,6 @@ from secateur.partitioning.types.result_type import (
     parse_result_type,
 )
 
-__all__ = ["arrow_type", "delivered_type", "delivery_sql", "is_restored", "relation_casts"]
-
 _DELIVERED: Final = {'"NULL"': TypeKind.INTEGER.value, "UHUGEINT": TypeKind.HUGEINT.value}
 _RESTORED: Final = frozenset({"BIT", "JSON", "BIGNUM", "TIME WITH TIME ZONE", "UHUGEINT", '"NULL"'})
 """Types that are delivered as others, and that a cast makes of those again without loss, or with an error.

@@ -15,8 +15,6 @@ import pyarrow as pa
 from secateur.errors import DataError, InternalError
 from secateur.partitioning.types.held_values import check_held
 
-__all__ = ["conform"]
-
 _HUGEINT: Final = pa.decimal128(38, 0)
 _DIGITS_HIGH: Final = 10**38 >> 64
 """Upper 8 bytes of 10**38, the first integer that has 39 digits."""

@@ -19,8 +19,6 @@ from secateur.errors import ParameterError, ProgrammingError
 from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.types.struct_offsets import without_struct_offsets
 
-__all__ = ["Slot", "parameters_of_select", "values_of"]
-
 _EXCHANGEABLE_ROWS_MAX: Final = 20_000
 """Up to so many rows in all, relations are read through exchangeable views, because a wrong join order costs less than
 a registration.
