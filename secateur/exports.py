@@ -36,3 +36,25 @@ def exports(room: str, files: Mapping[str, Sequence[str]]) -> tuple[list[str], C
         return getattr(importlib.import_module(f"{room}.{home[name]}"), name)
 
     return sorted(home), load
+
+
+def exports_of_files(room: str, folders: Sequence[str]) -> Callable[[str], Any]:
+    """The ``__getattr__`` of a room that exports all names of its files without an underscore.
+
+    Args:
+        room: The dotted name of the package.
+        folders: Its ``__path__``.
+    """
+
+    def load(name: str) -> Any:
+        from pathlib import Path  # which a client does without, and others have long loaded
+
+        files = sorted(file.stem for folder in folders for file in Path(folder).glob("[!_]*.py"))
+        # Python asks for a file itself before it imports that.
+        for file in files if name not in files and not name.startswith("_") else ():
+            module = importlib.import_module(f"{room}.{file}")
+            if name in vars(module):
+                return vars(module)[name]
+        raise AttributeError(f"module {room!r} has no attribute {name!r}: no file of it defines that")
+
+    return load

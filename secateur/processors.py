@@ -19,12 +19,11 @@ from secateur.engine.processors.distinct import distinct
 from secateur.engine.processors.hash_join import hash_join
 from secateur.engine.processors.key_by import key_by
 from secateur.engine.processors.merge import merge
-from secateur.engine.processors.row_functions import filter_dicts, flat_map_dicts, map_dicts
+from secateur.engine.processors.row_functions import filter_dicts, filter_rows, flat_map_dicts, map_batches, map_dicts
 from secateur.engine.processors.sort import sort
 from secateur.engine.processors.sort_key import SortKey, desc
 from secateur.engine.processors.sorted_runs import merge_runs, sort_runs
 from secateur.engine.processors.top_n import top_n
-from secateur.engine.processors.transform import filter_rows, map_batches
 from secateur.engine.processors.union import union
 
 __all__ = [

@@ -4,6 +4,9 @@ Each has a file in ``$SECATEUR_HOME/clusters``, or ``~/.secateur/clusters``, whi
 token. The process that holds the cluster writes it when the cluster serves, and removes it at the end. While it lives
 it holds a lock, by which a file that a killed process has left is told from one of a living process: its process id may
 belong to another process by then.
+
+Port and token of a cluster with a data directory are in a file of that as well, ``ADDRESS``, so that programs find the
+cluster after a restart. Only its user can read that, too.
 """
 
 from __future__ import annotations
@@ -12,15 +15,18 @@ import fcntl
 import itertools
 import os
 import re
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, TextIO
+from typing import Any, Final, TextIO
 
 import msgspec
+import typer
 
 import secateur
 from secateur.cli.failures import CommandError
+from secateur.client.address import parse_address
 from secateur.protocol.decoders import from_json
 
 DEFAULT_NAME: Final = "default"
@@ -154,5 +160,50 @@ def _is_given(lock: TextIO, kind: int) -> bool:
     try:
         fcntl.flock(lock, kind | fcntl.LOCK_NB)
     except BlockingIOError:
+        return False
+    return True
+
+
+_FILE: Final = "ADDRESS"
+
+
+class _Kept(msgspec.Struct, frozen=True):
+    port: int
+    token: str
+
+
+def with_kept(settings: dict[str, Any]) -> dict[str, Any]:
+    """Fill in the port and the token that the command line leaves open: what they were, a free port if there is none.
+
+    Args:
+        settings: Those of ``secateur start``; ``port`` and ``token`` are None where nothing was said.
+    """
+    kept = None if settings["data_directory"] is None else _read_kept(Path(settings["data_directory"]) / _FILE)
+    port, token = settings["port"], settings["token"]
+    if port is None and kept is not None:
+        port = kept.port
+        if not _is_free(settings["host"] or "127.0.0.1", port):
+            typer.echo(f"port {port}, which it had the last time, is taken: it gets another one", err=True)
+            port = 0
+    return {**settings, "port": port or 0, "token": kept.token if token is None and kept is not None else token}
+
+
+def keep(cluster: KnownCluster, data_directory: str | None) -> None:
+    """Write what the next start fills in, if there is a directory, and this machine has it."""
+    if data_directory is not None and Path(data_directory).is_dir():
+        write_secret(Path(data_directory) / _FILE, _Kept(parse_address(cluster.address)[1], cluster.token))
+
+
+def _read_kept(file: Path) -> _Kept | None:
+    try:
+        return from_json(file.read_bytes(), _Kept)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def _is_free(host: str, port: int) -> bool:
+    try:
+        socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
+    except OSError:
         return False
     return True

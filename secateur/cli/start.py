@@ -23,8 +23,7 @@ import secateur
 from secateur.cli import local_clusters
 from secateur.cli.connecting import located
 from secateur.cli.failures import CommandError, failing_with_a_message
-from secateur.cli.kept_address import keep, with_kept
-from secateur.cli.local_clusters import DEFAULT_NAME, KnownCluster, typed
+from secateur.cli.local_clusters import DEFAULT_NAME, KnownCluster, keep, typed, with_kept
 from secateur.cli.options import AsJson, ClusterName, LogFormat, NewName
 from secateur.cli.rendering import print_done
 from secateur.client.connect import ADDRESS_VARIABLE, TLS_CA_VARIABLE, TOKEN_VARIABLE

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Final, TypeVar
 
-from secateur.client.channel_options import ChannelOptions
+from secateur.client.channel_pool import ChannelOptions
 from secateur.client.execution.retry_policy import CONTROLLER_WAIT_S
 from secateur.client.running_statements import RunningStatements
 from secateur.errors import InterfaceError, MemberLostError, UnreachableError

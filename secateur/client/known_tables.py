@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from secateur.client.channel_options import ChannelOptions
+from secateur.client.channel_pool import ChannelOptions
 from secateur.client.member_calls import MemberCalls
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.table import TableDef

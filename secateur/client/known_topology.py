@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Final, TypeVar
 
-from secateur.client.channel_options import ChannelOptions
+from secateur.client.channel_pool import ChannelOptions
 from secateur.client.controller_calls import ControllerCalls
 from secateur.errors import (
     DeadlineError,

@@ -5,15 +5,14 @@ from __future__ import annotations
 import itertools
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from enum import Enum, auto
 from typing import Final, TypeVar
 
-from secateur.client.channel_options import ChannelOptions
-from secateur.client.channel_pool import ChannelPool
+from secateur.client.channel_pool import ChannelOptions, ChannelPool
 from secateur.client.execution.result_stream import ResultStream
 from secateur.client.known_topology import KnownTopology
-from secateur.client.member_sign import Sign, sign_at
 from secateur.errors import Error, MemberLostError, OperationalError, UnreachableError
-from secateur.partitioning.topology.topology import Topology
+from secateur.partitioning.topology.topology import MemberAddress, Topology
 from secateur.protocol.message import Message
 from secateur.protocol.query import Execute, Executed
 from secateur.wire import SILENCE_S, Answer, Channel, Payload
@@ -234,3 +233,41 @@ def _name_member(error: Error, channel: Channel, member_id: str) -> None:
     """Note which member did not answer, if a member was asked: another process may soon have its address."""
     if error.details.get("address") == channel.address:
         error.details.setdefault("member", member_id)
+
+
+_PROBE_S: Final = 0.5
+"""How long a member that did not answer may take to say hello over another connection."""
+_PROBES_MAX: Final = 3
+
+
+class Sign(Enum):
+    """The state of a member as a separate connection to it shows."""
+
+    ANSWERS = auto()
+    SILENT = auto()
+    """The connection is accepted or not, and nothing comes: the process is stopped, or the network to it is cut.
+
+    It may come back.
+    """
+    GONE = auto()
+    """No process listens at its address any more, or it has left the cluster."""
+
+
+def sign_at(member: MemberAddress, options: ChannelOptions) -> Sign:
+    """Look at a member over a connection of its own. Takes at most half a second for one that is silent."""
+    for _ in range(_PROBES_MAX):
+        channel = options.channel(member.host, member.port, timeout_s=_PROBE_S)
+        try:
+            channel.connect()
+        except UnreachableError as error:
+            if error.details.get("refused"):
+                return Sign.GONE
+            if error.details.get("silent"):
+                return Sign.SILENT
+        except Error:
+            return Sign.ANSWERS
+        else:
+            return Sign.ANSWERS
+        finally:
+            channel.close()
+    return Sign.GONE  # it hangs up again and again: the process is about to end

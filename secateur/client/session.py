@@ -16,7 +16,7 @@ import uuid
 from contextlib import suppress
 from typing import Any, Final, NoReturn
 
-from secateur.client.channel_options import ChannelOptions
+from secateur.client.channel_pool import ChannelOptions
 from secateur.client.controller_calls import connect_to_controller
 from secateur.client.execution.plan_backoff import PlanBackoff
 from secateur.client.execution.retry_policy import CONNECT_TIMEOUT_S, RETRY_S

@@ -17,11 +17,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Literal, NoReturn, ParamSpec, Self, TypeVar
 
-from secateur.client.connect import connect
+from secateur.client.connect import connect, forget_cluster, remember_tls, remember_token
 from secateur.client.dbapi.connection import Connection
 from secateur.client.dbapi.html_table import html_records
 from secateur.client.execution.retry_policy import CONTROLLER_WAIT_S
-from secateur.client.own_clusters import forget_cluster, remember_tls, remember_token
 from secateur.client.tokens import Tokens
 from secateur.cluster.data_directory import claimed, members_to_start
 from secateur.cluster.fsync import Fsync

@@ -9,12 +9,11 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
-from concurrent.futures import Future
+from concurrent.futures import Executor, Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
-from secateur.cluster.threads_end import STOP_S
 from secateur.errors import DeadlineError, InterfaceError
 
 T = TypeVar("T")
@@ -109,3 +108,50 @@ async def _cancel_others() -> None:
     # It waits in a thread; from Python 3.12 on a process that exits starts none, and those of executors have ended.
     with suppress(RuntimeError):
         await asyncio.get_running_loop().shutdown_default_executor()
+
+
+STOP_S: Final = 3.0
+"""Seconds that a shutdown waits for cancelled work to end.
+
+Work that cannot be interrupted, such as a user's endless function, is then left to the process.
+"""
+
+
+async def threads_end(executor: Executor, timeout_s: float = STOP_S) -> bool:
+    """Accept no more work, and wait for the running work.
+
+    The loop continues meanwhile: it interrupts kernel calls repeatedly until they end.
+
+    Returns:
+        Whether all threads have ended in time.
+    """
+    return await ends(lambda: executor.shutdown(wait=True, cancel_futures=True), timeout_s)
+
+
+async def ends(stop: Callable[[], None], timeout_s: float = STOP_S) -> bool:
+    """Wait in a thread of its own for a call that ends something.
+
+    The event loop's own threads start nothing any more while the interpreter exits.
+
+    Returns:
+        Whether it has returned in time.
+    """
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+
+    def wait() -> None:
+        stop()
+        with suppress(RuntimeError):  # the loop was closed by now
+            loop.call_soon_threadsafe(ended.set)
+
+    try:
+        threading.Thread(target=wait, name="secateur-stop", daemon=True).start()
+    except RuntimeError:
+        # From Python 3.12 on, a process that exits starts no thread. Those of its executors have ended by then.
+        stop()
+        return True
+    try:
+        async with asyncio.timeout(timeout_s):
+            await ended.wait()
+    except TimeoutError:
+        return False
+    return True

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from secateur.connectors.batches import batch_source
-    from secateur.connectors.collect_sink import collect
     from secateur.connectors.external.connector import (
         Connector,
         ConnectorContext,
@@ -22,9 +21,8 @@ if TYPE_CHECKING:
     )
     from secateur.connectors.external.folder import csv_folder, parquet_folder
     from secateur.connectors.files import file_source
-    from secateur.connectors.function_sinks import function_sink, logger_sink
-    from secateur.connectors.generator import generator_source
-    from secateur.connectors.iterable import iterable_source
+    from secateur.connectors.function_sinks import collect, function_sink, logger_sink
+    from secateur.connectors.generator import generator_source, iterable_source
     from secateur.connectors.parquet_sinks import parquet_sink
     from secateur.connectors.table import table_source
     from secateur.connectors.table_sinks import table_sink
@@ -63,12 +61,12 @@ _LATER: Final = {
     "ValueSet": "secateur.partitioning.pruning.value_set",
     "batch_source": "secateur.connectors.batches",
     "between": "secateur.partitioning.pruning.value_set",
-    "collect": "secateur.connectors.collect_sink",
+    "collect": "secateur.connectors.function_sinks",
     "csv_folder": "secateur.connectors.external.folder",
     "file_source": "secateur.connectors.files",
     "function_sink": "secateur.connectors.function_sinks",
     "generator_source": "secateur.connectors.generator",
-    "iterable_source": "secateur.connectors.iterable",
+    "iterable_source": "secateur.connectors.generator",
     "logger_sink": "secateur.connectors.function_sinks",
     "one_of": "secateur.partitioning.pruning.value_set",
     "parquet_folder": "secateur.connectors.external.folder",

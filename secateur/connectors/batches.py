@@ -15,7 +15,7 @@ from secateur.engine.exchange.batches import batches_of
 from secateur.errors import DagError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.job_requirements import JobRequirements
-from secateur.partitioning.types.held_texts import check_texts
+from secateur.partitioning.types.held_values import check_texts
 
 
 def batch_source(rows: pa.Table | pa.RecordBatch | Iterable[pa.RecordBatch]) -> BatchSource:

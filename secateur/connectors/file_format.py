@@ -12,7 +12,7 @@ import pyarrow as pa
 from secateur.engine.exchange.batches import BATCH_ROWS
 from secateur.errors import DagError, DataError
 from secateur.partitioning.types.empty_rows import empty_batch
-from secateur.partitioning.types.held_texts import check_texts
+from secateur.partitioning.types.held_values import check_texts
 
 _TEXT_BYTES: Final = 1 << 20
 

@@ -1,4 +1,4 @@
-"""A Python function as the sink of a DAG, and the log as one."""
+"""A Python function, the log, and the result of the job as the sink of a DAG."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pyarrow as pa
 from secateur.dag.processor import Processor, ProcessorContext
 from secateur.dag.supplier import FactorySupplier, ProcessorSupplier
 from secateur.engine.exchange.batches import row_dicts
+from secateur.engine.processors.result_sink import ResultSink
 from secateur.errors import DagError
 
 _LOGGED_ROWS_MAX: Final = 20
@@ -68,3 +69,11 @@ class _Call(Processor):
         if batch.num_rows:
             self._function(batch, self.context)
         return True
+
+
+def collect() -> ResultSink:
+    """A sink that keeps its rows at the coordinator; ``JobResult.tables`` has them under the vertex's name.
+
+    Feed it through a distributed edge. ``JobConfig.result_bytes_max`` bounds the rows that it may keep.
+    """
+    return ResultSink()

@@ -10,7 +10,7 @@ import pyarrow as pa
 from secateur.engine.exchange.batches import batches_of
 from secateur.errors import DagError, DataError
 from secateur.partitioning.types.arrow_form import array_of, inferred_array
-from secateur.partitioning.types.held_texts import check_texts
+from secateur.partitioning.types.held_values import check_texts
 
 BATCH_ROWS_OF_PYTHON = 8_192
 """The default number of rows in a batch: few enough for a start without delay, many enough to make the cost of a

@@ -8,8 +8,7 @@ from itertools import islice, product
 from math import prod
 from typing import Any, Final, NamedTuple
 
-from secateur.connectors.given_value import Binding, binding_of, bound
-from secateur.connectors.table_condition import ConditionSource
+from secateur.connectors.table_condition import Binding, ConditionSource, binding_of, bound
 from secateur.dag.codec import portable
 from secateur.dag.placement import Anywhere, OnPartitions, Placement
 from secateur.dag.processor import Params

@@ -12,12 +12,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
+import msgspec
 from msgspec import structs
 
-from secateur.connectors.given_value import Binding, bound
+from secateur.client.dbapi.parameters import plain_value
 from secateur.dag.codec import portable
+from secateur.dag.parameter import Param, bind_value
 from secateur.dag.placement import Anywhere, OnPartitions, Placement
 from secateur.dag.processor import Params, Processor
 from secateur.dag.source_query import SourceQuery
@@ -30,6 +32,34 @@ from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import DagError, InternalError, TopologyChangedError
 from secateur.partitioning.tables.identifier import quoted
 from secateur.protocol.job_placement import SourceScan
+
+
+class GivenValue(msgspec.Struct, frozen=True, array_like=True, tag="value"):
+    """A value that does not depend on parameters."""
+
+    value: Any
+
+
+Binding: TypeAlias = Param | GivenValue
+
+
+def binding_of(value: Any, where: str) -> Binding:
+    """Wrap a value, as a statement takes it, unless it is a :class:`~secateur.dag.parameter.Param`.
+
+    Raises:
+        ParameterError: No column holds it; the message has ``where``.
+    """
+    return value if isinstance(value, Param) else GivenValue(plain_value(value, where))
+
+
+def bound(binding: Binding, params: Params) -> Any:
+    """The value for the parameters of a job.
+
+    Raises:
+        ParameterError: The job was started without that parameter.
+    """
+    return binding.value if isinstance(binding, GivenValue) else bind_value(binding, params)
+
 
 _NOTHING_LEFT_OUT: Final = "these values of the parameters leave no partition out"
 

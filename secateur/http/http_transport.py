@@ -145,7 +145,7 @@ class HttpTransport:
                 answer.read()
                 raise error_of_answer(answer)
             with self._errors_of(request, may_repeat=True):
-                yield _media_type(answer), cast(IO[bytes], io.BufferedReader(_Body(answer.iter_bytes())))
+                yield _media_type(answer), cast("IO[bytes]", io.BufferedReader(_Body(answer.iter_bytes())))
         finally:
             answer.close()
 

@@ -19,18 +19,30 @@ from secateur.client.jobs.job import Job
 from secateur.client.jobs.light_job import LightJob
 from secateur.connectors.batches import batch_source
 from secateur.connectors.files import file_source
-from secateur.connectors.generator import GeneratorFunction, generator_source
-from secateur.connectors.iterable import iterable_source
+from secateur.connectors.generator import GeneratorFunction, generator_source, iterable_source
 from secateur.connectors.rows import BATCH_ROWS_OF_PYTHON
 from secateur.connectors.table import table_source
 from secateur.connectors.table_sinks import TableSink
 from secateur.dag.dag import FrozenDAG
 from secateur.dag.processor import Params
 from secateur.engine.processors.result_sink import ResultSink
-from secateur.engine.processors.transform import BatchFunction, MaskFunction
+from secateur.engine.processors.row_functions import BatchFunction, MaskFunction
 from secateur.errors import DagError
-from secateur.pipeline.route import FIRST, Route, anywhere, by_key, is_local, to_all_first, to_one, to_owners
-from secateur.pipeline.step import Maker, PipelineStep, StepInput, dag_of, made
+from secateur.pipeline.step import (
+    FIRST,
+    Maker,
+    PipelineStep,
+    Route,
+    StepInput,
+    anywhere,
+    by_key,
+    dag_of,
+    is_local,
+    made,
+    to_all_first,
+    to_one,
+    to_owners,
+)
 from secateur.processors import (
     AggregateExpression,
     AggregateOperation,
@@ -126,7 +138,7 @@ class Pipeline:
         )
 
     def read_rows(self, items: Iterable[Any], *, schema: pa.Schema | None = None) -> Stage:
-        """The rows of a Python iterable of dicts or batches; see :func:`~secateur.connectors.iterable.iterable_source`.
+        """The rows of a Python iterable of dicts or batches; see :func:`~secateur.connectors.generator.iterable_source`.
 
         A job that reads nothing else runs on one member, the coordinator; ``JobConfig(member_pruning=False)`` gives its
         later stages all of them.
@@ -460,7 +472,7 @@ class Stage:
         """End the chain.
 
         Args:
-            sink: Such as :func:`~secateur.connectors.collect_sink.collect`,
+            sink: Such as :func:`~secateur.connectors.function_sinks.collect`,
                 :func:`~secateur.connectors.table_sinks.table_sink`,
                 :func:`~secateur.connectors.parquet_sinks.parquet_sink`, or anything that :meth:`DAG.new_vertex` takes.
             name: The name of the vertex; ``JobResult`` has the collected rows under it.

@@ -20,8 +20,7 @@ from msgspec import structs
 from sqlglot import exp
 
 from secateur.engine.kernels.fragment import Fragment
-from secateur.engine.sql.input_alias import InputAlias
-from secateur.engine.sql.stage import QueryStage, stage_relation
+from secateur.engine.sql.stage import InputAlias, QueryStage, stage_relation
 from secateur.planner.binding.query import Query
 from secateur.planner.cost_model import CostModel
 from secateur.planner.gathered_cost import gathered_ms, placed_ms

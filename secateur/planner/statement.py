@@ -14,8 +14,7 @@ from typing import TypeAlias
 
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.partitioning.schemes.range_changes import RangeChange
-from secateur.partitioning.tables.index import IndexDef
-from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.tables.table import IndexDef, TableDef
 from secateur.planner.binding.parameter_types import NO_USES, TypeUses
 from secateur.planner.scans.scan_bounds import ScanBounds
 from secateur.planner.views.view import ViewDef

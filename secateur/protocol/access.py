@@ -13,7 +13,7 @@ from typing import Final
 
 from secateur.protocol.operation import OperationBase
 from secateur.protocol.operations import Operation
-from secateur.protocol.token_role import TokenRole
+from secateur.protocol.table_rights import TokenRole
 
 ROLES: Final[Mapping[OperationBase, TokenRole]] = {
     Operation.HELLO: TokenRole.READ,

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Final, TypedDict
 
 import msgspec
 
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.message import Message
 from secateur.protocol.pruning import Pruning
-from secateur.protocol.version import PROTOCOL_VERSION
+
+PROTOCOL_VERSION: Final = 4
+"""The version is in the head of every frame, so a peer of another version is recognised by its first bytes.
+
+It grows when frames, messages or the values in them change: another build is refused, and never misread.
+"""
 
 
 class Versions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

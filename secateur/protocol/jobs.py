@@ -8,10 +8,9 @@ import msgspec
 
 from secateur.partitioning.topology.job_requirements import JobRequirements
 from secateur.protocol.changes import Count
-from secateur.protocol.failure import Failure
 from secateur.protocol.job_config import JobConfig
 from secateur.protocol.job_placement import JobPlacement
-from secateur.protocol.message import Acknowledged, Message, Notice
+from secateur.protocol.message import Acknowledged, Failure, Message, Notice
 from secateur.protocol.metrics import VertexMetrics
 from secateur.tracing import TraceContext
 

@@ -78,7 +78,7 @@ class RenewLease(Message[LeaseAnswer], frozen=True):
         written: Rows written to it one by one since it is there, by table id.
         misses: How many estimates have turned out to be badly wrong since it is there, by the id of the table whose
             statistics they were made of.
-        address: ``host:port`` of its process: another one may have been that member before. "" from an older release.
+        address: ``host:port`` of its process: another one may have been that member before.
     """
 
     cluster: str
@@ -86,7 +86,7 @@ class RenewLease(Message[LeaseAnswer], frozen=True):
     stalled_s: float
     written: dict[int, int]
     misses: dict[int, int]
-    address: str = ""
+    address: str
 
 
 class AskForPromise(Message[LeaseAnswer], frozen=True):
@@ -238,3 +238,43 @@ class GetMemberStats(Message[MemberStats], frozen=True):
     """
 
     with_hits: bool = False
+
+
+class HotKey(msgspec.Struct, frozen=True, array_like=True):
+    """A value of the partitioning key that statements have named often.
+
+    Attributes:
+        key: Its columns and their values, as JSON.
+        partition: Its partition; None if no range of the table has it any more.
+        count: It was sampled at most so often,
+        error: and at least so many times less.
+    """
+
+    key: str
+    partition: int | None
+    count: int
+    error: int
+
+
+class HotTable(msgspec.Struct, frozen=True, array_like=True):
+    """The sampled keys of a table.
+
+    Attributes:
+        table_id: The table.
+        sampled: All keys of it that were sampled, the newest counting most.
+        keys: The hottest, in this order.
+    """
+
+    table_id: int
+    sampled: int
+    keys: list[HotKey]
+
+
+class HotKeys(msgspec.Struct, frozen=True):
+    """The tables of which keys were sampled."""
+
+    tables: list[HotTable]
+
+
+class GetHotKeys(Message[HotKeys], frozen=True):
+    """Ask a member for the hottest keys that it has sampled."""

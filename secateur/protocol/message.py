@@ -1,17 +1,17 @@
 """The base of every request: an immutable value whose type determines the operation and its reply.
 
-A field that is added to a message later has a default value, because an older peer does not send it. In a struct with
-``array_like=True``, whose fields travel by position, it comes last. An older peer refuses a longer NamedTuple, a new
-member of an enumeration and a new class of a union: :data:`~secateur.protocol.version.PROTOCOL_VERSION` has to grow if
-it gets one for a request of its own release.
+All processes of a cluster and its clients run one build, so a message may change freely: with it grows
+:data:`~secateur.protocol.hello.PROTOCOL_VERSION`, by which another build is recognised and refused.
 """
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
+
+from secateur.errors import Error, rebuilt
 
 R = TypeVar("R", covariant=True)
 
@@ -45,3 +45,32 @@ class Role(StrEnum):
     MEMBER = "member"
     CONTROLLER = "controller"
     """The controller itself, or the process that started the cluster and speaks for it."""
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """An error.
+
+    Attributes:
+        error: The name of its class.
+        message: Its text.
+        details: Its details, by name.
+    """
+
+    error: str
+    message: str
+    details: dict[str, Any] = {}
+
+    @classmethod
+    def of(cls, error: BaseException) -> Failure:
+        """Describe an error.
+
+        An exception that is not ours becomes an :class:`~secateur.errors.InternalError` that names its type: the other
+        side may not know the class, and must not unpickle it.
+        """
+        if isinstance(error, Error):
+            return cls(type(error).__name__, error.message, error.details)
+        return cls("InternalError", f"{type(error).__name__}: {error}")
+
+    def to_error(self) -> Error:
+        """The error; one of a class that is unknown here is an :class:`~secateur.errors.InternalError`."""
+        return rebuilt(self.error, self.message, self.details)

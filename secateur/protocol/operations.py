@@ -21,7 +21,6 @@ from secateur.protocol import (
     copies,
     external_tables,
     hello,
-    hot_keys,
     jobs,
     key_value,
     many,
@@ -166,7 +165,7 @@ class Operation(OperationBase):
     FORGET_COPIES = 146, _AT_MEMBER, copies.ForgetCopies, CONTROLLER, _REPEATED
     DROP_COPIES = 147, _AT_MEMBER, copies.DropCopies, CONTROLLER, _REPEATED
     KILL_STATEMENT = 150, _AT_MEMBER, query.KillRunningStatement, CONTROLLER, _HOUSEKEEPING
-    GET_HOT_KEYS = 160, _AT_MEMBER, hot_keys.GetHotKeys, CONTROLLER, _HOUSEKEEPING
+    GET_HOT_KEYS = 160, _AT_MEMBER, membership.GetHotKeys, CONTROLLER, _HOUSEKEEPING
     GET_STAGED_LOADS = 159, _AT_MEMBER, changes.GetStagedLoads, CONTROLLER, _HOUSEKEEPING
     LOOK_AT_STATISTICS = 139, _AT_MEMBER, catalog.LookAtStatistics, CONTROLLER, _HOUSEKEEPING | _ABANDONABLE
     GET_LOAD_OUTCOME = 143, _AT_MEMBER, changes.GetLoadOutcome, CONTROLLER, _REPEATED

@@ -8,10 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import NamedTuple
 
 from secateur.errors import AuthenticationError
-from secateur.protocol.token_role import TokenRole
+
+
+class TokenRole(IntEnum):
+    """What the bearer of a token may do; each role may do what those before it may."""
+
+    READ = 1
+    """Queries, snapshots, BACKUP; the lists of statements, jobs and members."""
+    WRITE = 2
+    """Change rows, and load them."""
+    ADMIN = 3
+    """Define tables and views, end the statements of others, set what holds for the cluster, make tokens."""
+    CODE = 4
+    """Submit jobs and connectors. Their Python functions run in the members: nothing is out of reach."""
+
+    @property
+    def title(self) -> str:
+        return self.name.lower()
 
 
 class TableGrant(NamedTuple):

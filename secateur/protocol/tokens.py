@@ -7,8 +7,7 @@ import hashlib
 import msgspec
 
 from secateur.protocol.message import Acknowledged, Message
-from secateur.protocol.table_rights import TableGrant, grants_text
-from secateur.protocol.token_role import TokenRole
+from secateur.protocol.table_rights import TableGrant, TokenRole, grants_text
 
 
 class GrantedToken(msgspec.Struct, frozen=True):

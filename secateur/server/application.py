@@ -20,7 +20,6 @@ from secateur.server import job_routes, statement_routes, system_routes
 from secateur.server.answers import FORBIDDEN_ANSWER, NOT_ADMITTED_ANSWER, PROBLEM_ANSWER, json_answer
 from secateur.server.dashboard import pages, plan_routes
 from secateur.server.guard import Guard
-from secateur.server.health import Health
 from secateur.server.limits import ServerLimits
 from secateur.server.metrics import METRICS_TYPE, Metrics
 from secateur.server.operations_page import operations_page
@@ -32,6 +31,7 @@ from secateur.server.problems import (
     refuse_invalid_request,
 )
 from secateur.server.state import Server, ServerState
+from secateur.server.system_routes import Health
 from secateur.wire import Tls
 
 _TITLE: Final = "secateur"

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from secateur.client.loads.arrow_data import as_table
 from secateur.connectors.batches import batch_source
-from secateur.connectors.collect_sink import collect
+from secateur.connectors.function_sinks import collect
 from secateur.connectors.table import table_source
 from secateur.connectors.table_sinks import table_sink
 from secateur.dag.dag import DAG, FrozenDAG

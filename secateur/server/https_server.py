@@ -56,7 +56,7 @@ class HttpsServer(uvicorn.Server):
         await super().shutdown(sockets=[])
 
     def _connection(self) -> asyncio.Protocol:
-        make = cast(Any, self.config.http_protocol_class)  # the same call as in uvicorn's own startup()
+        make = cast("Any", self.config.http_protocol_class)  # the same call as in uvicorn's own startup()
         made: asyncio.Protocol = make(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
         return made
 
@@ -70,7 +70,7 @@ class _PlainConnection(asyncio.Protocol):
         self._transport: asyncio.Transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        writing = self._transport = cast(asyncio.Transport, transport)
+        writing = self._transport = cast("asyncio.Transport", transport)
         self._open_ones.add(writing)
         text = (
             f"This server speaks HTTPS alone, and the request came over HTTP: ask {self._url} instead. Nothing was"

@@ -20,11 +20,11 @@ from secateur.storage.change import ChangeCount, ChangeOperation, load_mode
 from secateur.storage.change_feed import ChangeFeed
 from secateur.storage.few_found import find_few
 from secateur.storage.fold_queue import FoldQueue
-from secateur.storage.hosted_tables import HostedTable, HostedTables
+from secateur.storage.hosted_tables import HostedTable, HostedTables, ReadVersions
 from secateur.storage.key_windows import KeyWindows
 from secateur.storage.layout import TableLayout
-from secateur.storage.log.journal import Journal
 from secateur.storage.log.records import (
+    Journal,
     LoggedBuild,
     LoggedBuilt,
     LoggedDrop,
@@ -35,7 +35,6 @@ from secateur.storage.log.records import (
 from secateur.storage.partition import Partition
 from secateur.storage.pinned_rows import PinnedRows, index_windows, pinned
 from secateur.storage.read_lease import ReadLease
-from secateur.storage.read_versions import ReadVersions
 from secateur.storage.scan_form import scanned
 from secateur.storage.snapshot import PartitionSnapshot
 from secateur.storage.sorted_rows import SortedRows

@@ -15,8 +15,7 @@ from secateur.storage.change import MIXED, ChangeOperation, MixedAttempt, load_m
 from secateur.storage.hosted_tables import HostedTable, HostedTables
 from secateur.storage.load import Preparation, PreparedPart, StagedLoad, StagedPart
 from secateur.storage.load_registry import LoadInfo, LoadOutcome, LoadRegistry
-from secateur.storage.log.journal import Journal
-from secateur.storage.log.records import LoggedLoad, LoggedOutcome, body_of
+from secateur.storage.log.records import Journal, LoggedLoad, LoggedOutcome, body_of
 from secateur.storage.merge import merge, sort_rows
 from secateur.storage.partition import Partition
 from secateur.storage.sorted_rows import SortedRows

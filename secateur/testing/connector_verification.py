@@ -31,7 +31,7 @@ from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.types.coerce import coerce
 from secateur.partitioning.types.column_type import TypeKind
 from secateur.partitioning.types.empty_rows import empty_table
-from secateur.testing.same_rows import difference
+from secateur.testing.verify import difference
 
 _TABLE: Final = "t"
 _VALUES_MAX: Final = 5

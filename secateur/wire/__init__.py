@@ -14,18 +14,25 @@ from secateur.protocol.arrow_ipc import decode_batches, decode_schema, decode_ta
 if TYPE_CHECKING:
     from secateur.wire.call_control import CallControl
     from secateur.wire.channel import SILENCE_S, Channel
-    from secateur.wire.few_rows import decode_rows, encode_rows, has_few_rows
     from secateur.wire.frame_receiver import FrameReceiver
     from secateur.wire.frames import Frame, FrameDecoder, FrameKind, Payload, encode_frame
-    from secateur.wire.handshake import ClusterIdentity, hello
+    from secateur.wire.handshake import ClusterIdentity, TokenBook, hello
     from secateur.wire.limits import Limits
     from secateur.wire.messages import Answer, Handled, Handler, PeerInfo, Reply, Request
     from secateur.wire.peer import Peer
     from secateur.wire.server import ALIVE_S, FrameServer
-    from secateur.wire.short_table import SHORT_ROWS_MAX, ShortTable, is_short, shorten, travels_short
+    from secateur.wire.short_table import (
+        SHORT_ROWS_MAX,
+        ShortTable,
+        decode_rows,
+        encode_rows,
+        has_few_rows,
+        is_short,
+        shorten,
+        travels_short,
+    )
     from secateur.wire.socket_wait import TIMEOUTS, wait_at_most
     from secateur.wire.tls import Tls
-    from secateur.wire.token_book import TokenBook
 
 __all__ = [
     "ALIVE_S",
@@ -71,18 +78,25 @@ __all__ = [
 _FILES = {
     "call_control": ["CallControl"],
     "channel": ["SILENCE_S", "Channel"],
-    "few_rows": ["decode_rows", "encode_rows", "has_few_rows"],
     "frame_receiver": ["FrameReceiver"],
     "frames": ["Frame", "FrameDecoder", "FrameKind", "Payload", "encode_frame"],
-    "handshake": ["ClusterIdentity", "hello"],
+    "handshake": ["ClusterIdentity", "TokenBook", "hello"],
     "limits": ["Limits"],
     "messages": ["Answer", "Handled", "Handler", "PeerInfo", "Reply", "Request"],
     "peer": ["Peer"],
     "server": ["ALIVE_S", "FrameServer"],
-    "short_table": ["SHORT_ROWS_MAX", "ShortTable", "is_short", "shorten", "travels_short"],
+    "short_table": [
+        "SHORT_ROWS_MAX",
+        "ShortTable",
+        "decode_rows",
+        "encode_rows",
+        "has_few_rows",
+        "is_short",
+        "shorten",
+        "travels_short",
+    ],
     "socket_wait": ["TIMEOUTS", "wait_at_most"],
     "tls": ["Tls"],
-    "token_book": ["TokenBook"],
 }
 
 _, __getattr__ = exports(__name__, _FILES)

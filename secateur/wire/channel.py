@@ -22,9 +22,8 @@ from secateur.errors import (
 )
 from secateur.forks import free_in_forks
 from secateur.protocol.codec import Codec
-from secateur.protocol.failure import Failure
 from secateur.protocol.hello import Greeting
-from secateur.protocol.message import Message
+from secateur.protocol.message import Failure, Message
 from secateur.protocol.operation import OperationBase, operation_of
 from secateur.tracing import is_traced
 from secateur.wire.call_control import CallControl

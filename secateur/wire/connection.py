@@ -22,19 +22,18 @@ import msgspec
 from secateur.errors import AuthenticationError, Error, InternalError, LimitExceededError, ProtocolError
 from secateur.protocol.access import role_needed
 from secateur.protocol.codec import Codec
-from secateur.protocol.failure import Failure
 from secateur.protocol.hello import FrameLimits, Greeting
+from secateur.protocol.message import Failure
 from secateur.protocol.operation import OperationBase
-from secateur.protocol.token_role import TokenRole
+from secateur.protocol.table_rights import TokenRole
 from secateur.tracing import is_installed, record_error
 from secateur.wire.frame_receiver import FrameReceiver
 from secateur.wire.frames import Frame, FrameKind, Payload, encode_frame
-from secateur.wire.handshake import check_hello
+from secateur.wire.handshake import TokenBook, check_hello
 from secateur.wire.limits import HANDSHAKE_LIMITS, Limits
 from secateur.wire.messages import Handler, PeerInfo, Reply, Request
 from secateur.wire.payload_budget import PayloadBudget
 from secateur.wire.send_buffer import SendBuffer
-from secateur.wire.token_book import TokenBook
 from secateur.wire.traces import CONTROLLER, TracedRequest
 
 _log = logging.getLogger(__name__)
@@ -99,7 +98,7 @@ class ServerConnection(FrameReceiver):
     # -- asyncio.Protocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)  # uvloop's transports only look like one
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's transports only look like one
         self._outbox = SendBuffer(self._transport, self._limits.write_buffer_bytes_max)
         connected = transport.get_extra_info("socket")
         if connected is not None and hasattr(socket, "TCP_USER_TIMEOUT"):

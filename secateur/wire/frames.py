@@ -20,7 +20,7 @@ import msgspec
 import pyarrow as pa
 
 from secateur.errors import LimitExceededError, ProtocolError
-from secateur.protocol.version import PROTOCOL_VERSION
+from secateur.protocol.hello import PROTOCOL_VERSION
 from secateur.wire.limits import Limits
 
 Payload: TypeAlias = bytes | memoryview | Sequence[bytes | memoryview]

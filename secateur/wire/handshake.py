@@ -8,19 +8,54 @@ cluster.
 from __future__ import annotations
 
 import hmac
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from secateur.errors import AuthenticationError
+from secateur.errors import AuthenticationError, UnreachableError
 from secateur.protocol.codec import decode
-from secateur.protocol.hello import Greeting, Hello, SpokenVersion
+from secateur.protocol.hello import PROTOCOL_VERSION, Greeting, Hello, SpokenVersion
 from secateur.protocol.message import Role
 from secateur.protocol.operations import Operation
-from secateur.protocol.table_rights import TableRights
-from secateur.protocol.token_role import TokenRole
-from secateur.protocol.version import PROTOCOL_VERSION
+from secateur.protocol.table_rights import TableRights, TokenRole
+from secateur.protocol.tokens import GrantedToken, digest_of
 from secateur.wire.frames import Frame, wrong_version
 from secateur.wire.limits import Limits
-from secateur.wire.token_book import TokenBook
+
+
+class TokenBook:
+    """Finds tokens by their digest. Lives on one event loop.
+
+    Args:
+        is_complete: Whether it is as it should be from the beginning. If not, it is once it was told the tokens: a
+            process that has just started does not know them yet, and may not call one wrong.
+    """
+
+    def __init__(self, *, is_complete: bool = True) -> None:
+        self.is_complete = is_complete
+        self._tokens: dict[bytes, GrantedToken] = {}
+
+    def take(self, tokens: Iterable[GrantedToken]) -> None:
+        """Accept these tokens and no others."""
+        self.is_complete = True
+        self._tokens = {token.digest: token for token in tokens}
+
+    def find(self, token: str) -> GrantedToken | None:
+        """What a token was made for; None if there is no such token.
+
+        Raises:
+            UnreachableError: That is not known yet.
+        """
+        found = self._tokens.get(digest_of(token))
+        if found is None and not self.is_complete:
+            raise UnreachableError(
+                "this process has just started and does not know the tokens of the cluster yet: connect again"
+            )
+        return found
+
+    def has(self, token_id: str) -> bool:
+        """Whether a token is valid still."""
+        return any(token.id == token_id for token in self._tokens.values())
+
 
 _CLIENT_CHARS_MAX = 200
 

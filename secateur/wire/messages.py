@@ -10,8 +10,7 @@ import msgspec
 
 from secateur.protocol.message import Role
 from secateur.protocol.operation import OperationBase
-from secateur.protocol.table_rights import TableRights
-from secateur.protocol.token_role import TokenRole
+from secateur.protocol.table_rights import TableRights, TokenRole
 from secateur.wire.frames import Payload
 
 M = TypeVar("M", covariant=True)

@@ -18,9 +18,8 @@ from secateur.errors import (
     UnreachableError,
 )
 from secateur.protocol.codec import Codec
-from secateur.protocol.failure import Failure
 from secateur.protocol.hello import Greeting
-from secateur.protocol.message import Message, Notice
+from secateur.protocol.message import Failure, Message, Notice
 from secateur.protocol.operation import OperationBase, operation_of
 from secateur.wire.frame_receiver import FrameReceiver
 from secateur.wire.frames import REQUEST_ID_MAX, Frame, FrameKind, Payload, encode_frame
@@ -332,7 +331,7 @@ class _Link(FrameReceiver):
         self._outbox: SendBuffer
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)  # uvloop's transports only look like one
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's transports only look like one
         self._outbox = SendBuffer(self._transport, self._limits.write_buffer_bytes_max)
 
     def frame_arrived(self, frame: Frame) -> bool:

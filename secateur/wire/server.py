@@ -13,12 +13,12 @@ from secateur.protocol.operation import OperationBase
 from secateur.protocol.operations import Operation
 from secateur.protocol.tokens import GrantedToken
 from secateur.wire.connection import ServerConnection
+from secateur.wire.handshake import TokenBook
 from secateur.wire.limits import Limits
 from secateur.wire.messages import Handler, PeerInfo
 from secateur.wire.payload_budget import PayloadBudget
 from secateur.wire.tls import Tls, server_context
 from secateur.wire.tls_listener import TlsListener
-from secateur.wire.token_book import TokenBook
 
 _BACKLOG = 1024
 ALIVE_S: Final = 1.0

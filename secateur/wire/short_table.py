@@ -1,9 +1,11 @@
-"""Results of a few rows as plain values, which are sent in the header of an answer.
+"""A few rows as plain values: results in the header of an answer, and rows of a write as its payload.
 
 An Arrow stream costs some ten microseconds to write, as many to read, and more to become Python values, however small
 it is. The answer of a key lookup or of one customer's aggregate is a handful of values that its receiver wants as
 Python values: as msgpack they cost one microsecond. All other results stay in Arrow, and a short table is converted to
 an Arrow table on demand.
+
+Payloads of both forms may follow each other: the first byte tells them apart.
 """
 
 from __future__ import annotations
@@ -14,7 +16,10 @@ from typing import Any, Final
 import msgspec
 import pyarrow as pa
 
+from secateur.errors import ProtocolError
 from secateur.partitioning.types.column_type import NESTED, SqlType, TypeKind
+from secateur.protocol.arrow_ipc import decode_table, encode_table
+from secateur.protocol.values import pack, unpack
 
 SHORT_ROWS_MAX: Final = 32
 """More rows are cheaper as columns of Arrow."""
@@ -110,3 +115,50 @@ def _array(values: list[Any], kind: SqlType) -> pa.Array:
             kind.arrow, pa.array([None if value is None else value.bytes for value in values], kind.arrow.storage_type)
         )
     return pa.array(values, kind.arrow)
+
+
+_FEW: Final = 0xC1
+"""A byte that begins no msgpack value, and no Arrow stream: that begins with 0xFF, or with a length."""
+_PREFIX: Final = bytes([_FEW])
+
+
+def encode_rows(rows: ShortTable | pa.Table) -> bytes | memoryview:
+    """Write rows as a payload.
+
+    Args:
+        rows: At most :data:`~secateur.wire.short_table.SHORT_ROWS_MAX` rows as plain values, or any number in Arrow.
+
+    Raises:
+        SerializationError: A value does not travel.
+    """
+    return _PREFIX + pack(rows.columns) if isinstance(rows, ShortTable) else encode_table(rows)
+
+
+def has_few_rows(payload: bytes | memoryview) -> bool:
+    """Whether a payload holds plain values, so that :func:`decode_rows` returns a short table."""
+    return len(payload) > 0 and payload[0] == _FEW
+
+
+def decode_rows(payload: bytes | memoryview) -> ShortTable | pa.Table:
+    """Read what :func:`encode_rows` wrote.
+
+    Returns:
+        A short table, whose values are of no certain types: whoever stores them checks each. Or an Arrow table.
+
+    Raises:
+        ProtocolError, LimitExceededError: As :func:`~secateur.protocol.arrow_ipc.decode_table`; or the plain values are
+            no columns of one length.
+    """
+    if not has_few_rows(payload):
+        return decode_table(payload)
+    columns = unpack(payload[1:])
+    if not isinstance(columns, list) or not columns or set(map(type, columns)) != {list}:
+        raise ProtocolError(f"a payload of {len(payload)} bytes should be columns of plain values and is not")
+    lengths = set(map(len, columns))
+    rows = max(lengths)
+    if rows > SHORT_ROWS_MAX or len(lengths) > 1:
+        raise ProtocolError(
+            f"columns of plain values have one length of at most {SHORT_ROWS_MAX}, and a payload has columns of"
+            f" {', '.join(str(len(column)) for column in columns[:10])}"
+        )
+    return ShortTable(columns, rows)

@@ -30,7 +30,7 @@ from secateur.processors import (
     sum_of,
 )
 from secateur.testing import LocalCluster
-from secateur.testing.same_rows import difference
+from secateur.testing.verify import difference
 
 TableOf = Callable[[pa.Table, str], TableDef]
 RunTest = Callable[[Awaitable[Any]], Any]

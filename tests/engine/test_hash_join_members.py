@@ -16,7 +16,7 @@ from secateur.engine_limits import EngineLimits
 from secateur.partitioning.tables import TableDef
 from secateur.processors import hash_join
 from secateur.testing import LocalCluster
-from secateur.testing.same_rows import difference
+from secateur.testing.verify import difference
 
 TableOf = Callable[[pa.Table, str], TableDef]
 RunTest = Callable[[Awaitable[Any]], Any]

@@ -11,7 +11,7 @@ from secateur.connectors import table_source
 from secateur.dag import DAG, JobConfig, between, from_
 from secateur.engine.kernels import Fragment
 from secateur.engine.processors import ResultSink, SortKey, desc
-from secateur.engine.processors.merge_members import MergeMembers
+from secateur.engine.processors.merge import MergeMembers
 from secateur.engine.runtime import ResultQueue
 from secateur.engine.sql import QueryStage, ScanPlan, SelectPlan, Strategy
 from secateur.engine.sql.row_stream import JobRowStream

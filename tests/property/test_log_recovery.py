@@ -21,8 +21,7 @@ from secateur.partitioning.types import parse_type
 from secateur.storage import ChangeOperation, DuplicateKeys, MemberStore, TableLayout, sort_rows
 from secateur.storage.log.checkpoint import Checkpoint, WrittenSnapshot
 from secateur.storage.log.frames import HEAD_BYTES, FrameWriter, read_frames
-from secateur.storage.log.journal import MakeBody
-from secateur.storage.log.records import CheckpointHead, LoggedChange, body_of
+from secateur.storage.log.records import CheckpointHead, LoggedChange, MakeBody, body_of
 from secateur.storage.log.replay import SEGMENT, recover
 from secateur.wire import ShortTable, encode_rows
 from virtual_disk import VirtualDisk

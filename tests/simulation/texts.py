@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final, TypeAlias
 
 from msgspec import structs
 
-from secateur.cluster.member.tables import statistics
+from secateur.cluster.member.tables import stored_tables
 from secateur.engine.kernels.duckdb import DuckDBKernel
 from secateur.partitioning.tables import ColumnStatistics, StatisticsSnapshot, TableDef, TableStatistics
 from secateur.planner import PlannedSelect, planner
@@ -182,7 +182,7 @@ def remember_summaries() -> None:
             known[key] = summarize(table, snapshots)
         return known[key]
 
-    statistics.summarize = summary
+    stored_tables.summarize = summary
 
 
 def _kind(value: Any) -> Any:

@@ -24,8 +24,7 @@ from typer.testing import CliRunner, Result
 import secateur
 from secateur.cli import local_clusters
 from secateur.cli.app import app
-from secateur.cli.kept_address import keep, with_kept
-from secateur.cli.local_clusters import KnownCluster
+from secateur.cli.local_clusters import KnownCluster, keep, with_kept
 from secateur.cluster import Cluster
 
 Here = Callable[..., Result]

@@ -15,7 +15,7 @@ from secateur.connectors.spark.kept_session import close_kept_sessions
 from secateur.connectors.spark.read_plan import plan_tasks
 from secateur.connectors.spark.read_values import ReadOptions, RowsTask
 from secateur.errors import UnknownTableError, UnreachableError
-from secateur.protocol.arrow_ipc import decode_table
+from secateur.protocol import decode_table
 
 SQL = "SELECT * FROM t WHERE id = ?"
 DDL = "CREATE TABLE t (id BIGINT PRIMARY KEY, v {}) PARTITION BY HASH (id) PARTITIONS 8 BACKUPS 1"

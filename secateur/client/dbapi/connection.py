@@ -15,9 +15,8 @@ from secateur.client.dbapi.explain import Explain
 from secateur.client.dbapi.parameters import Parameters, plain_values
 from secateur.client.jobs.job import Job, JobInfo, find_job, list_jobs, submit_job, submit_job_if_absent
 from secateur.client.jobs.light_job import LightJob, submit_light
-from secateur.client.jobs.plan_job import plan_job
 from secateur.client.jobs.resolved_plan import ResolvedPlan
-from secateur.client.jobs.submittable import Params, Submittable
+from secateur.client.jobs.submittable import Params, Submittable, plan_job
 from secateur.client.loads.create_table import columns_of, create_table_sql
 from secateur.client.loads.table_handle import TableHandle
 from secateur.client.session import Session

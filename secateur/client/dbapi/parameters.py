@@ -185,7 +185,7 @@ def plain_value(value: Any, where: str) -> Any:
             return {plain_value(key, where): plain_value(item, where) for key, item in value.items()}
         case _:
             for base in _BASES:
-                if isinstance(value, cast(type, base)):
+                if isinstance(value, cast("type", base)):
                     return base(value)
             if without_missing([value])[0] is None:
                 return None

@@ -16,9 +16,7 @@ import pyarrow as pa
 from secateur.client.dbapi.parameters import values_of
 from secateur.client.dbapi.stats import QueryStats
 from secateur.client.execution.execute import StatementExecution, execute
-from secateur.client.execution.ranges_known import check_ranges
-from secateur.client.execution.routing import ExecutionMode, choose_route, partitions_of
-from secateur.client.execution.run_profile import profile_of_change
+from secateur.client.execution.routing import ExecutionMode, check_ranges, choose_route, partitions_of
 from secateur.client.execution.statement_cache import Prepared
 from secateur.client.execution.statement_call import StatementCall
 from secateur.client.execution.verify_change import check_change
@@ -35,7 +33,7 @@ from secateur.errors import (
     UnreachableError,
 )
 from secateur.partitioning.tables.table import TableDef
-from secateur.protocol.changes import ChangedTable, ChangeOnePartition, ChangeSeveralPartitions
+from secateur.protocol.changes import ChangedRows, ChangedTable, ChangeOnePartition, ChangeSeveralPartitions
 from secateur.protocol.message import Message
 from secateur.protocol.profile import RunProfile
 from secateur.protocol.pruning import Pruning
@@ -278,3 +276,11 @@ def unknown_outcome(table: TableDef, error: Error) -> OperationalError:
         f"the answer was lost, so it is not known whether {name} was changed: read its rows. {error.message}",
         table=name,
     )
+
+
+def profile_of_change(changed: ChangedRows | ChangedTable) -> RunProfile:
+    """Return the profile of a change from its answer.
+
+    The rows are those that were changed, and have no bytes in the result.
+    """
+    return RunProfile(changed.rows, 0, changed.work)

@@ -20,9 +20,9 @@ from secateur.client.execution.change import (
     ChangeResult,
     carry_out,
     carry_out_again,
+    profile_of_change,
 )
 from secateur.client.execution.routing import ExecutionMode, partitions_of
-from secateur.client.execution.run_profile import profile_of_change
 from secateur.client.execution.statement_cache import Prepared
 from secateur.client.execution.statement_call import StatementCall
 from secateur.client.session import Session

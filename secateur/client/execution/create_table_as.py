@@ -11,8 +11,8 @@ import pyarrow as pa
 from secateur.client.dbapi.rows import as_table
 from secateur.client.execution.select import run_select
 from secateur.client.execution.statement_call import StatementCall
+from secateur.client.loads.create_table import dropped_on_failure
 from secateur.client.loads.load import LoadMode, load_rows
-from secateur.client.loads.unused_table import dropped_on_failure
 from secateur.errors import DuplicateKeyError
 from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.distinct_keys import first_positions

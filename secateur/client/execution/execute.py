@@ -20,7 +20,7 @@ from secateur.client.execution.retry_policy import (
 )
 from secateur.client.execution.statement_cache import Prepared
 from secateur.client.execution.statement_call import StatementCall
-from secateur.client.member_sign import Sign
+from secateur.client.member_calls import Sign
 from secateur.client.session import Session
 from secateur.errors import (
     DeadlineError,

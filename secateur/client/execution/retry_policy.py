@@ -2,6 +2,11 @@
 
 The policy only decides: a failure and the client's view of the cluster go in, and the next action comes out.
 :mod:`~secateur.client.execution.execute` performs it.
+
+A statement whose work ends its member (it takes all memory, or triggers a bug of a kernel) would end one member after
+the other if it were repeated as long as there are any. A member that dies for another reason while a statement runs
+looks the same from outside, so the first loss proves nothing, and the statement is retried once. After the second it is
+not.
 """
 
 from __future__ import annotations
@@ -9,7 +14,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from secateur.client.execution.lost_members import LOST_MEMBERS_MAX, cost_too_many
 from secateur.errors import (
     Error,
     MemberLostError,
@@ -110,7 +114,7 @@ class RetryPolicy:
     def probed(self, *, has_ended: bool, now_s: float) -> Action:
         """The client has probed the member that did not answer.
 
-        A statement that has cost too many members is not retried; see :mod:`~secateur.client.execution.lost_members`.
+        A statement that has cost too many members is not retried; see :mod:`~secateur.client.execution.retry_policy`.
         """
         assert self._error is not None
         assert self._member is not None
@@ -169,3 +173,18 @@ class RetryPolicy:
 def is_final(error: Error) -> bool:
     """Whether an error means that the statement cannot go on: the controller is gone, and was waited for."""
     return isinstance(error, UnreachableError) and (not error.retry_safe or "is_controller" in error.details)
+
+
+LOST_MEMBERS_MAX: Final = 2
+"""Members that one statement or job may cost."""
+
+
+def cost_too_many(what: str, members: list[str]) -> MemberLostError:
+    """Return the error of work that has cost so many members that it is not retried."""
+    named = " and ".join(members)
+    return MemberLostError(
+        f"members {named} ended while they ran this {what}, so no other member tries it: it may use too"
+        f" much memory. Read the logs of {named} before you repeat it, ask for less at a time, or start the"
+        " cluster with a smaller kernel_memory_bytes_max",
+        members=list(members),
+    )

@@ -12,8 +12,11 @@ from typing import Any, Final
 
 import msgspec
 
+from secateur.client.session import Session
+from secateur.errors import TopologyChangedError
 from secateur.partitioning.pruning.operand import not_quick
 from secateur.partitioning.topology.topology import Topology
+from secateur.protocol.catalog import GetTableVersions
 from secateur.protocol.statements import RoutedScan, SelectStatement
 
 
@@ -150,3 +153,27 @@ def choose_coordinator(
 def _any_owners(scans: Sequence[RoutedScan], topology: Topology) -> tuple[str, ...]:
     owners = {member for scan in scans if not scan.replicated for member in topology.ownership(scan.group).members}
     return tuple(member for member in topology.member_ids if member in owners) or topology.member_ids
+
+
+def check_ranges(session: Session, scans: Sequence[RoutedScan]) -> None:
+    """Called when no partition can match.
+
+    Where a table has gaps, others may have added ranges to it since, with rows: the controller knows.
+
+    Every other statement goes to a member, which knows as well.
+
+    Raises:
+        TopologyChangedError: A table has other ranges by now.
+
+    Cost: a round trip to the controller when a table has gaps, else nothing.
+    """
+    gappy = [scan for scan in scans if scan.tree.scheme.has_gaps]
+    if not gappy:
+        return
+    known = session.ask(GetTableVersions([scan.table_id for scan in gappy])).message.tables
+    for scan, version in zip(gappy, known, strict=True):
+        if version != scan.table_version:
+            raise TopologyChangedError(
+                f"the ranges of {scan.table} have changed since the statement was planned: plan it again",
+                table=scan.table,
+            )

@@ -15,12 +15,12 @@ from secateur.client.dbapi.parameters import values_of
 from secateur.client.dbapi.rows import as_table
 from secateur.client.dbapi.stats import QueryStats
 from secateur.client.execution.execute import StatementExecution, execute
-from secateur.client.execution.ranges_known import check_ranges
 from secateur.client.execution.result_stream import GRANT_BYTES, ResultStream
 from secateur.client.execution.retry_policy import is_final
 from secateur.client.execution.routing import (
     ExecutionMode,
     StatementRoute,
+    check_ranges,
     choose_coordinator,
     choose_route,
     partitions_of,

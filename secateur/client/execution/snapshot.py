@@ -20,9 +20,8 @@ import pyarrow as pa
 
 from secateur.client.dbapi.parameters import Parameters, plain_values, values_of
 from secateur.client.execution.execute import StatementExecution, execute
-from secateur.client.execution.ranges_known import check_ranges
 from secateur.client.execution.retry_policy import MOVED
-from secateur.client.execution.routing import partitions_of
+from secateur.client.execution.routing import check_ranges, partitions_of
 from secateur.client.execution.statement_cache import Prepared
 from secateur.client.execution.statement_call import StatementCall
 from secateur.client.session import Session

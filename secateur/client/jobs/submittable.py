@@ -12,11 +12,14 @@ from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 from secateur.client.dbapi.parameters import plain_values, values_of
 from secateur.client.execution.routing import partitions_of
 from secateur.client.execution.statement_cache import Prepared
+from secateur.client.jobs.resolved_plan import ResolvedPlan
 from secateur.client.session import Session
 from secateur.errors import DagError, Error, ParameterError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.job_requirements import JobRequirements
+from secateur.partitioning.topology.required_owners import coordinators
 from secateur.protocol.job_config import JobConfig
+from secateur.protocol.jobs import ResolveJob
 from secateur.protocol.pruning import Pruning
 from secateur.protocol.statements import SelectStatement
 
@@ -132,3 +135,21 @@ def _needs_of(session: Session, query: SourceSelect, prepare: Callable[..., tupl
             partitions = session.when_known(partial(partitions_of, scan, values))
             needs |= JobRequirements({scan.group: frozenset(partitions[:_PARTITIONS_NAMED_MAX])})
     return needs
+
+
+def plan_job(session: Session, dag: Submittable, config: JobConfig | None, params: Params) -> ResolvedPlan:
+    """Have one of the members that may coordinate a job resolve it.
+
+    One round trip to that member, and none to any other.
+
+    Raises:
+        Error: Why the job could not start.
+    """
+    job = submission(session, dag, config, params)
+    members = session.when_known(
+        lambda: coordinators(
+            job.needs, session.topology, lambda table: session.known_table(table).scheme.affinity_group()
+        )
+    )
+    answer = session.ask_member(members[0], ResolveJob(job.config, job.params), job.dag)
+    return ResolvedPlan.of(answer.message.plan)

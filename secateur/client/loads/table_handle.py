@@ -16,9 +16,9 @@ from secateur.client.key_value.get import get_row, get_rows
 from secateur.client.key_value.put import put_rows
 from secateur.client.key_value.tables import KeyTable
 from secateur.client.loads.arrow_data import as_table
+from secateur.client.loads.create_table import dropped_on_failure
 from secateur.client.loads.load import LoadMode, Progress, load_rows
 from secateur.client.loads.load_progress import progress_line
-from secateur.client.loads.unused_table import dropped_on_failure
 from secateur.client.session import Session
 from secateur.errors import NoRangeError, NullKeyError, ParameterError, TopologyChangedError
 from secateur.partitioning.schemes.scheme import PartitionScheme

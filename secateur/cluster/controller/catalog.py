@@ -5,6 +5,7 @@ A frozen value: every change makes a new catalog with the next version, so each 
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -14,13 +15,13 @@ from uuid import uuid4
 
 from msgspec import structs
 
-from secateur.cluster.controller.table_names import check_names
-from secateur.errors import NotSupportedError, TableExistsError, UnknownTableError
+from secateur.errors import NotSupportedError, ProgrammingError, TableExistsError, UnknownTableError
 from secateur.partitioning.schemes.scheme import RANGES_INLINE_MAX, PartitionScheme
 from secateur.partitioning.tables.external_table import ExternalTable
-from secateur.partitioning.tables.index import IndexDef
-from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.tables.table import IndexDef, TableDef, TableDefinition
+from secateur.partitioning.types.column_type import SqlType
 from secateur.planner.views.view import ViewDef
+from secateur.protocol.codec import encode
 
 _FILE_ENDINGS: Final = (".parquet", ".csv", ".tsv", ".json", ".ndjson", ".jsonl", ".gz", ".zst")
 
@@ -294,3 +295,46 @@ class Catalog:
                 f"{self.book}/{table.table_id}.{table.version}" if is_large else None
             ),
         )
+
+
+def check_names(table: TableDef) -> None:
+    """Look at the name of a table, those of its columns, and those of fields inside of them.
+
+    Raises:
+        ProgrammingError: One is empty, which SQL cannot write.
+        NotSupportedError: The name of the table has a schema in front.
+    """
+    if not table.name:
+        raise ProgrammingError("a table has a name of at least one character: give it one")
+    if "." in table.name:
+        raise NotSupportedError(f"table name {table.name!r}: schemas are not supported, use a name without a dot")
+    for position, column in enumerate(table.columns, 1):
+        if not column.name:
+            raise ProgrammingError(
+                f"table {table.name}: column {position} has an empty name, by which no statement could read it: rename"
+                " it first"
+            )
+        if _has_empty_name(column.type):
+            raise ProgrammingError(
+                f"table {table.name}: column {column.name} has a STRUCT with a field of an empty name, which no"
+                " statement could read: rename it first",
+                column=column.name,
+            )
+
+
+def _has_empty_name(type_: SqlType) -> bool:
+    return any(not field.name for field in type_.fields) or any(map(_has_empty_name, type_.parts))
+
+
+async def encoded_table(table: TableDef) -> bytes:
+    """A table as an encoded :class:`~secateur.partitioning.tables.table.TableDefinition`.
+
+    With many ranges that takes its time, which the event loop does not have.
+    """
+    if table.scheme.reference is None:
+        return _encoded(table)
+    return await asyncio.to_thread(_encoded, table)
+
+
+def _encoded(table: TableDef) -> bytes:
+    return encode(TableDefinition.of(table))

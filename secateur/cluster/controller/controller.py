@@ -35,14 +35,13 @@ from secateur.cluster.controller.takeover import Takeover
 from secateur.cluster.controller.token_commands import TokenCommands
 from secateur.cluster.controller.view_commands import ViewCommands
 from secateur.cluster.lease import LeaseOutcome as LeaseVerdict
+from secateur.cluster.loop_thread import threads_end
 from secateur.cluster.member.changes.change_turns import ChangeTurns, full_table
-from secateur.cluster.owner_pages import owner_pages
+from secateur.cluster.metadata_pages import owner_pages, range_pages
 from secateur.cluster.peers import Peers
 from secateur.cluster.process_address import LOOPBACK, ProcessAddress
-from secateur.cluster.range_pages import range_pages
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.sockets import listening
-from secateur.cluster.threads_end import threads_end
 from secateur.errors import ProtocolError, UnknownTableError
 from secateur.partitioning.tables.table import TableDef, TableDefinition
 from secateur.partitioning.topology.topology import MemberAddress
@@ -446,7 +445,7 @@ class Controller:
     def _is_at(self, member_id: str, address: str) -> bool:
         """Whether the topology has a member, if it has it, at this address."""
         topology = self._state.topology
-        if not address or not topology.has_member(member_id):
+        if not topology.has_member(member_id):
             return True
         at = topology.member(member_id)
         return f"{at.host}:{at.port}" == address

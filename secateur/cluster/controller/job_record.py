@@ -12,7 +12,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
-from secateur.client.execution.lost_members import LOST_MEMBERS_MAX, cost_too_many
+from secateur.client.execution.retry_policy import LOST_MEMBERS_MAX, cost_too_many
 from secateur.client.jobs.job_status import JobStatus
 from secateur.errors import (
     DataChangedError,

@@ -15,10 +15,10 @@ from secateur.client.jobs.job_status import JobStatus
 from secateur.cluster.controller.job_record import JobRecord
 from secateur.errors import Error, JobExistsError, LimitExceededError, UnknownJobError
 from secateur.partitioning.topology.job_requirements import JobRequirements
-from secateur.protocol.failure import Failure
 from secateur.protocol.job_config import JobConfig, OnMemberLost
 from secateur.protocol.job_placement import JobPlacement
 from secateur.protocol.jobs import ENDED_JOBS_MAX, JobRow, JobState, KeptJob
+from secateur.protocol.message import Failure
 from secateur.protocol.metrics import VertexMetrics
 from secateur.tracing import TraceContext
 

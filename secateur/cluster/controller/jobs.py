@@ -46,7 +46,6 @@ from secateur.errors import (
 )
 from secateur.partitioning.topology.required_owners import coordinators
 from secateur.partitioning.topology.topology import Topology
-from secateur.protocol.failure import Failure
 from secateur.protocol.job_config import OnMemberLost
 from secateur.protocol.jobs import (
     CancelJob,
@@ -66,7 +65,7 @@ from secateur.protocol.jobs import (
     RunAttempt,
     WaitForJob,
 )
-from secateur.protocol.message import Acknowledged
+from secateur.protocol.message import Acknowledged, Failure
 from secateur.tracing import carried
 from secateur.wire import Reply, Request
 

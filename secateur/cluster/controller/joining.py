@@ -16,9 +16,9 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from typing import Final
 
+from secateur.cluster.controller.catalog import encoded_table
 from secateur.cluster.controller.cluster_state import ClusterState
 from secateur.cluster.controller.disk_losses import lost_by
-from secateur.cluster.controller.encoded_table import encoded_table
 from secateur.cluster.controller.membership import MemberJoined, MemberReturned, absent_owners
 from secateur.cluster.controller.publication_numbers import PublicationNumbers
 from secateur.cluster.settings import ClusterSettings

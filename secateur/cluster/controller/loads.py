@@ -22,7 +22,7 @@ import msgspec
 
 from secateur.cluster.controller.publication_numbers import PublicationNumbers
 from secateur.cluster.controller.two_phase_commit import CommitPhase, Order, TwoPhaseCommit, carry_out
-from secateur.cluster.lease_renewal import renewed
+from secateur.cluster.load_leases import renewed
 from secateur.cluster.peers import MemberCaller
 from secateur.cluster.statement_profile import work_of
 from secateur.errors import (

@@ -20,7 +20,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
-from secateur.cluster.threads_end import STOP_S
+from secateur.cluster.loop_thread import STOP_S
 from secateur.engine.kernels.duckdb.cancellation import Cancellation, cancelled_by
 from secateur.errors import InterfaceError, LimitExceededError
 

@@ -18,9 +18,9 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import assert_never
 
-from secateur.cluster.controller.encoded_table import encoded_table
+from secateur.cluster.controller.catalog import encoded_table
 from secateur.cluster.controller.two_phase_commit import Order, TwoPhaseCommit, carry_out
-from secateur.cluster.lease_renewal import renewed
+from secateur.cluster.load_leases import renewed
 from secateur.cluster.peers import MemberCaller
 from secateur.errors import MemberLostError, UnreachableError
 from secateur.partitioning.tables.table import TableDef

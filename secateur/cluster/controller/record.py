@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from secateur.cluster.controller.catalog import Catalog
-from secateur.cluster.controller.encoded_table import encoded_table
+from secateur.cluster.controller.catalog import Catalog, encoded_table
 from secateur.cluster.controller.leaving import Leaving
 from secateur.cluster.controller.stream_batches import StreamBatches
 from secateur.partitioning.tables.table import TableDef, TableDefinition

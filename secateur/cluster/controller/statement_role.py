@@ -38,7 +38,7 @@ from secateur.protocol.statements import (
     SetTimeout,
     ShowSettings,
 )
-from secateur.protocol.token_role import TokenRole
+from secateur.protocol.table_rights import TokenRole
 from secateur.wire import PeerInfo
 
 

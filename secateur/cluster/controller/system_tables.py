@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
@@ -17,7 +17,6 @@ import pyarrow as pa
 from msgspec.structs import asdict
 
 from secateur.cluster.controller.cluster_state import GONE, ClusterState
-from secateur.cluster.controller.hot_key_rows import list_hot_keys
 from secateur.cluster.controller.jobs import ControllerJobs
 from secateur.cluster.controller.load_history import LoadHistory
 from secateur.cluster.controller.member_list import ANSWER_WAIT_S, MemberList
@@ -34,8 +33,7 @@ from secateur.planner.ddl.table_sql import partition_by_sql, range_sql, table_sq
 from secateur.planner.explain.statement_facts import StatementFacts
 from secateur.planner.system.tables import SYSTEM_TABLES
 from secateur.protocol.changes import GetStagedLoads
-from secateur.protocol.hot_keys import GetHotKeys
-from secateur.protocol.membership import GetMemberStats
+from secateur.protocol.membership import GetHotKeys, GetMemberStats, HotKeys
 from secateur.protocol.message import Acknowledged, Message
 from secateur.protocol.query import (
     DescribeStatement,
@@ -355,3 +353,33 @@ def _ranges(table: TableDef) -> dict[int, str]:
 
 def _moment(seconds: float | None) -> datetime | None:
     return None if seconds is None else datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None)
+
+
+def list_hot_keys(answers: Sequence[tuple[str, HotKeys]], names: Mapping[int, str]) -> Iterable[dict[str, Any]]:
+    """List the hottest keys of each table, by member.
+
+    Members sample alike, so what they have sampled together stands for the look-ups of the cluster.
+
+    Args:
+        answers: The ids of members, and what they have told.
+        names: The tables that there are, by id.
+    """
+    totals: dict[int, int] = {}
+    for _, answer in answers:
+        for table in answer.tables:
+            totals[table.table_id] = totals.get(table.table_id, 0) + table.sampled
+    for member, answer in answers:
+        for table in answer.tables:
+            name, total = names.get(table.table_id), totals[table.table_id]
+            if name is None or not total:
+                continue
+            for key in table.keys:
+                yield {
+                    "table_name": name,
+                    "key": key.key,
+                    "member": member,
+                    "partition": key.partition,
+                    "share": key.count / total,
+                    "share_error": key.error / total,
+                    "sampled": key.count,
+                }

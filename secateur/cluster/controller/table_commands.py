@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from msgspec import structs
 
+from secateur.cluster.controller.catalog import encoded_table
 from secateur.cluster.controller.cluster_state import GONE, ClusterState
-from secateur.cluster.controller.encoded_table import encoded_table
 from secateur.cluster.controller.holders import copies_of
 from secateur.cluster.controller.loads import LoadPublisher
 from secateur.cluster.controller.membership import (
@@ -33,8 +33,7 @@ from secateur.errors import MemberLostError, ProtocolError, TopologyChangedError
 from secateur.partitioning.schemes.range_changes import RangeChange, alter_ranges
 from secateur.partitioning.schemes.ranges_on_demand import with_cells
 from secateur.partitioning.schemes.scheme import RANGES_INLINE_MAX, PartitionScheme
-from secateur.partitioning.tables.index import IndexDef
-from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.tables.table import IndexDef, TableDef
 from secateur.protocol.catalog import CreateStoredTable, DropStoredTable
 
 _TRIES_MAX: Final = 5

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from uuid import uuid4
 
 from secateur.cluster.controller.cluster_state import ClusterState
-from secateur.cluster.lease_renewal import renewed
+from secateur.cluster.load_leases import renewed
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.catalog import CloseIfUnused
 from secateur.protocol.changes import AbortStagedLoad, HoldLoad, TwoPhaseKind

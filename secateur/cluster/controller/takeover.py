@@ -15,9 +15,9 @@ from typing import Final
 
 from msgspec import structs
 
+from secateur.cluster.controller.catalog import encoded_table
 from secateur.cluster.controller.cluster_state import ClusterState
 from secateur.cluster.controller.disk_losses import DiskLosses
-from secateur.cluster.controller.encoded_table import encoded_table
 from secateur.cluster.controller.jobs import ControllerJobs
 from secateur.cluster.controller.membership import MemberLost
 from secateur.cluster.controller.record import catalog_of

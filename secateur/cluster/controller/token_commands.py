@@ -12,8 +12,7 @@ from secateur.cluster.controller.cluster_state import ClusterState
 from secateur.errors import AuthenticationError, LimitExceededError, ProgrammingError
 from secateur.planner.system.tables import SCHEMA, SYSTEM_TABLES
 from secateur.protocol.message import Acknowledged
-from secateur.protocol.table_rights import TableGrant
-from secateur.protocol.token_role import TokenRole
+from secateur.protocol.table_rights import TableGrant, TokenRole
 from secateur.protocol.tokens import (
     CreateToken,
     GrantedToken,

@@ -30,7 +30,7 @@ _FILES = {
     "statements.open_results": ["GRANT_BYTES_MAX", "OpenResults", "within_bounds"],
     "statements.query_steps": ["PartResult", "SteppedQueries", "combined_result", "run_in_steps"],
     "statements.read_state": ["check_state", "marks_of", "read_here"],
-    "statements.retried_runs": ["in_some_form"],
+    "statements.statement_run": ["in_some_form"],
     "tables.ranges": ["MemberRanges", "RangeChanges"],
     "tables.table_directory": ["TableDirectory"],
 }

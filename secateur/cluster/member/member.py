@@ -14,7 +14,7 @@ from secateur.cluster.member.monitoring.stored_stats import StoredStats
 from secateur.cluster.member.persistence.persistence import Persistence
 from secateur.cluster.member.statement_handlers import StatementHandlers
 from secateur.cluster.member.tables.background_folds import BackgroundFolds
-from secateur.cluster.member.tables.statistics import MemberStatistics
+from secateur.cluster.member.tables.stored_tables import MemberStatistics
 from secateur.cluster.process_address import LOOPBACK, ProcessAddress
 from secateur.cluster.settings import ClusterSettings
 from secateur.engine_limits import EngineLimits

@@ -12,14 +12,13 @@ import pyarrow as pa
 from secateur.cluster.background_tasks import BackgroundTasks
 from secateur.cluster.controller_requests import ControllerRequests
 from secateur.cluster.load_leases import LoadLeases
-from secateur.cluster.member.admission.admissions import Admissions
 from secateur.cluster.member.admission.memory_admission import (
     STAGED_FACTOR,
     MemoryAdmission,
     kernel_memory_of,
     memory_limit_of,
 )
-from secateur.cluster.member.admission.statement_admission import StatementAdmission, full_member
+from secateur.cluster.member.admission.statement_admission import Admissions, StatementAdmission, full_member
 from secateur.cluster.member.changes.change_feeds import MemberChangeFeeds
 from secateur.cluster.member.changes.change_registry import ChangeRegistry
 from secateur.cluster.member.changes.changes import MemberChanges
@@ -30,8 +29,7 @@ from secateur.cluster.member.jobs.attempts import MemberAttempts
 from secateur.cluster.member.jobs.job_files import JobFiles
 from secateur.cluster.member.jobs.job_writes import JobWrites
 from secateur.cluster.member.jobs.jobs import MemberJobs
-from secateur.cluster.member.jobs.kept_jobs import KeptJobsOfMember
-from secateur.cluster.member.jobs.live_metrics import LiveMetrics
+from secateur.cluster.member.jobs.kept_jobs import KeptJobsOfMember, LiveMetrics
 from secateur.cluster.member.member_threads import QUICK_THREADS_MAX, MemberThreads
 from secateur.cluster.member.membership.known_metadata import KnownMetadata
 from secateur.cluster.member.membership.lease_keeper import LeaseKeeper
@@ -40,7 +38,7 @@ from secateur.cluster.member.monitoring.estimate_misses import EstimateMisses
 from secateur.cluster.member.monitoring.hot_keys import HotKeySampler
 from secateur.cluster.member.monitoring.slow_statements import SlowStatements
 from secateur.cluster.member.monitoring.statement_log import StatementLog
-from secateur.cluster.member.monitoring.work_counts import WorkCounts
+from secateur.cluster.member.monitoring.stored_stats import WorkCounts
 from secateur.cluster.member.persistence.persistence import Persistence
 from secateur.cluster.member.replication.built_copies import BuiltCopies
 from secateur.cluster.member.replication.copies import MemberCopies

@@ -6,8 +6,8 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
+from secateur.cluster.loop_thread import threads_end
 from secateur.cluster.settings import ClusterSettings
-from secateur.cluster.threads_end import threads_end
 from secateur.engine.runtime.elastic_threads import ElasticThreads
 from secateur.engine.thread_priority import lower_priority
 

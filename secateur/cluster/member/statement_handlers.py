@@ -8,7 +8,7 @@ from typing import Any
 from secateur.cluster.member.changes.changes import MemberChanges
 from secateur.cluster.member.changes.coordinated_changes import MemberCoordinatedChanges
 from secateur.cluster.member.monitoring.statement_log import StatementLog
-from secateur.cluster.member.monitoring.work_counts import WorkCounts
+from secateur.cluster.member.monitoring.stored_stats import WorkCounts
 from secateur.cluster.member.statements.key_reads import KeyReads
 from secateur.cluster.member.statements.many_executions import ManyExecutions
 from secateur.cluster.member.statements.open_results import OpenResults

@@ -162,4 +162,4 @@ async def _after(
 ) -> Reply[Any]:
     await checking
     answer = handler(request)
-    return answer if isinstance(answer, Reply) else await cast(Awaitable[Reply[Any]], answer)
+    return answer if isinstance(answer, Reply) else await cast("Awaitable[Reply[Any]]", answer)

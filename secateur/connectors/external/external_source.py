@@ -35,8 +35,7 @@ from secateur.partitioning.tables.table import Column
 from secateur.partitioning.types.cast import cast_column, scalar_text
 from secateur.partitioning.types.coerce import coerce
 from secateur.partitioning.types.column_type import SqlType, TypeKind
-from secateur.partitioning.types.held_texts import check_texts_of_column
-from secateur.partitioning.types.held_values import check_held
+from secateur.partitioning.types.held_values import check_held, check_texts_of_column
 
 _LOOKED_UP: Final = frozenset({TypeKind.HUGEINT, TypeKind.UUID, TypeKind.BLOB, TypeKind.TIMESTAMPTZ, TypeKind.BOOLEAN})
 """Types that Arrow may compare in another way than the dialect."""

@@ -16,7 +16,7 @@ from weakref import WeakSet
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark program gives it)
 
-from secateur.client.loads.unused_table import drop_unused
+from secateur.client.loads.create_table import drop_unused
 from secateur.connectors.spark.batches import batches_bounded_in_rows
 from secateur.connectors.spark.columns import partition_id
 from secateur.connectors.spark.driver import answer_spark

@@ -60,7 +60,7 @@ def found_or_created(
 
     Returns:
         The table, and whether it was created: then it is to be dropped if the load fails
-        (:func:`~secateur.client.loads.unused_table.drop_unused`).
+        (:func:`~secateur.client.loads.create_table.drop_unused`).
 
     Raises:
         UnknownTableError: There is no such table, and ``new`` is None.

@@ -38,7 +38,7 @@ from uuid import uuid4
 
 from pyspark.sql.types import StructType
 
-from secateur.client.loads.unused_table import dropped_on_failure
+from secateur.client.loads.create_table import dropped_on_failure
 from secateur.connectors.spark.endpoint import Endpoint
 from secateur.connectors.spark.new_table import NewTable, found_or_created
 from secateur.connectors.spark.read_options import positive

@@ -129,7 +129,7 @@ class LoadWriter(DataSourceArrowWriter):
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Drop the rows that the tasks have staged, and a table that was created for them and that nobody else uses."""
-        from secateur.client.loads.unused_table import drop_unused
+        from secateur.client.loads.create_table import drop_unused
 
         with noted_errors(), self.endpoint.session() as session:
             session.ask(AbortLoad(self.load_id))

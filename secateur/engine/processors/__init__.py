@@ -19,10 +19,10 @@ _FILES = {
     "grouping": ["KernelGrouping"],
     "kernel": ["Kernel"],
     "result_sink": ["ResultSink"],
+    "row_functions": ["filter_rows", "map_batches"],
     "row_limit": ["RowLimit"],
     "sort_key": ["SortKey", "desc"],
     "sorted_runs": ["RUN"],
-    "transform": ["filter_rows", "map_batches"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

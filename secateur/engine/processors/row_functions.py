@@ -1,18 +1,19 @@
-"""Functions over single rows as processors, for convenience: a row is a dict.
+"""Functions of the user as processors: over batches, and for convenience over single rows, each of which is a dict.
 
-They cost about a microsecond for each value.
+Those over rows cost about a microsecond for each value.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
-from secateur.dag.supplier import ProcessorSupplier
+from secateur.dag.processor import Emitter, Processor
+from secateur.dag.supplier import FactorySupplier, ProcessorSupplier
 from secateur.engine.exchange.batches import row_dicts
-from secateur.engine.processors.transform import map_batches
 from secateur.errors import DagError
 from secateur.partitioning.types.arrow_form import array_of
 
@@ -86,3 +87,50 @@ def _batch_of(rows: Sequence[Row], schema: pa.Schema) -> pa.RecordBatch:
         [array_of([row.get(field.name) for row in rows], field.type, name=field.name) for field in schema],
         schema=schema,
     )
+
+
+BatchFunction = Callable[[pa.RecordBatch], pa.RecordBatch | Iterable[pa.RecordBatch]]
+MaskFunction = Callable[[pa.RecordBatch], pa.Array | pa.ChunkedArray]
+
+
+def map_batches(function: BatchFunction, *, cooperative: bool = False) -> ProcessorSupplier:
+    """A vertex that applies a function to each batch.
+
+    Args:
+        function: Returns a batch, or an iterable of none, one or more.
+        cooperative: True only for a function that returns within about a millisecond and waits for nothing: it then
+            runs on the member's event loop, which is shared with everything else that the member serves. Otherwise each
+            processor has a thread of its own.
+    """
+    return FactorySupplier(partial(_Transform, function, cooperative), is_cooperative=True)
+
+
+def filter_rows(mask: MaskFunction, *, cooperative: bool = False) -> ProcessorSupplier:
+    """A vertex that keeps the rows for which a function returns True.
+
+    Args:
+        mask: Returns one boolean for each row of the batch; a null drops the row, as in SQL.
+        cooperative: As for :func:`map_batches`.
+    """
+    return map_batches(lambda batch: batch.filter(mask(batch)), cooperative=cooperative)
+
+
+class _Transform(Processor):
+    def __init__(self, function: BatchFunction, cooperative: bool) -> None:
+        self.cooperative = cooperative
+        self._function = function
+        self._emitter: Emitter | None = None
+
+    def process(self, ordinal: int, batch: pa.RecordBatch) -> bool:
+        if self._emitter is None:
+            made = self._function(batch)
+            if not isinstance(made, pa.RecordBatch) and not isinstance(made, Iterable):
+                raise DagError(
+                    f"the function returned a {type(made).__name__}; return a pyarrow.RecordBatch, or an iterable of"
+                    " them"
+                )
+            self._emitter = Emitter(self.outbox, iter((made,)) if isinstance(made, pa.RecordBatch) else iter(made))
+        if not self._emitter.emit():
+            return False
+        self._emitter = None
+        return True

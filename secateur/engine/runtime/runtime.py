@@ -42,10 +42,9 @@ from secateur.errors import (
 )
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.codec import encode
-from secateur.protocol.failure import Failure
 from secateur.protocol.job_config import JobConfig
 from secateur.protocol.jobs import CancelRun, CreditRows, EndRun, ExchangeRows, JobAttempt, MessagesLost, StartRun
-from secateur.protocol.message import Notice
+from secateur.protocol.message import Failure, Notice
 from secateur.protocol.metrics import VertexMetrics
 from secateur.tracing import ServedSpan, TraceContext, carried, in_this_trace, is_traced
 

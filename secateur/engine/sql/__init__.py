@@ -7,14 +7,13 @@ from secateur.exports import exports
 _FILES = {
     "client_merge": ["row_merge_of"],
     "fragment_stage": ["FragmentStageSupplier"],
-    "input_alias": ["InputAlias"],
     "kernel_call": ["in_thread"],
     "key_search": ["DirectSearch", "KeyEnd", "KeyOperand", "KeySearch"],
     "member_scan": ["MemberScan"],
     "row_changes": ["RowChanges"],
     "row_pieces": ["RowPieces"],
     "select_plan": ["ExternalScan", "FetchedRows", "PinnedScan", "ScanPlan", "SelectPlan", "Strategy"],
-    "stage": ["ExchangeKind", "QueryStage"],
+    "stage": ["ExchangeKind", "InputAlias", "QueryStage"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

@@ -21,9 +21,9 @@ from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.runtime.gather_budget import GatherBudget
 from secateur.engine.runtime.services import MemberServices
 from secateur.engine.sql.fragment_call import INLINE_ROWS_MAX, FragmentCall, FragmentParts
-from secateur.engine.sql.input_alias import InputAlias
 from secateur.engine.sql.member_scan import MemberScan
 from secateur.engine.sql.pipelined_fragment import PipelinedFragment
+from secateur.engine.sql.stage import InputAlias
 from secateur.partitioning.types.empty_rows import empty_table
 
 

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 from msgspec.structs import replace
 
 from secateur.dag.codec import portable
@@ -23,9 +24,10 @@ from secateur.dag.processor import Emitter, Processor
 from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorSupplier, SupplierContext
 from secateur.engine.exchange.batches import batches_of
 from secateur.engine.runtime.services import MemberServices
-from secateur.engine.sql.key_filter import rows_with_keys
 from secateur.errors import InternalError
 from secateur.partitioning.pruning.key_range import KeyPrefix
+from secateur.partitioning.types.comparable_columns import comparable
+from secateur.partitioning.types.empty_rows import empty_table
 
 _SEARCHES_MAX: Final = 64
 """More keys than this that may be in any partition are compared with its rows at once, not searched one by one."""
@@ -180,3 +182,34 @@ class _Read(Processor):
         if self._emitter is None:
             self._emitter = Emitter(self.outbox, batches_of(self._supplier.read(self._partitions)))
         return self._emitter.emit()
+
+
+def rows_with_keys(table: pa.Table, columns: Sequence[str], keys: Sequence[tuple[Any, ...]]) -> pa.Table:
+    """The rows whose ``columns`` equal one of ``keys``, in their order.
+
+    Args:
+        table: The rows.
+        columns: The columns of a key.
+        keys: Canonical values in the order of ``columns``; None among them matches nothing.
+
+    Returns:
+        A copy of those rows. Cost: O(rows) for one column, O(rows * keys) for several.
+    """
+    keys = [key for key in keys if None not in key]
+    if not keys:
+        return empty_table(table.schema)
+    stored = [comparable(table.column(name)) for name in columns]
+    wanted = [
+        comparable(pa.array(values, table.schema.field(name).type))
+        for name, values in zip(columns, zip(*keys, strict=True), strict=True)
+    ]
+    if len(columns) == 1:
+        return table.filter(pc.is_in(stored[0], value_set=wanted[0]))
+    mask = None
+    for key in zip(*wanted, strict=True):
+        matches = None
+        for column, value in zip(stored, key, strict=True):
+            equal = pc.equal(column, value)
+            matches = equal if matches is None else pc.and_(matches, equal)
+        mask = matches if mask is None else pc.or_(mask, matches)
+    return table.filter(mask)

@@ -10,7 +10,7 @@ from secateur.dag.edge import Edge, EdgeConfig, UnmatchedRows, between, from_
 from secateur.dag.supplier import ProcessorMetaSupplier
 from secateur.dag.total_parallelism_one import total_parallelism_one_at_owner
 from secateur.engine.execution_plan.plan_builder import ExecutionPlanBuilder
-from secateur.engine.processors.merge_members import MergeMembers
+from secateur.engine.processors.merge import MergeMembers
 from secateur.engine.processors.result_sink import ResultSink
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.engine.sql.stage import ExchangeKind, QueryStage, stage_relation
@@ -51,7 +51,7 @@ def select_dag(
         search_keys: Whether bounds on the primary key replace the scan by a search.
         timeout_s: Deadline in seconds, or None.
         mark: The token under which read versions of partitioned tables are recorded; see
-            :mod:`secateur.storage.read_versions`.
+            :mod:`secateur.storage.hosted_tables`.
         since: By index of a scan, the token of an earlier read, since which its rows must not have changed.
     """
     loads, marks = published or {}, since or {}

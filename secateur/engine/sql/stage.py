@@ -10,13 +10,25 @@ Source: the exchange operator of Volcano (Graefe, 1994); fragments between excha
 from __future__ import annotations
 
 from enum import Enum
+from typing import NamedTuple
 
 import msgspec
 
 from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.processors.row_limit import RowLimit
 from secateur.engine.processors.sort_key import SortKey
-from secateur.engine.sql.input_alias import InputAlias
+
+
+class InputAlias(NamedTuple):
+    """A name by which a fragment calls the rows of an input, such as that of the scan whose rows these are.
+
+    Attributes:
+        relation: The name.
+        source: The input, as :func:`~secateur.engine.sql.stage.stage_relation` names it.
+    """
+
+    relation: str
+    source: str
 
 
 class ExchangeKind(Enum):

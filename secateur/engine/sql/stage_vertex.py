@@ -28,7 +28,7 @@ class StageScan(NamedTuple):
         published: The load that has to be the last one published at each member that reads, or None.
         search_keys: Whether bounds on the primary key replace the scan by a search.
         mark: The token under which the read version of a partitioned table is recorded, or None; see
-            :mod:`secateur.storage.read_versions`.
+            :mod:`secateur.storage.hosted_tables`.
         since: The token of an earlier read, since which the rows must not have changed; None accepts any state.
     """
 

@@ -41,7 +41,7 @@ def numbered(part: S, places: Mapping[str, int]) -> S:
         made = tuple(numbered(item, places) for item in part)
     elif isinstance(part, msgspec.Struct) and any(_found(part)):
         made = replace(part, **{name: numbered(getattr(part, name), places) for name in part.__struct_fields__})
-    return cast(S, made)
+    return cast("S", made)
 
 
 def _found(part: Any) -> Iterator[Evaluated]:

@@ -11,10 +11,10 @@ _FILES = {
     "hashing": ["SPARK_SEED", "first_seed", "hash_columns", "hash_values", "pmod", "pmod_array"],
     "interval": ["IntervalPartitioning", "IntervalUnit"],
     "range_changes": ["AddRange", "DropNamed", "DropRange", "RangeChange", "alter_ranges"],
-    "range_spec": ["RangeSpec", "catch_all", "single_value", "split_at"],
     "ranges": ["RangeIndex"],
     "ranges_on_demand": ["with_cells"],
     "scheme": ["PartitionScheme"],
+    "scheme_rules": ["RangeSpec", "catch_all", "single_value", "split_at"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

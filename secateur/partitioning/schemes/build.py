@@ -12,9 +12,8 @@ from msgspec.structs import replace
 from secateur.partitioning.schemes.components import HashComponent, RangeComponent
 from secateur.partitioning.schemes.garbage_collection import no_garbage_collection
 from secateur.partitioning.schemes.interval import IntervalPartitioning
-from secateur.partitioning.schemes.range_spec import RangeSpec
 from secateur.partitioning.schemes.scheme import PartitionScheme
-from secateur.partitioning.schemes.scheme_rules import SchemeRules, by_lower_bound
+from secateur.partitioning.schemes.scheme_rules import RangeSpec, SchemeRules, by_lower_bound
 from secateur.partitioning.types.column_type import SqlType
 
 

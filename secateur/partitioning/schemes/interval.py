@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from secateur.partitioning.types.column_type import SqlType, TypeKind
-from secateur.partitioning.types.order_keys import order_array, order_key
+from secateur.partitioning.types.ordering import order_array, order_key
 
 _EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
 _EPOCH: Final = datetime(1970, 1, 1)
@@ -115,7 +115,7 @@ def _zoned(value: datetime, type_: SqlType) -> datetime:
 
 
 def _value(number: int, type_: SqlType) -> Any | None:
-    """The value whose :func:`~secateur.partitioning.types.order_keys.order_key` is a number, or None."""
+    """The value whose :func:`~secateur.partitioning.types.ordering.order_key` is a number, or None."""
     try:
         match type_.kind:
             case TypeKind.DATE:

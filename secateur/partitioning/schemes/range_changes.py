@@ -18,9 +18,8 @@ from msgspec.structs import replace
 
 from secateur.partitioning.schemes.components import RangeComponent, RangePartition, RetiredRange
 from secateur.partitioning.schemes.layout import bucket_product
-from secateur.partitioning.schemes.range_spec import RangeSpec
 from secateur.partitioning.schemes.scheme import PartitionScheme
-from secateur.partitioning.schemes.scheme_rules import SchemeRules, by_lower_bound
+from secateur.partitioning.schemes.scheme_rules import RangeSpec, SchemeRules, by_lower_bound
 from secateur.partitioning.types.column_type import SqlType
 
 _SHOWN_MAX: Final = 10

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from secateur.errors import LimitExceededError, ProgrammingError
 from secateur.partitioning.schemes.components import RangePartition
+from secateur.partitioning.schemes.layout import gaps_between
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.schemes.scheme_rules import PARTITIONS_MAX, by_lower_bound
-from secateur.partitioning.schemes.segments import gaps_between
 
 CELLS_MAX: Final = 10_000
 """The most ranges that one write may make: more look like wrong values in the column, such as seconds where

@@ -9,9 +9,8 @@ _FILES = {
     "distinct_sketch": ["DistinctSketch", "SKETCH_HASHES_MAX"],
     "external_table": ["ExternalTable"],
     "identifier": ["folded", "told_apart"],
-    "index": ["IndexDef"],
     "statistics": ["ColumnStatistics", "NO_STATISTICS", "StatisticsSnapshot", "TableStatistics"],
-    "table": ["Column", "TableDef", "TableDefinition"],
+    "table": ["Column", "IndexDef", "TableDef", "TableDefinition"],
     "table_summary": ["ColumnSummary", "TableSummary", "total"],
 }
 

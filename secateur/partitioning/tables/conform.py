@@ -10,8 +10,7 @@ import pyarrow.compute as pc
 from secateur.errors import DataError, NullKeyError, ParameterError, UnknownColumnError
 from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.types.cast import cast_column
-from secateur.partitioning.types.held_texts import check_texts_of_column
-from secateur.partitioning.types.held_values import check_held
+from secateur.partitioning.types.held_values import check_held, check_texts_of_column
 
 
 class MissingColumns(StrEnum):

@@ -17,8 +17,19 @@ from secateur.cached_properties import cached_property
 from secateur.errors import UnknownColumnError
 from secateur.partitioning.schemes.large_scheme import LargeScheme
 from secateur.partitioning.schemes.scheme import PartitionScheme, find_scheme
-from secateur.partitioning.tables.index import IndexDef
 from secateur.partitioning.types.column_type import SqlType
+
+
+class IndexDef(msgspec.Struct, frozen=True, array_like=True):
+    """A sorted index over columns of a table, inside each of its partitions.
+
+    Attributes:
+        name: Unique in the cluster, without regard to case.
+        columns: Its columns, most significant first.
+    """
+
+    name: str
+    columns: tuple[str, ...]
 
 
 class Column(msgspec.Struct, frozen=True, array_like=True):

@@ -13,15 +13,13 @@ _FILES = {
     "decimals": ["below_power_of_ten", "fits", "floored", "from_unscaled", "negated", "rescaled", "unscaled"],
     "empty_rows": ["empty_batch", "empty_table"],
     "encoding": ["ByteKeys", "WordKeys", "encode_array", "scalar_encoder"],
-    "held_texts": ["check_texts"],
-    "held_values": ["check_held", "long_intervals_sql"],
-    "keywords": ["KEYWORDS"],
-    "map_keys": ["has_invalid_keys"],
-    "nested_parts": ["list_elements", "map_entries"],
-    "python_column": ["column_of"],
+    "held_values": ["check_held", "check_texts", "long_intervals_sql"],
+    "nested_parts": ["has_invalid_keys", "list_elements", "map_entries"],
     "ordering": ["minimum", "next_value", "successor"],
+    "python_column": ["column_of"],
     "result_type": ["Constructor", "ResultType", "column_type_of", "parse_result_type"],
     "struct_offsets": ["without_struct_offsets"],
+    "type_text": ["KEYWORDS"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

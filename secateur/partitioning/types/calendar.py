@@ -8,6 +8,9 @@ from __future__ import annotations
 from datetime import datetime, time, timedelta
 from typing import Final
 
+import numpy as np
+import pyarrow as pa
+
 SPANS: Final = {
     "second": timedelta(seconds=1),
     "minute": timedelta(minutes=1),
@@ -58,3 +61,22 @@ def following(start: datetime, unit: str) -> datetime:
     if months >= 10_000 * 12:
         raise OverflowError("the next unit starts behind the year 9999")
     return start.replace(year=months // 12, month=months % 12 + 1)
+
+
+def instant_text(value: pa.Scalar) -> str | None:
+    """An Arrow day or timestamp for a message: ``infinity``, ``10000-01-01``, ``0044-03-15 (BC)``; None for others."""
+    if pa.types.is_date32(value.type):
+        unit, infinite = "D", 2**31 - 1
+    elif pa.types.is_timestamp(value.type):
+        unit, infinite = value.type.unit, 2**63 - 1
+    else:
+        return None
+    if abs(value.value) == infinite:
+        return "infinity" if value.value > 0 else "-infinity"
+    written = str(np.int64(value.value).astype(f"datetime64[{unit}]"))
+    year, month, rest = written.rsplit("-", 2)
+    day, _, time = rest.partition("T")
+    time = time.rstrip("0").rstrip(".") if "." in time else time
+    era = "" if int(year) > 0 else " (BC)"
+    date = f"{int(year) if int(year) > 0 else 1 - int(year):04}-{month}-{day}{era}"
+    return f"{date} {time}" if time else date

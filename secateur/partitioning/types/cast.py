@@ -34,10 +34,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from secateur.errors import DataError
+from secateur.partitioning.types.calendar import instant_text
 from secateur.partitioning.types.coerce import coerce
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.float_decimals import decimals_of_floats
-from secateur.partitioning.types.instant_text import instant_text
 from secateur.partitioning.types.nested_parts import list_elements, map_entries
 from secateur.partitioning.types.plain_layout import plain_type, plain_values
 from secateur.partitioning.types.python_column import canonical_column

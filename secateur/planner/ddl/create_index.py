@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from secateur.errors import NotSupportedError, SchemeError
-from secateur.partitioning.tables.index import IndexDef
-from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.tables.table import IndexDef, TableDef
 from secateur.planner.dml.assignments import read_column
 from secateur.planner.dml.target import read_table
 from secateur.planner.statement import CreateIndex, DropIndex

@@ -24,7 +24,7 @@ from sqlglot import TokenType
 from secateur.partitioning.schemes.components import HashComponent
 from secateur.partitioning.schemes.garbage_collection import no_garbage_collection
 from secateur.partitioning.schemes.interval import IntervalPartitioning
-from secateur.partitioning.schemes.range_spec import RangeSpec, catch_all, single_value, split_at
+from secateur.partitioning.schemes.scheme_rules import RangeSpec, catch_all, single_value, split_at
 from secateur.planner.ddl.every import read_every
 from secateur.planner.text.literals import at_literal, read_tuple
 from secateur.planner.text.token_cursor import TokenCursor, is_name

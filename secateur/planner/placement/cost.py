@@ -15,8 +15,7 @@ from typing import Any, Final
 
 from sqlglot import exp
 
-from secateur.partitioning.tables.statistics import ColumnStatistics, TableStatistics
-from secateur.partitioning.tables.value_distance import distance
+from secateur.partitioning.tables.statistics import ColumnStatistics, TableStatistics, distance
 from secateur.planner.cost_model import CostModel
 from secateur.planner.placement.scan_rows import ScanRows, is_about_scan
 from secateur.planner.predicates.predicate import flat

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 
 from secateur.engine.sql.key_search import IndexSearch, KeySearch
 from secateur.partitioning.pruning.key_bounds import KeyBounds
-from secateur.partitioning.tables.index import IndexDef
-from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.tables.table import IndexDef, TableDef
 from secateur.planner.predicates.bounds import Boxes, multiply
 from secateur.planner.predicates.predicate import PredicateReader
 from secateur.planner.scans.key_search import direct_search

@@ -11,8 +11,7 @@ import xxhash
 
 from secateur.storage.log.disk import Disk
 from secateur.storage.log.frames import FrameWriter
-from secateur.storage.log.journal import MakeBody
-from secateur.storage.log.records import CheckpointHead, LoggedBuild, LoggedOutcome, LoggedSnapshot, body_of
+from secateur.storage.log.records import CheckpointHead, LoggedBuild, LoggedOutcome, LoggedSnapshot, MakeBody, body_of
 from secateur.storage.log.replay import CHECKPOINT, SEGMENT, file_number
 from secateur.storage.log.snapshot_file import write_snapshot
 from secateur.storage.member_store import MemberStore, table_body

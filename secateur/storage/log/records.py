@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
-from typing import Final, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol, TypeAlias
 
 import msgspec
 
@@ -204,3 +204,17 @@ def read_body(body: memoryview) -> tuple[LogRecord, memoryview]:
     (length,) = _LENGTH.unpack_from(body)
     start = _LENGTH.size + length
     return _decoder.decode(body[_LENGTH.size : start]), body[start:]
+
+
+MakeBody: TypeAlias = Callable[[], Sequence[bytes | memoryview]]
+"""Encodes a record, in the log's thread: it uses nothing that changes."""
+
+
+class Journal(Protocol):
+    """Takes the records of changes, in the order in which they are made. Lives on the member's event loop."""
+
+    def append(self, body: MakeBody) -> None:
+        """Record a change that was made in this turn of the loop.
+
+        Cannot fail: whether the record is on disk is found out later.
+        """

@@ -16,7 +16,7 @@ from msgspec import structs
 
 import secateur
 from secateur.client import Connection
-from secateur.client.member_sign import Sign
+from secateur.client.member_calls import Sign
 from secateur.errors import MemberLostError, UnreachableError
 from secateur.partitioning.topology import MemberAddress, Topology
 from secateur.protocol import Execute

@@ -11,7 +11,7 @@ import pytest
 ARRAYS = """
 import resource
 import numpy as np
-from secateur.cluster.runtimes.process_memory import keep_freed_memory
+from secateur.cluster.runtimes.member_actor import keep_freed_memory
 
 def new_pages():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt

@@ -13,10 +13,13 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
 from secateur.cluster.member.admission.statement_queue import StatementQueue
+from secateur.cluster.member.statements.local_execution import LocalExecution
+from secateur.engine.sql.kernel_call import is_long_over
 from secateur.errors import LimitExceededError
 from secateur.wire import PeerInfo
 
@@ -149,3 +152,28 @@ def full_member(member_id: str, running_max: int) -> Refusal:
         )
 
     return refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Admissions:
+    """The admission of the statements of clients; each kind waits for its own.
+
+    Attributes:
+        long: Statements that read many rows, or rows of several members, or run in steps.
+        quick: Statements over few rows of this member, or of a few partitions of several.
+    """
+
+    long: StatementAdmission
+    quick: StatementAdmission
+
+    def of(self, call: LocalExecution) -> StatementAdmission:
+        """The admission for a statement that is one call on this member."""
+        return self.long if is_long_over(call.rows) else self.quick
+
+    def is_waiting(self, task: asyncio.Future[Any]) -> bool:
+        """Whether the statement on which a task works waits for its turn."""
+        return self.long.is_waiting(task) or self.quick.is_waiting(task)
+
+    def waited_s(self, task: asyncio.Task[Any]) -> float:
+        """Seconds for which the statement on which a task works has waited for its turn."""
+        return self.long.waited_s(task) + self.quick.waited_s(task)

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
 import msgspec
 
 from secateur.cluster.member.changes.change_registry import RecordedChange
 from secateur.cluster.member.changes.change_turns import ChangeTurns
-from secateur.cluster.member.changes.plain_table import PlainTable
 from secateur.cluster.member.changes.writes import MemberWrites
 from secateur.cluster.member.statements.local_execution import check_count, check_versions
 from secateur.cluster.member.statements.statements import StatementRunner
@@ -30,7 +29,7 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.changes import ChangedRows, ChangeOnePartition
 from secateur.storage.change import ChangeOperation
 from secateur.storage.member_store import MemberStore
-from secateur.wire import Reply, ShortTable
+from secateur.wire import Reply, ShortTable, is_short, travels_short
 
 _Found: TypeAlias = tuple[int, Sequence[Any] | None, ChangeOperation]
 """A partition, the values of a row or its key, if there is anything to write, and how it is written."""
@@ -180,3 +179,38 @@ class KeyedChanges:
             made, _ = self._writes.apply(table_id, partition, operation, rows, asked.change_id)
         reply = Reply(ChangedRows(made.rows, 1 + self._places.backup_count(table_id, partition)))
         return self._writes.made_now(table_id, partition, asked.change_id, made, reply)
+
+
+class PlainTable:
+    """One definition of a table.
+
+    Args:
+        table: The table.
+
+    Attributes:
+        table: The table.
+        table_id: Its id.
+        key_positions: The columns of the primary key among all, in key order.
+        partition_of: The partition of a row by its key; only where it has plain rows.
+        has_plain_rows: Whether the key of a row says its partition, and plain values represent the row completely.
+    """
+
+    __slots__ = ("_needed", "_types", "has_plain_rows", "key_positions", "partition_of", "table", "table_id")
+
+    def __init__(self, table: TableDef) -> None:
+        self.table = table
+        self.table_id = table.table_id
+        positions = {column.name: at for at, column in enumerate(table.columns)}
+        self.key_positions = tuple(positions[name] for name in table.primary_key)
+        self._types = [column.type for column in table.columns]
+        self._needed = tuple(at for at, column in enumerate(table.columns) if not column.nullable)
+        self.has_plain_rows = table.is_placed_by_key and travels_short(self._types)
+        if self.has_plain_rows:
+            self.partition_of: Callable[[Sequence[Any]], int] = table.scheme.partition_function(table.primary_key)
+
+    def is_plain(self, row: Sequence[Any]) -> bool:
+        """Whether a row can be written as plain values; one with a NULL too many is left to what says so."""
+        for at in self._needed:
+            if row[at] is None:
+                return False
+        return is_short([[value] for value in row], self._types)

@@ -16,7 +16,6 @@ from secateur.engine.runtime.running_job import RunningJob
 from secateur.engine.runtime.runtime import JobRuntime
 from secateur.errors import DeadlineError, Error, InternalError, MemberLostError, UnreachableError
 from secateur.partitioning.topology.topology import Topology
-from secateur.protocol.failure import Failure
 from secateur.protocol.job_placement import JobPlacement
 from secateur.protocol.jobs import (
     GetJobResult,
@@ -27,7 +26,7 @@ from secateur.protocol.jobs import (
     ResolvedJob,
     RunAttempt,
 )
-from secateur.protocol.message import Acknowledged
+from secateur.protocol.message import Acknowledged, Failure
 from secateur.tracing import ServedSpan
 from secateur.wire import Reply, Request, encode_table
 

@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 from secateur.cluster.member.statements.statements import StatementRunner
 from secateur.cluster.member.tables.table_directory import TableDirectory
-from secateur.cluster.owner_pages import owner_pages
-from secateur.cluster.range_pages import range_pages
+from secateur.cluster.metadata_pages import owner_pages, range_pages
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.catalog import GetOwnerPages, GetOwners, GetRanges, OwnerPages, RangePages, TopologyKnown
 from secateur.protocol.query import GetPlan, PlanAnswer

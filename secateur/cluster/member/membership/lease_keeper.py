@@ -11,10 +11,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, assert_never
 
 from secateur.cluster.lease import AskController, AskPeers, Effect, LeaseHolder, LeaseOutcome, MemberRemoved
-from secateur.cluster.loop_thread import LoopThread
+from secateur.cluster.loop_thread import LoopThread, ends
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.sockets import peer_at
-from secateur.cluster.threads_end import ends
 from secateur.errors import DeadlineError, Error, InterfaceError, MemberLostError, ProtocolError, UnreachableError
 from secateur.partitioning.topology.topology import MemberAddress, Topology
 from secateur.protocol.membership import AskForPromise, LeaseAnswer, RenewLease

@@ -28,7 +28,7 @@ from secateur.errors import NoRangeError
 from secateur.partitioning.pruning.domain import EVERYTHING
 from secateur.partitioning.pruning.nodes import boxes_of
 from secateur.partitioning.tables.table import TableDef
-from secateur.protocol.hot_keys import GetHotKeys, HotKey, HotKeys, HotTable
+from secateur.protocol.membership import GetHotKeys, HotKey, HotKeys, HotTable
 from secateur.wire import Reply, Request, ShortTable
 
 _COUNTERS_MAX: Final = 64

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from operator import lt
 
-from secateur.cluster.member.monitoring.ended_statement import EndedStatement, has_read_all, other_members
+from secateur.cluster.member.monitoring.statement_sums import EndedStatement, has_read_all, other_members
 from secateur.protocol.changes import ChangedRows, WorkedOut
 from secateur.protocol.latency_histogram import LatencyHistogram
 from secateur.protocol.plan_summary import ListedExecutions, PlanSummary

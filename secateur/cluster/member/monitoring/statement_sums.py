@@ -4,11 +4,38 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Final, TypeAlias
 
-from secateur.cluster.member.monitoring.ended_statement import EndedStatement, has_read_all, how_it_ran, other_members
+import msgspec
+
 from secateur.protocol.latency_histogram import LatencyHistogram
 from secateur.protocol.query import Executed, ExecutionTotals, PlanExecutions
+
+EndedStatement: TypeAlias = tuple[int, str, bool, float, float, msgspec.Struct | None, str | None]
+"""Number, id of the plan, whether it was pruned, seconds since the epoch, seconds that it took, what the answer says,
+and what went wrong."""
+
+
+def how_it_ran(said: msgspec.Struct | None) -> str:
+    """The way in which a statement ran, by its answer: as in ``secateur.latencies``."""
+    match said:
+        case None:
+            return "failed"
+        case Executed():
+            return said.execution
+        case _:
+            return "change"
+
+
+def has_read_all(said: Executed) -> bool:
+    """Whether a query has read all of several partitions."""
+    return said.partitions_read == said.partitions_total > 1
+
+
+def other_members(queries: Iterable[Executed]) -> int:
+    """The members that took part beside this one, added up: an answer that names none is this one's alone."""
+    return sum(len(said.members) - 1 for said in queries if said.members)
+
 
 _PLANS_MAX: Final = 4096
 """Plans whose executions are counted; those that have not run for longest are forgotten."""

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-from secateur.cluster.member.admission.admissions import Admissions
+from dataclasses import dataclass
+
 from secateur.cluster.member.admission.memory_admission import MemoryAdmission
-from secateur.cluster.member.monitoring.work_counts import WorkCounts
+from secateur.cluster.member.admission.statement_admission import Admissions
 from secateur.cluster.member.statements.open_results import OpenResults
 from secateur.engine.runtime.runtime import JobRuntime
 from secateur.protocol.membership import GetMemberStats, MemberStats, StoredTable, UsedTable
 from secateur.storage.member_store import MemberStore
 from secateur.wire import Reply, Request
+
+
+@dataclass(slots=True)
+class WorkCounts:
+    """Counts since the member is there; changed on its event loop.
+
+    Attributes:
+        executions: Statements, changes and jobs that it was asked to run, or to run a part of.
+        frames_received: Frames of statements, jobs, loads and data; housekeeping does not count.
+    """
+
+    executions: int = 0
+    frames_received: int = 0
 
 
 class StoredStats:

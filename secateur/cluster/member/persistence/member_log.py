@@ -21,12 +21,12 @@ from typing import Any, Final
 
 from secateur.cluster.background_tasks import BackgroundTasks
 from secateur.cluster.fsync import Fsync
-from secateur.cluster.threads_end import threads_end
+from secateur.cluster.loop_thread import threads_end
 from secateur.errors import DiskError
 from secateur.storage.log.checkpoint import Checkpoint, WrittenSnapshot
 from secateur.storage.log.disk import Disk
 from secateur.storage.log.frames import FrameWriter
-from secateur.storage.log.journal import MakeBody
+from secateur.storage.log.records import MakeBody
 from secateur.storage.log.replay import SEGMENT
 
 _log = logging.getLogger(__name__)

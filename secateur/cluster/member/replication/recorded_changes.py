@@ -9,8 +9,7 @@ from secateur.cluster.member.changes.change_registry import ChangeKey, ChangeReg
 from secateur.cluster.member.persistence.member_log import MemberLog
 from secateur.cluster.member.replication.replica import Replica, ReplicatedChange
 from secateur.cluster.member.replication.replicas import CopyKey
-from secateur.storage.log.journal import MakeBody
-from secateur.storage.log.records import LoggedChange, LoggedCopy, body_of
+from secateur.storage.log.records import LoggedChange, LoggedCopy, MakeBody, body_of
 from secateur.storage.member_store import MemberStore
 
 

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager
-from typing import Final
+from typing import Any, Final
+
+import numpy as np
 
 from secateur.cluster.background_tasks import BackgroundTasks
 from secateur.cluster.member.changes.change_registry import ChangeRegistry
 from secateur.cluster.member.persistence.member_log import MemberLog
 from secateur.cluster.member.replication.acknowledgements import Acknowledgements
 from secateur.cluster.member.replication.learners import Learners
-from secateur.cluster.member.replication.owned_partitions import owned_by, taken_by
 from secateur.cluster.member.replication.received_changes import ReceivedChanges
 from secateur.cluster.member.replication.recorded_changes import RecordedChanges
 from secateur.cluster.member.replication.replica import Replica, ReplicaPhase, ReplicatedChange
@@ -30,9 +31,9 @@ from secateur.cluster.peers import Peers
 from secateur.engine_limits import EngineLimits
 from secateur.errors import Error, LoadFailedError, TopologyChangedError
 from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.topology.topology import Topology
+from secateur.partitioning.topology.topology import Ownership, Topology
 from secateur.storage.change import ChangeOperation
-from secateur.storage.log.journal import MakeBody
+from secateur.storage.log.records import MakeBody
 from secateur.storage.log.replay import RecoveredCopy
 from secateur.storage.member_store import MemberStore
 
@@ -351,3 +352,31 @@ class Replication:
         """End everything that is under way."""
         self._sent.close()
         await self._background.close()
+
+
+def owned_by(member: str, topology: Topology, group: str) -> list[int]:
+    """The partitions of an affinity group of which a member is the primary, ascending; those of dropped ranges too."""
+    owners = topology.owners.get(group)
+    found: list[int] = [] if owners is None else np.flatnonzero(_primary_of(owners, member)).tolist()
+    return found
+
+
+def taken_by(member: str, before: Topology, topology: Topology, group: str) -> list[int]:
+    """Those of :func:`owned_by` of which it was not the primary before; none of a group that is new."""
+    now, then = topology.owners.get(group), before.owners.get(group)
+    if now is None or not before.version or (then is None and topology.version == before.version + 1):
+        return []  # the group is new, and its partitions are empty
+    mine = _primary_of(now, member)
+    if then is not None:
+        known = _primary_of(then, member)[: len(mine)]
+        mine[: len(known)] &= ~known
+    found: list[int] = np.flatnonzero(mine).tolist()
+    return found
+
+
+def _primary_of(owners: Ownership, member: str) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Whether a member is the primary of each partition."""
+    if member not in owners.members:
+        return np.zeros(owners.partitions, np.bool_)
+    found: np.ndarray[Any, np.dtype[np.bool_]] = owners.owners[0] == owners.members.index(member)
+    return found

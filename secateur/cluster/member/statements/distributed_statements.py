@@ -8,8 +8,7 @@ from typing import Final
 from secateur.cluster.member.monitoring.estimate_misses import EstimateMisses
 from secateur.cluster.member.statements.open_results import OpenResults, within_bounds
 from secateur.cluster.member.statements.read_state import marks_of
-from secateur.cluster.member.statements.retried_runs import in_some_form
-from secateur.cluster.member.statements.statement_run import StatementRun
+from secateur.cluster.member.statements.statement_run import StatementRun, in_some_form
 from secateur.engine.runtime.result import JobResult, ResultCollector
 from secateur.engine.runtime.result_queue import ResultQueue
 from secateur.engine.runtime.running_job import RunningJob

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 
 from secateur.cluster.member.monitoring.hot_keys import HotKeySampler
 from secateur.cluster.member.statements.local_execution import bound_partitions, check_versions
-from secateur.cluster.member.statements.own_view import OwnView
+from secateur.cluster.member.statements.prepared_statements import OwnView
 from secateur.cluster.member.statements.scattered_statements import (
     Acknowledgements,
     ScatteredStatements,

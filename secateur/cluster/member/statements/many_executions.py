@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 from secateur.cluster.member.changes.changes import MemberChanges
 from secateur.cluster.member.changes.many_writes import confirmed, made_in_turns
 from secateur.cluster.member.monitoring.statement_log import StatementLog
-from secateur.cluster.member.monitoring.work_counts import WorkCounts
+from secateur.cluster.member.monitoring.stored_stats import WorkCounts
 from secateur.cluster.member.statements.statements import StatementRunner
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import Error

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
@@ -21,7 +22,6 @@ from secateur.cluster.member.statements.local_execution import (
     check_count,
     check_versions,
 )
-from secateur.cluster.member.statements.own_view import OwnView
 from secateur.cluster.member.statements.read_state import check_state
 from secateur.cluster.member.statements.statement_threads import StatementThreads
 from secateur.engine.sql.kernel_call import in_thread
@@ -32,6 +32,28 @@ from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.query import Execute
 from secateur.protocol.steps import ReadRequirements
 from secateur.storage.member_store import MemberStore
+
+
+@dataclass(frozen=True, slots=True)
+class OwnView:
+    """This member's view of the cluster at one topology version.
+
+    Attributes:
+        topology: Members and owners.
+        mine: The partitions that this member serves, by affinity group.
+    """
+
+    topology: Topology
+    mine: dict[str, frozenset[int]]
+
+    @classmethod
+    def of(cls, member_id: str, topology: Topology) -> OwnView:
+        """The view of a member. Costs a pass over the partitions of each affinity group."""
+        return cls(
+            topology,
+            {group: frozenset(ownership.partitions_of(member_id)) for group, ownership in topology.owners.items()},
+        )
+
 
 _NONE: Final[frozenset[int]] = frozenset()
 

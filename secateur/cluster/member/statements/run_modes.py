@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from secateur.cluster.member.admission.admissions import Admissions
+from secateur.cluster.member.admission.statement_admission import Admissions
 from secateur.cluster.member.monitoring.estimate_misses import EstimateMisses
 from secateur.cluster.member.monitoring.hot_keys import HotKeySampler
 from secateur.cluster.member.statements.distributed_statements import DistributedStatements
@@ -22,9 +22,8 @@ from secateur.cluster.member.statements.local_execution import LocalExecution
 from secateur.cluster.member.statements.open_results import OpenResults, within_bounds
 from secateur.cluster.member.statements.prepared_statements import PreparedStatements
 from secateur.cluster.member.statements.read_state import read_here
-from secateur.cluster.member.statements.retried_runs import while_loads_end
 from secateur.cluster.member.statements.scattered_statements import Acknowledgements, ScatteredRows, ScatteredStatements
-from secateur.cluster.member.statements.statement_run import StatementRun
+from secateur.cluster.member.statements.statement_run import StatementRun, while_loads_end
 from secateur.cluster.member.statements.statement_threads import StatementThreads
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
 from secateur.engine.kernels.fragment import open_answer, run

@@ -20,7 +20,7 @@ from typing import Any, Final
 import msgspec
 import pyarrow as pa
 
-from secateur.cluster.member.admission.admissions import Admissions
+from secateur.cluster.member.admission.statement_admission import Admissions
 from secateur.cluster.member.statements.open_results import OpenResults
 from secateur.cluster.member.statements.statement_threads import StatementThreads
 from secateur.cluster.member.statements.statements import StatementRunner

@@ -28,9 +28,8 @@ from secateur.engine.kernels.arrow.expression import (
 from secateur.engine.kernels.arrow.fragment import ArrowFragment, OrderTerm, slot_name
 from secateur.engine.kernels.arrow.input_columns import Rows, kept, loaded
 from secateur.engine.kernels.arrow.join import compile_join
-from secateur.engine.kernels.arrow.plain_rows import plain_columns
+from secateur.engine.kernels.arrow.plain_rows import compile_window, plain_columns
 from secateur.engine.kernels.arrow.small_groups import SMALL_ROWS_MAX, compile_small_aggregation, values_of_arrays
-from secateur.engine.kernels.arrow.window import compile_window
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.wire import ShortTable
 from secateur.wire.short_table import SHORT_ROWS_MAX, is_short, shorten, travels_short

@@ -11,12 +11,12 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import pyarrow as pa
 from msgspec.structs import force_setattr, replace
 
+from secateur.engine.kernels.arrow.evaluate import EvaluationContext, compile_expression
 from secateur.engine.kernels.arrow.exact_values import InexactError
 from secateur.engine.kernels.arrow.expression import ColumnExpression, Expression, columns_in
 from secateur.engine.kernels.arrow.fragment import ArrowFragment
 from secateur.engine.kernels.arrow.row_values import DeclinedError, compile_row_filter
 from secateur.engine.kernels.arrow.small_groups import compile_small_aggregation, plain_rows_max
-from secateur.engine.kernels.arrow.window import compile_window
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.wire import SHORT_ROWS_MAX, ShortTable, is_short, travels_short
 
@@ -142,3 +142,23 @@ def _choice(chosen: Sequence[str], types: Sequence[SqlType]) -> _Run:
         return ShortTable(values, rows.num_rows) if is_short(values, types) else None
 
     return choice
+
+
+def compile_window(
+    offset: Expression | None, limit: Expression | None
+) -> Callable[[Sequence[Any], int], tuple[int, int]]:
+    """First row and end of the rows that OFFSET and LIMIT leave of ``count``."""
+    if offset is None and limit is None:
+        return lambda _params, count: (0, count)
+    evaluators = [None if expression is None else compile_expression(expression) for expression in (offset, limit)]
+
+    def window(params: Sequence[Any], count: int) -> tuple[int, int]:
+        skipped, most = (
+            None if evaluate is None else evaluate(EvaluationContext({}, params)).as_py() for evaluate in evaluators
+        )
+        if (skipped or 0) < 0 or (most or 0) < 0:
+            raise InexactError("a negative LIMIT or OFFSET")
+        start = min(skipped or 0, count)
+        return start, count if most is None else min(start + most, count)
+
+    return window

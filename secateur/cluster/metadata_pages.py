@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from secateur.errors import TopologyChangedError
 from secateur.partitioning.tables.table import TableDef
-from secateur.protocol.catalog import GetRanges, RangePages
+from secateur.partitioning.topology.topology import Topology
+from secateur.protocol.catalog import GetOwnerPages, GetRanges, OwnerPages, RangePages
 
 
 def range_pages(tables: Iterable[TableDef], asked: GetRanges) -> RangePages:
@@ -25,3 +26,20 @@ def range_pages(tables: Iterable[TableDef], asked: GetRanges) -> RangePages:
         if table.scheme.reference == asked.reference:
             return RangePages(table.scheme.pages(asked.wanted))
     raise TopologyChangedError("the table has other ranges by now, or is gone: plan the statement again")
+
+
+def owner_pages(topology: Topology, asked: GetOwnerPages) -> OwnerPages:
+    """The pages of owners that a client asks for.
+
+    Raises:
+        TopologyChangedError: No group of this topology has the primaries that the client asks about.
+
+    Cost: linear in the pages sent, and in the number of groups.
+    """
+    for ownership in topology.owners.values():
+        if ownership.outline.digest == asked.digest:
+            return OwnerPages(ownership.pages(asked.pages))
+    raise TopologyChangedError(
+        f"no partitions have these owners in topology {topology.version}: fetch the topology",
+        topology_version=topology.version,
+    )
