@@ -15,7 +15,7 @@ from secateur.client.execution.coordinated_change import run_coordinated_change
 from secateur.client.execution.many_changes import ManyChanges
 from secateur.client.execution.statement_call import Params, StatementCall
 from secateur.errors import InterfaceError
-from secateur.partitioning.types.plain_values import as_they_stand
+from secateur.partitioning.types.python_column import as_they_stand
 from secateur.protocol.statements import BatchInsert, CoordinatedChange, SelectStatement
 
 _ROWS_MAX: Final = 10_000

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from secateur.errors import DataError
 from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.types.plain_values import as_they_stand, canonical_as_it_stands
+from secateur.partitioning.types.python_column import as_they_stand, canonical_as_it_stands
 from secateur.protocol.statements import InsertTemplate, Literal
 from secateur.wire import SHORT_ROWS_MAX, ShortTable, is_short, travels_short
 

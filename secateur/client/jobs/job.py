@@ -13,8 +13,7 @@ import pyarrow as pa
 
 from secateur.client.dbapi.html_table import html_records
 from secateur.client.jobs.job_log import JobLog, read_job_log
-from secateur.client.jobs.job_results import only_result, read_results
-from secateur.client.jobs.job_status import JobStatus
+from secateur.client.jobs.job_status import JobStatus, only_result, read_results
 from secateur.client.jobs.resolved_plan import ResolvedPlan
 from secateur.client.jobs.submittable import Params, Submittable, submission
 from secateur.client.session import Session

@@ -16,8 +16,7 @@ from secateur.client.jobs.resolved_plan import ResolvedPlan
 from secateur.client.session import Session
 from secateur.errors import DagError, Error, ParameterError
 from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.topology.job_requirements import JobRequirements
-from secateur.partitioning.topology.required_owners import coordinators
+from secateur.partitioning.topology.job_requirements import JobRequirements, coordinators
 from secateur.protocol.job_config import JobConfig
 from secateur.protocol.jobs import ResolveJob
 from secateur.protocol.pruning import Pruning

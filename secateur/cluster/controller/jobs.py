@@ -44,7 +44,7 @@ from secateur.errors import (
     ProtocolError,
     SerializationError,
 )
-from secateur.partitioning.topology.required_owners import coordinators
+from secateur.partitioning.topology.job_requirements import coordinators
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.job_config import OnMemberLost
 from secateur.protocol.jobs import (

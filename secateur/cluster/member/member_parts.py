@@ -30,7 +30,7 @@ from secateur.cluster.member.jobs.job_files import JobFiles
 from secateur.cluster.member.jobs.job_writes import JobWrites
 from secateur.cluster.member.jobs.jobs import MemberJobs
 from secateur.cluster.member.jobs.kept_jobs import KeptJobsOfMember, LiveMetrics
-from secateur.cluster.member.member_threads import QUICK_THREADS_MAX, MemberThreads
+from secateur.cluster.member.member_threads import QUICK_THREADS_MAX, MemberThreads, StatementThreads
 from secateur.cluster.member.membership.known_metadata import KnownMetadata
 from secateur.cluster.member.membership.lease_keeper import LeaseKeeper
 from secateur.cluster.member.membership.membership import Membership
@@ -50,7 +50,6 @@ from secateur.cluster.member.statements.query_steps import SteppedQueries
 from secateur.cluster.member.statements.scattered_statements import ScatteredStatements
 from secateur.cluster.member.statements.snapshots import MemberSnapshots
 from secateur.cluster.member.statements.source_queries import SourceQueries
-from secateur.cluster.member.statements.statement_threads import StatementThreads
 from secateur.cluster.member.statements.statements import StatementRunner
 from secateur.cluster.member.table_checks import MemberTableChecks
 from secateur.cluster.member.tables.ranges import MemberRanges, RangeChanges

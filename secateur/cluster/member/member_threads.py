@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Final
 
 from secateur.cluster.loop_thread import threads_end
+from secateur.cluster.member.statements.local_execution import LocalExecution
 from secateur.cluster.settings import ClusterSettings
 from secateur.engine.runtime.elastic_threads import ElasticThreads
+from secateur.engine.sql.kernel_call import is_long_over
 from secateur.engine.thread_priority import lower_priority
+from secateur.wire import PeerInfo
 
 QUICK_THREADS_MAX: Final = 16
 _CHANGING_THREADS_MAX: Final = 8
@@ -41,3 +45,28 @@ class MemberThreads:
     async def end(self) -> None:
         """Accept no more work, and wait a while for what runs."""
         await asyncio.gather(*(threads_end(threads) for threads in (self.long, self.staged, self.quick, self.changing)))
+
+
+THIS_MEMBER: Final = PeerInfo(0, "", "this member", True)
+"""The peer of a query that this member asks itself, for a change."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatementThreads:
+    """The threads in which a member runs kernel calls of statements.
+
+    Attributes:
+        long: Few, for calls over many rows: these wait for each other.
+        quick: For calls over few rows.
+        changing: For the queries of changes, whatever they read: writes wait until they have ended.
+    """
+
+    long: Executor
+    quick: Executor
+    changing: Executor
+
+    def of(self, call: LocalExecution, peer: PeerInfo) -> Executor:
+        """The executor for one call of a peer."""
+        if peer is THIS_MEMBER:
+            return self.changing
+        return self.long if is_long_over(call.rows) else self.quick

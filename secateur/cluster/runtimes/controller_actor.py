@@ -9,8 +9,7 @@ import ray
 from secateur.cluster.controller.controller import Controller
 from secateur.cluster.controller.standby import serve_when_free
 from secateur.cluster.loop_thread import LoopThread
-from secateur.cluster.runtimes.process_tracing import configure_tracing
-from secateur.cluster.runtimes.ray_actors import address_of_actor, controller_address_at_members
+from secateur.cluster.runtimes.ray_actors import address_of_actor, configure_tracing, controller_address_at_members
 from secateur.cluster.settings import ClusterSettings
 from secateur.structured_logs import use_log_format
 

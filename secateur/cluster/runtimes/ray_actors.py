@@ -1,8 +1,9 @@
-"""The names of the actors of a cluster, where each of them listens, and how a process finds them again."""
+"""The names of the actors of a cluster, where each of them listens, how a process finds them again, and traces there."""
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 from typing import Any, Final
 
 import ray
@@ -11,7 +12,7 @@ from ray.exceptions import RayError
 
 from secateur.cluster.process_address import LOOPBACK, ProcessAddress, address_at
 from secateur.cluster.settings import ClusterSettings
-from secateur.errors import OperationalError
+from secateur.errors import OperationalError, ProgrammingError
 
 NAMESPACE: Final = "secateur"
 CONTROLLER: Final = "controller"
@@ -62,3 +63,22 @@ def controller_actor(settings: ClusterSettings, part: str = CONTROLLER) -> Actor
         return ray.get_actor(actor_name(settings, part), namespace=NAMESPACE)
     except ValueError:
         return None
+
+
+def configure_tracing(function: str | None) -> None:
+    """Call the function of the setting ``tracing``, named ``module:function``; nothing for None.
+
+    Raises:
+        ProgrammingError: It cannot be found in this process, or fails.
+    """
+    if function is None:
+        return
+    module, _, name = function.partition(":")
+    try:
+        getattr(importlib.import_module(module), name)()
+    except Exception as error:
+        raise ProgrammingError(
+            f"tracing={function!r} could not be called in a process of the cluster ({type(error).__name__}: {error}):"
+            " the module has to be importable there, as what ray_actor_options={'runtime_env': ...} or an installed"
+            " package makes it, and the library installed: pip install 'secateur[otel]'"
+        ) from error

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from secateur.client.jobs.job_results import only_result
+from secateur.client.jobs.job_status import only_result
 from secateur.engine.exchange.batches import bytes_of
 from secateur.engine.exchange.row_buffer import RowBuffer
 from secateur.errors import LimitExceededError

@@ -11,7 +11,7 @@ _FILES = {
     "key_search": ["DirectSearch", "KeyEnd", "KeyOperand", "KeySearch"],
     "member_scan": ["MemberScan"],
     "row_changes": ["RowChanges"],
-    "row_pieces": ["RowPieces"],
+    "row_stream": ["RowPieces"],
     "select_plan": ["ExternalScan", "FetchedRows", "PinnedScan", "ScanPlan", "SelectPlan", "Strategy"],
     "stage": ["ExchangeKind", "InputAlias", "QueryStage"],
 }

@@ -12,7 +12,7 @@ import pyarrow as pa
 from secateur.dag.processor import Emitter, Offload, Processor
 from secateur.engine.exchange.batches import small_batches_of
 from secateur.engine.sql.fragment_call import FragmentCall
-from secateur.engine.sql.row_pieces import RowPieces
+from secateur.engine.sql.row_stream import RowPieces
 from secateur.partitioning.types.empty_rows import empty_table
 
 

@@ -20,7 +20,7 @@ from secateur.engine.kernels.arrow.fragment import ArrowFragment
 from secateur.engine.kernels.arrow.row_values import DeclinedError, RowEvaluator, compile_over_row
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.column_type import SqlType
-from secateur.partitioning.types.plain_values import as_they_stand, canonical_as_it_stands
+from secateur.partitioning.types.python_column import as_they_stand, canonical_as_it_stands
 
 GivenValue: TypeAlias = ConstantExpression | ParameterExpression | None
 """A literal or parameter of its column's type; None is NULL."""

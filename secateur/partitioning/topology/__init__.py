@@ -7,11 +7,9 @@ from secateur.exports import exports
 _FILES = {
     "affinity": ["assign"],
     "affinity_growth": ["grow"],
-    "copies_gained": ["gains_copies"],
-    "job_requirements": ["JobRequirements"],
+    "job_requirements": ["JobRequirements", "coordinators"],
     "owner_routing": ["OwnerRouting"],
-    "required_owners": ["coordinators"],
-    "topology": ["OWNERS_PAGE", "MemberAddress", "Ownership", "Topology"],
+    "topology": ["MemberAddress", "OWNERS_PAGE", "Ownership", "Topology", "gains_copies"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

@@ -37,12 +37,11 @@ from secateur.errors import DataError
 from secateur.partitioning.types.calendar import instant_text
 from secateur.partitioning.types.coerce import coerce
 from secateur.partitioning.types.column_type import SqlType, TypeKind
-from secateur.partitioning.types.float_decimals import decimals_of_floats
+from secateur.partitioning.types.computed_columns import decimals_of_floats, parse_uuids, wrap_uuids
 from secateur.partitioning.types.nested_parts import list_elements, map_entries
 from secateur.partitioning.types.plain_layout import plain_type, plain_values
 from secateur.partitioning.types.python_column import canonical_column
 from secateur.partitioning.types.row_numbers import row_numbers
-from secateur.partitioning.types.uuid_columns import parse_uuids, wrap_uuids
 
 _Column: TypeAlias = pa.ChunkedArray | pa.Array
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from secateur.partitioning.types.column_type import SqlType, TypeKind
-from secateur.partitioning.types.plain_values import as_they_stand
+from secateur.partitioning.types.python_column import as_they_stand
 from secateur.planner.fragments.arrow_constants import double_of, value_of_text
 
 _INTEGER: Final = re.compile(r"-?\d{1,38}", re.ASCII)

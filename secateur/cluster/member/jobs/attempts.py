@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from secateur.cluster.background_tasks import BackgroundTasks
 from secateur.cluster.controller_requests import ControllerRequests
-from secateur.cluster.member.jobs.describe_job import describe_job
+from secateur.cluster.member.jobs.jobs import describe_job
 from secateur.cluster.member.jobs.kept_results import KeptResults
 from secateur.dag.dag import FrozenDAG
 from secateur.engine.runtime.running_job import RunningJob

@@ -1,17 +1,29 @@
-"""Light jobs on a member: coordinates the jobs that clients submit and answers with their results."""
+"""Jobs on a member: coordinates those that clients submit, answers with their results, and shows their plans."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Callable
 from typing import Final
 
-from secateur.cluster.member.jobs.describe_job import describe_job
 from secateur.dag.dag import FrozenDAG
+from secateur.dag.edge import Edge
+from secateur.dag.placement import OnPartitions
+from secateur.dag.render import edge_words, routing_name
+from secateur.engine.execution_plan.member_plan import EdgePlan
+from secateur.engine.execution_plan.plan_builder import ExecutionPlan
 from secateur.engine.runtime.running_job import RunningJob
 from secateur.engine.runtime.runtime import JobRuntime
 from secateur.errors import JobCancelledError
 from secateur.partitioning.topology.topology import Topology
+from secateur.protocol.job_placement import (
+    PARTITIONS_LISTED_MAX,
+    EdgeTarget,
+    JobPlacement,
+    PlacedVertex,
+    ResolvedEdge,
+    ResolvedVertex,
+)
 from secateur.protocol.jobs import FinishedJob, JobAttempt, ResolvedJob, ResolveJob, StopJob, SubmitJob
 from secateur.protocol.message import Acknowledged
 from secateur.wire import Reply, Request, encode_table
@@ -83,3 +95,49 @@ class MemberJobs:
         else:
             job.cancel()
         return Reply(Acknowledged())
+
+
+def describe_job(plan: ExecutionPlan) -> JobPlacement:
+    """The plan without anything that only members need. Costs some microseconds for each vertex and member."""
+    placed: dict[str, list[PlacedVertex]] = {vertex.name: [] for vertex in plan.dag.vertices}
+    for member, member_plan in plan.members.items():
+        for vertex in member_plan.vertices:
+            placed[vertex.name].append(_placed(plan, vertex.name, member, vertex.local_parallelism))
+    running = {edge.name: edge for edge in plan.job.edges}
+    return JobPlacement(
+        coordinator=plan.job.coordinator,
+        topology_version=plan.job.topology_version,
+        members=plan.cluster,
+        participants=plan.job.participants,
+        vertices=tuple(ResolvedVertex(name, tuple(entries), plan.scans.get(name)) for name, entries in placed.items()),
+        edges=tuple(_edge(edge, running.get(edge.name)) for edge in plan.dag.edges),
+    )
+
+
+def _placed(plan: ExecutionPlan, vertex: str, member: str, processors: int) -> PlacedVertex:
+    match plan.placements[vertex]:
+        case OnPartitions(_, by_member):
+            partitions = sorted(by_member[member])
+            return PlacedVertex(member, processors, len(partitions), tuple(partitions[:PARTITIONS_LISTED_MAX]))
+        case _:
+            return PlacedVertex(member, processors)
+
+
+def _edge(edge: Edge, running: EdgePlan | None) -> ResolvedEdge:
+    """An edge that does not run has no origins and no targets."""
+    assigned = Counter() if running is None else Counter(running.owners.tolist())
+    targets = () if running is None else running.targets
+    return ResolvedEdge(
+        name=edge.name,
+        source=edge.source,
+        destination=edge.destination,
+        kind=routing_name(edge.routing),
+        words=tuple(edge_words(edge)),
+        distributed=edge.is_distributed,
+        priority=edge.priority,
+        origins=() if running is None else running.origins,
+        targets=tuple(
+            EdgeTarget(target.member, target.consumers, assigned[index] if assigned else None)
+            for index, target in enumerate(targets)
+        ),
+    )

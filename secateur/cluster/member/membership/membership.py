@@ -17,8 +17,7 @@ from secateur.cluster.member.tables.table_directory import TableDirectory
 from secateur.cluster.peers import Peers
 from secateur.cluster.settings import ClusterSettings
 from secateur.errors import Error, ProtocolError, TopologyChangedError
-from secateur.partitioning.topology.copies_gained import gains_copies
-from secateur.partitioning.topology.topology import MemberAddress, Topology
+from secateur.partitioning.topology.topology import MemberAddress, Topology, gains_copies
 from secateur.protocol.catalog import (
     AdoptViews,
     TakeTopology,

@@ -15,6 +15,7 @@ from typing import Any, Final
 import pyarrow as pa
 from msgspec import structs
 
+from secateur.cluster.member.member_threads import StatementThreads
 from secateur.cluster.member.statements.external_reads import ExternalReads
 from secateur.cluster.member.statements.local_execution import (
     bound_partitions,
@@ -23,7 +24,6 @@ from secateur.cluster.member.statements.local_execution import (
     check_versions,
 )
 from secateur.cluster.member.statements.read_state import check_state
-from secateur.cluster.member.statements.statement_threads import StatementThreads
 from secateur.engine.sql.kernel_call import in_thread
 from secateur.engine.sql.select_plan import FetchedRows, SelectPlan
 from secateur.errors import TopologyChangedError

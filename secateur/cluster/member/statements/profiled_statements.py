@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from secateur.cluster.member.member_threads import THIS_MEMBER
 from secateur.cluster.member.statements.local_execution import local_execution
 from secateur.cluster.member.statements.open_results import GRANT_BYTES_MAX
 from secateur.cluster.member.statements.run_modes import RunModes, whole
 from secateur.cluster.member.statements.scattered_statements import ScatteredRows, scattered_work
-from secateur.cluster.member.statements.statement_threads import THIS_MEMBER
 from secateur.cluster.statement_profile import CountedResult, fetched_work, job_work, local_work
 from secateur.engine.runtime.result import ResultCollector
 from secateur.engine.sql.kernel_call import in_thread

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from secateur.cluster.member.admission.statement_admission import Admissions
+from secateur.cluster.member.member_threads import StatementThreads
 from secateur.cluster.member.monitoring.estimate_misses import EstimateMisses
 from secateur.cluster.member.monitoring.hot_keys import HotKeySampler
 from secateur.cluster.member.statements.distributed_statements import DistributedStatements
@@ -24,7 +25,6 @@ from secateur.cluster.member.statements.prepared_statements import PreparedState
 from secateur.cluster.member.statements.read_state import read_here
 from secateur.cluster.member.statements.scattered_statements import Acknowledgements, ScatteredRows, ScatteredStatements
 from secateur.cluster.member.statements.statement_run import StatementRun, while_loads_end
-from secateur.cluster.member.statements.statement_threads import StatementThreads
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
 from secateur.engine.kernels.fragment import open_answer, run
 from secateur.engine.runtime.runtime import JobRuntime

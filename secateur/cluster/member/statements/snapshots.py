@@ -21,8 +21,8 @@ import msgspec
 import pyarrow as pa
 
 from secateur.cluster.member.admission.statement_admission import Admissions
+from secateur.cluster.member.member_threads import StatementThreads
 from secateur.cluster.member.statements.open_results import OpenResults
-from secateur.cluster.member.statements.statement_threads import StatementThreads
 from secateur.cluster.member.statements.statements import StatementRunner
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
 from secateur.engine.kernels.fragment import Fragment, run

@@ -14,12 +14,12 @@ from typing import Any, Final, TypeAlias, TypeVar
 import pyarrow as pa
 
 from secateur.cluster.member.admission.statement_admission import StatementAdmission
+from secateur.cluster.member.member_threads import THIS_MEMBER
 from secateur.cluster.member.statements.few_row_reads import answer_few, answer_few_joined
 from secateur.cluster.member.statements.local_execution import local_execution
 from secateur.cluster.member.statements.open_results import within_bounds
 from secateur.cluster.member.statements.profiled_statements import ProfiledStatements
 from secateur.cluster.member.statements.scattered_statements import after, partitions_read
-from secateur.cluster.member.statements.statement_threads import THIS_MEMBER
 from secateur.engine.kernels.chunked_result import CompleteResult
 from secateur.engine.kernels.fragment import answer_by_arrow
 from secateur.engine.sql.row_stream import LocalRowStream

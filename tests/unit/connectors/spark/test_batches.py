@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 from pyspark.sql.types import ArrayType, BinaryType, DataType, LongType, StringType, StructField, StructType
 
-from secateur.connectors.spark.batches import batches_bounded_in_rows
+from secateur.connectors.spark.load import batches_bounded_in_rows
 
 BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
