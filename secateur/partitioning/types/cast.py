@@ -29,7 +29,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -38,10 +37,9 @@ from secateur.partitioning.types.calendar import instant_text
 from secateur.partitioning.types.coerce import coerce
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.computed_columns import decimals_of_floats, parse_uuids, wrap_uuids
-from secateur.partitioning.types.nested_parts import list_elements, map_entries
+from secateur.partitioning.types.nested_parts import with_parts
 from secateur.partitioning.types.plain_layout import plain_type, plain_values
 from secateur.partitioning.types.python_column import canonical_column
-from secateur.partitioning.types.row_numbers import row_numbers
 
 _Column: TypeAlias = pa.ChunkedArray | pa.Array
 
@@ -304,36 +302,19 @@ def _maps(source: pa.DataType, type_: SqlType) -> Callable[[pa.Array], pa.Array]
     if convert_key is None or convert_value is None:
         return None
 
-    def convert_maps(array: pa.Array) -> pa.Array:
-        offsets, keys, items = map_entries(array)
-        converted = convert_key(keys)
-        if converted.null_count:
+    def convert_part(part: pa.Array, index: int) -> pa.Array:
+        converted = (convert_value if index else convert_key)(part)
+        if converted.null_count and not index:
             raise _NotExactError
-        return pa.MapArray.from_arrays(
-            offsets,
-            converted,
-            convert_value(items),
-            type=type_.arrow,
-            mask=array.is_null() if array.null_count else None,
-        )
+        return converted
 
-    return convert_maps
+    return lambda array: with_parts(array, convert_part, type_.arrow)
 
 
 def _lists(source: pa.DataType, type_: SqlType) -> Callable[[pa.Array], pa.Array] | None:
     assert type_.element is not None
     convert = _conversion(source.value_type, type_.element)
-    if convert is None:
-        return None
-
-    def convert_lists(array: pa.Array) -> pa.Array:
-        lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy()
-        offsets = row_numbers(np.concatenate(([0], np.cumsum(lengths)))).cast(pa.int32())  # refuses what is too long
-        return pa.ListArray.from_arrays(
-            offsets, convert(list_elements(array)), type=type_.arrow, mask=array.is_null() if array.null_count else None
-        )
-
-    return convert_lists
+    return convert and (lambda array: with_parts(array, lambda part, _: convert(part), type_.arrow))
 
 
 def _to_date(array: pa.Array) -> pa.Array:

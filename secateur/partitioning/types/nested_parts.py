@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from secateur.partitioning.types.row_numbers import row_numbers
 
@@ -44,29 +45,35 @@ def map_leaves(array: pa.Array, converted: Callable[[pa.Array], pa.Array]) -> pa
     return converted(array)
 
 
-def with_parts(array: pa.Array, converted: Callable[[pa.Array, int], pa.Array]) -> pa.Array:
-    """The same values with other parts, whose types its own then has.
+def with_parts(
+    array: pa.Array, converted: Callable[[pa.Array, int], pa.Array], wanted: pa.DataType | None = None
+) -> pa.Array:
+    """The same values with other parts.
 
     Args:
         array: A struct, map or list of any kind.
         converted: The new part for a part and its number: a field of a struct; 0 for keys and elements, 1 for values.
+        wanted: The type of the result, with the types of the new parts; None for that of ``array`` with them. A list of
+            any kind may become one of variable length.
     """
     kind = array.type
     mask = array.is_null() if array.null_count else None
     if pa.types.is_struct(kind):
         children = [converted(child, index) for index, child in enumerate(array.flatten())]
-        fields = [kind.field(index).with_type(child.type) for index, child in enumerate(children)]
-        return pa.StructArray.from_arrays(children, fields=fields, mask=mask)
+        fields = wanted or [kind.field(index).with_type(child.type) for index, child in enumerate(children)]
+        return pa.StructArray.from_arrays(children, fields=list(fields), mask=mask)
     if pa.types.is_map(kind):
         offsets, keys, items = map_entries(array)
-        return pa.MapArray.from_arrays(offsets, converted(keys, 0), converted(items, 1), mask=mask)
-    if pa.types.is_fixed_size_list(kind):
+        return pa.MapArray.from_arrays(offsets, converted(keys, 0), converted(items, 1), type=wanted, mask=mask)
+    if pa.types.is_fixed_size_list(kind if wanted is None else wanted):
         # Values of NULL slots are kept: flatten() would drop them and shift the rest.
         values = array.values.slice(array.offset * kind.list_size, len(array) * kind.list_size)
-        return pa.FixedSizeListArray.from_arrays(converted(values, 0), kind.list_size, mask=mask)
-    lengths = np.where(_null_rows(array), 0, _lengths(array))
-    offsets = row_numbers(np.concatenate(([0], np.cumsum(lengths))).astype(np.int32))
-    return pa.ListArray.from_arrays(offsets, converted(list_elements(array), 0), mask=mask)
+        return pa.FixedSizeListArray.from_arrays(
+            converted(values, 0), None if wanted else kind.list_size, type=wanted, mask=mask
+        )
+    lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy()
+    offsets = row_numbers(np.concatenate(([0], np.cumsum(lengths)))).cast(pa.int32())  # refuses what is too long
+    return pa.ListArray.from_arrays(offsets, converted(list_elements(array), 0), type=wanted, mask=mask)
 
 
 def interval_cells(array: pa.Array) -> npt.NDArray[Any]:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from secateur.errors import DataError, InternalError
 from secateur.partitioning.types.held_values import check_held
+from secateur.partitioning.types.nested_parts import with_parts
 
 _HUGEINT: Final = pa.decimal128(38, 0)
 _DIGITS_HIGH: Final = 10**38 >> 64
@@ -55,39 +56,15 @@ def _converted(array: pa.Array, wanted: pa.DataType) -> pa.Array:
         return array.storage.cast(pa.bool_())
     if isinstance(given, pa.OpaqueType) and given.type_name == "hugeint":
         return _decimal_of_hugeint(array.storage)
-    if pa.types.is_struct(given):
-        children = [_converted(array.field(i), wanted.field(i).type) for i in range(wanted.num_fields)]
-        return pa.StructArray.from_arrays(children, fields=list(wanted), mask=_null_mask(array))
     if pa.types.is_map(given):
-        keys, items = _converted(array.keys, wanted.key_type), _converted(array.items, wanted.item_type)
-        return pa.MapArray.from_arrays(_offsets(array), keys, items, type=wanted, mask=_null_mask(array))
-    if pa.types.is_fixed_size_list(given):
-        # values of NULL slots are kept: flatten() would drop them and shift the rest
-        values = array.values.slice(array.offset * given.list_size, len(array) * given.list_size)
-        return pa.FixedSizeListArray.from_arrays(
-            _converted(values, wanted.value_type), type=wanted, mask=_null_mask(array)
-        )
-    if pa.types.is_list(given):
-        return pa.ListArray.from_arrays(
-            _offsets(array), _converted(array.values, wanted.value_type), type=wanted, mask=_null_mask(array)
-        )
+        return with_parts(array, lambda part, at: _converted(part, (wanted.key_type, wanted.item_type)[at]), wanted)
+    if pa.types.is_nested(given):
+        return with_parts(array, lambda part, at: _converted(part, wanted.field(at).type), wanted)
     if pa.types.is_timestamp(given) or pa.types.is_null(given):
         return array.cast(wanted)
     raise InternalError(
         f"DuckDB exported {given} where {wanted} was expected; this is a bug, please report it with the statement"
     )
-
-
-def _offsets(array: pa.Array) -> pa.Array:
-    """Return the offsets of a list or map array, copied if there is a null.
-
-    Arrow accepts no slice of offsets together with a mask.
-    """
-    return pa.array(array.offsets.to_numpy()) if array.null_count else array.offsets
-
-
-def _null_mask(array: pa.Array) -> pa.Array | None:
-    return array.is_null() if array.null_count else None
 
 
 def _decimal_of_hugeint(storage: pa.FixedSizeBinaryArray) -> pa.Array:
