@@ -9,10 +9,11 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import pyarrow as pa
 
+from secateur import errors
 from secateur.client.dbapi.parameters import values_of
 from secateur.client.dbapi.stats import QueryStats
 from secateur.client.execution.execute import StatementExecution, execute
@@ -20,18 +21,6 @@ from secateur.client.execution.routing import ExecutionMode, check_ranges, choos
 from secateur.client.execution.statement_cache import Prepared
 from secateur.client.execution.statement_call import StatementCall
 from secateur.client.execution.verify_change import check_change
-from secateur.errors import (
-    DeadlineError,
-    Error,
-    InterfaceError,
-    LoadFailedError,
-    MemberLostError,
-    OperationalError,
-    PartitionLostError,
-    TopologyChangedError,
-    UnknownTableError,
-    UnreachableError,
-)
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.changes import ChangedRows, ChangedTable, ChangeOnePartition, ChangeSeveralPartitions
 from secateur.protocol.message import Message
@@ -39,8 +28,17 @@ from secateur.protocol.profile import RunProfile
 from secateur.protocol.pruning import Pruning
 from secateur.protocol.statements import ChangeStatement, CoordinatedChange, RoutedScan, SelectStatement
 
-NOTHING_DONE: Final = (TopologyChangedError, UnknownTableError, UnreachableError, LoadFailedError)
+NOTHING_DONE: Final = (
+    errors.TopologyChangedError,
+    errors.UnknownTableError,
+    errors.UnreachableError,
+    errors.LoadFailedError,
+)
 """Errors that say that nothing was changed, and may be gone soon."""
+
+AskedBefore: TypeAlias = tuple[str, errors.MemberLostError | None]
+"""The id under which a primary was asked for a change already, and may have made it: with the reason why the answer was
+lost, if it was made as far as is known; None if it was not made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +94,7 @@ class ChangeExecution(StatementExecution[C, ChangeOutcome]):
             attempt.
     """
 
-    lost_answer: MemberLostError | None = None
+    lost_answer: errors.MemberLostError | None = None
 
     def __init__(self, call: StatementCall[C], *, profiled: bool) -> None:
         super().__init__(call)
@@ -104,12 +102,12 @@ class ChangeExecution(StatementExecution[C, ChangeOutcome]):
         self.pruning = self.session.pruning is not Pruning.OFF
         self.change_id = uuid.uuid4().hex
 
-    def may_repeat(self, error: Error) -> bool:
-        return isinstance(error, (PartitionLostError, *NOTHING_DONE, MemberLostError))
+    def may_repeat(self, error: errors.Error) -> bool:
+        return isinstance(error, (errors.PartitionLostError, *NOTHING_DONE, errors.MemberLostError))
 
-    def given_up(self, error: Error) -> Error:
+    def given_up(self, error: errors.Error) -> errors.Error:
         # That nothing was changed is true of the last attempt alone.
-        return error if self.lost_answer is None or isinstance(error, PartitionLostError) else self.lost_answer
+        return error if self.lost_answer is None or isinstance(error, errors.PartitionLostError) else self.lost_answer
 
     def check_not_made(self) -> None:
         """Raise when an earlier attempt may have made the change, before it is asked for under another id.
@@ -139,10 +137,10 @@ class ChangeExecution(StatementExecution[C, ChangeOutcome]):
         )
         try:
             changed = self.session.ask_member(member, asked).message
-        except MemberLostError as error:
+        except errors.MemberLostError as error:
             self.lost_answer = error
             raise
-        except DeadlineError as error:
+        except errors.DeadlineError as error:
             raise unknown_outcome(statement.table, error) from error
         return ChangeOutcome(
             changed.rows,
@@ -157,15 +155,19 @@ class ChangeExecution(StatementExecution[C, ChangeOutcome]):
         """Have the controller publish a change of several partitions."""
         try:
             return self.session.ask(asked).message
-        except (MemberLostError, DeadlineError) as error:
+        except (errors.MemberLostError, errors.DeadlineError) as error:
             raise unknown_outcome(self.call.statement.table, error) from error
 
 
-def carry_out(execution: ChangeExecution[C]) -> ChangeResult:
+def carry_out(execution: ChangeExecution[C], before: AskedBefore | None = None) -> ChangeResult:
     """Carry out a change: all of it, or nothing.
 
     While the cluster changes it is tried again with fresh owners, for at most 10 s. What is visible is safe on all
     copies when this returns.
+
+    Args:
+        execution: The change.
+        before: Under which id a primary was asked for it already, and may have made it; None if none was.
 
     Raises:
         ParameterError: The parameters are not those of the statement.
@@ -177,6 +179,8 @@ def carry_out(execution: ChangeExecution[C]) -> ChangeResult:
             unknown whether the change was made, and the message says so.
     """
     call = execution.call
+    if before is not None:
+        execution.change_id, execution.lost_answer = before
     if call.session.pruning is Pruning.VERIFY:
         check_change(call)
     outcome = execute(execution)
@@ -191,33 +195,20 @@ def carry_out(execution: ChangeExecution[C]) -> ChangeResult:
     return ChangeResult(outcome.rows, stats, outcome.returned, outcome.profile)
 
 
-def carry_out_again(execution: ChangeExecution[C], change_id: str, lost_answer: MemberLostError | None) -> ChangeResult:
-    """As :func:`carry_out`, for a change that a primary was asked for already under an id, and may have made.
-
-    Args:
-        execution: The change.
-        change_id: The id.
-        lost_answer: Why the answer was lost, if it was made as far as is known; None if it was not made.
-    """
-    execution.change_id, execution.lost_answer = change_id, lost_answer
-    return carry_out(execution)
-
-
-def run_change(call: StatementCall[ChangeStatement[SelectStatement]], *, profiled: bool = False) -> ChangeResult:
+def run_change(
+    call: StatementCall[ChangeStatement[SelectStatement]],
+    *,
+    profiled: bool = False,
+    before: AskedBefore | None = None,
+) -> ChangeResult:
     """Carry out an UPDATE or DELETE; see :func:`carry_out`.
 
     Args:
         call: The call.
         profiled: Whether to say what the members did.
+        before: As of :func:`carry_out`.
     """
-    return carry_out(_RowsChange(call, profiled=profiled))
-
-
-def run_change_again(
-    call: StatementCall[ChangeStatement[SelectStatement]], change_id: str, lost_answer: MemberLostError | None
-) -> ChangeResult:
-    """As :func:`run_change`; see :func:`carry_out_again`."""
-    return carry_out_again(_RowsChange(call, profiled=False), change_id, lost_answer)
+    return carry_out(_RowsChange(call, profiled=profiled), before)
 
 
 class _RowsChange(ChangeExecution[ChangeStatement[SelectStatement]]):
@@ -260,18 +251,18 @@ class _RowsChange(ChangeExecution[ChangeStatement[SelectStatement]]):
             )
         return self.change_one_partition(target, ids[0], params, change.kind, pruning=self.pruning)
 
-    def of_this_kind(self, prepared: Prepared, because: Error) -> ChangeStatement[SelectStatement]:
+    def of_this_kind(self, prepared: Prepared, because: errors.Error) -> ChangeStatement[SelectStatement]:
         if not isinstance(prepared, ChangeStatement):
-            raise InterfaceError(
+            raise errors.InterfaceError(
                 f"{self.call.sql!r} was planned again and is no longer an UPDATE or DELETE: execute it again"
             ) from because
         return prepared
 
 
-def unknown_outcome(table: TableDef, error: Error) -> OperationalError:
+def unknown_outcome(table: TableDef, error: errors.Error) -> errors.OperationalError:
     """The error for a change whose answer was lost."""
     name = table.name
-    kind = DeadlineError if isinstance(error, DeadlineError) else OperationalError
+    kind = errors.DeadlineError if isinstance(error, errors.DeadlineError) else errors.OperationalError
     return kind(
         f"the answer was lost, so it is not known whether {name} was changed: read its rows. {error.message}",
         table=name,

@@ -13,20 +13,12 @@ from typing import Any, Final
 import pyarrow as pa
 
 from secateur.client.dbapi.parameters import values_of
-from secateur.client.execution.change import (
-    NOTHING_DONE,
-    ChangeExecution,
-    ChangeOutcome,
-    ChangeResult,
-    carry_out,
-    carry_out_again,
-    profile_of_change,
-)
+from secateur.client.execution import change as changes
 from secateur.client.execution.routing import ExecutionMode, partitions_of
 from secateur.client.execution.statement_cache import Prepared
 from secateur.client.execution.statement_call import StatementCall
 from secateur.client.session import Session
-from secateur.errors import Error, InterfaceError, MemberLostError, OperationalError
+from secateur.errors import Error, InterfaceError, OperationalError
 from secateur.protocol.changes import ChangeTable, GetReturnedRows
 from secateur.protocol.statements import CoordinatedChange, SelectStatement
 from secateur.wire import decode_table
@@ -38,28 +30,25 @@ each row.
 
 
 def run_coordinated_change(
-    call: StatementCall[CoordinatedChange[SelectStatement]], *, profiled: bool = False
-) -> ChangeResult:
+    call: StatementCall[CoordinatedChange[SelectStatement]],
+    *,
+    profiled: bool = False,
+    before: changes.AskedBefore | None = None,
+) -> changes.ChangeResult:
     """Carry out a change that one member works out; see :func:`~secateur.client.execution.change.carry_out`.
 
     Args:
         call: The call.
         profiled: Whether to say what the members did.
+        before: As of :func:`~secateur.client.execution.change.carry_out`.
     """
-    return carry_out(_CoordinatedChange(call, profiled=profiled))
+    return changes.carry_out(_CoordinatedChange(call, profiled=profiled), before)
 
 
-def run_coordinated_change_again(
-    call: StatementCall[CoordinatedChange[SelectStatement]], change_id: str, lost_answer: MemberLostError | None
-) -> ChangeResult:
-    """As :func:`run_coordinated_change`; see :func:`~secateur.client.execution.change.carry_out_again`."""
-    return carry_out_again(_CoordinatedChange(call, profiled=False), change_id, lost_answer)
-
-
-class _CoordinatedChange(ChangeExecution[CoordinatedChange[SelectStatement]]):
+class _CoordinatedChange(changes.ChangeExecution[CoordinatedChange[SelectStatement]]):
     """A change that one member works out: the primary of its only partition, or one that the controller chooses."""
 
-    def attempt(self) -> ChangeOutcome:
+    def attempt(self) -> changes.ChangeOutcome:
         change = self.call.statement
         values = values_of(change.select, self.call.params, self.call.started)
         partition = _only_partition(change, values)
@@ -69,7 +58,7 @@ class _CoordinatedChange(ChangeExecution[CoordinatedChange[SelectStatement]]):
         # The key says where the row of an INSERT is or goes, which is no matter of pruning, as for INSERT OR REPLACE.
         return self.change_one_partition(change.select.scans[0], partition, values, ROW_CHANGES, pruning=True)
 
-    def _change_table(self, values: Sequence[Any]) -> ChangeOutcome:
+    def _change_table(self, values: Sequence[Any]) -> changes.ChangeOutcome:
         change = self.call.statement
         table, returning = change.table, change.returning
         # Before the change is made: where ranges are not known yet, the attempt is repeated once they are fetched.
@@ -93,14 +82,14 @@ class _CoordinatedChange(ChangeExecution[CoordinatedChange[SelectStatement]]):
                 is_profiled=self.profiled,
             )
         )
-        return ChangeOutcome(
+        return changes.ChangeOutcome(
             changed.rows,
             ExecutionMode.DISTRIBUTED,
             changed.members_touched,
             partitions,
             changed.topology_version,
             None if returning is None else _fetch(self.session, change, changed.coordinator, load_id),
-            profile_of_change(changed),
+            changes.profile_of_change(changed),
         )
 
     def of_this_kind(self, prepared: Prepared, because: Error) -> CoordinatedChange[SelectStatement]:
@@ -133,7 +122,7 @@ def _fetch(
     for member in members:
         try:
             return decode_table(session.ask_member(member, GetReturnedRows(load_id)).payload, ranges=False)
-        except (OperationalError, *NOTHING_DONE) as error:
+        except (OperationalError, *changes.NOTHING_DONE) as error:
             failure = error
     name = change.table.name
     raise OperationalError(

@@ -12,11 +12,10 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias, assert_never
 
 from secateur.client.dbapi.parameters import values_of
-from secateur.client.execution.change import ChangeResult, run_change, run_change_again, unknown_outcome
+from secateur.client.execution.change import AskedBefore, ChangeResult, run_change, unknown_outcome
 from secateur.client.execution.coordinated_change import (
     ROW_CHANGES,
     run_coordinated_change,
-    run_coordinated_change_again,
 )
 from secateur.client.execution.member_batches import MemberBatch, answers_of
 from secateur.client.execution.routing import partitions_of
@@ -109,7 +108,7 @@ class ManyChanges:
         until = len(batch.positions) if isinstance(answer, Error) else count + max(unconfirmed, batch.alone)
         for number, call in enumerate(batch.positions[count:until], count):
             lost_answer = lost if number < count + unconfirmed else None
-            self._rows += _run_again(call, asked.id_of(number), lost_answer).rows
+            self._rows += _run(call, (asked.id_of(number), lost_answer)).rows
         return batch.behind(count, until)
 
     def _placed(self, call: _Call) -> tuple[str | None, Sequence[Any], int]:
@@ -146,21 +145,11 @@ def _asked(batch: MemberBatch[_Call]) -> ChangeMany:
     return ChangeMany(statement.select.plan_id, batch.params, operation, uuid.uuid4().hex)
 
 
-def _run(call: _Call) -> ChangeResult:
+def _run(call: _Call, before: AskedBefore | None = None) -> ChangeResult:
     match call.statement:
         case ChangeStatement() as statement:
-            return run_change(call.of(statement))
+            return run_change(call.of(statement), before=before)
         case CoordinatedChange() as statement:
-            return run_coordinated_change(call.of(statement))
-        case _:
-            assert_never(call.statement)
-
-
-def _run_again(call: _Call, change_id: str, lost_answer: MemberLostError | None) -> ChangeResult:
-    match call.statement:
-        case ChangeStatement() as statement:
-            return run_change_again(call.of(statement), change_id, lost_answer)
-        case CoordinatedChange() as statement:
-            return run_coordinated_change_again(call.of(statement), change_id, lost_answer)
+            return run_coordinated_change(call.of(statement), before=before)
         case _:
             assert_never(call.statement)
