@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar, assert_never
 
 from secateur.cluster.controller.catalog import Catalog
-from secateur.cluster.controller.statement_tables import check_tables
+from secateur.cluster.controller.statement_rights import check_tables
 from secateur.engine.sql.client_merge import row_merge_of
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import LimitExceededError, TopologyChangedError
@@ -31,29 +31,8 @@ from secateur.planner.planner import Planner
 from secateur.planner.segmented_stack import with_deep_stack
 from secateur.planner.statement import Command, ExplainFormat, ExplainStatement, PlannedSelect
 from secateur.planner.views.view import ViewDef
+from secateur.protocol import statements
 from secateur.protocol.query import Explained
-from secateur.protocol.statements import (
-    BackupTo,
-    ChangeStatement,
-    CoordinatedChange,
-    CopyFrom,
-    CopyTo,
-    CreateTableAs,
-    Done,
-    EvaluatedInsert,
-    InsertRows,
-    InsertSelect,
-    PlanText,
-    PreparedStatement,
-    RestoreFrom,
-    ResultColumn,
-    RoutedScan,
-    SelectStatement,
-    SetOption,
-    SetPruning,
-    SetTimeout,
-    ShowSettings,
-)
 from secateur.protocol.steps import QueryPart, QueryStep, SteppedQuery
 from secateur.protocol.table_rights import TableRights
 from secateur.wire import Payload, encode_table
@@ -107,7 +86,7 @@ class PlanningView:
 class Prepared(NamedTuple):
     """The controller's answer to a statement that the client executes: the statement, and its rows if there are any."""
 
-    statement: PreparedStatement
+    statement: statements.PreparedStatement
     rows: Payload = b""
 
 
@@ -176,23 +155,27 @@ class StatementReplies:
         if rights is not None:
             check_tables(statement, rights)
         match statement:
-            case EvaluatedInsert(insert, rows):
+            case statements.EvaluatedInsert(insert, rows):
                 return Prepared(insert, encode_table(rows))
             case PlannedSelect():
                 return Prepared(self._routed(statement, sql, typed_parameters(statement)))
-            case CreateTableAs(table, if_not_exists, or_replace, create, select):
+            case statements.CreateTableAs(table, if_not_exists, or_replace, create, select):
                 routed = None if select is None else self._routed(select, sql)
-                return Prepared(CreateTableAs(table, if_not_exists, or_replace, create, routed))
-            case CopyTo(select, options):
-                return Prepared(CopyTo(self._routed(select, sql), options))
-            case InsertSelect(table, columns, select, mode):
-                return Prepared(InsertSelect(table, columns, self._routed(select, sql), mode))
-            case ChangeStatement(table, kind, select):
-                return Prepared(ChangeStatement(table, kind, self._routed(select, sql, typed_parameters(statement))))
-            case CoordinatedChange(table, select, duplicate_match, returning, names_action, is_single_partition, batch):
+                return Prepared(statements.CreateTableAs(table, if_not_exists, or_replace, create, routed))
+            case statements.CopyTo(select, options):
+                return Prepared(statements.CopyTo(self._routed(select, sql), options))
+            case statements.InsertSelect(table, columns, select, mode):
+                return Prepared(statements.InsertSelect(table, columns, self._routed(select, sql), mode))
+            case statements.ChangeStatement(table, kind, select):
+                return Prepared(
+                    statements.ChangeStatement(table, kind, self._routed(select, sql, typed_parameters(statement)))
+                )
+            case statements.CoordinatedChange(
+                table, select, duplicate_match, returning, names_action, is_single_partition, batch
+            ):
                 routed = None if returning is None else self._routed(returning, sql)
                 return Prepared(
-                    CoordinatedChange(
+                    statements.CoordinatedChange(
                         table,
                         self._routed(select, sql, typed_parameters(statement)),
                         duplicate_match,
@@ -207,8 +190,16 @@ class StatementReplies:
                 is_json = form is ExplainFormat.JSON
                 lines = (json.dumps(explained.json),) if is_json else tuple(explained.text.splitlines())
                 analyzed = sql[offset:] if analyze else None
-                return Prepared(PlanText(lines, is_json, analyzed, planning_ms))
-            case CopyFrom() | BackupTo() | RestoreFrom() | SetPruning() | SetTimeout() | SetOption() | ShowSettings():
+                return Prepared(statements.PlanText(lines, is_json, analyzed, planning_ms))
+            case (
+                statements.CopyFrom()
+                | statements.BackupTo()
+                | statements.RestoreFrom()
+                | statements.SetPruning()
+                | statements.SetTimeout()
+                | statements.SetOption()
+                | statements.ShowSettings()
+            ):
                 return Prepared(statement)
             case _:
                 return statement
@@ -222,15 +213,15 @@ class StatementReplies:
         explained = explain(with_listings(target, view.list_partitions), params, view, settings)
         return Explained(explained.text, explained.json)
 
-    def _routed(self, statement: PlannedSelect, sql: str, typed: tuple[int, ...] = ()) -> SelectStatement:
+    def _routed(self, statement: PlannedSelect, sql: str, typed: tuple[int, ...] = ()) -> statements.SelectStatement:
         """Keep a query's plans for the members that will request them; return the form by which a client routes."""
         plan, first = statement.plan, statement
         while first.materialized is not None:
             first = first.materialized.steps[0].query
-        return SelectStatement(
+        return statements.SelectStatement(
             plan_id=plan.plan_id,
             scans=_routed_scans(plan),
-            columns=tuple(itertools.starmap(ResultColumn, plan.columns)),
+            columns=tuple(itertools.starmap(statements.ResultColumn, plan.columns)),
             parameter_count=plan.parameter_count,
             parameter_names=plan.parameter_names,
             empty=plan.empty,
@@ -271,46 +262,48 @@ def estimated_tables(planned: object) -> frozenset[int] | None:
     """
     statement = planned.statement if isinstance(planned, Prepared) else None
     match statement:
-        case PlanText():
+        case statements.PlanText():
             return None
-        case SelectStatement(is_estimated=True):
+        case statements.SelectStatement(is_estimated=True):
             return frozenset(scan.table_id for scan in statement.scans)
         case (
-            ChangeStatement(select=select)
-            | CoordinatedChange(select=select)
-            | CopyTo(select=select)
-            | InsertSelect(select=select)
-            | CreateTableAs(select=SelectStatement() as select)
+            statements.ChangeStatement(select=select)
+            | statements.CoordinatedChange(select=select)
+            | statements.CopyTo(select=select)
+            | statements.InsertSelect(select=select)
+            | statements.CreateTableAs(select=statements.SelectStatement() as select)
         ) if select.is_estimated:
             return frozenset(scan.table_id for scan in select.scans)
         case _:
             return frozenset()
 
 
-def outlines_of(statement: PreparedStatement) -> tuple[PartitionScheme, ...]:
+def outlines_of(statement: statements.PreparedStatement) -> tuple[PartitionScheme, ...]:
     """The outlines of the large schemes to which a statement refers, for a client that may not know them."""
-    queries: list[SelectStatement | None] = []
+    queries: list[statements.SelectStatement | None] = []
     schemes: list[PartitionScheme] = []
     match statement:
-        case SelectStatement():
+        case statements.SelectStatement():
             queries = [statement]
-        case InsertRows(table=table) | CopyFrom(table=table):
+        case statements.InsertRows(table=table) | statements.CopyFrom(table=table):
             schemes = [table.scheme]
-        case ChangeStatement(table=table, select=select) | InsertSelect(table=table, select=select):
+        case (
+            statements.ChangeStatement(table=table, select=select) | statements.InsertSelect(table=table, select=select)
+        ):
             schemes, queries = [table.scheme], [select]
-        case CoordinatedChange(table=table, select=select, returning=returning):
+        case statements.CoordinatedChange(table=table, select=select, returning=returning):
             schemes, queries = [table.scheme], [select, returning]
-        case CopyTo(select=select) | CreateTableAs(select=select):
+        case statements.CopyTo(select=select) | statements.CreateTableAs(select=select):
             queries = [select]
         case (
-            Done()
-            | PlanText()
-            | BackupTo()
-            | RestoreFrom()
-            | SetPruning()
-            | SetTimeout()
-            | SetOption()
-            | ShowSettings()
+            statements.Done()
+            | statements.PlanText()
+            | statements.BackupTo()
+            | statements.RestoreFrom()
+            | statements.SetPruning()
+            | statements.SetTimeout()
+            | statements.SetOption()
+            | statements.ShowSettings()
         ):
             return ()
         case _:
@@ -321,9 +314,9 @@ def outlines_of(statement: PreparedStatement) -> tuple[PartitionScheme, ...]:
     return tuple({scheme.reference: scheme.outline() for scheme in schemes if scheme.reference is not None}.values())
 
 
-def _routed_scans(plan: SelectPlan) -> tuple[RoutedScan, ...]:
+def _routed_scans(plan: SelectPlan) -> tuple[statements.RoutedScan, ...]:
     return tuple(
-        RoutedScan(
+        statements.RoutedScan(
             scan.table,
             scan.alias,
             scan.table_id,

@@ -21,35 +21,14 @@ from secateur.cluster.controller.statement_replies import (
     estimated_tables,
     outlines_of,
 )
-from secateur.cluster.controller.statement_role import check_statement
+from secateur.cluster.controller.statement_rights import check_statement
 from secateur.cluster.controller.statistics_cache import StatisticsCache
 from secateur.cluster.controller.table_commands import TableCommands
 from secateur.cluster.controller.view_commands import ViewCommands
 from secateur.errors import ProgrammingError
-from secateur.planner.statement import (
-    AlterTable,
-    Command,
-    CreateExternalTable,
-    CreateIndex,
-    CreateTable,
-    CreateView,
-    DropIndex,
-    DropTable,
-    DropView,
-    KillJob,
-    KillStatement,
-    SetGlobalPruning,
-)
+from secateur.planner import statement as planned
+from secateur.protocol import query
 from secateur.protocol.hello import GivenVersions
-from secateur.protocol.query import (
-    Explained,
-    ExplainRequest,
-    GetPlan,
-    KillRunningStatement,
-    PlanAnswer,
-    Prepare,
-    PreparedAnswer,
-)
 from secateur.protocol.statements import CreateTableAs, Done
 from secateur.wire import Reply, Request
 
@@ -111,14 +90,14 @@ class StatementRequests:
         """A connection has ended: nothing is planned for it any more."""
         self._planning.gone(connection_id)
 
-    async def prepare(self, request: Request[Prepare]) -> Reply[PreparedAnswer]:
+    async def prepare(self, request: Request[query.Prepare]) -> Reply[query.PreparedAnswer]:
         """Plan a statement; DDL is carried out, once if its request comes again."""
         request_id = request.message.request_id
         if request_id is not None and (done := self._commands.get(request_id)) is not None:
             await asyncio.wait([done])
         if request_id is not None and self._state.is_done(request_id):
             await self._state.all_reached()
-            return Reply(PreparedAnswer(outlines=(), statement=Done("carried out before"), **self._versions()))
+            return Reply(query.PreparedAnswer(outlines=(), statement=Done("carried out before"), **self._versions()))
         planned, statistics_version = await self._plan(self._statements.prepare, request)
         check_statement(planned.statement if isinstance(planned, Prepared) else planned, request.peer)
         prepared = (
@@ -132,18 +111,18 @@ class StatementRequests:
                 catalog.with_table(create.table, or_replace=create.or_replace)
         versions: GivenVersions = {**self._versions(), "statistics_version": statistics_version}
         statement = prepared.statement
-        answer = PreparedAnswer(outlines=outlines_of(statement), statement=statement, **versions)
+        answer = query.PreparedAnswer(outlines=outlines_of(statement), statement=statement, **versions)
         return Reply(answer, prepared.rows)
 
-    async def explain(self, request: Request[ExplainRequest]) -> Reply[Explained]:
+    async def explain(self, request: Request[query.ExplainRequest]) -> Reply[query.Explained]:
         """Describe the plan of a statement."""
         return Reply((await self._plan(self._statements.explain, request))[0])
 
-    def plan(self, request: Request[GetPlan]) -> Reply[PlanAnswer]:
+    def plan(self, request: Request[query.GetPlan]) -> Reply[query.PlanAnswer]:
         """Send a plan to a member that is to execute it."""
-        return Reply(PlanAnswer(self._statements.plan(request.message.plan_id).encoded()))
+        return Reply(query.PlanAnswer(self._statements.plan(request.message.plan_id).encoded()))
 
-    async def _carry_out(self, command: Command, request_id: str | None) -> str:
+    async def _carry_out(self, command: planned.Command, request_id: str | None) -> str:
         """Carry out DDL; returns what has been done, once all members have it on record."""
 
         async def carry_out() -> str:
@@ -158,21 +137,21 @@ class StatementRequests:
         task.add_done_callback(lambda _: self._commands.pop(request_id, None))
         return await asyncio.shield(task)
 
-    async def _carried_out(self, command: Command) -> str:
+    async def _carried_out(self, command: planned.Command) -> str:
         match command:
-            case CreateTable(table, if_not_exists, or_replace):
+            case planned.CreateTable(table, if_not_exists, or_replace):
                 await self._table_commands.create(table, if_not_exists=if_not_exists, or_replace=or_replace)
                 return "table created"
-            case CreateIndex(table, index, if_not_exists):
+            case planned.CreateIndex(table, index, if_not_exists):
                 await self._table_commands.create_index(table, index, if_not_exists=if_not_exists)
                 return "index created"
-            case DropIndex(name, if_exists):
+            case planned.DropIndex(name, if_exists):
                 await self._table_commands.drop_index(name, if_exists=if_exists)
                 return "index dropped"
-            case DropTable(name) if self._state.catalog.external_table(name) is not None:
+            case planned.DropTable(name) if self._state.catalog.external_table(name) is not None:
                 await self._external_tables.drop(name)
                 return "external table dropped"
-            case CreateExternalTable(name, connector, if_not_exists, or_replace, sql):
+            case planned.CreateExternalTable(name, connector, if_not_exists, or_replace, sql):
                 await self._external_tables.create(
                     name,
                     connector,
@@ -182,25 +161,25 @@ class StatementRequests:
                     sql=sql,
                 )
                 return "external table created"
-            case DropTable(name, if_exists):
+            case planned.DropTable(name, if_exists):
                 await self._table_commands.drop(name, if_exists=if_exists)
                 return "table dropped"
-            case AlterTable(table, changes):
+            case planned.AlterTable(table, changes):
                 await self._table_commands.alter(table.name, changes)
                 return "table altered"
-            case CreateView(view, or_replace, if_not_exists):
+            case planned.CreateView(view, or_replace, if_not_exists):
                 await self._view_commands.create(view, or_replace=or_replace, if_not_exists=if_not_exists)
                 return "view created"
-            case DropView(name, if_exists):
+            case planned.DropView(name, if_exists):
                 await self._view_commands.drop(name, if_exists=if_exists)
                 return "view dropped"
-            case KillStatement(member, number):
+            case planned.KillStatement(member, number):
                 await self._kill_statement(member, number)
                 return f"statement {command.statement_id} killed"
-            case KillJob(job):
+            case planned.KillJob(job):
                 self._jobs.end(job)
                 return f"job {job} is being stopped"
-            case SetGlobalPruning(value):
+            case planned.SetGlobalPruning(value):
                 self._state.pruning = value
                 await self._state.change(SettingChanged())
                 return f"pruning is {value.value}"
@@ -214,16 +193,16 @@ class StatementRequests:
                 f"there is no member {member!r} of which a statement could be killed; there are"
                 f" {', '.join(self._state.topology.member_ids)}"
             )
-        await self._state.call(member, KillRunningStatement(number))
+        await self._state.call(member, query.KillRunningStatement(number))
 
     async def _plan(
         self,
         work: Callable[[str, Params, Mapping[str, Any], PlanningView], T],
-        request: Request[Prepare] | Request[ExplainRequest],
+        request: Request[query.Prepare] | Request[query.ExplainRequest],
     ) -> tuple[T, int]:
         """What a planning has made, and the version of the statistics that it had."""
         planned, version = await self._plan_now(work, request)
-        tables = None if isinstance(planned, Explained) else estimated_tables(planned)
+        tables = None if isinstance(planned, query.Explained) else estimated_tables(planned)
         if tables is None or tables:
             # Statistics that are about to arrive are worth a short wait, and a second planning if they have.
             await self._statistics.arrived(tables)
@@ -234,7 +213,7 @@ class StatementRequests:
     async def _plan_now(
         self,
         work: Callable[[str, Params, Mapping[str, Any], PlanningView], T],
-        request: Request[Prepare] | Request[ExplainRequest],
+        request: Request[query.Prepare] | Request[query.ExplainRequest],
     ) -> tuple[T, int]:
         asked, statistics = request.message, self._statistics.statistics_snapshot
         listing = partial(self._external_tables.list_partitions, asyncio.get_running_loop())
