@@ -11,6 +11,7 @@ notices, and gives one of them an error, or a module of which only a part is the
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -46,12 +47,15 @@ def exports_of_files(room: str, folders: Sequence[str]) -> Callable[[str], Any]:
         folders: Its ``__path__``.
     """
 
-    def load(name: str) -> Any:
+    @functools.cache
+    def files() -> list[str]:
         from pathlib import Path  # which a client does without, and others have long loaded
 
-        files = sorted(file.stem for folder in folders for file in Path(folder).glob("[!_]*.py"))
+        return sorted(file.stem for folder in folders for file in Path(folder).glob("[!_]*.py"))
+
+    def load(name: str) -> Any:
         # Python asks for a file itself before it imports that.
-        for file in files if name not in files and not name.startswith("_") else ():
+        for file in files() if not name.startswith("_") and name not in files() else ():
             module = importlib.import_module(f"{room}.{file}")
             if name in vars(module):
                 return vars(module)[name]

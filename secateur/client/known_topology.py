@@ -6,18 +6,9 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Final, TypeVar
 
+from secateur import errors
 from secateur.client.channel_pool import ChannelOptions
 from secateur.client.controller_calls import ControllerCalls
-from secateur.errors import (
-    DeadlineError,
-    Error,
-    MemberLostError,
-    ProtocolError,
-    TopologyChangedError,
-    UnknownOwnersError,
-    UnknownRangesError,
-    UnreachableError,
-)
 from secateur.partitioning.schemes.scheme import learn_ranges
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
@@ -47,7 +38,9 @@ class KnownTopology(ControllerCalls):
         topology = controller.hello.topology
         if topology is None:
             controller.close()
-            raise ProtocolError("the process at this address is no controller of a cluster: connect to the controller")
+            raise errors.ProtocolError(
+                "the process at this address is no controller of a cluster: connect to the controller"
+            )
         self._topology = topology
         self._newest_topology = topology.version
         self._owners: tuple[Topology, dict[tuple[str, int], str]] = (topology, {})  # as far as they were asked for
@@ -98,7 +91,7 @@ class KnownTopology(ControllerCalls):
         """
         try:
             topology = self.ask(GetTopology(), timeout_s=_TOPOLOGY_WAIT_S, waits=False).message.topology
-        except (UnreachableError, MemberLostError, DeadlineError):
+        except (errors.UnreachableError, errors.MemberLostError, errors.DeadlineError):
             heard = self._owners_of_members()
             if heard is None:
                 raise
@@ -144,18 +137,18 @@ class KnownTopology(ControllerCalls):
         while True:
             try:
                 return work()
-            except UnknownRangesError as unknown:
+            except errors.UnknownRangesError as unknown:
                 self._learn_ranges(unknown)
-            except UnknownOwnersError as unknown:
+            except errors.UnknownOwnersError as unknown:
                 self._learn_owners(unknown)
 
-    def _learn_owners(self, unknown: UnknownOwnersError) -> None:
+    def _learn_owners(self, unknown: errors.UnknownOwnersError) -> None:
         """Fetch owners that a statement needs. One round trip; two more if the owners have changed meanwhile."""
         digest = unknown.details["digest"]
         asked = GetOwnerPages(digest, unknown.details["pages"])
         try:
             pages = self._ask_anybody(asked).pages
-        except TopologyChangedError:
+        except errors.TopologyChangedError:
             before = self._topology
             if self.refresh_topology().version == before.version:
                 raise
@@ -164,13 +157,13 @@ class KnownTopology(ControllerCalls):
             with self._lock:
                 self._topology = self._topology.with_pages(digest, pages)
         except ValueError as error:
-            raise ProtocolError(
+            raise errors.ProtocolError(
                 f"a request for the owners of some partitions was answered with others: {error}"
             ) from error
         if not pages.keys() >= set(asked.pages):
-            raise ProtocolError("a request for the owners of some partitions was answered without these owners")
+            raise errors.ProtocolError("a request for the owners of some partitions was answered without these owners")
 
-    def _learn_ranges(self, unknown: UnknownRangesError) -> None:
+    def _learn_ranges(self, unknown: errors.UnknownRangesError) -> None:
         """Fetch ranges that a statement needs; perhaps not all at once. One round trip.
 
         Raises:
@@ -180,7 +173,7 @@ class KnownTopology(ControllerCalls):
         reference = unknown.details["reference"]
         pages = self._ask_anybody(GetRanges(reference, unknown.details["wanted"])).pages
         if not learn_ranges(reference, pages):
-            raise ProtocolError("a request for the ranges of some keys was answered without these ranges")
+            raise errors.ProtocolError("a request for the ranges of some keys was answered without these ranges")
 
     def _ask_anybody(self, asked: Message[R]) -> R:
         """Ask the controller, or, if it is out of reach, the members.
@@ -190,7 +183,7 @@ class KnownTopology(ControllerCalls):
         """
         try:
             return self.ask(asked, timeout_s=_TOPOLOGY_WAIT_S, waits=False).message
-        except (UnreachableError, MemberLostError, DeadlineError):
+        except (errors.UnreachableError, errors.MemberLostError, errors.DeadlineError):
             for heard in self._ask_members(asked):
                 return heard
             raise
@@ -200,7 +193,7 @@ class KnownTopology(ControllerCalls):
         heard = [answer.topology for answer in self._ask_members(GetOwners())]
         return max(heard, key=lambda topology: topology.version, default=None)
 
-    def member_named_by(self, error: Error) -> str | None:
+    def member_named_by(self, error: errors.Error) -> str | None:
         """Return the member that an error names, by its id or its address; None when it names no known one."""
         member = error.details.get("member")
         if isinstance(member, str):

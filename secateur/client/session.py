@@ -18,17 +18,9 @@ from typing import Any, Final, NoReturn
 
 from secateur.client.channel_pool import ChannelOptions
 from secateur.client.controller_calls import connect_to_controller
+from secateur.client.execution import statement_cache
 from secateur.client.execution.plan_backoff import PlanBackoff
 from secateur.client.execution.retry_policy import CONNECT_TIMEOUT_S, RETRY_S
-from secateur.client.execution.statement_cache import (
-    Cached,
-    Prepared,
-    StatementKey,
-    cacheable,
-    catalog_version,
-    is_estimated,
-    types_needed,
-)
 from secateur.client.execution.statement_timeout import sets_timeout
 from secateur.client.known_tables import KnownTables
 from secateur.errors import Error, SerializationError, TopologyChangedError
@@ -75,7 +67,7 @@ class Session(KnownTables):
         controller = connect_to_controller(host, port, options, connect_timeout_s)
         super().__init__(controller, options)
         hello = controller.hello
-        self.statements: KeptPlans[StatementKey, Cached] = KeptPlans(_STATEMENTS_MAX)
+        self.statements: KeptPlans[statement_cache.StatementKey, statement_cache.Cached] = KeptPlans(_STATEMENTS_MAX)
         self.scatter_backoff = PlanBackoff()
         self.local_effects = True
         self.is_traced = is_configured()  # looked at once: a look-up of one key pays for every call
@@ -121,9 +113,9 @@ class Session(KnownTables):
             with self._lock:
                 if version > self._statistics_version:
                     self._statistics_version = version
-                    self.statements.keep(lambda kept: not is_estimated(kept))
+                    self.statements.keep(lambda kept: not statement_cache.is_estimated(kept))
 
-    def prepare(self, sql: str, params: list[Any] | dict[str, Any]) -> tuple[Prepared, bool]:
+    def prepare(self, sql: str, params: list[Any] | dict[str, Any]) -> tuple[statement_cache.Prepared, bool]:
         """The plan of a statement, and whether it was known already.
 
         SELECT, UPDATE, DELETE, and an INSERT of mere parameters and literals are remembered. Everything else is
@@ -140,7 +132,9 @@ class Session(KnownTables):
             return known, True
         return self.prepare_anew(sql, params), False
 
-    def prepare_anew(self, sql: str, params: list[Any] | dict[str, Any], *, waits: bool = True) -> Prepared:
+    def prepare_anew(
+        self, sql: str, params: list[Any] | dict[str, Any], *, waits: bool = True
+    ) -> statement_cache.Prepared:
         """Prepare a statement as :meth:`prepare` does, but always at the controller.
 
         A plan that was known is replaced once there is an answer: without a controller it stays.
@@ -160,15 +154,15 @@ class Session(KnownTables):
         key = sql, pruning, options
         asked = Prepare(sql, params, {"pruning": pruning.value, **dict(options)}, uuid.uuid4().hex)
         prepared, statistics_version = self._prepare(asked, waits=waits)
-        kept = cacheable(prepared)
+        kept = statement_cache.cacheable(prepared)
         # A plan of the catalog or statistics before must not be kept once another thread has heard of newer ones.
         with self._lock:
             if (
                 kept is not None
-                and catalog_version(kept) >= self._catalog_version
-                and (statistics_version >= self._statistics_version or not is_estimated(kept))
+                and statement_cache.catalog_version(kept) >= self._catalog_version
+                and (statistics_version >= self._statistics_version or not statement_cache.is_estimated(kept))
             ):
-                self.statements.put(key, params, kept, *types_needed(kept))
+                self.statements.put(key, params, kept, *statement_cache.types_needed(kept))
             else:
                 self.statements.forget(key, params)
         return prepared
@@ -189,7 +183,7 @@ class Session(KnownTables):
             options = {**dict(self._plan_options), name: value}
             self._plan_options = tuple((key, text) for key, text in sorted(options.items()) if text)
 
-    def _prepare(self, asked: Prepare, *, waits: bool) -> tuple[Prepared, int]:
+    def _prepare(self, asked: Prepare, *, waits: bool) -> tuple[statement_cache.Prepared, int]:
         """Have a statement prepared; returns it and the version of the statistics with which it was planned.
 
         Where the answer names the large scheme of a table that is not known here, the table is fetched, and the

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Literal, NoReturn, ParamSpec, Self, TypeVar
 
+from secateur import errors
 from secateur.client.connect import connect, forget_cluster, remember_tls, remember_token
 from secateur.client.dbapi.connection import Connection
 from secateur.client.dbapi.html_table import html_records
@@ -30,15 +31,6 @@ from secateur.cluster.settings import DEFAULTS, ClusterSettings
 from secateur.connectors.spark.driver import answer_spark
 from secateur.dependencies import log_untested
 from secateur.engine_limits import EngineLimits
-from secateur.errors import (
-    Error,
-    InterfaceError,
-    MemberLostError,
-    OperationalError,
-    ProgrammingError,
-    SerializationError,
-    UnreachableError,
-)
 from secateur.planner.cost_model import CostModel
 from secateur.protocol.copies import DrainMembers, GetRebalancing
 from secateur.protocol.membership import GetMembers, MemberInfo, NameMember, ReportMemberLost
@@ -106,7 +98,7 @@ class Cluster:
         Raises:
             SerializationError: Always.
         """
-        raise SerializationError(
+        raise errors.SerializationError(
             f"a Cluster cannot be pickled or copied: send its address, {self.address!r}, and its token, and call"
             " secateur.connect(address, token) where it is needed"
         )
@@ -186,7 +178,7 @@ class Cluster:
             if not excess:
                 return len(there)
             if not self._settings.rebalancing:
-                raise ProgrammingError(
+                raise errors.ProgrammingError(
                     f"scale({members}): members leave when their partitions have moved, and this cluster was started"
                     " with rebalancing=False"
                 )
@@ -194,7 +186,7 @@ class Cluster:
                 self._ask(DrainMembers(excess))
                 self._await_balance(excess)
             except BaseException:
-                with suppress(Error):
+                with suppress(errors.Error):
                     if set(self._ask(GetRebalancing()).draining) <= set(excess):  # else another call has others leave
                         self._ask(DrainMembers([]))
                 raise
@@ -209,7 +201,7 @@ class Cluster:
         while True:
             try:
                 return self._channel.request(message).message
-            except (MemberLostError, UnreachableError):
+            except (errors.MemberLostError, errors.UnreachableError):
                 if time.monotonic() >= deadline_s:
                     raise
                 time.sleep(_BALANCE_LOOK_S)
@@ -228,7 +220,7 @@ class Cluster:
             state = self._ask(GetRebalancing())
             still_own = sorted(set(state.draining).difference(state.drained))
             if leaving and not set(still_own) <= set(leaving):
-                raise OperationalError(
+                raise errors.OperationalError(
                     f"scale(): {', '.join(leaving)} were to leave, and another call of scale() has"
                     f" {', '.join(still_own)} leave; what was moved stays where it is, call scale() again when"
                     " that has returned"
@@ -241,7 +233,7 @@ class Cluster:
             now_s = time.monotonic()
             failing_since_s = None if error is None else failing_since_s or now_s
             if failing_since_s is not None and now_s > failing_since_s + self._settings.start_timeout_s:
-                raise OperationalError(
+                raise errors.OperationalError(
                     f"partitions could not be moved for {self._settings.start_timeout_s:g} s: {error}; what was moved"
                     " stays where it is, call scale() again to go on"
                 )
@@ -260,7 +252,7 @@ class Cluster:
         self._check_running()
         alive = [member.id for member in self.members() if member.is_alive]
         if member_id not in alive:
-            raise ProgrammingError(f"there is no live member {member_id!r}; there is {', '.join(alive)}")
+            raise errors.ProgrammingError(f"there is no live member {member_id!r}; there is {', '.join(alive)}")
         self._runtime.kill_member(member_id)
         self._ask(ReportMemberLost(member_id))
 
@@ -308,7 +300,7 @@ class Cluster:
         head = f"<pre>{escape(repr(self))}</pre>"
         try:
             members = self.members()
-        except Error:
+        except errors.Error:
             return head
         return head + html_records(
             ("member", "state", "address", "primary partitions", "backup partitions", "rows", "megabytes"),
@@ -328,7 +320,7 @@ class Cluster:
 
     def _check_running(self) -> None:
         if self._stopped:
-            raise InterfaceError("the cluster is stopped; start another with secateur.start()")
+            raise errors.InterfaceError("the cluster is stopped; start another with secateur.start()")
 
 
 def _naming_unknown_settings(function: Callable[P, Cluster]) -> Callable[P, Cluster]:
@@ -339,7 +331,7 @@ def _naming_unknown_settings(function: Callable[P, Cluster]) -> Callable[P, Clus
     def checked(*args: P.args, **kwargs: P.kwargs) -> Cluster:
         unknown = [name for name in kwargs if name not in known]
         if unknown:
-            raise ProgrammingError(
+            raise errors.ProgrammingError(
                 f"secateur.start: there is no setting {unknown[0]!r}; known settings: {', '.join(known)}"
             )
         return function(*args, **kwargs)
@@ -447,13 +439,15 @@ def start(
         DiskError: The data directory cannot be used; another cluster may be using it.
     """
     if fsync not in tuple(Fsync):
-        raise ProgrammingError(f"fsync={fsync!r}: it is one of {', '.join(map(repr, map(str, Fsync)))}")
+        raise errors.ProgrammingError(f"fsync={fsync!r}: it is one of {', '.join(map(repr, map(str, Fsync)))}")
     if isinstance(external_directories, str):
-        raise ProgrammingError(f"external_directories={external_directories!r}: a list of paths, not one path")
+        raise errors.ProgrammingError(f"external_directories={external_directories!r}: a list of paths, not one path")
     if pruning not in tuple(Pruning):
-        raise ProgrammingError(f"pruning={pruning!r}: it is one of {', '.join(map(repr, Pruning))}")
+        raise errors.ProgrammingError(f"pruning={pruning!r}: it is one of {', '.join(map(repr, Pruning))}")
     if detached and runtime == "embedded":
-        raise ProgrammingError('detached=True: a cluster that lives in this process ends with it; use runtime="ray"')
+        raise errors.ProgrammingError(
+            'detached=True: a cluster that lives in this process ends with it; use runtime="ray"'
+        )
     chosen = ClusterSettings(
         members=members,
         ray_address=ray_address,
@@ -542,9 +536,9 @@ def _runtime(name: str, settings: ClusterSettings) -> Runtime:
             try:
                 from secateur.cluster.runtimes.ray import RayRuntime
             except ImportError as error:
-                raise ProgrammingError(
+                raise errors.ProgrammingError(
                     'runtime="ray" needs Ray: pip install "secateur[ray]", or use runtime="embedded"'
                 ) from error
             return RayRuntime(settings)
         case _:
-            raise ProgrammingError(f'runtime={name!r}: use "ray" or "embedded"')
+            raise errors.ProgrammingError(f'runtime={name!r}: use "ray" or "embedded"')

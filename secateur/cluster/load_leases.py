@@ -17,14 +17,7 @@ from secateur.cluster.peers import MemberCaller
 from secateur.cluster.termination_protocol import LEASE_RENEWED_S, Ask, Silence, TerminationProtocol
 from secateur.cluster.write_latch import WriteLatch
 from secateur.errors import InterfaceError, OperationalError
-from secateur.protocol.changes import (
-    DecideLoad,
-    HoldLoad,
-    LoadVerdict,
-    SettleLoad,
-    StandingAnswer,
-    StandingOfLoad,
-)
+from secateur.protocol import changes
 from secateur.protocol.message import Acknowledged
 from secateur.wire import Reply, Request
 
@@ -69,7 +62,7 @@ class LoadLeases:
         self._protocol.released(load_id)
         self._carry_out()
 
-    def renew(self, request: Request[HoldLoad]) -> Reply[Acknowledged]:
+    def renew(self, request: Request[changes.HoldLoad]) -> Reply[Acknowledged]:
         """The controller still works on a load."""
         self._protocol.renewed(request.message.load_id, request.peer.connection_id, _now_s())
         return Reply(Acknowledged())
@@ -120,20 +113,20 @@ class LoadLeases:
 
     # -- for the requests of other members
 
-    def standing(self, request: Request[StandingOfLoad]) -> Reply[StandingAnswer]:
+    def standing(self, request: Request[changes.StandingOfLoad]) -> Reply[changes.StandingAnswer]:
         """Return how far a load is here, for the member that decides.
 
         The controller's later requests for the load are refused.
         """
         return Reply(self.asked(request.message.load_id))
 
-    def asked(self, load_id: str) -> StandingAnswer:
+    def asked(self, load_id: str) -> changes.StandingAnswer:
         """As :meth:`standing`."""
         standing = self._protocol.standing(load_id)
         self._carry_out()
         return standing
 
-    def decide(self, request: Request[DecideLoad]) -> Reply[LoadVerdict]:
+    def decide(self, request: Request[changes.DecideLoad]) -> Reply[changes.LoadVerdict]:
         """Decide a load that a member has in doubt; called on the first living member.
 
         Returns the decision once it is known.
@@ -142,14 +135,14 @@ class LoadLeases:
         self._carry_out(asks)
         return Reply(decided)
 
-    def settle(self, request: Request[SettleLoad]) -> Reply[Acknowledged]:
+    def settle(self, request: Request[changes.SettleLoad]) -> Reply[Acknowledged]:
         """A load in doubt was decided."""
         self.settled(request.message)
         return Reply(Acknowledged())
 
-    def settled(self, told: SettleLoad) -> None:
+    def settled(self, told: changes.SettleLoad) -> None:
         """As :meth:`settle`."""
-        self._protocol.settled(told.load_id, LoadVerdict(True, told.published, told.number))
+        self._protocol.settled(told.load_id, changes.LoadVerdict(True, told.published, told.number))
         self._carry_out()
 
     async def stop(self) -> None:
@@ -193,7 +186,7 @@ def _now_s() -> float:
 
 
 @asynccontextmanager
-async def renewed(caller: MemberCaller, members: Iterable[str], lease: HoldLoad) -> AsyncIterator[None]:
+async def renewed(caller: MemberCaller, members: Iterable[str], lease: changes.HoldLoad) -> AsyncIterator[None]:
     """While what is known by an id may have closed latches, renew their leases at these members.
 
     Args:
@@ -210,7 +203,7 @@ async def renewed(caller: MemberCaller, members: Iterable[str], lease: HoldLoad)
             task.cancel()
 
 
-async def _renew(caller: MemberCaller, member: str, lease: HoldLoad) -> None:
+async def _renew(caller: MemberCaller, member: str, lease: changes.HoldLoad) -> None:
     while True:
         await asyncio.sleep(LEASE_RENEWED_S)
         try:

@@ -32,14 +32,7 @@ from enum import Enum, StrEnum, auto
 from typing import Any, Final, Protocol
 
 from secateur.errors import LoadFailedError
-from secateur.protocol.changes import (
-    DecideLoad,
-    LoadVerdict,
-    SettleLoad,
-    StandingAnswer,
-    StandingOfLoad,
-    TwoPhaseKind,
-)
+from secateur.protocol import changes
 from secateur.storage.load_registry import LoadOutcome
 
 _log = logging.getLogger(__name__)
@@ -87,7 +80,7 @@ class Ask:
     """A request to a member, whose reply is passed on by :meth:`TerminationProtocol.answered`."""
 
     member: str
-    message: DecideLoad | StandingOfLoad | SettleLoad
+    message: changes.DecideLoad | changes.StandingOfLoad | changes.SettleLoad
 
 
 @dataclass(slots=True)
@@ -115,14 +108,14 @@ class _Decision:
     again_s: float | None = None
     asked: dict[str, Ask] = field(default_factory=dict)
     ended: set[str] = field(default_factory=set)
-    standings: list[StandingAnswer] = field(default_factory=list)
+    standings: list[changes.StandingAnswer] = field(default_factory=list)
     is_blocked: bool = False
 
 
-def decision(standings: Iterable[StandingAnswer]) -> LoadVerdict:
+def decision(standings: Iterable[changes.StandingAnswer]) -> changes.LoadVerdict:
     """The decision about a load in doubt, from its progress on every living member."""
     published = [told.number for told in standings if told.standing == LoadProgress.PUBLISHED]
-    return LoadVerdict(True, bool(published), max(published, default=0))
+    return changes.LoadVerdict(True, bool(published), max(published, default=0))
 
 
 class TerminationProtocol:
@@ -146,7 +139,7 @@ class TerminationProtocol:
         member_id: str,
         loads: TwoPhases,
         member_ids: Callable[[], Sequence[str]],
-        kind: TwoPhaseKind = TwoPhaseKind.LOAD,
+        kind: changes.TwoPhaseKind = changes.TwoPhaseKind.LOAD,
         *,
         lease_s: float = 10.0,
         reconnect_s: float = 3.0,
@@ -217,28 +210,28 @@ class TerminationProtocol:
 
     # -- events of the members' requests
 
-    def standing(self, load_id: str) -> StandingAnswer:
+    def standing(self, load_id: str) -> changes.StandingAnswer:
         """A member that decides asks for the progress of a load here."""
         outcome = self._loads.outcome(load_id)
         if outcome is not None:
             progress = LoadProgress.PUBLISHED if outcome.published else LoadProgress.ABORTED
-            return StandingAnswer(progress, outcome.number)
+            return changes.StandingAnswer(progress, outcome.number)
         if self._loads.is_prepared(load_id):
             if load_id in self._holds:
                 self._holds[load_id].in_doubt = True
-            return StandingAnswer(LoadProgress.PREPARED, 0)
+            return changes.StandingAnswer(LoadProgress.PREPARED, 0)
         self._loads.abort(load_id)
         self.released(load_id)
-        return StandingAnswer(LoadProgress.UNKNOWN, 0)
+        return changes.StandingAnswer(LoadProgress.UNKNOWN, 0)
 
-    def decide(self, load_id: str) -> tuple[LoadVerdict, list[Ask]]:
+    def decide(self, load_id: str) -> tuple[changes.LoadVerdict, list[Ask]]:
         """A member has a load in doubt, and this one is the first that lives; the decision once it is known."""
         told = self.standing(load_id)
         if told.standing == LoadProgress.PREPARED:
-            return LoadVerdict(False), self._begin(load_id)
+            return changes.LoadVerdict(False), self._begin(load_id)
         return decision([told]), []
 
-    def settled(self, load_id: str, decided: LoadVerdict) -> None:
+    def settled(self, load_id: str, decided: changes.LoadVerdict) -> None:
         """A load in doubt was decided: give it the outcome that it has on all members."""
         self._deciding.pop(load_id, None)
         if decided.published and self._loads.is_prepared(load_id):
@@ -273,12 +266,12 @@ class TerminationProtocol:
             return []
         del deciding.asked[ask.member]
         match answer:
-            case LoadVerdict(is_decided=True):
+            case changes.LoadVerdict(is_decided=True):
                 self.settled(load_id, answer)
                 return []
-            case StandingAnswer():
+            case changes.StandingAnswer():
                 deciding.standings.append(answer)
-            case Silence.ENDED if isinstance(ask.message, DecideLoad):
+            case Silence.ENDED if isinstance(ask.message, changes.DecideLoad):
                 deciding.ended.add(ask.member)
                 return self._ask(load_id, deciding)  # the next one decides
             case Silence.ENDED:
@@ -307,9 +300,9 @@ class TerminationProtocol:
         others = [member for member in self._member_ids() if member != self._member_id]
         first = min((member for member in others if member not in deciding.ended), default=self._member_id)
         if first < self._member_id:
-            asks = [Ask(first, DecideLoad(load_id, self._kind))]
+            asks = [Ask(first, changes.DecideLoad(load_id, self._kind))]
         else:
-            asks = [Ask(member, StandingOfLoad(load_id, self._kind)) for member in others]
+            asks = [Ask(member, changes.StandingOfLoad(load_id, self._kind)) for member in others]
         deciding.asked, deciding.standings = {ask.member: ask for ask in asks}, [mine]
         return asks + self._decide_if_known(load_id, deciding)
 
@@ -319,7 +312,7 @@ class TerminationProtocol:
         decided = decision(deciding.standings)
         outcome = "published" if decided.published else "aborted"
         _log.warning("%s %s was %s: its controller is gone", self._kind.value, load_id, outcome)
-        settle = SettleLoad(load_id, decided.published, decided.number, self._kind)
+        settle = changes.SettleLoad(load_id, decided.published, decided.number, self._kind)
         others = [member for member in self._member_ids() if member != self._member_id]
         self.settled(load_id, decided)
         return [Ask(member, settle) for member in others]

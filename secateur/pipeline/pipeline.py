@@ -138,7 +138,7 @@ class Pipeline:
         )
 
     def read_rows(self, items: Iterable[Any], *, schema: pa.Schema | None = None) -> Stage:
-        """The rows of a Python iterable of dicts or batches; see :func:`~secateur.connectors.generator.iterable_source`.
+        """Rows of a Python iterable of dicts or batches; see :func:`~secateur.connectors.generator.iterable_source`.
 
         A job that reads nothing else runs on one member, the coordinator; ``JobConfig(member_pruning=False)`` gives its
         later stages all of them.

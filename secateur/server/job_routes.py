@@ -28,17 +28,9 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.job_requirements import JobRequirements
 from secateur.partitioning.types.column_type import type_of_arrow
 from secateur.protocol.statements import ResultColumn
+from secateur.server import forms
 from secateur.server.answers import ARROW_ANSWER, arrow_answer, json_answer, wants_arrow
 from secateur.server.dag_forms import dag_of_form
-from secateur.server.forms import (
-    PAGE_ROWS,
-    IdempotencyKey,
-    Offset,
-    PageRows,
-    ResourceId,
-    WaitSeconds,
-    iso_moment,
-)
 from secateur.server.job_forms import JobForm, JobList, JobLogForm, JobMetricsList, JobResultPage, JobStatusForm
 from secateur.server.problems import problem_of, problem_response
 from secateur.server.results import KeptResult, json_page
@@ -60,7 +52,9 @@ _STATUS_OF_STATEMENT: Final = {
 
 
 @router.post("/jobs", status_code=201, responses={201: {"model": JobStatusForm}}, summary="Submit a job")
-async def post_job(request: Request, server: Server, body: JobForm, idempotency_key: IdempotencyKey = None) -> Response:
+async def post_job(
+    request: Request, server: Server, body: JobForm, idempotency_key: forms.IdempotencyKey = None
+) -> Response:
     """Run a statement, or a DAG on the members that own the partitions it requires.
 
     A DAG is on record in the cluster: it goes on when the server ends, and is found again by its id or name.
@@ -85,7 +79,7 @@ async def list_jobs(server: Server) -> Response:
 
 
 @router.get("/jobs/{job_id}", responses={200: {"model": JobStatusForm}}, summary="Show a job")
-async def get_job(server: Server, job_id: ResourceId, wait: WaitSeconds = 0.0) -> Response:
+async def get_job(server: Server, job_id: forms.ResourceId, wait: forms.WaitSeconds = 0.0) -> Response:
     """The status of a job, by its id or, for one on record, its name."""
     return json_answer(await _status(server, job_id, min(wait, server.limits.wait_s_max)))
 
@@ -101,10 +95,10 @@ async def get_job(server: Server, job_id: ResourceId, wait: WaitSeconds = 0.0) -
 async def get_job_result(
     request: Request,
     server: Server,
-    job_id: ResourceId,
-    offset: Offset = 0,
-    limit: PageRows = PAGE_ROWS,
-    wait: WaitSeconds = 0.0,
+    job_id: forms.ResourceId,
+    offset: forms.Offset = 0,
+    limit: forms.PageRows = forms.PAGE_ROWS,
+    wait: forms.WaitSeconds = 0.0,
     sink: str | None = Query(default=None, max_length=256, description="the vertex, if several have collected rows"),
 ) -> Response:
     """Rows of a result: some in JSON, or all as `application/vnd.apache.arrow.stream`.
@@ -142,7 +136,7 @@ async def get_job_result(
 
 
 @router.get("/jobs/{job_id}/metrics", responses={200: {"model": JobMetricsList}}, summary="Show the work of a job")
-async def get_job_metrics(server: Server, job_id: ResourceId) -> Response:
+async def get_job_metrics(server: Server, job_id: forms.ResourceId) -> Response:
     """Rows, batches, bytes and busy time of each vertex on each member so far; nothing for a statement."""
     if server.statements.find(job_id) is not None:
         return json_answer({"items": []})
@@ -153,7 +147,7 @@ async def get_job_metrics(server: Server, job_id: ResourceId) -> Response:
 @router.get("/jobs/{job_id}/logs", responses={200: {"model": JobLogForm}}, summary="Show what a job has logged")
 async def get_job_logs(
     server: Server,
-    job_id: ResourceId,
+    job_id: forms.ResourceId,
     limit: int = Query(default=1000, ge=1, le=10_000, description="lines, the first of the job"),
 ) -> Response:
     """What the processors of a job have logged on the members so far, by time; nothing for a statement."""
@@ -165,7 +159,7 @@ async def get_job_logs(
 
 
 @router.delete("/jobs/{job_id}", responses={200: {"model": JobStatusForm}}, summary="Cancel a job")
-async def delete_job(server: Server, job_id: ResourceId) -> Response:
+async def delete_job(server: Server, job_id: forms.ResourceId) -> Response:
     """Stop a job on all members, and answer once it has stopped. Nothing happens to a job that has ended."""
     statement = server.statements.find(job_id)
     if statement is None:
@@ -263,8 +257,8 @@ def _of_record(info: JobInfo) -> dict[str, Any]:
         "status": info.status,
         "attempt": info.attempt,
         "coordinator": info.coordinator,
-        "submitted": iso_moment(info.submitted_s),
-        "ended": iso_moment(info.ended_s),
+        "submitted": forms.iso_moment(info.submitted_s),
+        "ended": forms.iso_moment(info.ended_s),
         "reason": info.reason,
     }
 
@@ -278,7 +272,7 @@ def _of_statement(statement: SubmittedStatement) -> dict[str, Any]:
         "status": _STATUS_OF_STATEMENT[statement.state],
         "attempt": 0 if statement.started_s is None else 1,
         "coordinator": None,
-        "submitted": iso_moment(statement.submitted_s),
-        "ended": iso_moment(statement.ended_s),
+        "submitted": forms.iso_moment(statement.submitted_s),
+        "ended": forms.iso_moment(statement.ended_s),
         "reason": None if error is None else f"{type(error).__name__}: {error.message}",
     }

@@ -14,39 +14,24 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
-from secateur.errors import (
-    AuthenticationError,
-    DataError,
-    DeadlineError,
-    Error,
-    IntegrityError,
-    InternalError,
-    JobCancelledError,
-    JobExistsError,
-    JobFailedError,
-    LimitExceededError,
-    OperationalError,
-    ProtocolError,
-    TableExistsError,
-    UnknownJobError,
-)
+from secateur import errors
 
 PROBLEM_TYPE: Final = "application/problem+json"
 _RETRY_AFTER_S: Final = 1
 
-_STATUS: Final[tuple[tuple[type[Error], HTTPStatus], ...]] = (
-    (UnknownJobError, HTTPStatus.NOT_FOUND),
-    (TableExistsError, HTTPStatus.CONFLICT),
-    (JobExistsError, HTTPStatus.CONFLICT),
-    (IntegrityError, HTTPStatus.CONFLICT),
-    (JobCancelledError, HTTPStatus.CONFLICT),
-    (DataError, HTTPStatus.UNPROCESSABLE_ENTITY),
-    (JobFailedError, HTTPStatus.UNPROCESSABLE_ENTITY),
-    (AuthenticationError, HTTPStatus.FORBIDDEN),
-    (ProtocolError, HTTPStatus.BAD_GATEWAY),
-    (DeadlineError, HTTPStatus.GATEWAY_TIMEOUT),
-    (OperationalError, HTTPStatus.SERVICE_UNAVAILABLE),
-    (InternalError, HTTPStatus.INTERNAL_SERVER_ERROR),
+_STATUS: Final[tuple[tuple[type[errors.Error], HTTPStatus], ...]] = (
+    (errors.UnknownJobError, HTTPStatus.NOT_FOUND),
+    (errors.TableExistsError, HTTPStatus.CONFLICT),
+    (errors.JobExistsError, HTTPStatus.CONFLICT),
+    (errors.IntegrityError, HTTPStatus.CONFLICT),
+    (errors.JobCancelledError, HTTPStatus.CONFLICT),
+    (errors.DataError, HTTPStatus.UNPROCESSABLE_ENTITY),
+    (errors.JobFailedError, HTTPStatus.UNPROCESSABLE_ENTITY),
+    (errors.AuthenticationError, HTTPStatus.FORBIDDEN),
+    (errors.ProtocolError, HTTPStatus.BAD_GATEWAY),
+    (errors.DeadlineError, HTTPStatus.GATEWAY_TIMEOUT),
+    (errors.OperationalError, HTTPStatus.SERVICE_UNAVAILABLE),
+    (errors.InternalError, HTTPStatus.INTERNAL_SERVER_ERROR),
 )
 """The first class that an error has; any other error is the request's own, and has status 400."""
 
@@ -68,14 +53,14 @@ class Problem(BaseModel):
     id: str | None = Field(default=None, description="the statement or job that failed, where it has a record")
 
 
-def status_of(error: Error) -> HTTPStatus:
+def status_of(error: errors.Error) -> HTTPStatus:
     """The status of the answer to a request that failed with an error."""
-    if isinstance(error, LimitExceededError) and not error.retry_safe:
+    if isinstance(error, errors.LimitExceededError) and not error.retry_safe:
         return HTTPStatus.UNPROCESSABLE_ENTITY  # a larger thing than the limit stays larger
     return next((status for kind, status in _STATUS if isinstance(error, kind)), HTTPStatus.BAD_REQUEST)
 
 
-def problem_of(error: Error, resource_id: str | None = None) -> Problem:
+def problem_of(error: errors.Error, resource_id: str | None = None) -> Problem:
     """An error as a problem.
 
     Args:
@@ -112,7 +97,7 @@ def of_status(status: int, detail: str) -> Problem:
 
 async def answer_error(_: Request, error: Exception) -> Response:
     """The handler of ours."""
-    assert isinstance(error, Error)
+    assert isinstance(error, errors.Error)
     return problem_response(problem_of(error))
 
 
@@ -133,7 +118,9 @@ async def refuse_invalid_request(_: Request, error: Exception) -> Response:
 async def answer_bug(_: Request, error: Exception) -> Response:
     """The handler of everything that should not happen: the caller learns its class, the log has the rest."""
     return problem_response(
-        problem_of(InternalError(f"a bug of the HTTP server ({type(error).__name__}): please report it with its log"))
+        problem_of(
+            errors.InternalError(f"a bug of the HTTP server ({type(error).__name__}): please report it with its log")
+        )
     )
 
 

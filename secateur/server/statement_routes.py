@@ -15,22 +15,8 @@ from secateur.errors import InternalError
 from secateur.http.json_values import parameters_of
 from secateur.planner.system.tables import SYSTEM_TABLES
 from secateur.protocol.decoders import from_json
+from secateur.server import forms
 from secateur.server.answers import ARROW_ANSWER, arrow_answer, json_answer, wants_arrow
-from secateur.server.forms import (
-    PAGE_ROWS,
-    ExplainForm,
-    IdempotencyKey,
-    Offset,
-    PageRows,
-    ResourceId,
-    StatementForm,
-    StatementResult,
-    StatementStatus,
-    WaitSeconds,
-    as_builtins,
-    iso_moment,
-    row_of_table,
-)
 from secateur.server.problems import problem_of, problem_response
 from secateur.server.results import json_page
 from secateur.server.state import Server, ServerOfCaller
@@ -43,23 +29,23 @@ _PATH: Final = "/api/v1/statements"
 _LISTED: Final = 1000
 _ON_MEMBER: Final = re.compile(r"[A-Za-z0-9_-]+:[0-9]{1,18}")
 """The id of a statement in ``secateur.statements``."""
-_StatementsRow: Final = row_of_table(SYSTEM_TABLES["statements"])
+_StatementsRow: Final = forms.row_of_table(SYSTEM_TABLES["statements"])
 _LIST_FIELDS: Final[dict[str, Any]] = {
-    "items": (list[StatementStatus] | GenericAlias(list, (_StatementsRow,)), ...),
+    "items": (list[forms.StatementStatus] | GenericAlias(list, (_StatementsRow,)), ...),
 }
 _StatementList: Final = create_model("StatementList", __doc__="Statements, the newest first.", **_LIST_FIELDS)
 _STATEMENT_ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
-    200: {"model": StatementStatus | _StatementsRow, "description": "The statement."}
+    200: {"model": forms.StatementStatus | _StatementsRow, "description": "The statement."}
 }
 _RESULT_ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
-    200: {"model": StatementResult, "description": "The rows.", "content": ARROW_ANSWER},
-    202: {"model": StatementStatus, "description": "It has not ended: ask for the result by its id."},
+    200: {"model": forms.StatementResult, "description": "The rows.", "content": ARROW_ANSWER},
+    202: {"model": forms.StatementStatus, "description": "It has not ended: ask for the result by its id."},
 }
 
 
 @router.post("/statements", responses=_RESULT_ANSWERS, summary="Execute a statement")
 async def post_statement(
-    request: Request, server: Server, body: StatementForm, idempotency_key: IdempotencyKey = None
+    request: Request, server: Server, body: forms.StatementForm, idempotency_key: forms.IdempotencyKey = None
 ) -> Response:
     """Execute one statement, and answer with its rows, or with its id when it takes longer than `wait`.
 
@@ -74,7 +60,7 @@ async def post_statement(
     statement_id = await server.keys.once(server.caller.digest, _PATH, idempotency_key, await request.body(), submitted)
     statement = _found(server, statement_id)
     wait_s = (server.limits.wait_s_max if body.wait else 0.0) if isinstance(body.wait, bool) else body.wait
-    return await _result(request, server, statement, 0, PAGE_ROWS, wait_s)
+    return await _result(request, server, statement, 0, forms.PAGE_ROWS, wait_s)
 
 
 @router.get("/statements", responses={200: {"model": _StatementList}}, summary="List statements")
@@ -85,7 +71,7 @@ async def list_statements(
         description="`server`: those that were submitted here. `cluster`: those of `secateur.statements`, whoever"
         " executed them, with the columns of that table",
     ),
-    limit: PageRows = _LISTED,
+    limit: forms.PageRows = _LISTED,
 ) -> Response:
     """Statements that run, and the newest that have ended."""
     if scope == "cluster":
@@ -97,7 +83,7 @@ async def list_statements(
 
 
 @router.get("/statements/{statement_id}", responses=_STATEMENT_ANSWERS, summary="Show a statement")
-async def get_statement(server: Server, statement_id: ResourceId, wait: WaitSeconds = 0.0) -> Response:
+async def get_statement(server: Server, statement_id: forms.ResourceId, wait: forms.WaitSeconds = 0.0) -> Response:
     """The state of a statement, without its rows; also of one in `secateur.statements`, by its `id` there."""
     if _ON_MEMBER.fullmatch(statement_id):
         return json_answer(await _on_member(server, statement_id))
@@ -110,10 +96,10 @@ async def get_statement(server: Server, statement_id: ResourceId, wait: WaitSeco
 async def get_statement_result(
     request: Request,
     server: Server,
-    statement_id: ResourceId,
-    offset: Offset = 0,
-    limit: PageRows = PAGE_ROWS,
-    wait: WaitSeconds = 0.0,
+    statement_id: forms.ResourceId,
+    offset: forms.Offset = 0,
+    limit: forms.PageRows = forms.PAGE_ROWS,
+    wait: forms.WaitSeconds = 0.0,
 ) -> Response:
     """Rows of a result: some in JSON, or all as `application/vnd.apache.arrow.stream`.
 
@@ -123,7 +109,7 @@ async def get_statement_result(
 
 
 @router.delete("/statements/{statement_id}", responses=_STATEMENT_ANSWERS, summary="Cancel a statement")
-async def delete_statement(server: Server, statement_id: ResourceId) -> Response:
+async def delete_statement(server: Server, statement_id: forms.ResourceId) -> Response:
     """Cancel a statement on all members, or forget one that has ended, with its rows.
 
     An id of `secateur.statements` ends that statement, as `KILL` does.
@@ -137,7 +123,7 @@ async def delete_statement(server: Server, statement_id: ResourceId) -> Response
 
 
 @router.post("/explain", summary="Show the plan of a statement", response_model=dict[str, Any])
-async def post_explain(server: Server, body: ExplainForm) -> Response:
+async def post_explain(server: Server, body: forms.ExplainForm) -> Response:
     """The document of `EXPLAIN (FORMAT JSON)`, and its `text`. Nothing is executed."""
     params = parameters_of(body.params)
 
@@ -209,12 +195,12 @@ def _status(statement: SubmittedStatement) -> dict[str, Any]:
         "id": statement.id,
         "sql": statement.sql,
         "state": state,
-        "submitted": iso_moment(statement.submitted_s),
-        "started": iso_moment(started_s),
-        "ended": iso_moment(ended_s),
+        "submitted": forms.iso_moment(statement.submitted_s),
+        "started": forms.iso_moment(started_s),
+        "ended": forms.iso_moment(ended_s),
         "elapsed_ms": None if started_s is None or ended_s is None else 1000 * (ended_s - started_s),
         "row_count": statement.row_count,
-        "stats": as_builtins(statement.stats),
+        "stats": forms.as_builtins(statement.stats),
         "error": None if statement.error is None else problem_of(statement.error, statement.id).model_dump(),
         "result": result_path,
     }

@@ -23,15 +23,7 @@ from secateur.storage.fold_queue import FoldQueue
 from secateur.storage.hosted_tables import HostedTable, HostedTables, ReadVersions
 from secateur.storage.key_windows import KeyWindows
 from secateur.storage.layout import TableLayout
-from secateur.storage.log.records import (
-    Journal,
-    LoggedBuild,
-    LoggedBuilt,
-    LoggedDrop,
-    LoggedRanges,
-    LoggedTable,
-    body_of,
-)
+from secateur.storage.log import records
 from secateur.storage.partition import Partition
 from secateur.storage.pinned_rows import PinnedRows, index_windows, pinned
 from secateur.storage.read_lease import ReadLease
@@ -164,9 +156,9 @@ class MemberStore:
         self._tables = HostedTables()
         self.loads = StoreLoads(self._tables, staged_bytes_max, clock, self._limits.load_outcomes_max)
         self.folds = FoldQueue(self._tables)
-        self._journal: Journal | None = None
+        self._journal: records.Journal | None = None
 
-    def record_to(self, journal: Journal) -> None:
+    def record_to(self, journal: records.Journal) -> None:
         """Record all changes from now on, but those of :meth:`apply` and :meth:`write`, which their callers record."""
         self._journal = self.loads.journal = journal
 
@@ -262,7 +254,7 @@ class MemberStore:
 
     def _record_build(self, table_id: int, partition: int) -> None:
         if self._journal is not None:
-            self._journal.append(partial(body_of, LoggedBuild(table_id, partition)))
+            self._journal.append(partial(records.body_of, records.LoggedBuild(table_id, partition)))
 
     def install_copy(self, table_id: int, partition: int, rows: SortedRows) -> None:
         """Give a partition the rows that another member has. Costs nothing.
@@ -301,7 +293,7 @@ class MemberStore:
         if self._tables.pop(table_id, None) is not None:
             self.loads.forget_table(table_id)
             if self._journal is not None:
-                self._journal.append(partial(body_of, LoggedDrop(table_id)))
+                self._journal.append(partial(records.body_of, records.LoggedDrop(table_id)))
 
     def _record_partitions(self, table: HostedTable) -> None:
         if self._journal is not None:
@@ -574,12 +566,14 @@ def _counted(partitions: list[Partition]) -> list[Partition]:
 
 def table_body(tdef: TableDef, partitions: tuple[int, ...], published: int) -> Sequence[bytes | memoryview]:
     """The record of a table that is hosted."""
-    return body_of(LoggedTable(tdef.table_id, partitions, published), (encode(TableDefinition.of(tdef)),))
+    return records.body_of(
+        records.LoggedTable(tdef.table_id, partitions, published), (encode(TableDefinition.of(tdef)),)
+    )
 
 
 def _ranges_body(tdef: TableDef, partitions: tuple[int, ...]) -> Sequence[bytes | memoryview]:
-    return body_of(LoggedRanges(tdef.table_id, partitions), (encode(TableDefinition.of(tdef)),))
+    return records.body_of(records.LoggedRanges(tdef.table_id, partitions), (encode(TableDefinition.of(tdef)),))
 
 
 def _built_body(table_id: int, partition: int, rows: pa.Table) -> Sequence[bytes | memoryview]:
-    return body_of(LoggedBuilt(table_id, partition), (encode_table(rows),))
+    return records.body_of(records.LoggedBuilt(table_id, partition), (encode_table(rows),))

@@ -8,13 +8,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from secateur.connectors.external.connector import (
-    Connector,
-    ConnectorContext,
-    ConnectorPartition,
-    ExternalScanRequest,
-    decode_connector,
-)
+from secateur.connectors.external import connector as interface
 from secateur.connectors.external.connector_call import (
     columns_of,
     needed_partitions,
@@ -38,7 +32,7 @@ _VALUES_MAX: Final = 5
 _COMPARED: Final = frozenset({TypeKind.VARCHAR, TypeKind.DATE, TypeKind.TIMESTAMP, TypeKind.DECIMAL, TypeKind.BOOLEAN})
 
 
-def verify_connector(connector: Connector, *, directories: Sequence[str | Path] = ()) -> None:
+def verify_connector(connector: interface.Connector, *, directories: Sequence[str | Path] = ()) -> None:
     """Read a connector in the ways in which statements do, and compare what comes with what it declares.
 
     It is encoded and decoded first, as it travels. Then each partition is read several times: with all columns, with
@@ -72,7 +66,7 @@ def verify_connector(connector: Connector, *, directories: Sequence[str | Path] 
         AssertionError: It breaks its contract; the message says how.
         Error: What it raises.
     """
-    context = ConnectorContext("m1", tuple(map(Path, directories)))
+    context = interface.ConnectorContext("m1", tuple(map(Path, directories)))
     trial = _Trial(connector, context)
     trial.check_partitions()
     trial.check_columns()
@@ -83,8 +77,8 @@ def verify_connector(connector: Connector, *, directories: Sequence[str | Path] 
 class _Trial:
     """A connector as it arrives at a member, its partitions, and all rows of each."""
 
-    def __init__(self, connector: Connector, context: ConnectorContext) -> None:
-        arrived = decode_connector(connector.encoded(), allow_code=True, table=_TABLE)
+    def __init__(self, connector: interface.Connector, context: interface.ConnectorContext) -> None:
+        arrived = interface.decode_connector(connector.encoded(), allow_code=True, table=_TABLE)
         self.connector = settled_connector(arrived, _TABLE, context)
         self.context = context
         self.columns = columns_of(self.connector, _TABLE, context)
@@ -103,12 +97,12 @@ class _Trial:
 
     def read(
         self,
-        partition: ConnectorPartition,
+        partition: interface.ConnectorPartition,
         columns: tuple[str, ...],
         predicate: RowPredicate | None = None,
         limit: int | None = None,
     ) -> pa.Table:
-        request = ExternalScanRequest(columns, self.table.arrow_schema, predicate or RowPredicate(), limit)
+        request = interface.ExternalScanRequest(columns, self.table.arrow_schema, predicate or RowPredicate(), limit)
         rows = needed_rows(self.connector, _TABLE, self.columns, partition, request, self.context, checks_values=False)
         found = list(rows)
         ordered = pa.schema([field for field in self.table.arrow_schema if field.name in columns])

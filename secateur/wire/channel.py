@@ -12,14 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Final, TypeVar
 from weakref import WeakSet
 
-from secateur.errors import (
-    DeadlineError,
-    Error,
-    InterfaceError,
-    MemberLostError,
-    ProtocolError,
-    UnreachableError,
-)
+from secateur import errors
 from secateur.forks import free_in_forks
 from secateur.protocol.codec import Codec
 from secateur.protocol.hello import Greeting
@@ -203,7 +196,7 @@ class Channel:
     def _ready(self, timeout_s: float | None = None) -> None:
         """Connect unless connected."""
         if self._closed:
-            raise InterfaceError(f"the channel to {self.address} is closed")
+            raise errors.InterfaceError(f"the channel to {self.address} is closed")
         if self._socket is None:
             self._connect(timeout_s)
 
@@ -221,7 +214,7 @@ class Channel:
             timeout_s = left_s if timeout_s is None else min(left_s, timeout_s)
         try:
             self._ready(timeout_s)
-        except UnreachableError as error:
+        except errors.UnreachableError as error:
             if (ended := control.error) is not None:
                 raise ended from error
             raise
@@ -278,13 +271,15 @@ class Channel:
                     if frame.kind is FrameKind.ALIVE:
                         self._wait_until(end_s)
                         continue
-                    raise ProtocolError(f"{self.address} answered request {answered!r} while {request_id} was asked")
+                    raise errors.ProtocolError(
+                        f"{self.address} answered request {answered!r} while {request_id} was asked"
+                    )
                 frames.append(frame)
                 if frame.kind is FrameKind.RESPONSE:
                     whole = True
                     return frames
                 if frame.kind is not FrameKind.PART:
-                    raise ProtocolError(f"{self.address} answered with a {frame.kind.name} frame")
+                    raise errors.ProtocolError(f"{self.address} answered with a {frame.kind.name} frame")
                 if wanted_s is not None:
                     end_s = time.monotonic() + wanted_s
                     self._wait_until(end_s)
@@ -292,12 +287,12 @@ class Channel:
             if control is not None and (ended := control.error) is not None:
                 raise ended from error
             if wanted_s is not None and end_s is not None and time.monotonic() >= end_s:
-                raise DeadlineError(
+                raise errors.DeadlineError(
                     f"{self.address} did not answer {op!r} within {wanted_s:g} s, the timeout_s of this connection; it"
                     " may still be carried out: ask again or pass a longer timeout_s",
                     address=self.address,
                 ) from error
-            raise MemberLostError(
+            raise errors.MemberLostError(
                 f"{self.address} has been silent for {self._silence_s:g} s while {op!r} was waiting for its answer: the"
                 " process there hangs, or the network to it; whether the request was carried out is not known",
                 address=self.address,
@@ -306,10 +301,10 @@ class Channel:
             if control is not None and (ended := control.error) is not None:
                 raise ended from error
             if self._closed:
-                raise InterfaceError(
+                raise errors.InterfaceError(
                     f"the channel to {self.address} was closed while {op!r} was waiting for its answer"
                 ) from error
-            raise MemberLostError(
+            raise errors.MemberLostError(
                 f"the connection to {self.address} broke while {op!r} was waiting for its answer: {error}",
                 address=self.address,
             ) from error
@@ -329,7 +324,7 @@ class Channel:
         try:
             self._socket = socket.create_connection((self.host, self.port), timeout=wait_s)
         except OSError as error:
-            raise UnreachableError(
+            raise errors.UnreachableError(
                 f"no process answers at {self.address} ({error}): check that the cluster runs and that this"
                 " is the address it printed",
                 address=self.address,
@@ -347,14 +342,14 @@ class Channel:
         try:
             operation = operation_of(self._hello)
             (frame,) = self._exchange(operation, operation.requests.encode(self._hello), b"", remaining)
-        except (DeadlineError, MemberLostError) as error:
-            raise UnreachableError(
+        except (errors.DeadlineError, errors.MemberLostError) as error:
+            raise errors.UnreachableError(
                 f"{self.address} accepted the connection but did not answer the hello: the process there is"
                 " stopped, overloaded or about to end",
                 address=self.address,
                 silent=isinstance(error.__cause__, TIMEOUTS),
             ) from error
-        except Error:  # the next request says hello again
+        except errors.Error:  # the next request says hello again
             self._disconnect()
             raise
         self.hello = operation.replies.decode(frame.header)

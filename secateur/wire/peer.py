@@ -8,15 +8,7 @@ import ssl
 from collections.abc import Callable
 from typing import Any, Final, Protocol, TypeVar, cast
 
-from secateur.errors import (
-    DeadlineError,
-    Error,
-    InterfaceError,
-    LimitExceededError,
-    MemberLostError,
-    ProtocolError,
-    UnreachableError,
-)
+from secateur import errors
 from secateur.protocol.codec import Codec
 from secateur.protocol.hello import Greeting
 from secateur.protocol.message import Failure, Message, Notice
@@ -68,7 +60,7 @@ class Peer:
         timeout_s: float | None = 30.0,
         limits: Limits | None = None,
         identity: ClusterIdentity | None = None,
-        on_broken: Callable[[Error], None] | None = None,
+        on_broken: Callable[[errors.Error], None] | None = None,
         tls: Tls | None = None,
     ) -> None:
         self.host = host
@@ -114,13 +106,13 @@ class Peer:
                     parts.append(frame.payload)
                 if frame.kind is FrameKind.RESPONSE:
                     return Answer(operation.replies.decode(header), tuple(parts))
-        except (asyncio.CancelledError, DeadlineError):
+        except (asyncio.CancelledError, errors.DeadlineError):
             link.give_up(request_id)
             raise
         finally:
             link.forget(request_id)
 
-    def ask_now(self, message: Message[R], payload: Payload, heard: Callable[[R | Error], None]) -> bool:
+    def ask_now(self, message: Message[R], payload: Payload, heard: Callable[[R | errors.Error], None]) -> bool:
         """Send a request in this turn of the loop, if the connection is open: without a task that waits for the answer.
 
         Args:
@@ -164,9 +156,9 @@ class Peer:
             await asyncio.wait([connecting])
         link, self._link = self._link, None
         if link is not None:
-            await link.close(InterfaceError(f"the connection to {self.address} was closed by this side"))
+            await link.close(errors.InterfaceError(f"the connection to {self.address} was closed by this side"))
 
-    def _broken(self, error: Error) -> None:
+    def _broken(self, error: errors.Error) -> None:
         if not self._closed and self._on_broken is not None:
             self._on_broken(error)
 
@@ -189,7 +181,7 @@ class Peer:
         if link is not None and link.failure is None:
             return link
         if self._closed:
-            raise InterfaceError(f"the connection to {self.address} is closed")
+            raise errors.InterfaceError(f"the connection to {self.address} is closed")
         if self._connecting is None:  # one connection, however many requests wait for it
             self._connecting = asyncio.get_running_loop().create_task(self._open(), name=f"connect to {self.address}")
             self._connecting.add_done_callback(self._opened)
@@ -199,7 +191,7 @@ class Peer:
         except asyncio.CancelledError:
             if not connecting.cancelled():
                 raise
-            raise InterfaceError(f"the connection to {self.address} was closed by this side") from None
+            raise errors.InterfaceError(f"the connection to {self.address} was closed by this side") from None
 
     def _opened(self, connecting: asyncio.Task[_Link]) -> None:
         if self._connecting is connecting:
@@ -221,7 +213,7 @@ class Peer:
         except ssl.SSLError as error:
             raise handshake_error(self.address, error) from error
         except (OSError, TimeoutError) as error:
-            raise UnreachableError(
+            raise errors.UnreachableError(
                 f"no process answers at {self.address} ({error}): check that the process there lives",
                 address=self.address,
                 refused=isinstance(error, ConnectionRefusedError),
@@ -231,23 +223,23 @@ class Peer:
         try:
             async with asyncio.timeout(self._timeout_s):
                 frame = await link.answer(request_id)
-        except (TimeoutError, MemberLostError) as error:
-            await link.close(ProtocolError("no hello"))
-            raise UnreachableError(
+        except (TimeoutError, errors.MemberLostError) as error:
+            await link.close(errors.ProtocolError("no hello"))
+            raise errors.UnreachableError(
                 f"{self.address} accepted the connection but did not answer the hello: the process there is"
                 " stopped, overloaded or about to end",
                 address=self.address,
             ) from error
         except BaseException:
-            await link.close(ProtocolError("no hello"))
+            await link.close(errors.ProtocolError("no hello"))
             raise
         link.forget(request_id)
         link.greeted(operation.replies.decode(frame.header))
         return link
 
 
-def _too_late(address: str, operation: OperationBase, waited_s: float) -> DeadlineError:
-    return DeadlineError(
+def _too_late(address: str, operation: OperationBase, waited_s: float) -> errors.DeadlineError:
+    return errors.DeadlineError(
         f"{address} did not answer {operation.title!r} within {waited_s:g} s; it may still be carried out",
         address=address,
     )
@@ -256,7 +248,7 @@ def _too_late(address: str, operation: OperationBase, waited_s: float) -> Deadli
 class _Answers(Protocol):
     """What takes the answers to one request."""
 
-    def put_nowait(self, answer: Frame | Error, /) -> None:
+    def put_nowait(self, answer: Frame | errors.Error, /) -> None:
         """The next piece of the answer, or the error that ends it."""
 
 
@@ -284,13 +276,13 @@ class _Hearing:
         if timeout_s is not None:
             link.hear_in_time(self._request_id, self, timeout_s)
 
-    def put_nowait(self, answer: Frame | Error, /) -> None:
-        if isinstance(answer, Error):
+    def put_nowait(self, answer: Frame | errors.Error, /) -> None:
+        if isinstance(answer, errors.Error):
             self._end(answer)
         elif answer.kind is FrameKind.RESPONSE:
             try:
                 message = self._operation.replies.decode(answer.header)
-            except Error as error:
+            except errors.Error as error:
                 self._end(error)
             else:
                 self._end(message)
@@ -314,8 +306,8 @@ class _Link(FrameReceiver):
 
     def __init__(self, address: str, limits: Limits) -> None:
         super().__init__(limits)
-        self.failure: Error | None = None
-        self.on_broken: Callable[[Error], None] = lambda _: None
+        self.failure: errors.Error | None = None
+        self.on_broken: Callable[[errors.Error], None] = lambda _: None
         self.heard_s = 0.0
         """The time of the peer's last sign of life, on the clock of the loop."""
         self.address = address
@@ -338,7 +330,7 @@ class _Link(FrameReceiver):
         self._take(frame)
         return True
 
-    def frames_failed(self, error: Error) -> None:
+    def frames_failed(self, error: errors.Error) -> None:
         self._fail(error)
 
     def pause_writing(self) -> None:
@@ -350,7 +342,7 @@ class _Link(FrameReceiver):
     def connection_lost(self, exc: Exception | None) -> None:
         self._gone.set()
         self._fail(
-            MemberLostError(
+            errors.MemberLostError(
                 f"the connection to {self.address} broke: {exc or 'the peer closed it'}", address=self.address
             )
         )
@@ -361,7 +353,7 @@ class _Link(FrameReceiver):
     def ask(self, operation: OperationBase, header: bytes, payload: Payload, answers: _Answers | None = None) -> int:
         """Send a request; its answers go to ``answers``, or are awaited with :meth:`answer`, until :meth:`forget`."""
         if len(self._answers) >= self._limits.requests_in_flight_max:
-            raise LimitExceededError(
+            raise errors.LimitExceededError(
                 f"{len(self._answers)} requests to {self.address} are in flight: wait for answers or raise"
                 " requests_in_flight_max",
                 limit="requests_in_flight_max",
@@ -369,7 +361,7 @@ class _Link(FrameReceiver):
             )
         self._last_id = self._last_id % REQUEST_ID_MAX + 1
         self.send(FrameKind.REQUEST, header, payload, operation=operation.code, request_id=self._last_id)
-        self._answers[self._last_id] = asyncio.Queue[Frame | Error]() if answers is None else answers
+        self._answers[self._last_id] = asyncio.Queue[Frame | errors.Error]() if answers is None else answers
         return self._last_id
 
     async def answer(self, request_id: int) -> Frame:
@@ -378,8 +370,8 @@ class _Link(FrameReceiver):
         assert isinstance(queue, asyncio.Queue)
         if self.failure is not None and queue.empty():
             raise self.failure
-        got: Frame | Error = await queue.get()
-        if isinstance(got, Error):
+        got: Frame | errors.Error = await queue.get()
+        if isinstance(got, errors.Error):
             raise got
         return got
 
@@ -430,7 +422,7 @@ class _Link(FrameReceiver):
         if self.failure is not None:
             raise self.failure
 
-    async def close(self, reason: Error) -> None:
+    async def close(self, reason: errors.Error) -> None:
         self._fail(reason)
         await self._gone.wait()
 
@@ -450,12 +442,12 @@ class _Link(FrameReceiver):
                     queue.put_nowait(frame)
             case kind:
                 self._fail(
-                    ProtocolError(
+                    errors.ProtocolError(
                         f"{self.address} sent a {kind.name} frame to the side that asks", address=self.address
                     )
                 )
 
-    def _fail(self, error: Error) -> None:
+    def _fail(self, error: errors.Error) -> None:
         if self.failure is not None:
             return
         self.failure = error

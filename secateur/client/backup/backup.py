@@ -13,18 +13,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
-from secateur.client.backup.manifest import (
-    FORMAT,
-    MANIFEST,
-    VERSION,
-    BackedUpColumn,
-    BackedUpDefinition,
-    BackedUpFile,
-    BackedUpIndex,
-    BackedUpRange,
-    BackedUpTable,
-    Manifest,
-)
+from secateur.client.backup import manifest as manifests
 from secateur.client.backup.relations import ranges_of, relations_of, tables_of
 from secateur.client.backup.table_files import TableFiles, to_disk
 from secateur.client.session import Session
@@ -84,29 +73,35 @@ def _write(session: Session, backup: BackupTo, folder: Path) -> int:
         files = list(_write_table(session, table, folder, _folder_name(number, table.name)))
         assert relation.sql is not None
         tables.append(
-            BackedUpTable(
+            manifests.BackedUpTable(
                 name=table.name,
                 sql=relation.sql,
-                columns=tuple(BackedUpColumn(c.name, str(c.type), c.nullable) for c in table.columns),
+                columns=tuple(manifests.BackedUpColumn(c.name, str(c.type), c.nullable) for c in table.columns),
                 primary_key=table.primary_key,
                 partitioning=None if table.replicated else relation.partitioning,
-                ranges=tuple(BackedUpRange(*one) for one in ranges.get(table.name, ())),
+                ranges=tuple(manifests.BackedUpRange(*one) for one in ranges.get(table.name, ())),
                 backups=table.backups,
                 replicated=table.replicated,
-                indexes=tuple(BackedUpIndex(index.name, index.columns) for index in table.indexes),
+                indexes=tuple(manifests.BackedUpIndex(index.name, index.columns) for index in table.indexes),
                 rows=sum(file.rows for file in files),
                 files=tuple(files),
             )
         )
-    views = () if wanted else tuple(BackedUpDefinition(one.name, one.sql or "") for one in relations if one.is_view)
-    manifest = folder / MANIFEST
-    manifest.write_bytes(Manifest(FORMAT, VERSION, created, tuple(tables), views).encoded())
+    views = (
+        ()
+        if wanted
+        else tuple(manifests.BackedUpDefinition(one.name, one.sql or "") for one in relations if one.is_view)
+    )
+    manifest = folder / manifests.MANIFEST
+    manifest.write_bytes(
+        manifests.Manifest(manifests.FORMAT, manifests.VERSION, created, tuple(tables), views).encoded()
+    )
     to_disk(manifest)
     to_disk(folder)
     return sum(table.rows for table in tables)
 
 
-def _write_table(session: Session, table: TableDef, folder: Path, name: str) -> Iterator[BackedUpFile]:
+def _write_table(session: Session, table: TableDef, folder: Path, name: str) -> Iterator[manifests.BackedUpFile]:
     """Write the rows of a table; yields each file when it is complete."""
     (folder / name).mkdir(parents=True)
     columns = ", ".join(quoted(column.name) for column in table.columns)

@@ -14,21 +14,12 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from secateur import errors
 from secateur.client.backup.manifest import BackedUpDefinition, BackedUpTable, checksum, read_manifest
 from secateur.client.backup.parquet_form import from_parquet, parquet_schema
 from secateur.client.backup.relations import Relation, relations_of
 from secateur.client.loads.load import LoadMode, load_rows
 from secateur.client.session import Session
-from secateur.errors import (
-    DataError,
-    Error,
-    LoadFailedError,
-    PartitionLostError,
-    ProgrammingError,
-    TableExistsError,
-    TopologyChangedError,
-    UnknownTableError,
-)
 from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.table import TableDef
@@ -36,7 +27,7 @@ from secateur.protocol.statements import RestoreFrom
 
 _ATTEMPTS_MAX: Final = 5
 """A load that reads files is not repeated by itself while partitions move."""
-_MOVED: Final = (LoadFailedError, PartitionLostError, TopologyChangedError)
+_MOVED: Final = (errors.LoadFailedError, errors.PartitionLostError, errors.TopologyChangedError)
 
 
 def restore(session: Session, asked: RestoreFrom) -> int:
@@ -61,7 +52,7 @@ def restore(session: Session, asked: RestoreFrom) -> int:
     if not asked.or_replace:
         for name in (*(table.name for table in tables), *(view.name for view in views)):
             if (relation := existing.get(name.casefold())) is not None:
-                raise TableExistsError(
+                raise errors.TableExistsError(
                     f"{relation.word} {relation.name!r} exists already: DROP it first, or use RESTORE OR REPLACE;"
                     " nothing was restored",
                     table=relation.name,
@@ -81,7 +72,7 @@ def _chosen(tables: Sequence[BackedUpTable], names: Sequence[str], folder: Path)
     for name in names:
         if name.casefold() not in by_name:
             listed = ", ".join(table.name for table in tables) or "no tables"
-            raise UnknownTableError(f"the backup {str(folder)!r} has no table {name!r}; it has {listed}")
+            raise errors.UnknownTableError(f"the backup {str(folder)!r} has no table {name!r}; it has {listed}")
     return [by_name[folded] for folded in dict.fromkeys(name.casefold() for name in names)]
 
 
@@ -100,13 +91,17 @@ def _verify(session: Session, table: BackedUpTable, folder: Path) -> None:
             if found == file.sha256 and pq.read_metadata(path).num_rows == file.rows:
                 continue
         except (OSError, pa.ArrowException) as error:
-            raise DataError(f"the backup of table {table.name} is damaged: {error}; nothing was restored") from error
-        raise DataError(
+            raise errors.DataError(
+                f"the backup of table {table.name} is damaged: {error}; nothing was restored"
+            ) from error
+        raise errors.DataError(
             f"the backup of table {table.name} is damaged: {str(path)!r} has {size:,} bytes with SHA-256 {found},"
             f" expected {file.bytes:,} bytes with {file.sha256}; nothing was restored"
         )
     if sum(file.rows for file in table.files) != table.rows:
-        raise DataError(f"the backup of table {table.name} is damaged: its files do not have {table.rows:,} rows")
+        raise errors.DataError(
+            f"the backup of table {table.name} is damaged: its files do not have {table.rows:,} rows"
+        )
 
 
 def _restore_table(session: Session, table: BackedUpTable, folder: Path, existing: Relation | None) -> None:
@@ -121,7 +116,7 @@ def _restore_table(session: Session, table: BackedUpTable, folder: Path, existin
         _load(session, session.table(table.name), table, folder, LoadMode.APPEND)
         _restore_indexes(session, table)
     except BaseException:
-        with suppress(Error):
+        with suppress(errors.Error):
             session.prepare_anew(f"DROP TABLE IF EXISTS {quoted(table.name)}", [])
         raise
 
@@ -140,7 +135,7 @@ def _load(session: Session, table: TableDef, backed_up: BackedUpTable, folder: P
             session.refresh_topology()
             continue
         if loaded.rows != backed_up.rows:
-            raise DataError(f"table {table.name} got {loaded.rows:,} rows, its backup has {backed_up.rows:,}")
+            raise errors.DataError(f"table {table.name} got {loaded.rows:,} rows, its backup has {backed_up.rows:,}")
         return
 
 
@@ -149,7 +144,7 @@ def _batches(session: Session, table: TableDef, backed_up: BackedUpTable, folder
     for file in backed_up.files:
         with pq.ParquetFile(folder / file.path) as parquet:
             if parquet.schema_arrow.names != expected.names:
-                raise DataError(
+                raise errors.DataError(
                     f"{file.path!r} has the columns {', '.join(parquet.schema_arrow.names)}, expected"
                     f" {', '.join(expected.names)}"
                 )
@@ -175,15 +170,15 @@ def _restore_views(session: Session, views: Sequence[BackedUpDefinition], existi
                 session.prepare_anew(f"DROP {relation.word} {quoted(relation.name)}", [])
             waiting.append(view)
     while waiting:
-        failed: list[tuple[BackedUpDefinition, ProgrammingError]] = []
+        failed: list[tuple[BackedUpDefinition, errors.ProgrammingError]] = []
         for view in waiting:
             try:
                 session.prepare_anew(view.sql, [])
-            except ProgrammingError as refused:
+            except errors.ProgrammingError as refused:
                 failed.append((view, refused))
         if len(failed) == len(waiting):
             view, error = failed[0]
-            raise ProgrammingError(
+            raise errors.ProgrammingError(
                 f"all tables are restored, but not the view {view.name!r}: {error.message}", view=view.name
             ) from error
         waiting = [view for view, _ in failed]

@@ -37,26 +37,7 @@ from secateur.client.execution.statement_call import Params, StatementCall
 from secateur.client.execution.statement_timeout import StatementTimeout
 from secateur.client.session import Session
 from secateur.errors import DataError, Error, InterfaceError, JobCancelledError, NotSupportedError
-from secateur.protocol.statements import (
-    BackupTo,
-    ChangeStatement,
-    CoordinatedChange,
-    CopyFrom,
-    CopyTo,
-    CreateTableAs,
-    Done,
-    EvaluatedInsert,
-    InsertRows,
-    InsertSelect,
-    PlanText,
-    RestoreFrom,
-    ResultColumn,
-    SelectStatement,
-    SetOption,
-    SetPruning,
-    SetTimeout,
-    ShowSettings,
-)
+from secateur.protocol import statements
 from secateur.tracing import statement_span
 from secateur.wire import CallControl, ShortTable
 
@@ -195,37 +176,37 @@ class Cursor:
             return StatementCall(self._session, operation, params, statement, cached, time.perf_counter(), time.time())
 
         total = -1
-        queries: list[StatementCall[SelectStatement]] = []
+        queries: list[StatementCall[statements.SelectStatement]] = []
         pending: list[Insertion] = []
-        changes: list[StatementCall[CoordinatedChange[SelectStatement]]] = []
+        changes: list[StatementCall[statements.CoordinatedChange[statements.SelectStatement]]] = []
         for parameters in seq_of_parameters:
             params = plain_values(parameters)
             prepared, cached = self._session.prepare(operation, params)
             match prepared:
-                case InsertRows() | EvaluatedInsert():
+                case statements.InsertRows() | statements.EvaluatedInsert():
                     pending.append(Insertion(prepared, params))
-                case InsertSelect():
+                case statements.InsertSelect():
                     total = max(total, 0) + insert_select(called(prepared, params, cached)).rows
-                case ChangeStatement():
+                case statements.ChangeStatement():
                     changed.add(called(prepared, params, cached))
                     total = max(total, 0)
-                case CoordinatedChange():
+                case statements.CoordinatedChange():
                     changes.append(called(prepared, params, cached))
-                case SelectStatement():
+                case statements.SelectStatement():
                     queries.append(called(prepared, params, cached))
-                case Done():
+                case statements.Done():
                     pass
                 case (
-                    CreateTableAs()
-                    | CopyFrom()
-                    | CopyTo()
-                    | BackupTo()
-                    | RestoreFrom()
-                    | PlanText()
-                    | SetPruning()
-                    | SetTimeout()
-                    | SetOption()
-                    | ShowSettings()
+                    statements.CreateTableAs()
+                    | statements.CopyFrom()
+                    | statements.CopyTo()
+                    | statements.BackupTo()
+                    | statements.RestoreFrom()
+                    | statements.PlanText()
+                    | statements.SetPruning()
+                    | statements.SetTimeout()
+                    | statements.SetOption()
+                    | statements.ShowSettings()
                 ):
                     raise NotSupportedError(
                         "executemany() is for queries, INSERT, UPDATE and DELETE: call execute() for each set of"
@@ -434,51 +415,56 @@ class Cursor:
         if not self._session.local_effects:
             _refuse_local_effects(prepared)
         match prepared:
-            case SelectStatement():
+            case statements.SelectStatement():
                 selected = run_select(call.of(prepared), RunOptions.ROWS_IN_PARTS)
                 self.stats = selected.stats
                 self._take(selected.result, selected.columns, selected.rest)
-            case InsertRows() | EvaluatedInsert():
+            case statements.InsertRows() | statements.EvaluatedInsert():
                 self._rowcount = insert_values(call.of(prepared)).rows
-            case InsertSelect():
+            case statements.InsertSelect():
                 self._rowcount = insert_select(call.of(prepared)).rows
-            case ChangeStatement():
+            case statements.ChangeStatement():
                 changed = run_change(call.of(prepared))
                 self._rowcount, self.stats = changed.rows, changed.stats
-            case CoordinatedChange():
+            case statements.CoordinatedChange():
                 changed = run_coordinated_change(call.of(prepared))
                 self.stats = changed.stats
                 if prepared.returning is not None and changed.returned is not None:
                     self._take(changed.returned, prepared.returning.columns)
                 self._rowcount = changed.rows
-            case PlanText():
+            case statements.PlanText():
                 lines: Sequence[str] = prepared.lines
                 if prepared.analyzed is not None:
                     lines, self.stats = analyze(self._session, prepared, prepared.analyzed, call.params)
-                self._take(pa.table({"plan": pa.array(lines, pa.string())}), [ResultColumn("plan", "VARCHAR")])
-            case SetPruning():
+                self._take(
+                    pa.table({"plan": pa.array(lines, pa.string())}), [statements.ResultColumn("plan", "VARCHAR")]
+                )
+            case statements.SetPruning():
                 self._session.set_pruning(prepared.value)
-            case SetTimeout():
+            case statements.SetTimeout():
                 self._session.statement_timeout = StatementTimeout(prepared.text, prepared.milliseconds)
-            case SetOption():
+            case statements.SetOption():
                 self._session.set_plan_option(prepared.name, prepared.value)
-            case ShowSettings():
+            case statements.ShowSettings():
                 self._take(*shown_settings(self._session, prepared))
-            case CopyFrom():
+            case statements.CopyFrom():
                 self._rowcount = copy_from(self._session, prepared)
-            case CopyTo():
+            case statements.CopyTo():
                 self._rowcount = copy_to(call.of(prepared))
-            case BackupTo():
+            case statements.BackupTo():
                 self._rowcount = back_up(self._session, prepared)
-            case RestoreFrom():
+            case statements.RestoreFrom():
                 self._rowcount = restore(self._session, prepared)
-            case CreateTableAs():
+            case statements.CreateTableAs():
                 self._rowcount = create_table_as(call.of(prepared))
-            case Done():
+            case statements.Done():
                 pass
 
     def _take(
-        self, result: pa.Table | ShortTable, columns: Sequence[ResultColumn], rest: ResultStream | None = None
+        self,
+        result: pa.Table | ShortTable,
+        columns: Sequence[statements.ResultColumn],
+        rest: ResultStream | None = None,
     ) -> None:
         self._rows = Rows(result, columns) if rest is None else StreamedRows(as_table(result, columns), rest, columns)
 
@@ -517,12 +503,12 @@ def _refuse_local_effects(prepared: Prepared) -> None:
         NotSupportedError: The statement would change something on the client's side.
     """
     match prepared:
-        case CopyFrom() | CopyTo() | BackupTo() | RestoreFrom():
+        case statements.CopyFrom() | statements.CopyTo() | statements.BackupTo() | statements.RestoreFrom():
             raise NotSupportedError(
                 "COPY, BACKUP and RESTORE read and write files of the client's machine, and this connection executes"
                 " statements of others: execute them over a connection of your own, from secateur.connect()"
             )
-        case SetPruning() | SetTimeout() | SetOption():
+        case statements.SetPruning() | statements.SetTimeout() | statements.SetOption():
             raise NotSupportedError(
                 "SET changes a connection, and this one executes statements of others: give the setting with the"
                 " statement that needs it, or use SET GLOBAL for the whole cluster"

@@ -23,26 +23,8 @@ from secateur.client.loads.load import LoadResult
 from secateur.client.session import Session
 from secateur.errors import InterfaceError
 from secateur.partitioning.tables.table import TableDef
+from secateur.protocol import statements
 from secateur.protocol.profile import RunProfile, StageWork
-from secateur.protocol.statements import (
-    BackupTo,
-    ChangeStatement,
-    CoordinatedChange,
-    CopyFrom,
-    CopyTo,
-    CreateTableAs,
-    Done,
-    EvaluatedInsert,
-    InsertRows,
-    InsertSelect,
-    PlanText,
-    RestoreFrom,
-    SelectStatement,
-    SetOption,
-    SetPruning,
-    SetTimeout,
-    ShowSettings,
-)
 from secateur.protocol.steps import NarrowedScans
 
 
@@ -62,7 +44,7 @@ class _Run(NamedTuple):
     narrowed: NarrowedScans | None = None
 
 
-def analyze(session: Session, plan: PlanText, sql: str, params: Params) -> tuple[list[str], QueryStats]:
+def analyze(session: Session, plan: statements.PlanText, sql: str, params: Params) -> tuple[list[str], QueryStats]:
     """Run a statement for its figures.
 
     Args:
@@ -87,30 +69,30 @@ def _run(session: Session, sql: str, params: Params) -> _Run:
     call = StatementCall(session, sql, params, prepared, cached, time.perf_counter(), time.time())
     work: list[StageWork] = []
     match prepared:
-        case SelectStatement():
+        case statements.SelectStatement():
             selected = run_select(call.of(prepared), RunOptions.PROFILE)
             rows = selected.result.num_rows if selected.profile is None else selected.profile.rows
             return _Run(rows, selected.stats, selected.profile, selected.narrowed)
-        case ChangeStatement():
+        case statements.ChangeStatement():
             return _of_change(run_change(call.of(prepared), profiled=True))
-        case CoordinatedChange():
+        case statements.CoordinatedChange():
             return _of_change(run_coordinated_change(call.of(prepared), profiled=True))
-        case InsertRows(table=table) | EvaluatedInsert(insert=InsertRows(table=table)):
+        case statements.InsertRows(table=table) | statements.EvaluatedInsert(insert=statements.InsertRows(table=table)):
             return _of_load(call, table, insert_values(call.of(prepared), work), work)
-        case InsertSelect():
+        case statements.InsertSelect():
             return _of_load(call, prepared.table, insert_select(call.of(prepared), work), work)
         case (
-            CreateTableAs()
-            | CopyFrom()
-            | CopyTo()
-            | BackupTo()
-            | RestoreFrom()
-            | Done()
-            | PlanText()
-            | SetPruning()
-            | SetTimeout()
-            | SetOption()
-            | ShowSettings()
+            statements.CreateTableAs()
+            | statements.CopyFrom()
+            | statements.CopyTo()
+            | statements.BackupTo()
+            | statements.RestoreFrom()
+            | statements.Done()
+            | statements.PlanText()
+            | statements.SetPruning()
+            | statements.SetTimeout()
+            | statements.SetOption()
+            | statements.ShowSettings()
         ):
             raise InterfaceError(f"{sql!r} was planned again and is no longer a query or a change: execute it again")
         case _:
@@ -135,7 +117,7 @@ def _of_load(call: StatementCall[Any], table: TableDef, loaded: LoadResult, work
     return _Run(loaded.rows, stats, RunProfile(loaded.rows, 0, tuple(work)))
 
 
-def _with_actuals(plan: PlanText, run: _Run, members: Sequence[str]) -> list[str]:
+def _with_actuals(plan: statements.PlanText, run: _Run, members: Sequence[str]) -> list[str]:
     """The plan with the figures of a run; of all members of the cluster, those without work are named as skipped."""
     lines = list(plan.lines)
     profile, stats = run.profile, run.stats

@@ -10,26 +10,12 @@ import time
 from abc import ABC, abstractmethod
 from typing import Generic, TypeVar, assert_never
 
-from secateur.client.execution.retry_policy import (
-    Action,
-    GiveUp,
-    ProbeMember,
-    RefreshOwners,
-    RetryPolicy,
-    TryAgain,
-)
+from secateur import errors
+from secateur.client.execution import retry_policy
 from secateur.client.execution.statement_cache import Prepared
 from secateur.client.execution.statement_call import StatementCall
 from secateur.client.member_calls import Sign
 from secateur.client.session import Session
-from secateur.errors import (
-    DeadlineError,
-    Error,
-    MemberLostError,
-    UnknownOwnersError,
-    UnknownRangesError,
-    UnreachableError,
-)
 
 S = TypeVar("S")
 R = TypeVar("R")
@@ -55,14 +41,14 @@ class Retryable(ABC, Generic[R]):
         """
 
     @abstractmethod
-    def may_repeat(self, error: Error) -> bool:
+    def may_repeat(self, error: errors.Error) -> bool:
         """Whether an attempt that failed with this error may be repeated.
 
         It may if it had no effect, or if repeating it has no further effect.
         """
 
     @abstractmethod
-    def prepare_again(self, because: Error) -> None:
+    def prepare_again(self, because: errors.Error) -> None:
         """Prepare the statement again, since its plan may be stale.
 
         Without a controller the old plan stays: no other can be had, and it may still be valid.
@@ -71,7 +57,7 @@ class Retryable(ABC, Generic[R]):
             Error: The statement is not valid any more.
         """
 
-    def given_up(self, error: Error) -> Error:
+    def given_up(self, error: errors.Error) -> errors.Error:
         """The error to raise when no further attempt is made after this one."""
         return error
 
@@ -83,21 +69,21 @@ def execute(execution: Retryable[R]) -> R:
         Error: The error of an attempt that may not be repeated; of the last one, through :meth:`Retryable.given_up`;
             or an error between two attempts.
     """
-    policy: RetryPolicy | None = None
+    policy: retry_policy.RetryPolicy | None = None
     while True:
         try:
             try:
                 return execution.attempt()
-            except (UnknownRangesError, UnknownOwnersError):
+            except (errors.UnknownRangesError, errors.UnknownOwnersError):
                 return execution.session.when_known(execution.attempt)  # which fetches them
-        except Error as error:
+        except errors.Error as error:
             if not execution.may_repeat(error):
                 raise
             session = execution.session
             if policy is None:
-                policy = RetryPolicy(execution.work, time.monotonic() + session.retry_s)
+                policy = retry_policy.RetryPolicy(execution.work, time.monotonic() + session.retry_s)
             decided = _decide(session, policy, error)
-            if isinstance(decided, GiveUp):
+            if isinstance(decided, retry_policy.GiveUp):
                 last = execution.given_up(error) if decided.error is error else decided.error
                 if last is error:
                     raise
@@ -108,17 +94,21 @@ def execute(execution: Retryable[R]) -> R:
                 time.sleep(decided.pause_s)
 
 
-def _decide(session: Session, policy: RetryPolicy, error: Error) -> TryAgain | GiveUp:
+def _decide(
+    session: Session, policy: retry_policy.RetryPolicy, error: errors.Error
+) -> retry_policy.TryAgain | retry_policy.GiveUp:
     """Gather the information that the policy asks for, until it has decided."""
-    member = session.member_named_by(error) if isinstance(error, (MemberLostError, UnreachableError)) else None
-    action: Action = policy.failed(error, member, time.monotonic())
+    member = (
+        session.member_named_by(error) if isinstance(error, (errors.MemberLostError, errors.UnreachableError)) else None
+    )
+    action: retry_policy.Action = policy.failed(error, member, time.monotonic())
     while True:
         match action:
-            case TryAgain() | GiveUp():
+            case retry_policy.TryAgain() | retry_policy.GiveUp():
                 return action
-            case ProbeMember(member):
+            case retry_policy.ProbeMember(member):
                 action = policy.probed(has_ended=session.is_gone(member), now_s=time.monotonic())
-            case RefreshOwners(silent):
+            case retry_policy.RefreshOwners(silent):
                 try:
                     known = session.topology.version
                     session.refresh_topology()
@@ -130,7 +120,7 @@ def _decide(session: Session, policy: RetryPolicy, error: Error) -> TryAgain | G
                         session.refresh_topology()
                         session.check_control()
                     action = policy.refreshed(known=known, topology_version=session.topology.version)
-                except (UnreachableError, MemberLostError, DeadlineError):
+                except (errors.UnreachableError, errors.MemberLostError, errors.DeadlineError):
                     session.check_control()
                     action = policy.nobody_answered(time.monotonic(), session.controller_wait_s)
             case _:
@@ -149,18 +139,18 @@ class StatementExecution(Retryable[R], Generic[S, R]):
         self.call = call
 
     @abstractmethod
-    def of_this_kind(self, prepared: Prepared, because: Error) -> S:
+    def of_this_kind(self, prepared: Prepared, because: errors.Error) -> S:
         """Return the newly prepared statement, if it still is of this kind.
 
         Raises:
             InterfaceError: The text is another kind of statement now.
         """
 
-    def prepare_again(self, because: Error) -> None:
+    def prepare_again(self, because: errors.Error) -> None:
         session, call = self.session, self.call
         try:
             prepared = session.prepare_anew(call.sql, call.params, waits=False)
-        except (UnreachableError, MemberLostError, DeadlineError):
+        except (errors.UnreachableError, errors.MemberLostError, errors.DeadlineError):
             session.check_control()
             return
         self.call = call.of(self.of_this_kind(prepared, because))

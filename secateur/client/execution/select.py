@@ -11,6 +11,7 @@ import msgspec
 import pyarrow as pa
 from msgspec.structs import replace
 
+from secateur import errors
 from secateur.client.dbapi.parameters import values_of
 from secateur.client.dbapi.rows import as_table
 from secateur.client.dbapi.stats import QueryStats
@@ -29,45 +30,16 @@ from secateur.client.execution.scatter import ask_owners
 from secateur.client.execution.statement_cache import Prepared
 from secateur.client.execution.statement_call import StatementCall
 from secateur.client.execution.verify import same_rows
-from secateur.errors import (
-    Error,
-    InterfaceError,
-    MemberLostError,
-    PartitionLostError,
-    PruningMismatchError,
-    TopologyChangedError,
-    UnknownTableError,
-    UnreachableError,
-)
 from secateur.partitioning.topology.topology import Topology
+from secateur.protocol import statements
 from secateur.protocol.profile import RunProfile
 from secateur.protocol.pruning import Pruning
 from secateur.protocol.query import Execute, Profile
-from secateur.protocol.statements import (
-    BackupTo,
-    ChangeStatement,
-    CoordinatedChange,
-    CopyFrom,
-    CopyTo,
-    CreateTableAs,
-    Done,
-    EvaluatedInsert,
-    InsertRows,
-    InsertSelect,
-    PlanText,
-    RestoreFrom,
-    ResultColumn,
-    SelectStatement,
-    SetOption,
-    SetPruning,
-    SetTimeout,
-    ShowSettings,
-)
 from secateur.protocol.steps import NarrowedScans
 from secateur.wire import ShortTable, decode_table, decode_tables
 
 _VERIFY_ROUNDS: Final = 3
-_MOVED: Final = (TopologyChangedError, MemberLostError, UnreachableError, UnknownTableError)
+_MOVED: Final = (errors.TopologyChangedError, errors.MemberLostError, errors.UnreachableError, errors.UnknownTableError)
 """The errors that a member raises when the client's view of the cluster is out of date."""
 _EXECUTIONS: Final = {execution_mode.value: execution_mode for execution_mode in ExecutionMode}
 
@@ -85,7 +57,7 @@ class SelectResult(msgspec.Struct, frozen=True):
     """
 
     result: pa.Table | ShortTable
-    columns: tuple[ResultColumn, ...]
+    columns: tuple[statements.ResultColumn, ...]
     stats: QueryStats
     rest: ResultStream | None = None
     profile: RunProfile | None = None
@@ -111,7 +83,7 @@ class RunOptions(Enum):
 _ROWS_ONLY: Final = frozenset({RunOptions.ROWS, RunOptions.ROWS_IN_PARTS})
 
 
-def run_select(call: StatementCall[SelectStatement], wanted: RunOptions = RunOptions.ROWS) -> SelectResult:
+def run_select(call: StatementCall[statements.SelectStatement], wanted: RunOptions = RunOptions.ROWS) -> SelectResult:
     """Run a planned SELECT under the session's pruning setting.
 
     Reads do nothing twice that matters, so while the cluster changes they are tried again with fresh owners and, if
@@ -132,10 +104,10 @@ def run_select(call: StatementCall[SelectStatement], wanted: RunOptions = RunOpt
     return execute(_SelectExecution(call, pruning=pruning is not Pruning.OFF, wanted=wanted))
 
 
-class _SelectExecution(StatementExecution[SelectStatement, SelectResult]):
+class _SelectExecution(StatementExecution[statements.SelectStatement, SelectResult]):
     """A SELECT: it changes nothing, so it may be repeated until rows of it have been seen."""
 
-    def __init__(self, call: StatementCall[SelectStatement], *, pruning: bool, wanted: RunOptions) -> None:
+    def __init__(self, call: StatementCall[statements.SelectStatement], *, pruning: bool, wanted: RunOptions) -> None:
         self.session = call.session  # not through the base class: a look-up of one key pays for every call
         self.call = call
         self._pruning = pruning
@@ -144,49 +116,49 @@ class _SelectExecution(StatementExecution[SelectStatement, SelectResult]):
     def attempt(self) -> SelectResult:
         return _run(self.call, pruning=self._pruning, wanted=self._wanted)
 
-    def may_repeat(self, error: Error) -> bool:
-        return isinstance(error, (PartitionLostError, *_MOVED))
+    def may_repeat(self, error: errors.Error) -> bool:
+        return isinstance(error, (errors.PartitionLostError, *_MOVED))
 
-    def of_this_kind(self, prepared: Prepared, because: Error) -> SelectStatement:
+    def of_this_kind(self, prepared: Prepared, because: errors.Error) -> statements.SelectStatement:
         match prepared:
-            case SelectStatement():
+            case statements.SelectStatement():
                 return prepared
             case (
-                InsertSelect()
-                | ChangeStatement()
-                | CoordinatedChange()
-                | CopyTo()
-                | CreateTableAs(select=SelectStatement())
+                statements.InsertSelect()
+                | statements.ChangeStatement()
+                | statements.CoordinatedChange()
+                | statements.CopyTo()
+                | statements.CreateTableAs(select=statements.SelectStatement())
             ):
                 assert prepared.select is not None
                 return prepared.select
             case (
-                CreateTableAs()
-                | EvaluatedInsert()
-                | InsertRows()
-                | CopyFrom()
-                | BackupTo()
-                | RestoreFrom()
-                | Done()
-                | PlanText()
-                | SetPruning()
-                | SetTimeout()
-                | SetOption()
-                | ShowSettings()
+                statements.CreateTableAs()
+                | statements.EvaluatedInsert()
+                | statements.InsertRows()
+                | statements.CopyFrom()
+                | statements.BackupTo()
+                | statements.RestoreFrom()
+                | statements.Done()
+                | statements.PlanText()
+                | statements.SetPruning()
+                | statements.SetTimeout()
+                | statements.SetOption()
+                | statements.ShowSettings()
             ):
-                raise InterfaceError(
+                raise errors.InterfaceError(
                     f"{self.call.sql!r} was planned again and is no longer a query: execute it again"
                 ) from because
             case _:
                 assert_never(prepared)
 
-    def given_up(self, error: Error) -> Error:
-        if isinstance(error, (MemberLostError, UnreachableError)) and not is_final(error):
+    def given_up(self, error: errors.Error) -> errors.Error:
+        if isinstance(error, (errors.MemberLostError, errors.UnreachableError)) and not is_final(error):
             error.safe_to_retry()  # a read changes nothing, and others take over
         return error
 
 
-def _verified(call: StatementCall[SelectStatement]) -> SelectResult:
+def _verified(call: StatementCall[statements.SelectStatement]) -> SelectResult:
     """Run pruned, and the user's own text over all rows, and compare.
 
     A difference that comes from rows written in between does not last, so it has to show three times.
@@ -201,7 +173,7 @@ def _verified(call: StatementCall[SelectStatement]) -> SelectResult:
             as_table(pruned.result, pruned.columns), as_table(unpruned.result, unpruned.columns)
         ):
             return replace(pruned, stats=replace(pruned.stats, elapsed_ms=call.elapsed_ms))
-    raise PruningMismatchError(
+    raise errors.PruningMismatchError(
         f"pruned and unpruned runs differ: {pruned.result.num_rows} rows from {pruned.stats.partitions_read}"
         f" partitions against {unpruned.result.num_rows} rows from {unpruned.stats.partitions_read}, for {call.sql!r}"
         f" with parameters {call.params!r}; please report it, and use SET pruning = off until it is fixed",
@@ -217,7 +189,7 @@ def _decoded(empty: bytes) -> pa.Table:
     return decode_table(empty, ranges=False)
 
 
-def _run(call: StatementCall[SelectStatement], *, pruning: bool, wanted: RunOptions) -> SelectResult:
+def _run(call: StatementCall[statements.SelectStatement], *, pruning: bool, wanted: RunOptions) -> SelectResult:
     session, statement = call.session, call.statement
     params = values_of(statement, call.params, call.started)
     topology = session.topology
@@ -272,7 +244,7 @@ def _run(call: StatementCall[SelectStatement], *, pruning: bool, wanted: RunOpti
 
 
 def _answered_here(
-    call: StatementCall[SelectStatement],
+    call: StatementCall[statements.SelectStatement],
     params: Sequence[Any],
     topology: Topology,
     route: StatementRoute,

@@ -31,16 +31,9 @@ from secateur.errors import (
     ProgrammingError,
     TopologyChangedError,
 )
+from secateur.protocol import snapshots
 from secateur.protocol.pruning import Pruning
 from secateur.protocol.query import Execute
-from secateur.protocol.snapshots import (
-    CloseSnapshot,
-    OpenSnapshot,
-    PinnedPartition,
-    ReadSnapshot,
-    SnapshotOpened,
-    SnapshotPiece,
-)
 from secateur.protocol.statements import ResultColumn, SelectStatement
 from secateur.wire import Answer, decode_table, decode_tables, encode_table
 
@@ -157,7 +150,7 @@ def close_snapshot(session: Session, snapshot: Snapshot) -> None:
     """Have the members drop a snapshot now. Those that cannot be reached drop it later by themselves."""
     for member in snapshot.members:
         try:
-            session.ask_member(member, CloseSnapshot(snapshot.name))
+            session.ask_member(member, snapshots.CloseSnapshot(snapshot.name))
         except Error:  # its lease ends
             continue
 
@@ -175,29 +168,29 @@ class SnapshotReader:
         self._snapshot = snapshot
         self._members = {part.partition: part.member for part in snapshot.parts}
 
-    def read(self, pieces: Sequence[SnapshotPiece]) -> pa.Table:
+    def read(self, pieces: Sequence[snapshots.SnapshotPiece]) -> pa.Table:
         """The rows of the query in some pieces. One round trip for each member that has some.
 
         Raises:
             DataChangedError: A member has dropped the snapshot or was lost, and the table has changed since.
             Error: The query fails over these rows, or no member that has them could be reached for 10 s.
         """
-        by_member: dict[str, list[SnapshotPiece]] = {}
+        by_member: dict[str, list[snapshots.SnapshotPiece]] = {}
         for piece in pieces:
             by_member.setdefault(self._members[piece.partition], []).append(piece)
         tables = [table for member, asked in by_member.items() for table in self._read(member, asked)]
         return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
 
-    def _read(self, member: str, pieces: list[SnapshotPiece]) -> list[pa.Table]:
+    def _read(self, member: str, pieces: list[snapshots.SnapshotPiece]) -> list[pa.Table]:
         table = self._ask(member, pieces)
         if table is not None:
             return [table]
-        by_partition: dict[int, list[SnapshotPiece]] = {}
+        by_partition: dict[int, list[snapshots.SnapshotPiece]] = {}
         for piece in pieces:
             by_partition.setdefault(piece.partition, []).append(piece)
         return [self._found(partition, some) for partition, some in by_partition.items()]
 
-    def _found(self, partition: int, pieces: list[SnapshotPiece]) -> pa.Table:
+    def _found(self, partition: int, pieces: list[snapshots.SnapshotPiece]) -> pa.Table:
         """Pieces of a partition that is not where it was: another reader may have opened it again somewhere."""
         for member in self._session.refresh_topology().member_ids:
             table = self._ask(member, pieces)
@@ -209,10 +202,10 @@ class SnapshotReader:
         self._members[partition] = member
         return table
 
-    def _ask(self, member: str, pieces: list[SnapshotPiece]) -> pa.Table | None:
+    def _ask(self, member: str, pieces: list[snapshots.SnapshotPiece]) -> pa.Table | None:
         """Pieces of a member; None if it does not have them."""
         try:
-            answer = self._session.ask_member(member, ReadSnapshot(self._snapshot.name, pieces))
+            answer = self._session.ask_member(member, snapshots.ReadSnapshot(self._snapshot.name, pieces))
         except MOVED:
             return None
         return decode_tables(answer.parts) if answer.message.is_open else None
@@ -252,11 +245,11 @@ class _SnapshotExecution(StatementExecution[SelectStatement, Any]):
         members: Mapping[str, Sequence[int]],
         lease_s: float,
         answer_bytes: int = 0,
-    ) -> dict[str, Answer[SnapshotOpened]]:
+    ) -> dict[str, Answer[snapshots.SnapshotOpened]]:
         """Pin partitions at their owners."""
 
-        def ask(member: str) -> Answer[SnapshotOpened]:
-            asked = OpenSnapshot(name, execution, list(members[member]), lease_s, answer_bytes)
+        def ask(member: str) -> Answer[snapshots.SnapshotOpened]:
+            asked = snapshots.OpenSnapshot(name, execution, list(members[member]), lease_s, answer_bytes)
             return self.session.ask_member(member, asked)
 
         if len(members) < 2:
@@ -306,7 +299,7 @@ class _Opening(_SnapshotExecution):
 
     def _open_alike(
         self, execution: Execute, members: Mapping[str, Sequence[int]]
-    ) -> tuple[str, dict[str, Answer[SnapshotOpened]]]:
+    ) -> tuple[str, dict[str, Answer[snapshots.SnapshotOpened]]]:
         """Open at all members between the same two publications."""
         end_s = time.monotonic() + _LOAD_WAIT_S
         answer_bytes = self._answer_bytes if len(members) == 1 else 0  # of several, all may have to keep their rows
@@ -316,7 +309,7 @@ class _Opening(_SnapshotExecution):
             if len({answer.message.published for answer in opened.values()}) <= 1:
                 return name, opened
             for member in members:
-                self.session.ask_member(member, CloseSnapshot(name))
+                self.session.ask_member(member, snapshots.CloseSnapshot(name))
             if time.monotonic() >= end_s:
                 raise DataChangedError(
                     "loads are published so often that no moment was found between two of them:"
@@ -329,7 +322,7 @@ class _OpeningAgain(_SnapshotExecution):
     """Opens a partition of a snapshot again where it is now, if it is the same there, and reads pieces of it."""
 
     def __init__(
-        self, session: Session, snapshot: Snapshot, part: SnapshotPart, pieces: Sequence[SnapshotPiece]
+        self, session: Session, snapshot: Snapshot, part: SnapshotPart, pieces: Sequence[snapshots.SnapshotPiece]
     ) -> None:
         now_s = time.time()
         super().__init__(
@@ -352,13 +345,13 @@ class _OpeningAgain(_SnapshotExecution):
                 f" them because nobody had read them for {snapshot.lease_s:g} s: read the table again",
                 table=scan.table,
             )
-        answer = self.session.ask_member(member, ReadSnapshot(snapshot.name, list(self._pieces)))
+        answer = self.session.ask_member(member, snapshots.ReadSnapshot(snapshot.name, list(self._pieces)))
         if not answer.message.is_open:
             raise TopologyChangedError(f"member {member} has dropped a snapshot as soon as it was opened")
         return member, decode_tables(answer.parts)
 
 
-def _is_same(part: SnapshotPart, found: PinnedPartition) -> bool:
+def _is_same(part: SnapshotPart, found: snapshots.PinnedPartition) -> bool:
     expected = part.partition, part.published, part.version, part.rows
     return (found.partition, found.published, found.version, found.rows) == expected
 

@@ -5,32 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias, assert_never
 
+from secateur.protocol import statements
 from secateur.protocol.pruning import Pruning
-from secateur.protocol.statements import (
-    BackupTo,
-    ChangeStatement,
-    CoordinatedChange,
-    CopyFrom,
-    CopyTo,
-    CreateTableAs,
-    Done,
-    EvaluatedInsert,
-    InsertRows,
-    InsertSelect,
-    PlanText,
-    PreparedStatement,
-    RestoreFrom,
-    SelectStatement,
-    SetOption,
-    SetPruning,
-    SetTimeout,
-    ShowSettings,
-)
 
-Prepared: TypeAlias = PreparedStatement | EvaluatedInsert
+Prepared: TypeAlias = statements.PreparedStatement | statements.EvaluatedInsert
 """A statement to execute: an INSERT ... VALUES that the controller has just prepared comes with its rows."""
 
-Cached: TypeAlias = SelectStatement | ChangeStatement[SelectStatement] | CoordinatedChange[SelectStatement] | InsertRows
+Cached: TypeAlias = (
+    statements.SelectStatement
+    | statements.ChangeStatement[statements.SelectStatement]
+    | statements.CoordinatedChange[statements.SelectStatement]
+    | statements.InsertRows
+)
 """Statements that need not be prepared again. An INSERT has a template."""
 
 StatementKey: TypeAlias = tuple[str, Pruning, tuple[tuple[str, str], ...]]
@@ -40,25 +26,25 @@ StatementKey: TypeAlias = tuple[str, Pruning, tuple[tuple[str, str], ...]]
 def cacheable(prepared: Prepared) -> Cached | None:
     """The statement to keep; None for one that is prepared anew each time."""
     match prepared:
-        case SelectStatement() | ChangeStatement() | CoordinatedChange():
+        case statements.SelectStatement() | statements.ChangeStatement() | statements.CoordinatedChange():
             return prepared
-        case EvaluatedInsert(insert) if insert.template is not None:
+        case statements.EvaluatedInsert(insert) if insert.template is not None:
             return insert
         case (
-            EvaluatedInsert()
-            | InsertRows()
-            | InsertSelect()
-            | CreateTableAs()
-            | CopyFrom()
-            | CopyTo()
-            | BackupTo()
-            | RestoreFrom()
-            | Done()
-            | PlanText()
-            | SetPruning()
-            | SetTimeout()
-            | SetOption()
-            | ShowSettings()
+            statements.EvaluatedInsert()
+            | statements.InsertRows()
+            | statements.InsertSelect()
+            | statements.CreateTableAs()
+            | statements.CopyFrom()
+            | statements.CopyTo()
+            | statements.BackupTo()
+            | statements.RestoreFrom()
+            | statements.Done()
+            | statements.PlanText()
+            | statements.SetPruning()
+            | statements.SetTimeout()
+            | statements.SetOption()
+            | statements.ShowSettings()
         ):
             return None
         case _:
@@ -67,26 +53,30 @@ def cacheable(prepared: Prepared) -> Cached | None:
 
 def catalog_version(kept: Cached) -> int:
     """The catalog that a statement was prepared for."""
-    return kept.catalog_version if isinstance(kept, (SelectStatement, InsertRows)) else kept.select.catalog_version
+    return (
+        kept.catalog_version
+        if isinstance(kept, (statements.SelectStatement, statements.InsertRows))
+        else kept.select.catalog_version
+    )
 
 
 def is_estimated(kept: Cached) -> bool:
     """Whether estimates had a say in its plan, so that newer statistics may give another one."""
     match kept:
-        case InsertRows():
+        case statements.InsertRows():
             return False
-        case SelectStatement():
+        case statements.SelectStatement():
             return kept.is_estimated
-        case ChangeStatement() | CoordinatedChange():
+        case statements.ChangeStatement() | statements.CoordinatedChange():
             return kept.select.is_estimated
 
 
 def types_needed(kept: Cached) -> tuple[Sequence[int], Sequence[str]]:
     """The indexes of the parameters on whose types its plan depends, and the names of the parameters."""
     match kept:
-        case InsertRows():
+        case statements.InsertRows():
             return (), ()
-        case SelectStatement():
+        case statements.SelectStatement():
             return kept.typed, kept.parameter_names
-        case ChangeStatement() | CoordinatedChange():
+        case statements.ChangeStatement() | statements.CoordinatedChange():
             return kept.select.typed, kept.select.parameter_names

@@ -18,18 +18,8 @@ from secateur.client.jobs.resolved_plan import ResolvedPlan
 from secateur.client.jobs.submittable import Params, Submittable, submission
 from secateur.client.session import Session
 from secateur.errors import DeadlineError, Error, MemberLostError, UnreachableError
+from secateur.protocol import jobs
 from secateur.protocol.job_config import JobConfig
-from secateur.protocol.jobs import (
-    CancelJob,
-    GetJobMetrics,
-    GetJobPlan,
-    GetJobResult,
-    JobRow,
-    JobState,
-    ListJobs,
-    NewJob,
-    WaitForJob,
-)
 from secateur.tracing import operation_span
 
 _POLL_S: Final = 10.0
@@ -61,7 +51,7 @@ class JobInfo:
     reason: str | None
 
     @classmethod
-    def of(cls, row: JobRow) -> JobInfo:
+    def of(cls, row: jobs.JobRow) -> JobInfo:
         """The client's view of a job, from the controller's description."""
         return cls(
             row.job_id,
@@ -85,7 +75,7 @@ class Job:
     def __init__(self, session: Session, job_id: str) -> None:
         self.job_id = job_id
         self._session = session
-        self._final: JobState | None = None
+        self._final: jobs.JobState | None = None
         self._tables: dict[str, pa.Table] | None = None
 
     @property
@@ -143,7 +133,7 @@ class Job:
         known = self._look()
         if known.coordinator is not None:
             with contextlib.suppress(MemberLostError, UnreachableError):
-                running = self._session.ask_member(known.coordinator, GetJobMetrics(self.job_id)).message.metrics
+                running = self._session.ask_member(known.coordinator, jobs.GetJobMetrics(self.job_id)).message.metrics
                 return [entry.to_dict() for entry in running]
         return [entry.to_dict() for entry in known.metrics]
 
@@ -166,7 +156,7 @@ class Job:
         Of the attempt that started last; None before the first has started. Costs a round trip to the controller beside
         what :meth:`metrics` costs.
         """
-        plan = self._session.ask(GetJobPlan(self.job_id)).message.plan
+        plan = self._session.ask(jobs.GetJobPlan(self.job_id)).message.plan
         return None if plan is None else ResolvedPlan.of(plan).measured(self.metrics())
 
     @property
@@ -176,7 +166,7 @@ class Job:
 
     def cancel(self) -> None:
         """Stop the job everywhere and wait until it has stopped. Nothing happens when it has ended."""
-        self._session.ask(CancelJob(self.job_id))
+        self._session.ask(jobs.CancelJob(self.job_id))
         self._wait(None)
 
     def _repr_html_(self) -> str:
@@ -194,15 +184,15 @@ class Job:
     def __repr__(self) -> str:
         return f"<Job {self.job_id}{'' if self._final is None else ' ' + self._final.status}>"
 
-    def _look(self) -> JobState:
-        return self._final or self._note(self._session.ask(WaitForJob(self.job_id, 0)).message)
+    def _look(self) -> jobs.JobState:
+        return self._final or self._note(self._session.ask(jobs.WaitForJob(self.job_id, 0)).message)
 
-    def _note(self, known: JobState) -> JobState:
+    def _note(self, known: jobs.JobState) -> jobs.JobState:
         if JobStatus(known.status).is_final:
             self._final = known
         return known
 
-    def _wait(self, timeout_s: float | None) -> JobState:
+    def _wait(self, timeout_s: float | None) -> jobs.JobState:
         if self._final is not None:
             return self._final
         for answer in self._session.poll_on_own_channel(self._waits(timeout_s)):
@@ -213,12 +203,12 @@ class Job:
             f"job {self.job_id} has not ended within {timeout_s:g} s; it goes on: call result() again, or cancel()"
         )
 
-    def _waits(self, timeout_s: float | None) -> Iterator[WaitForJob]:
+    def _waits(self, timeout_s: float | None) -> Iterator[jobs.WaitForJob]:
         """One request after another, until the time is over."""
         end_s = None if timeout_s is None else time.monotonic() + timeout_s
         wait_s = _POLL_S if timeout_s is None else min(_POLL_S, timeout_s)
         while True:
-            yield WaitForJob(self.job_id, wait_s)
+            yield jobs.WaitForJob(self.job_id, wait_s)
             if end_s is not None:
                 wait_s = min(_POLL_S, max(end_s - time.monotonic(), 0.0))
                 if wait_s == 0.0:
@@ -226,7 +216,7 @@ class Job:
 
     def _fetch(self, member_id: str) -> dict[str, pa.Table]:
         try:
-            answer = self._session.ask_member_on_own_channel(member_id, GetJobResult(self.job_id))
+            answer = self._session.ask_member_on_own_channel(member_id, jobs.GetJobResult(self.job_id))
         except (MemberLostError, UnreachableError) as error:
             lost = (
                 f"job {self.job_id} succeeded, but member {member_id}, which held its result, was lost:"
@@ -247,7 +237,7 @@ def submit_job(session: Session, dag: Submittable, config: JobConfig | None, par
         PartitionLostError: A required partition had its only copy on a member that has left, or no member is left.
     """
     job = submission(session, dag, config, params)
-    return _take(session, NewJob(job.job_id, job.config, job.params, job.needs, if_absent=False), job.dag)
+    return _take(session, jobs.NewJob(job.job_id, job.config, job.params, job.needs, if_absent=False), job.dag)
 
 
 def submit_job_if_absent(
@@ -261,7 +251,7 @@ def submit_job_if_absent(
     job = submission(session, dag, config, params)
     return _take(
         session,
-        NewJob(job.job_id, replace(job.config, name=name), job.params, job.needs, if_absent=True),
+        jobs.NewJob(job.job_id, replace(job.config, name=name), job.params, job.needs, if_absent=True),
         job.dag,
     )
 
@@ -272,15 +262,15 @@ def find_job(session: Session, id_or_name: str) -> Job:
     Raises:
         UnknownJobError: There is none, or it ended long ago.
     """
-    return Job(session, session.ask(WaitForJob(id_or_name, 0)).message.job_id)
+    return Job(session, session.ask(jobs.WaitForJob(id_or_name, 0)).message.job_id)
 
 
 def list_jobs(session: Session) -> list[JobInfo]:
     """All jobs on record, newest first. One round trip."""
-    return [JobInfo.of(job) for job in session.ask(ListJobs()).message.jobs]
+    return [JobInfo.of(job) for job in session.ask(jobs.ListJobs()).message.jobs]
 
 
-def _take(session: Session, asked: NewJob, dag: bytes) -> Job:
+def _take(session: Session, asked: jobs.NewJob, dag: bytes) -> Job:
     if not session.is_traced:
         return Job(session, _submitted(session, asked, dag))
     with operation_span("submit") as describe:
@@ -289,7 +279,7 @@ def _take(session: Session, asked: NewJob, dag: bytes) -> Job:
     return Job(session, job_id)
 
 
-def _submitted(session: Session, asked: NewJob, dag: bytes) -> str:
+def _submitted(session: Session, asked: jobs.NewJob, dag: bytes) -> str:
     """Repeated once when the connection broke: the controller recognises the id."""
     try:
         return session.ask(asked, dag).message.job

@@ -10,20 +10,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from secateur import errors
 from secateur.client.execution.change import NOTHING_DONE, run_change, unknown_outcome
 from secateur.client.execution.execute import Retryable, execute
 from secateur.client.execution.member_batches import MemberBatch, answers_of
 from secateur.client.execution.statement_call import StatementCall
 from secateur.client.key_value.row_keys import RowKeys
 from secateur.client.key_value.tables import KeyTable
-from secateur.errors import (
-    DeadlineError,
-    Error,
-    InterfaceError,
-    MemberLostError,
-    NoRangeError,
-    PartitionLostError,
-)
 from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.changes import WriteRows
@@ -61,7 +54,7 @@ def _partition(table: KeyTable, key: list[Any]) -> int | None:
     keys = table.keys
     try:
         return keys.partition_of(key)
-    except NoRangeError:
+    except errors.NoRangeError:
         if not table.refresh(keys.definition):  # the range may have been added since
             return None
         return _partition(table, key)
@@ -94,7 +87,7 @@ def _owner(table: KeyTable, rows: RowKeys, partition: int) -> str | None:
     """The member to ask for a partition together with others; None where asking for it alone says what is wrong."""
     try:
         return table.session.when_known(lambda: table.owner(rows, partition))
-    except Error:
+    except errors.Error:
         return None
 
 
@@ -109,13 +102,13 @@ def _delete_together(table: KeyTable, definition: TableDef, batches: Sequence[Me
     deleted = 0
     for batch, (member, message), answer in zip(batches, asked, answers_of(table.session, asked), strict=True):
         done, unconfirmed = 0, len(batch.positions)
-        lost = answer if isinstance(answer, MemberLostError) else None
-        if isinstance(answer, DeadlineError):
+        lost = answer if isinstance(answer, errors.MemberLostError) else None
+        if isinstance(answer, errors.DeadlineError):
             raise unknown_outcome(definition, answer) from answer
-        if not isinstance(answer, Error):
+        if not isinstance(answer, errors.Error):
             done, unconfirmed = len(answer.message.rows), answer.message.unconfirmed
             deleted += sum(answer.message.rows)
-            lost = MemberLostError(f"member {member} has deleted the rows, and not every copy has confirmed it")
+            lost = errors.MemberLostError(f"member {member} has deleted the rows, and not every copy has confirmed it")
         for number, keys in enumerate(batch.positions[done:], done):
             lost_answer = lost if number < done + unconfirmed else None
             deleted += execute(_Delete(table, keys, message.id_of(number), lost_answer))
@@ -137,7 +130,7 @@ class _Delete(Retryable[int]):
         table: KeyTable,
         keys: list[list[Any]],
         change_id: str | None = None,
-        lost_answer: MemberLostError | None = None,
+        lost_answer: errors.MemberLostError | None = None,
     ) -> None:
         self.session = table.session
         self._table = table
@@ -153,21 +146,21 @@ class _Delete(Retryable[int]):
         asked = WriteRows(definition.table_id, partition, "delete", self._change_id)
         try:
             return self.session.ask_member(member, asked, encode_rows(_key_rows(rows, self._keys))).message.rows
-        except MemberLostError as error:
+        except errors.MemberLostError as error:
             self._lost_answer = error
             raise
-        except DeadlineError as error:
+        except errors.DeadlineError as error:
             raise unknown_outcome(definition, error) from error
 
-    def may_repeat(self, error: Error) -> bool:
-        return isinstance(error, (PartitionLostError, *NOTHING_DONE, MemberLostError))
+    def may_repeat(self, error: errors.Error) -> bool:
+        return isinstance(error, (errors.PartitionLostError, *NOTHING_DONE, errors.MemberLostError))
 
-    def prepare_again(self, because: Error) -> None:
+    def prepare_again(self, because: errors.Error) -> None:
         self._table.refresh_if_possible()
 
-    def given_up(self, error: Error) -> Error:
+    def given_up(self, error: errors.Error) -> errors.Error:
         # That nothing was changed is true of the last attempt alone.
-        return error if self._lost_answer is None or isinstance(error, PartitionLostError) else self._lost_answer
+        return error if self._lost_answer is None or isinstance(error, errors.PartitionLostError) else self._lost_answer
 
 
 def _key_rows(rows: RowKeys, keys: Sequence[list[Any]]) -> pa.Table | ShortTable:
@@ -186,5 +179,7 @@ def _delete_everywhere(table: KeyTable, key: list[Any]) -> int:
     sql = f"DELETE FROM {quoted(definition.name)} WHERE {conditions}"
     prepared, cached = session.prepare(sql, key)
     if not isinstance(prepared, ChangeStatement):
-        raise InterfaceError(f"{sql!r} was planned as another kind of statement than DELETE: execute it with a cursor")
+        raise errors.InterfaceError(
+            f"{sql!r} was planned as another kind of statement than DELETE: execute it with a cursor"
+        )
     return run_change(StatementCall(session, sql, key, prepared, cached, time.perf_counter(), time.time())).rows

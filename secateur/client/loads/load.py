@@ -18,21 +18,11 @@ from typing import Final
 import pyarrow as pa
 from msgspec.structs import replace
 
+from secateur import errors
 from secateur.client.execution.execute import Retryable, execute
 from secateur.client.loads.arrow_data import as_chunks
 from secateur.client.loads.ranges_on_demand import with_ranges_for
 from secateur.client.session import Session
-from secateur.errors import (
-    DeadlineError,
-    Error,
-    LoadFailedError,
-    MemberLostError,
-    NoRangeError,
-    PartitionLostError,
-    ProgrammingError,
-    TopologyChangedError,
-    UnreachableError,
-)
 from secateur.partitioning.schemes.partial_ranges import EVERY_KEY, unknown_ranges
 from secateur.partitioning.schemes.router import ROWS_LOOKED_UP_MAX
 from secateur.partitioning.tables.conform import MissingColumns, conform
@@ -53,7 +43,7 @@ _WRITE_ROWS_MAX: Final = 1 << 20
 _SENDERS_MAX: Final = 8
 _ENDED_ABORT_S: Final = 0.2
 """Seconds that a statement that was ended waits until what it has staged is dropped."""
-_OUT_OF_REACH: Final = (MemberLostError, UnreachableError, DeadlineError)
+_OUT_OF_REACH: Final = (errors.MemberLostError, errors.UnreachableError, errors.DeadlineError)
 
 
 class LoadMode(StrEnum):
@@ -80,7 +70,7 @@ class LoadMode(StrEnum):
         try:
             return cls(text)
         except ValueError as error:
-            raise ProgrammingError(
+            raise errors.ProgrammingError(
                 f"load mode {text!r} does not exist; use {', '.join(repr(mode.value) for mode in cls)}"
             ) from error
 
@@ -171,7 +161,7 @@ class _LoadExecution(Retryable[LoadResult]):
         self._stages = stages
         self._change_id = uuid.uuid4().hex
         self._written_to: str | None = None
-        self._lost_answer: MemberLostError | None = None
+        self._lost_answer: errors.MemberLostError | None = None
 
     def attempt(self) -> LoadResult:
         self._written_to = None
@@ -181,7 +171,7 @@ class _LoadExecution(Retryable[LoadResult]):
         try:
             written = self._write_directly()
             return self._stage_and_publish() if written is None else written
-        except NoRangeError:
+        except errors.NoRangeError:
             # The range may have been added after the caller's definition of the table was fetched.
             known, newer = self._table, self.session.outlined_table(self._table.name)
             is_newer = (newer.table_id, newer.version) != (known.table_id, known.version)
@@ -215,23 +205,23 @@ class _LoadExecution(Retryable[LoadResult]):
             raise unknown_ranges(table.scheme.reference, [EVERY_KEY])
         return table
 
-    def may_repeat(self, error: Error) -> bool:
+    def may_repeat(self, error: errors.Error) -> bool:
         match error:
-            case MemberLostError() | UnreachableError():
+            case errors.MemberLostError() | errors.UnreachableError():
                 return self._written_to is not None
-            case PartitionLostError() | TopologyChangedError():
+            case errors.PartitionLostError() | errors.TopologyChangedError():
                 return self._is_at_hand
-            case LoadFailedError():  # nothing of it was published, and it was given up with its controller
+            case errors.LoadFailedError():  # nothing of it was published, and it was given up with its controller
                 return bool(error.details.get("is_aborted")) and self._is_at_hand
             case _:
                 return False
 
-    def prepare_again(self, because: Error) -> None:
-        if not isinstance(because, TopologyChangedError):
+    def prepare_again(self, because: errors.Error) -> None:
+        if not isinstance(because, errors.TopologyChangedError):
             return
         try:
             newer = self.session.outlined_table(self._table.name, waits=False)
-        except (UnreachableError, MemberLostError, DeadlineError):
+        except (errors.UnreachableError, errors.MemberLostError, errors.DeadlineError):
             # Without a controller no table changes; the owners are those that members name.
             self.session.check_control()
             return
@@ -239,15 +229,15 @@ class _LoadExecution(Retryable[LoadResult]):
             raise because
         self._go_on_with(newer)
 
-    def given_up(self, error: Error) -> Error:
-        if isinstance(error, PartitionLostError):
+    def given_up(self, error: errors.Error) -> errors.Error:
+        if isinstance(error, errors.PartitionLostError):
             return error
         if self._lost_answer is not None:
             return self._lost_answer  # that write may have been made
-        if self._written_to is None or not isinstance(error, UnreachableError):
+        if self._written_to is None or not isinstance(error, errors.UnreachableError):
             return error
         name, member = self._table.name, self._written_to
-        return LoadFailedError(
+        return errors.LoadFailedError(
             f"{name}: member {member} cannot be reached, and nothing was loaded: {error.message}",
             table=name,
             member=member,
@@ -289,7 +279,7 @@ class _LoadExecution(Retryable[LoadResult]):
         started_s, self._written_to = time.perf_counter(), member
         try:
             answer = self.session.ask_member(member, asked, payload)
-        except MemberLostError as error:
+        except errors.MemberLostError as error:
             self._lost_answer = error
             raise
         if self._stages is not None:
@@ -308,7 +298,7 @@ class _LoadExecution(Retryable[LoadResult]):
             _abort(session, load_id)
             if session.control is not None and session.control.error is error:
                 raise
-            raise LoadFailedError(
+            raise errors.LoadFailedError(
                 f"the load into {table.name} was aborted, and the table is unchanged: {error.message}", table=table.name
             ) from error
         except BaseException:
@@ -319,8 +309,8 @@ class _LoadExecution(Retryable[LoadResult]):
         parts = {partition: [_ATTEMPT] for partition in sorted(partitions)}
         try:
             answer = session.ask(PublishLoad(load_id, table.name, mode.value, parts, table.table_id))
-        except UnreachableError as error:  # so it was not sent
-            raise LoadFailedError(
+        except errors.UnreachableError as error:  # so it was not sent
+            raise errors.LoadFailedError(
                 f"the load into {table.name} could not be published, and the table is unchanged: {error.message}",
                 table=table.name,
             ) from error
@@ -329,7 +319,7 @@ class _LoadExecution(Retryable[LoadResult]):
                 f"the load into {table.name} was staged, but the answer to its publication was lost: read"
                 f" the table to see whether its rows are visible. {error.message}"
             ) from error
-        except Error:
+        except errors.Error:
             _abort(session, load_id)
             raise
         if work is not None:
@@ -441,7 +431,7 @@ def _abort(session: Session, load_id: str) -> None:
     Members forget a load by themselves in time, so a controller that is out of reach is no reason to hide the first
     error, nor to go on for long with a statement that was ended.
     """
-    with suppress(Error):
+    with suppress(errors.Error):
         if session.control is None or session.control.error is None:
             session.ask(AbortLoad(load_id))
             return

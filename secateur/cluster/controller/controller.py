@@ -45,46 +45,12 @@ from secateur.cluster.sockets import listening
 from secateur.errors import ProtocolError, UnknownTableError
 from secateur.partitioning.tables.table import TableDef, TableDefinition
 from secateur.partitioning.topology.topology import MemberAddress
-from secateur.protocol.catalog import (
-    DropUnusedTable,
-    GetOwnerPages,
-    GetRanges,
-    GetTables,
-    GetTableVersions,
-    GetTopology,
-    MakeRanges,
-    OwnerPages,
-    RangePages,
-    RefreshedStatistics,
-    RefreshStatistics,
-    Tables,
-    TableVersions,
-    TopologyAnswer,
-    UnusedTableDropped,
-)
+from secateur.protocol import catalog, membership, recovery
 from secateur.protocol.external_tables import RegisterExternalTable
 from secateur.protocol.hello import GivenVersions, Greeting, Hello, Versions
-from secateur.protocol.membership import (
-    Joined,
-    JoinRequest,
-    LeaseAnswer,
-    MemberName,
-    NameMember,
-    RenewLease,
-    ReportCopyLost,
-    ReportMemberLost,
-)
 from secateur.protocol.message import Acknowledged, Role
 from secateur.protocol.operation import OperationBase
 from secateur.protocol.operations import CONTROLLER_OPERATIONS, Operation
-from secateur.protocol.recovery import (
-    AskToReturn,
-    ClusterRecord,
-    ControllerState,
-    MemberReport,
-    ReportToController,
-    ReturnAnswer,
-)
 from secateur.wire import Handled, PeerInfo, Reply, Request
 
 _log = logging.getLogger(__name__)
@@ -316,10 +282,10 @@ class Controller:
             "pruning": self._state.pruning,
         }
 
-    def _send_topology(self, _: Request[GetTopology]) -> Reply[TopologyAnswer]:
-        return Reply(TopologyAnswer(topology=self._state.topology.outline, **self._versions()))
+    def _send_topology(self, _: Request[catalog.GetTopology]) -> Reply[catalog.TopologyAnswer]:
+        return Reply(catalog.TopologyAnswer(topology=self._state.topology.outline, **self._versions()))
 
-    def _send_tables(self, request: Request[GetTables]) -> Reply[Tables]:
+    def _send_tables(self, request: Request[catalog.GetTables]) -> Reply[catalog.Tables]:
         name, known = request.message.name, request.message.known
         tables = self._state.catalog.tables() if name is None else (self._state.catalog.table(name),)
         rights = request.peer.rights
@@ -327,21 +293,25 @@ class Controller:
             tables = tuple(table for table in tables if table.name.casefold() in rights.readable)
         outlines = request.message.outlines
         definitions = [TableDefinition.of(table, known=known, outline=outlines) for table in tables]
-        return Reply(Tables(tables=definitions, **self._versions()))
+        return Reply(catalog.Tables(tables=definitions, **self._versions()))
 
-    def _send_owner_pages(self, request: Request[GetOwnerPages]) -> Reply[OwnerPages]:
+    def _send_owner_pages(self, request: Request[catalog.GetOwnerPages]) -> Reply[catalog.OwnerPages]:
         return Reply(owner_pages(self._state.topology, request.message))
 
-    def _send_ranges(self, request: Request[GetRanges]) -> Reply[RangePages]:
+    def _send_ranges(self, request: Request[catalog.GetRanges]) -> Reply[catalog.RangePages]:
         return Reply(range_pages(self._state.catalog.tables(), request.message))
 
-    def _send_table_versions(self, request: Request[GetTableVersions]) -> Reply[TableVersions]:
+    def _send_table_versions(self, request: Request[catalog.GetTableVersions]) -> Reply[catalog.TableVersions]:
         known = {table.table_id: table.version for table in self._state.catalog.tables()}
         return Reply(
-            TableVersions(tables=[known.get(table_id) for table_id in request.message.tables], **self._versions())
+            catalog.TableVersions(
+                tables=[known.get(table_id) for table_id in request.message.tables], **self._versions()
+            )
         )
 
-    async def _refresh_statistics(self, request: Request[RefreshStatistics]) -> Reply[RefreshedStatistics]:
+    async def _refresh_statistics(
+        self, request: Request[catalog.RefreshStatistics]
+    ) -> Reply[catalog.RefreshedStatistics]:
         """Look at the rows of a table now."""
         table = self._state.catalog.table(request.message.table)
         statistics = await self._statistics.refresh(table.table_id)
@@ -349,7 +319,7 @@ class Controller:
             raise UnknownTableError(
                 f"table {table.name!r} was dropped while its members collected statistics", table=table.name
             )
-        return Reply(RefreshedStatistics(statistics=statistics, **self._versions()))
+        return Reply(catalog.RefreshedStatistics(statistics=statistics, **self._versions()))
 
     def _served(self, table_id: int) -> tuple[TableDef, dict[str, list[int]]] | None:
         """A table, and which member serves which rows of it; each row once."""
@@ -369,17 +339,17 @@ class Controller:
         await self._state.all_reached()
         return Reply(Versions(**self._versions()))
 
-    async def _make_ranges(self, request: Request[MakeRanges]) -> Reply[Versions]:
+    async def _make_ranges(self, request: Request[catalog.MakeRanges]) -> Reply[Versions]:
         asked = request.message
         await self._table_commands.make_ranges(asked.table, asked.table_id, asked.cells)
         await self._state.all_reached()
         return Reply(Versions(**self._versions()))
 
-    async def _drop_unused_table(self, request: Request[DropUnusedTable]) -> Reply[UnusedTableDropped]:
+    async def _drop_unused_table(self, request: Request[catalog.DropUnusedTable]) -> Reply[catalog.UnusedTableDropped]:
         asked = request.message
         is_gone = await self._table_commands.drop_unused(asked.table, asked.table_id)
         await self._state.all_reached()
-        return Reply(UnusedTableDropped(is_gone=is_gone, **self._versions()))
+        return Reply(catalog.UnusedTableDropped(is_gone=is_gone, **self._versions()))
 
     def _gone(self, peer: PeerInfo) -> None:
         self._statements.gone(peer.connection_id)
@@ -388,14 +358,14 @@ class Controller:
 
     # -- members
 
-    async def _join(self, request: Request[JoinRequest]) -> Reply[Joined]:
+    async def _join(self, request: Request[membership.JoinRequest]) -> Reply[membership.Joined]:
         asked = request.message
         await self._joining.join(MemberAddress(asked.member, asked.host, asked.port, asked.node))
         self._jobs.member_joined(asked.member)
         state = self._state
-        return Reply(Joined(views=state.catalog.adopted_ids, tokens=state.tokens, **self._versions()))
+        return Reply(membership.Joined(views=state.catalog.adopted_ids, tokens=state.tokens, **self._versions()))
 
-    async def _name_member(self, request: Request[NameMember]) -> Reply[MemberName]:
+    async def _name_member(self, request: Request[membership.NameMember]) -> Reply[membership.MemberName]:
         """An id for a member that comes, or the ids of those in whose place it can come.
 
         While this controller does not know the cluster, those that have data are asked to report them.
@@ -403,20 +373,20 @@ class Controller:
         self._check_cluster(request.message.cluster)
         if not self._takeover.is_over:
             if request.message.may_report and not self._state.topology.members:
-                return Reply(MemberName("", wants_report=True))
+                return Reply(membership.MemberName("", wants_report=True))
             await self._takeover.wait()
         # A process that is started anew asks before the end of the one before was noticed.
         await asyncio.gather(*(self._state.check_member(member_id) for member_id in self._state.topology.member_ids))
         absent = await self._joining.may_return()
-        return Reply(MemberName(self._joining.new_id(), absent))
+        return Reply(membership.MemberName(self._joining.new_id(), absent))
 
-    async def _let_back(self, request: Request[AskToReturn]) -> Reply[ReturnAnswer]:
+    async def _let_back(self, request: Request[recovery.AskToReturn]) -> Reply[recovery.ReturnAnswer]:
         """A member that has left wants to come back with what it has."""
         self._check_cluster(request.message.cluster)
         is_member = await self._joining.let_back(request.message.address)
         if is_member:
             self._jobs.member_joined(request.message.address.id)
-        return Reply(ReturnAnswer(is_member))
+        return Reply(recovery.ReturnAnswer(is_member))
 
     def _left(self, member_id: str) -> None:
         """A member has left the cluster."""
@@ -427,20 +397,20 @@ class Controller:
         if cluster_id != self._settings.cluster_id:
             raise ProtocolError(f"this is the controller of cluster {self._settings.cluster_id}, not of {cluster_id}")
 
-    def _lease(self, request: Request[RenewLease]) -> Reply[LeaseAnswer]:
+    def _lease(self, request: Request[membership.RenewLease]) -> Reply[membership.LeaseAnswer]:
         """A member asks for a lease, and reports what matters to statistics; see :mod:`secateur.cluster.lease`."""
         asked = request.message
         self._check_cluster(asked.cluster)
         if not self._takeover.is_over and not self._state.topology.members:
-            return Reply(LeaseAnswer(LeaseVerdict.REFUSED.value, wants_report=True))
+            return Reply(membership.LeaseAnswer(LeaseVerdict.REFUSED.value, wants_report=True))
         if not self._is_at(asked.member, asked.address):
             # A process with the data of a member that has ended: it may come back, but has not been let in yet.
             self._state.doubt(asked.member)
-            return Reply(LeaseAnswer(LeaseVerdict.REFUSED.value))
+            return Reply(membership.LeaseAnswer(LeaseVerdict.REFUSED.value))
         answer = self._state.heard(asked.member, stalled_s=asked.stalled_s)
         if answer is LeaseVerdict.GRANTED:
             self._statistics.counted(asked.member, asked.written, asked.misses)
-        return Reply(LeaseAnswer(answer.value, self._statistics.statistics_snapshot.version))
+        return Reply(membership.LeaseAnswer(answer.value, self._statistics.statistics_snapshot.version))
 
     def _is_at(self, member_id: str, address: str) -> bool:
         """Whether the topology has a member, if it has it, at this address."""
@@ -452,7 +422,7 @@ class Controller:
 
     # -- recovery
 
-    def _take_report(self, request: Request[ReportToController]) -> Reply[Acknowledged]:
+    def _take_report(self, request: Request[recovery.ReportToController]) -> Reply[Acknowledged]:
         self._check_cluster(request.message.cluster)
         self._takeover.take_report(request.message.report)
         return Reply(Acknowledged())
@@ -462,7 +432,12 @@ class Controller:
         if self._takeover.is_over:
             self._rebalancer.start()
 
-    def _begin_epoch(self, record: ClusterRecord, reports: Mapping[str, MemberReport], state: ControllerState) -> None:
+    def _begin_epoch(
+        self,
+        record: recovery.ClusterRecord,
+        reports: Mapping[str, recovery.MemberReport],
+        state: recovery.ControllerState,
+    ) -> None:
         self._publications.last_number = first_of(record.epoch)
         self._loads.numbers.taken_over(reports, record.topology.member_ids, state.last_loads)
         self._background.start(self._loads.numbers.settled(), "controller learns how loads in doubt have ended")
@@ -473,12 +448,12 @@ class Controller:
 
     # -- losses
 
-    async def _member_lost(self, request: Request[ReportMemberLost]) -> Reply[Versions]:
+    async def _member_lost(self, request: Request[membership.ReportMemberLost]) -> Reply[Versions]:
         await self._state.give_up(request.message.member)
         await self._state.all_reached()
         return Reply(Versions(**self._versions()))
 
-    async def _copy_lost(self, request: Request[ReportCopyLost]) -> Reply[Versions]:
+    async def _copy_lost(self, request: Request[membership.ReportCopyLost]) -> Reply[Versions]:
         lost = request.message
         self._state.events.add("copy_lost", lost.member, f"partition {lost.partition} of {lost.group} is out of sync")
         await self._rebalancer.copy_lost(lost.group, lost.partition, lost.member)

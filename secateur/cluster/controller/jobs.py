@@ -20,51 +20,17 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Final, assert_never
 
+from secateur import errors
 from secateur.cluster.background_tasks import BackgroundTasks
-from secateur.cluster.controller.job_record import (
-    AskAttempt,
-    AwaitAttemptEnd,
-    CancelAttempt,
-    Effect,
-    FinishRecord,
-    JobRecord,
-    StartAttempt,
-)
+from secateur.cluster.controller import job_record
 from secateur.cluster.controller.job_registry import JobRegistry, RegisteredJob
 from secateur.cluster.controller.recovery import first_of
 from secateur.cluster.peers import Peers
 from secateur.dag.codec import carries_code
-from secateur.errors import (
-    DeadlineError,
-    Error,
-    InternalError,
-    JobCancelledError,
-    MemberLostError,
-    OperationalError,
-    ProtocolError,
-    SerializationError,
-)
 from secateur.partitioning.topology.job_requirements import coordinators
 from secateur.partitioning.topology.topology import Topology
+from secateur.protocol import jobs as protocol
 from secateur.protocol.job_config import OnMemberLost
-from secateur.protocol.jobs import (
-    CancelJob,
-    GetJobPlan,
-    GetKeptJob,
-    HaltAttempt,
-    JobName,
-    JobPlan,
-    JobRow,
-    Jobs,
-    JobState,
-    KeepJob,
-    ListJobs,
-    ListKeptJobs,
-    NewJob,
-    ReportJobEnded,
-    RunAttempt,
-    WaitForJob,
-)
 from secateur.protocol.message import Acknowledged, Failure
 from secateur.tracing import carried
 from secateur.wire import Reply, Request
@@ -124,7 +90,7 @@ class ControllerJobs:
         holders: dict[str, tuple[int, str]] = {}
         members = self._topology().member_ids
         lists = await asyncio.gather(
-            *(self._peers.call(member, ListKeptJobs()) for member in members), return_exceptions=True
+            *(self._peers.call(member, protocol.ListKeptJobs()) for member in members), return_exceptions=True
         )
         for member, listed in zip(members, lists, strict=True):
             if not isinstance(listed, BaseException):
@@ -133,8 +99,8 @@ class ControllerJobs:
         jobs = []
         for job_id, (_, member) in holders.items():
             try:
-                answer = await self._peers.ask(member, GetKeptJob(job_id))
-            except Error as error:
+                answer = await self._peers.ask(member, protocol.GetKeptJob(job_id))
+            except errors.Error as error:
                 _log.warning("job %s, which member %s keeps, could not be taken over: %s", job_id, member, error)
                 continue
             jobs.append(RegisteredJob.of(answer.message, bytes(answer.payload)))
@@ -151,7 +117,7 @@ class ControllerJobs:
         for job in self._registry:
             self._background.start(self._keep(job, [member], job.dag), f"job {job.job_id} to a new member")
 
-    async def new(self, request: Request[NewJob]) -> Reply[JobName]:
+    async def new(self, request: Request[protocol.NewJob]) -> Reply[protocol.JobName]:
         """Take a job, or name the one that has its name already.
 
         The same id again is the same job: a client may repeat the request.
@@ -168,15 +134,15 @@ class ControllerJobs:
         if known is None and asked.if_absent and config.name is not None:
             known = self._registry.active(config.name)
         if known is not None:
-            return Reply(JobName(known.job_id))
+            return Reply(protocol.JobName(known.job_id))
         if not (self._allow_code and request.peer.authenticated) and carries_code(request.payload):
-            raise SerializationError(
+            raise errors.SerializationError(
                 "the DAG carries Python functions, and this cluster accepts no code; start it with allow_code=True and"
                 " a token"
             )
         coordinators(needs, self._topology(), self._group_of)
         deadline_s = None if config.timeout_s is None else time.time() + config.timeout_s
-        record = JobRecord(restarts=config.on_member_lost == OnMemberLost.RESTART)
+        record = job_record.JobRecord(restarts=config.on_member_lost == OnMemberLost.RESTART)
         job = RegisteredJob(asked.job, config, needs, asked.params, bytes(request.payload), record, deadline_s)
         job.trace = carried()
         self._registry.add(job)
@@ -187,14 +153,14 @@ class ControllerJobs:
             raise
         self._limit_time(job)
         self._apply(job, job.record.submitted())
-        return Reply(JobName(job.job_id))
+        return Reply(protocol.JobName(job.job_id))
 
     def _limit_time(self, job: RegisteredJob) -> None:
         if job.deadline_s is not None:
             delay_s = max(0.0, job.deadline_s - time.time()) + _DEADLINE_GRACE_S
             self._later(job, delay_s, lambda: job.record.cancel(_late(job)))
 
-    async def wait(self, request: Request[WaitForJob]) -> Reply[JobState]:
+    async def wait(self, request: Request[protocol.WaitForJob]) -> Reply[protocol.JobState]:
         """The description of a job, once the job has ended or the wait is over.
 
         Raises:
@@ -207,7 +173,7 @@ class ControllerJobs:
                 await asyncio.wait_for(job.ended.wait(), wait_s)
         return Reply(job.state())
 
-    async def cancel(self, request: Request[CancelJob]) -> Reply[Acknowledged]:
+    async def cancel(self, request: Request[protocol.CancelJob]) -> Reply[Acknowledged]:
         """Stop a job; the answer does not wait for that.
 
         Raises:
@@ -225,26 +191,27 @@ class ControllerJobs:
         """
         job = self._registry.find(id_or_name)
         self._apply(
-            job, job.record.cancel(JobCancelledError(f"job {job.job_id} was cancelled on request", job=job.job_id))
+            job,
+            job.record.cancel(errors.JobCancelledError(f"job {job.job_id} was cancelled on request", job=job.job_id)),
         )
 
-    def plan(self, request: Request[GetJobPlan]) -> Reply[JobPlan]:
+    def plan(self, request: Request[protocol.GetJobPlan]) -> Reply[protocol.JobPlan]:
         """The plan of the attempt of a job that started last.
 
         Raises:
             UnknownJobError: There is no such job.
         """
-        return Reply(JobPlan(self._registry.find(request.message.job).plan))
+        return Reply(protocol.JobPlan(self._registry.find(request.message.job).plan))
 
-    def summaries(self, _: Request[ListJobs]) -> Reply[Jobs]:
+    def summaries(self, _: Request[protocol.ListJobs]) -> Reply[protocol.Jobs]:
         """All jobs, newest first."""
-        return Reply(Jobs(self.rows()))
+        return Reply(protocol.Jobs(self.rows()))
 
-    def rows(self) -> list[JobRow]:
+    def rows(self) -> list[protocol.JobRow]:
         """One row for each job, newest first."""
         return [job.summary() for job in self._registry]
 
-    async def ended(self, request: Request[ReportJobEnded]) -> Reply[Acknowledged]:
+    async def ended(self, request: Request[protocol.ReportJobEnded]) -> Reply[Acknowledged]:
         """A member tells how an attempt ended; it is asked no more once members keep what follows from that."""
         told = request.message
         job = self._registry.get(told.job)
@@ -265,18 +232,18 @@ class ControllerJobs:
         """Give up everything that is under way."""
         await self._background.close()
 
-    def _apply(self, job: RegisteredJob, effects: list[Effect]) -> None:
+    def _apply(self, job: RegisteredJob, effects: list[job_record.Effect]) -> None:
         for effect in effects:
             match effect:
-                case StartAttempt(attempt, delay_s):
+                case job_record.StartAttempt(attempt, delay_s):
                     self._background.start(self._start(job, attempt, delay_s))
-                case AskAttempt(member, attempt):
+                case job_record.AskAttempt(member, attempt):
                     self._background.start(self._ask(job, member, attempt))
-                case CancelAttempt(member, attempt, error):
+                case job_record.CancelAttempt(member, attempt, error):
                     self._background.start(self._cancel_attempt(job, member, attempt, error))
-                case AwaitAttemptEnd():
+                case job_record.AwaitAttemptEnd():
                     self._later(job, _STOP_WAIT_S, job.record.cancel_wait_over)
-                case FinishRecord():
+                case job_record.FinishRecord():
                     self._registry.end(job)
                     self._background.start(self._settle(job))
                 case _:
@@ -292,7 +259,7 @@ class ControllerJobs:
             return
         try:
             members = coordinators(job.needs, self._topology(), self._group_of)
-        except Error as error:
+        except errors.Error as error:
             self._apply(job, record.ended(attempt, error))
             return
         member = members[next(self._turns) % len(members)]
@@ -306,22 +273,23 @@ class ControllerJobs:
             return
         try:
             config = replace(job.config, timeout_s=_remaining_s(job))
-        except Error as error:
+        except errors.Error as error:
             self._apply(job, record.ended(attempt, error))
             return
         try:
             answer = await self._peers.call(
-                member, RunAttempt(job.job_id, attempt, config, job.params, job.trace), job.dag
+                member, protocol.RunAttempt(job.job_id, attempt, config, job.params, job.trace), job.dag
             )
-        except (MemberLostError, DeadlineError, ProtocolError) as error:
+        except (errors.MemberLostError, errors.DeadlineError, errors.ProtocolError) as error:
             self._apply(job, record.unsure(attempt, error))
-        except Error as error:
+        except errors.Error as error:
             self._apply(job, record.ended(attempt, error))
         except Exception as error:  # a job that nobody follows would never end
             self._apply(
                 job,
                 record.unsure(
-                    attempt, InternalError(f"job {job.job_id} could not be started: {type(error).__name__}: {error}")
+                    attempt,
+                    errors.InternalError(f"job {job.job_id} could not be started: {type(error).__name__}: {error}"),
                 ),
             )
         else:
@@ -344,7 +312,7 @@ class ControllerJobs:
     async def _keep_everywhere(self, job: RegisteredJob) -> None:
         try:
             await self._keep(job, self._topology().member_ids)
-        except Error as error:
+        except errors.Error as error:
             _log.warning("no member keeps what became of job %s: %s", job.job_id, error)
 
     async def _keep(self, job: RegisteredJob, members: Sequence[str], dag: bytes = b"") -> None:
@@ -354,7 +322,7 @@ class ControllerJobs:
             Error: None does.
         """
         self._version += 1
-        kept = KeepJob(job.kept(self._version))
+        kept = protocol.KeepJob(job.kept(self._version))
         outcomes = await asyncio.gather(
             *(self._peers.call(member, kept, dag) for member in members), return_exceptions=True
         )
@@ -362,13 +330,13 @@ class ControllerJobs:
         if failures and len(failures) == len(members):
             raise failures[0]
 
-    async def _cancel_attempt(self, job: RegisteredJob, member: str, attempt: int, error: Error) -> None:
+    async def _cancel_attempt(self, job: RegisteredJob, member: str, attempt: int, error: errors.Error) -> None:
         try:
-            await self._peers.call(member, HaltAttempt(job.job_id, attempt, Failure.of(error)))
-        except OperationalError:
+            await self._peers.call(member, protocol.HaltAttempt(job.job_id, attempt, Failure.of(error)))
+        except errors.OperationalError:
             await self._check_member(member)  # a dead coordinator has stopped
 
-    def _later(self, job: RegisteredJob, delay_s: float, event: Callable[[], list[Effect]]) -> None:
+    def _later(self, job: RegisteredJob, delay_s: float, event: Callable[[], list[job_record.Effect]]) -> None:
         async def happen() -> None:
             try:
                 await asyncio.wait_for(job.ended.wait(), delay_s)
@@ -387,16 +355,16 @@ def _remaining_s(job: RegisteredJob) -> float | None:
     return remaining_s
 
 
-def _all_ended(job: RegisteredJob) -> MemberLostError:
-    return MemberLostError(
+def _all_ended(job: RegisteredJob) -> errors.MemberLostError:
+    return errors.MemberLostError(
         f"all processes of the cluster ended while job {job.job_id} ran; what it had written may be there in part:"
         ' submit it again, or have jobs that may run twice begin anew by themselves (on_member_lost="restart")',
         job=job.job_id,
     )
 
 
-def _late(job: RegisteredJob) -> DeadlineError:
-    return DeadlineError(
+def _late(job: RegisteredJob) -> errors.DeadlineError:
+    return errors.DeadlineError(
         f"job {job.job_id} took longer than its deadline of {job.config.timeout_s} s, in {job.record.attempt} attempts",
         job=job.job_id,
     )

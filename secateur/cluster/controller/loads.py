@@ -20,36 +20,14 @@ from typing import Any, TypeVar, assert_never
 
 import msgspec
 
+from secateur import errors
 from secateur.cluster.controller.publication_numbers import PublicationNumbers
 from secateur.cluster.controller.two_phase_commit import CommitPhase, Order, TwoPhaseCommit, carry_out
 from secateur.cluster.load_leases import renewed
 from secateur.cluster.peers import MemberCaller
 from secateur.cluster.statement_profile import work_of
-from secateur.errors import (
-    Error,
-    JobCancelledError,
-    LimitExceededError,
-    LoadFailedError,
-    MemberLostError,
-    OperationalError,
-    PartitionLostError,
-    TopologyChangedError,
-)
 from secateur.partitioning.tables.table import TableDef
-from secateur.protocol.changes import (
-    AbortStagedLoad,
-    ChangeSeveralPartitions,
-    ChangeTable,
-    CloseForChange,
-    HoldLoad,
-    PreparedRows,
-    PrepareLoad,
-    PublishPreparedLoad,
-    StageChange,
-    TwoPhaseKind,
-    WorkedOut,
-    WorkOutChange,
-)
+from secateur.protocol import changes
 from secateur.protocol.message import Message
 from secateur.protocol.profile import StageWork
 
@@ -136,7 +114,7 @@ class LoadPublisher:
         load: LoadPublication,
         attempt: int,
         partitions: Mapping[str, Sequence[int]],
-        asked: ChangeSeveralPartitions,
+        asked: changes.ChangeSeveralPartitions,
     ) -> PublishResult:
         """Carry out an UPDATE or DELETE of several partitions: a load whose rows the members find in their own.
 
@@ -153,7 +131,7 @@ class LoadPublisher:
             LoadFailedError: A member could not be reached. The table is as it was.
         """
 
-        async def find() -> WorkedOut:
+        async def find() -> changes.WorkedOut:
             calls = (
                 self._members.call(member, _staging(load, asked, list(looked_into)))
                 for member, looked_into in partitions.items()
@@ -161,11 +139,13 @@ class LoadPublisher:
             found = await _all(calls)
             parts = sorted(partition for told in found for partition in told.parts)
             work = tuple(entry for told in found for entry in told.work)
-            return WorkedOut(parts={partition: [attempt] for partition in parts}, work=work)
+            return changes.WorkedOut(parts={partition: [attempt] for partition in parts}, work=work)
 
         return (await self._change(load, find))[1]
 
-    async def change_whole(self, load: LoadPublication, coordinator: str, asked: ChangeTable) -> WorkedOut:
+    async def change_whole(
+        self, load: LoadPublication, coordinator: str, asked: changes.ChangeTable
+    ) -> changes.WorkedOut:
         """Have a member work out a change while no owner lets another write in, and publish that everywhere.
 
         Args:
@@ -181,8 +161,8 @@ class LoadPublisher:
             LoadFailedError: A member could not be reached. The table is as it was.
         """
 
-        async def find() -> WorkedOut:
-            closing = CloseForChange(load.load_id, load.table.table_id)
+        async def find() -> changes.WorkedOut:
+            closing = changes.CloseForChange(load.load_id, load.table.table_id)
             await _all(self._members.call(member, closing) for member in load.copies)
             return await self._members.call(coordinator, _working_out(load, asked))
 
@@ -190,15 +170,17 @@ class LoadPublisher:
         return msgspec.structs.replace(found, work=published.work)
 
     async def _change(
-        self, load: LoadPublication, find: Callable[[], Awaitable[WorkedOut]]
-    ) -> tuple[WorkedOut, PublishResult]:
+        self, load: LoadPublication, find: Callable[[], Awaitable[changes.WorkedOut]]
+    ) -> tuple[changes.WorkedOut, PublishResult]:
         """Have members find and stage the rows of a change, and publish them everywhere, if there are any."""
         async with self._locks[load.table.table_id], renewed(self._members, load.copies, _lease(load)):
             try:
                 found = await find()
             except BaseException as error:  # nothing of the change is visible yet
                 await self.abort(load.load_id, load.copies)
-                if isinstance(error, (LimitExceededError, JobCancelledError)) or not isinstance(error, Exception):
+                if isinstance(error, (errors.LimitExceededError, errors.JobCancelledError)) or not isinstance(
+                    error, Exception
+                ):
                     raise
                 raise _as_load_failure(load, error) from error
             if not found.parts:
@@ -218,13 +200,13 @@ class LoadPublisher:
         unassigned = load.attempts.keys() - frozenset().union(*load.copies.values())
         if unassigned:
             await self.abort(load.load_id, load.copies)
-            raise TopologyChangedError(
+            raise errors.TopologyChangedError(
                 f"partition {min(unassigned)} of {load.table.name}, for which load {load.load_id} has rows, is not"
                 " there any more: nothing was loaded",
                 table=load.table.name,
             )
         counted = _counted(load)
-        prepared: dict[str, tuple[PreparedRows, float]] = {}
+        prepared: dict[str, tuple[changes.PreparedRows, float]] = {}
         published_s: dict[str, float] = {}
 
         def rows_total() -> int:
@@ -236,10 +218,10 @@ class LoadPublisher:
                     prepared[member] = await self._prepare(member, load, counted[member])
                 case Order.COMMIT:
                     _, published_s[member] = await self._timed(
-                        member, PublishPreparedLoad(load.load_id, load.number, rows_total())
+                        member, changes.PublishPreparedLoad(load.load_id, load.number, rows_total())
                     )
                 case Order.ABORT:
-                    await self._members.call(member, AbortStagedLoad(load.load_id))
+                    await self._members.call(member, changes.AbortStagedLoad(load.load_id))
                 case _:
                     assert_never(order)
 
@@ -269,7 +251,9 @@ class LoadPublisher:
 
     def _note(self, load: LoadPublication, commit: TwoPhaseCommit) -> None:
         """Keep the number of a load that was published, or perhaps was."""
-        if commit.is_committed and not any(isinstance(error, LoadFailedError) for error in commit.failures.values()):
+        if commit.is_committed and not any(
+            isinstance(error, errors.LoadFailedError) for error in commit.failures.values()
+        ):
             if commit.committed:
                 self.numbers.made(load.table.table_id, load.number, load.load_id, load.copies)
             else:
@@ -280,18 +264,18 @@ class LoadPublisher:
         """Raise the reason why a load was not published, or why its outcome is unknown."""
         failures = [commit.failures[member] for member in load.copies if member in commit.failures]
         if is_stopped or (commit.is_committed and any(isinstance(f, asyncio.CancelledError) for f in failures)):
-            raise OperationalError(
+            raise errors.OperationalError(
                 f"the controller was stopped while it published load {load.load_id} into {load.table.name}:"
                 " read the table to see whether they are visible",
                 table=load.table.name,
             )
         # A member that refuses to publish has aborted the load, as all that live have: who has published it is dead.
-        refused = [failure for failure in failures if isinstance(failure, LoadFailedError)]
+        refused = [failure for failure in failures if isinstance(failure, errors.LoadFailedError)]
         if refused or not commit.committed:
-            gone = MemberLostError("every member that had a copy of the table has left the cluster")
+            gone = errors.MemberLostError("every member that had a copy of the table has left the cluster")
             failure = [*refused, *failures, gone][0]
             raise _as_load_failure(load, failure) from failure
-        unexpected = [failure for failure in failures if not isinstance(failure, OperationalError)]
+        unexpected = [failure for failure in failures if not isinstance(failure, errors.OperationalError)]
         if unexpected:
             raise unexpected[0]
 
@@ -313,16 +297,21 @@ class LoadPublisher:
     async def abort(self, load_id: str, members: Iterable[str]) -> None:
         """Drop a staged load everywhere. Members that cannot be reached have lost it anyway."""
         outcomes = await asyncio.gather(
-            *(self._members.call(member, AbortStagedLoad(load_id)) for member in members), return_exceptions=True
+            *(self._members.call(member, changes.AbortStagedLoad(load_id)) for member in members),
+            return_exceptions=True,
         )
         for outcome in outcomes:
-            if isinstance(outcome, BaseException) and not isinstance(outcome, OperationalError):
+            if isinstance(outcome, BaseException) and not isinstance(outcome, errors.OperationalError):
                 raise outcome
 
-    async def _prepare(self, member: str, load: LoadPublication, counted: list[int]) -> tuple[PreparedRows, float]:
+    async def _prepare(
+        self, member: str, load: LoadPublication, counted: list[int]
+    ) -> tuple[changes.PreparedRows, float]:
         copies = load.copies[member]
         parts = [(partition, list(attempts)) for partition, attempts in load.attempts.items() if partition in copies]
-        return await self._timed(member, PrepareLoad(load.load_id, load.table.table_id, load.mode, parts, counted))
+        return await self._timed(
+            member, changes.PrepareLoad(load.load_id, load.table.table_id, load.mode, parts, counted)
+        )
 
     async def _timed(self, member: str, message: Message[R]) -> tuple[R, float]:
         """A call, and the seconds until it was answered."""
@@ -339,18 +328,20 @@ def _counted(load: LoadPublication) -> dict[str, list[int]]:
     return counted
 
 
-def _lease(load: LoadPublication) -> HoldLoad:
-    return HoldLoad(load.load_id, TwoPhaseKind.LOAD)
+def _lease(load: LoadPublication) -> changes.HoldLoad:
+    return changes.HoldLoad(load.load_id, changes.TwoPhaseKind.LOAD)
 
 
-def _staging(load: LoadPublication, asked: ChangeSeveralPartitions, partitions: list[int]) -> StageChange:
-    return StageChange(
+def _staging(
+    load: LoadPublication, asked: changes.ChangeSeveralPartitions, partitions: list[int]
+) -> changes.StageChange:
+    return changes.StageChange(
         load.load_id, asked.plan, asked.params, asked.pruning, asked.operation, partitions, asked.is_profiled
     )
 
 
-def _working_out(load: LoadPublication, asked: ChangeTable) -> WorkOutChange:
-    return WorkOutChange(
+def _working_out(load: LoadPublication, asked: changes.ChangeTable) -> changes.WorkOutChange:
+    return changes.WorkOutChange(
         load_id=load.load_id,
         table_id=load.table.table_id,
         plan=asked.plan,
@@ -399,12 +390,12 @@ async def _all(calls: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     return [outcome for outcome in outcomes if not isinstance(outcome, BaseException)]
 
 
-def _as_load_failure(load: LoadPublication, cause: BaseException) -> Error:
-    if isinstance(cause, (PartitionLostError, LimitExceededError)) or (
-        isinstance(cause, Error) and not isinstance(cause, OperationalError)
+def _as_load_failure(load: LoadPublication, cause: BaseException) -> errors.Error:
+    if isinstance(cause, (errors.PartitionLostError, errors.LimitExceededError)) or (
+        isinstance(cause, errors.Error) and not isinstance(cause, errors.OperationalError)
     ):
         return cause
-    return LoadFailedError(
+    return errors.LoadFailedError(
         f"load {load.load_id} into {load.table.name} was not published, and the table is unchanged: {cause}",
         table=load.table.name,
     )

@@ -25,22 +25,15 @@ from secateur.cluster.member.statements.local_execution import bound_partitions
 from secateur.errors import ProgrammingError, TopologyChangedError
 from secateur.partitioning.schemes.whole_ranges import whole_ranges
 from secateur.partitioning.tables.table import TableDef
-from secateur.protocol.changes import (
-    AbortLoad,
-    ChangedTable,
-    ChangeSeveralPartitions,
-    ChangeTable,
-    LoadedRows,
-    PublishLoad,
-)
+from secateur.protocol import changes
 from secateur.protocol.hello import GivenVersions
 from secateur.protocol.message import Acknowledged
 from secateur.storage.change import MIXED, ChangeOperation
 from secateur.wire import Handled, Reply, Request
 
 T = TypeVar("T")
-M = TypeVar("M", PublishLoad, ChangeSeveralPartitions, ChangeTable)
-C = TypeVar("C", ChangeSeveralPartitions, ChangeTable)
+M = TypeVar("M", changes.PublishLoad, changes.ChangeSeveralPartitions, changes.ChangeTable)
+C = TypeVar("C", changes.ChangeSeveralPartitions, changes.ChangeTable)
 R = TypeVar("R")
 
 
@@ -92,19 +85,19 @@ class Publications:
         self.streams = StreamPublisher(state, self._answers.rows_published)
         self.last_number = 0
 
-    def publish_load(self, request: Request[PublishLoad]) -> Handled:
+    def publish_load(self, request: Request[changes.PublishLoad]) -> Handled:
         """Publish the rows that a load has staged."""
         return self._once(self._publish_load, request, self._loaded)
 
-    def change_several(self, request: Request[ChangeSeveralPartitions]) -> Handled:
+    def change_several(self, request: Request[changes.ChangeSeveralPartitions]) -> Handled:
         """Carry out an UPDATE or DELETE that concerns several partitions, or a replicated table."""
         return self._once(self._change_several, request, self._changed)
 
-    def change_table(self, request: Request[ChangeTable]) -> Handled:
+    def change_table(self, request: Request[changes.ChangeTable]) -> Handled:
         """Carry out a change that one member works out for all partitions."""
         return self._once(self._change_table, request, self._changed)
 
-    async def abort_load(self, request: Request[AbortLoad]) -> Reply[Acknowledged]:
+    async def abort_load(self, request: Request[changes.AbortLoad]) -> Reply[Acknowledged]:
         """Forget what a load has staged."""
         await self._loads.abort(request.message.load_id, self._state.topology.member_ids)
         return Reply(Acknowledged())
@@ -121,17 +114,17 @@ class Publications:
             asked.load_id, is_repeat=asked.is_repeat, work=lambda: publish(request), answer=answer
         )
 
-    def _loaded(self, rows: int) -> Reply[LoadedRows]:
-        return Reply(LoadedRows(rows=rows, **self._versions()))
+    def _loaded(self, rows: int) -> Reply[changes.LoadedRows]:
+        return Reply(changes.LoadedRows(rows=rows, **self._versions()))
 
-    def _changed(self, rows: int) -> Reply[ChangedTable]:
-        return Reply(ChangedTable(rows=rows, members_touched=0, **self._versions()))
+    def _changed(self, rows: int) -> Reply[changes.ChangedTable]:
+        return Reply(changes.ChangedTable(rows=rows, members_touched=0, **self._versions()))
 
-    async def _publish_load(self, request: Request[PublishLoad]) -> Reply[LoadedRows]:
+    async def _publish_load(self, request: Request[changes.PublishLoad]) -> Reply[changes.LoadedRows]:
         async with self._joining.loads.shared():  # a member that joins meanwhile would miss its rows
             return await self._publish_staged(request.message)
 
-    async def _publish_staged(self, asked: PublishLoad) -> Reply[LoadedRows]:
+    async def _publish_staged(self, asked: changes.PublishLoad) -> Reply[changes.LoadedRows]:
         table = self._state.catalog.table(asked.table)
         if asked.stream is None:
             return await self._publish_rows(asked, table)
@@ -139,9 +132,9 @@ class Publications:
         if answer is not None:
             return answer
         await self._loads.abort(asked.load_id, self._state.topology.member_ids)
-        return Reply(LoadedRows(rows=0, was_published=True, **self._versions()))
+        return Reply(changes.LoadedRows(rows=0, was_published=True, **self._versions()))
 
-    async def _publish_rows(self, asked: PublishLoad, table: TableDef) -> Reply[LoadedRows]:
+    async def _publish_rows(self, asked: changes.PublishLoad, table: TableDef) -> Reply[changes.LoadedRows]:
         if asked.table_id is not None and asked.table_id != table.table_id:
             raise TopologyChangedError(
                 f"table {table.name} was dropped and created again while rows were staged for it; nothing was loaded",
@@ -180,7 +173,7 @@ class Publications:
             self._statistics.replaced(table.table_id)
         else:
             self._statistics.written(table.table_id, published.rows)
-        return Reply(LoadedRows(rows=published.rows, work=published.work, **self._versions()))
+        return Reply(changes.LoadedRows(rows=published.rows, work=published.work, **self._versions()))
 
     async def _killable(self, load_id: str, statement: str, work: Awaitable[T]) -> T:
         """Publish a load, or carry out a change, that KILL ends unless its publication has begun."""
@@ -189,14 +182,14 @@ class Publications:
         )
 
     async def _in_turn(
-        self, request: Request[C], table: tuple[int, str], change: Callable[[C], Awaitable[Reply[ChangedTable]]]
-    ) -> Reply[ChangedTable]:
+        self, request: Request[C], table: tuple[int, str], change: Callable[[C], Awaitable[Reply[changes.ChangedTable]]]
+    ) -> Reply[changes.ChangedTable]:
         """Carry out a change of a table, given by id and name, when it is its turn.
 
         No member joins meanwhile, which would miss it.
         """
 
-        async def carry_out() -> Reply[ChangedTable]:
+        async def carry_out() -> Reply[changes.ChangedTable]:
             async with self._turns.admitted(table, request.peer), self._joining.loads.shared():
                 return await change(request.message)
 
@@ -218,11 +211,11 @@ class Publications:
         self.last_number += 1
         return LoadPublication(load_id, self.last_number, table, mode, attempts, copies)
 
-    async def _change_several(self, request: Request[ChangeSeveralPartitions]) -> Reply[ChangedTable]:
+    async def _change_several(self, request: Request[changes.ChangeSeveralPartitions]) -> Reply[changes.ChangedTable]:
         scan = self._statements.plan(request.message.plan).scans[0]
         return await self._in_turn(request, (scan.table_id, scan.table), self._several_changed)
 
-    async def _several_changed(self, asked: ChangeSeveralPartitions) -> Reply[ChangedTable]:
+    async def _several_changed(self, asked: changes.ChangeSeveralPartitions) -> Reply[changes.ChangedTable]:
         topology, plan = self._state.topology, self._statements.plan(asked.plan)
         scan = plan.scans[0]
         table = self._state.catalog.table(scan.table)
@@ -239,13 +232,15 @@ class Publications:
         changed = await self._loads.change(load, ATTEMPT, partitions, asked)
         self._statistics.written(table.table_id, changed.rows)
         held = {member_id for member_id, copies in load.copies.items() if not copies.isdisjoint(ids)}
-        return Reply(ChangedTable(rows=changed.rows, members_touched=len(held), work=changed.work, **self._versions()))
+        return Reply(
+            changes.ChangedTable(rows=changed.rows, members_touched=len(held), work=changed.work, **self._versions())
+        )
 
-    async def _change_table(self, request: Request[ChangeTable]) -> Reply[ChangedTable]:
+    async def _change_table(self, request: Request[changes.ChangeTable]) -> Reply[changes.ChangedTable]:
         asked = request.message
         return await self._in_turn(request, (asked.table_id, asked.table), self._table_changed)
 
-    async def _table_changed(self, asked: ChangeTable) -> Reply[ChangedTable]:
+    async def _table_changed(self, asked: changes.ChangeTable) -> Reply[changes.ChangedTable]:
         topology = self._state.topology
         table, plan = self._state.catalog.table(asked.table), self._statements.plan(asked.plan)
         if (table.table_id, table.version) != (asked.table_id, asked.table_version):
@@ -273,7 +268,7 @@ class Publications:
         self._statistics.written(table.table_id, worked_out.rows)
         touched = len(load.copies)
         return Reply(
-            ChangedTable(
+            changes.ChangedTable(
                 rows=worked_out.rows,
                 members_touched=touched,
                 coordinator=coordinator,

@@ -23,15 +23,7 @@ from secateur.cluster.controller.membership import CopiesDropped, CopiesMoved, C
 from secateur.cluster.controller.rebalancing import CopiesOfGroup, CopyMove, Move, empty, moves_of
 from secateur.errors import Error, TopologyChangedError
 from secateur.partitioning.topology.topology import MemberAddress, Topology
-from secateur.protocol.copies import (
-    BuildCopies,
-    CountCopies,
-    DrainMembers,
-    DropCopies,
-    ForgetCopies,
-    GetRebalancing,
-    Rebalancing,
-)
+from secateur.protocol import copies as protocol
 from secateur.protocol.message import Acknowledged, Message
 from secateur.wire import Reply, Request
 
@@ -89,21 +81,21 @@ class Rebalancer:
         await self._state.change(CopyLost(group, partition, member_id))
         self._background.start(self._drop(group, member_id, [partition], attempt), f"drop a copy of {member_id}")
 
-    async def drain(self, request: Request[DrainMembers]) -> Reply[Acknowledged]:
+    async def drain(self, request: Request[protocol.DrainMembers]) -> Reply[Acknowledged]:
         """Answer ``drain_members`` when the members keep it for the next controller."""
         self._settled_at, self._moves_left = None, None
         self._state.leaving = self._state.leaving.asked(request.message.members)
         await self._state.all_reached()
         return Reply(Acknowledged())
 
-    def progress(self, _: Request[GetRebalancing]) -> Reply[Rebalancing]:
+    def progress(self, _: Request[protocol.GetRebalancing]) -> Reply[protocol.Rebalancing]:
         """Answer ``get_rebalancing``."""
         if not self._is_on:
-            return Reply(Rebalancing(0))
+            return Reply(protocol.Rebalancing(0))
         leaving = self._state.leaving
         is_settled = self._looked_at() == self._settled_at
         return Reply(
-            Rebalancing(
+            protocol.Rebalancing(
                 self._moves_left if is_settled else None,
                 self._error,
                 tuple(sorted(leaving.draining | (leaving.drained - self._kept_drained))),
@@ -246,8 +238,8 @@ class Rebalancer:
             self._lost_copies.clear()
             attempt = self._next_attempt()
             try:
-                await self._state.call(move.target, BuildCopies(tables, partitions, move.source, attempt))
-                await self._state.call(move.source, CountCopies(tables, partitions, move.target, attempt))
+                await self._state.call(move.target, protocol.BuildCopies(tables, partitions, move.source, attempt))
+                await self._state.call(move.source, protocol.CountCopies(tables, partitions, move.target, attempt))
                 if self._failures < _FAILURES_MAX:
                     await held.enter_async_context(self._state.changing)
                 self._check(move.group, partitions, tables)
@@ -257,8 +249,8 @@ class Rebalancer:
                     first={move.source} if any(replaced == move.source for _, replaced in move.moves) else (),
                 )
             except Exception:
-                await self._tell(move.source, ForgetCopies(tables, partitions, move.target, attempt))
-                await self._tell(move.target, DropCopies(tables, partitions, attempt))
+                await self._tell(move.source, protocol.ForgetCopies(tables, partitions, move.target, attempt))
+                await self._tell(move.target, protocol.DropCopies(tables, partitions, attempt))
                 raise
         self._events.add("copies_built", move.target, f"{len(partitions)} partitions, from {move.source}")
         replaced: defaultdict[str, list[int]] = defaultdict(list)
@@ -311,7 +303,7 @@ class Rebalancer:
         """Have a member forget rows that it does not own any more; if it does not, they only take memory."""
         if member_id in self._state.topology.member_ids:
             attempt = self._next_attempt() if attempt is None else attempt
-            await self._tell(member_id, DropCopies(self._tables(group), list(partitions), attempt))
+            await self._tell(member_id, protocol.DropCopies(self._tables(group), list(partitions), attempt))
 
     def _next_attempt(self) -> int:
         self._attempts += 1

@@ -15,22 +15,13 @@ from typing import Final
 
 from msgspec import structs
 
+from secateur.cluster.controller import recovery
 from secateur.cluster.controller.catalog import encoded_table
 from secateur.cluster.controller.cluster_state import ClusterState
 from secateur.cluster.controller.disk_losses import DiskLosses
 from secateur.cluster.controller.jobs import ControllerJobs
 from secateur.cluster.controller.membership import MemberLost
 from secateur.cluster.controller.record import catalog_of
-from secateur.cluster.controller.recovery import (
-    Patience,
-    Recovered,
-    is_from_disk,
-    missing,
-    newest_record,
-    recovered,
-    recovered_from_disk,
-    unheard,
-)
 from secateur.cluster.controller.statistics_cache import StatisticsCache
 from secateur.cluster.controller.table_commands import TableCommands
 from secateur.cluster.controller.view_commands import ViewCommands
@@ -246,25 +237,27 @@ class Takeover:
         self._failure = error
         self._ended.set()
 
-    async def _decided(self) -> Recovered:
+    async def _decided(self) -> recovery.Recovered:
         """Wait for the reports that are needed."""
         loop, times = asyncio.get_running_loop(), self._lease_times
-        patience = Patience(times.silence_s, loop.time())
+        patience = recovery.Patience(times.silence_s, loop.time())
         while True:
             if self._is_cold_start:
-                if (found := recovered_from_disk(self._reports)) is not None:
+                if (found := recovery.recovered_from_disk(self._reports)) is not None:
                     return found
                 self._reported.clear()
                 await self._reported.wait()
                 continue
-            if (record := newest_record(self._reports)) is not None:
+            if (record := recovery.newest_record(self._reports)) is not None:
                 self._peers.update(record.topology)
-            gone = await self._asked(unheard(self._reports), times.interval_s)
+            gone = await self._asked(recovery.unheard(self._reports), times.interval_s)
             is_late = patience.is_over(loop.time(), times.interval_s * 5)
             # The controller of a cold start may have ended before it had come to know the members of now.
-            is_cold = is_from_disk(self._reports)
+            is_cold = recovery.is_from_disk(self._reports)
             reports = self._reports
-            found = recovered_from_disk(reports) if is_cold else recovered(reports, gone, is_late=is_late)
+            found = (
+                recovery.recovered_from_disk(reports) if is_cold else recovery.recovered(reports, gone, is_late=is_late)
+            )
             if found is not None:
                 self._is_cold_start = is_cold
                 self._failure = None
@@ -274,8 +267,8 @@ class Takeover:
                 self._fail(
                     UnreachableError(
                         f"the controller was started anew, and so were the members that have reported to it:"
-                        f" {' and '.join(reports)}. It waits for {' and '.join(missing(reports))}, which may have on"
-                        " disk what they lack: start what is missing, or start the cluster again"
+                        f" {' and '.join(reports)}. It waits for {' and '.join(recovery.missing(reports))}, which may"
+                        " have on disk what they lack: start what is missing, or start the cluster again"
                     )
                 )
             elif is_late and not self._reports:
@@ -287,7 +280,7 @@ class Takeover:
                         " anew; if there is none, start another cluster"
                     )
                 )
-            elif is_late and gone and gone == set(unheard(self._reports)):
+            elif is_late and gone and gone == set(recovery.unheard(self._reports)):
                 self._fail(
                     PartitionLostError(
                         "the controller cannot go on: every member that could say which copies are up to date has"

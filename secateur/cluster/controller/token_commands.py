@@ -11,17 +11,9 @@ import msgspec
 from secateur.cluster.controller.cluster_state import ClusterState
 from secateur.errors import AuthenticationError, LimitExceededError, ProgrammingError
 from secateur.planner.system.tables import SCHEMA, SYSTEM_TABLES
+from secateur.protocol import tokens
 from secateur.protocol.message import Acknowledged
 from secateur.protocol.table_rights import TableGrant, TokenRole
-from secateur.protocol.tokens import (
-    CreateToken,
-    GrantedToken,
-    KnownTokens,
-    ListTokens,
-    NewToken,
-    RevokeToken,
-    digest_of,
-)
 from secateur.wire import Reply, Request
 
 _TOKENS_MAX: Final = 1000
@@ -42,7 +34,7 @@ class TokenCommands:
         self._state = state
         self._has_token = has_token
 
-    async def create(self, request: Request[CreateToken]) -> Reply[NewToken]:
+    async def create(self, request: Request[tokens.CreateToken]) -> Reply[tokens.NewToken]:
         """Make a token, which every member that stays accepts by then.
 
         Raises:
@@ -66,18 +58,20 @@ class TokenCommands:
             raise LimitExceededError(
                 f"there are {_TOKENS_MAX} tokens: revoke those that nobody uses", limit="tokens_max"
             )
-        made = NewToken(secrets.token_hex(4), secrets.token_urlsafe(_TOKEN_BYTES))
+        made = tokens.NewToken(secrets.token_hex(4), secrets.token_urlsafe(_TOKEN_BYTES))
         name, tables = asked.name[:_NAME_CHARS_MAX], _checked(asked, self._state)
-        granted = GrantedToken(made.id, asked.role, digest_of(made.token), name, time.time(), tables)
+        granted = tokens.GrantedToken(made.id, asked.role, tokens.digest_of(made.token), name, time.time(), tables)
         self._state.tokens = (*self._state.tokens, granted)
         await self._state.all_reached()
         return Reply(made)
 
-    def listed(self, _: Request[ListTokens]) -> Reply[KnownTokens]:
+    def listed(self, _: Request[tokens.ListTokens]) -> Reply[tokens.KnownTokens]:
         """The tokens, oldest first."""
-        return Reply(KnownTokens(tuple(msgspec.structs.replace(token, digest=b"") for token in self._state.tokens)))
+        return Reply(
+            tokens.KnownTokens(tuple(msgspec.structs.replace(token, digest=b"") for token in self._state.tokens))
+        )
 
-    async def revoke(self, request: Request[RevokeToken]) -> Reply[Acknowledged]:
+    async def revoke(self, request: Request[tokens.RevokeToken]) -> Reply[Acknowledged]:
         """Make a token invalid, at every member that stays.
 
         Raises:
@@ -95,7 +89,7 @@ class TokenCommands:
         return Reply(Acknowledged())
 
 
-def _checked(asked: CreateToken, state: ClusterState) -> tuple[TableGrant, ...]:
+def _checked(asked: tokens.CreateToken, state: ClusterState) -> tuple[TableGrant, ...]:
     """The grants of a token that is to be made."""
     grants = tuple(TableGrant(grant.table.casefold(), grant.role) for grant in asked.tables)
     if len(grants) > _TABLES_MAX:

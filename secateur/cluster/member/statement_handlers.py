@@ -15,20 +15,12 @@ from secateur.cluster.member.statements.open_results import OpenResults
 from secateur.cluster.member.statements.query_steps import SteppedQueries
 from secateur.cluster.member.statements.snapshots import MemberSnapshots
 from secateur.cluster.member.statements.statements import StatementRunner
+from secateur.protocol import query
 from secateur.protocol.changes import ChangeOnePartition, StageChange, WorkOutChange
 from secateur.protocol.key_value import GetRows
 from secateur.protocol.message import Acknowledged
 from secateur.protocol.operation import OperationBase
 from secateur.protocol.operations import Operation
-from secateur.protocol.query import (
-    CloseResult,
-    Execute,
-    ExecuteFirstStage,
-    ExecutePart,
-    KillRunningStatement,
-    NextRows,
-    Profile,
-)
 from secateur.protocol.snapshots import OpenSnapshot
 from secateur.wire import Handled, Reply, Request
 
@@ -91,28 +83,28 @@ class StatementHandlers:
             Operation.KILL_STATEMENT: self._kill_statement,
         }
 
-    def _execute(self, request: Request[Execute]) -> Handled:
+    def _execute(self, request: Request[query.Execute]) -> Handled:
         self._counts.executions += 1
         is_stepped = request.message.steps is not None
         return self._log.execute(request, self._stepped.execute if is_stepped else self._statements.execute)
 
-    def _execute_part(self, request: Request[ExecutePart]) -> Handled:
+    def _execute_part(self, request: Request[query.ExecutePart]) -> Handled:
         self._counts.executions += 1
         return self._statements.execute(request)
 
-    def _execute_first_stage(self, request: Request[ExecuteFirstStage]) -> Handled:
+    def _execute_first_stage(self, request: Request[query.ExecuteFirstStage]) -> Handled:
         self._counts.executions += 1
         return self._log.scattered(request, self._first_stages.run)
 
-    def _profile(self, request: Request[Profile]) -> Handled:
+    def _profile(self, request: Request[query.Profile]) -> Handled:
         self._counts.executions += 1
         is_stepped = request.message.run.steps is not None
         return self._stepped.profile(request) if is_stepped else self._statements.profile(request)
 
-    def _next_rows(self, request: Request[NextRows]) -> Handled:
+    def _next_rows(self, request: Request[query.NextRows]) -> Handled:
         return self._log.next(request, self._results.next)
 
-    def _close_result(self, request: Request[CloseResult]) -> Reply[Acknowledged]:
+    def _close_result(self, request: Request[query.CloseResult]) -> Reply[Acknowledged]:
         self._results.close(request.peer)
         self._log.close(request.peer)
         return Reply(Acknowledged())
@@ -137,7 +129,7 @@ class StatementHandlers:
         self._counts.executions += 1
         return self._log.execute(request, self._coordinated.work_out)
 
-    def _kill_statement(self, request: Request[KillRunningStatement]) -> Reply[Acknowledged]:
+    def _kill_statement(self, request: Request[query.KillRunningStatement]) -> Reply[Acknowledged]:
         reader = self._log.kill(request.message.number)
         if reader is not None:
             self._results.close(reader)

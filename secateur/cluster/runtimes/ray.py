@@ -17,17 +17,9 @@ from ray.exceptions import GetTimeoutError, RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from secateur.cluster.process_address import EVERY_INTERFACE
+from secateur.cluster.runtimes import ray_actors
 from secateur.cluster.runtimes.controller_actor import ControllerActor
 from secateur.cluster.runtimes.member_actor import MemberActor
-from secateur.cluster.runtimes.ray_actors import (
-    CONTROLLER,
-    NAMESPACE,
-    STANDBY,
-    actor_name,
-    address_of_actor,
-    controller_actor,
-    member_actors,
-)
 from secateur.cluster.runtimes.ray_session import ray_session
 from secateur.cluster.settings import ClusterSettings
 from secateur.errors import OperationalError, ProgrammingError
@@ -83,7 +75,7 @@ class RayRuntime:
         ray_session.enter(ray_address, timeout_s)
         try:
             wanted = ClusterSettings(detached=True, name=name, ray_address=ray_address)
-            controller = controller_actor(wanted)
+            controller = ray_actors.controller_actor(wanted)
             if controller is None:
                 raise ProgrammingError(
                     f"no cluster named {name!r} runs on the Ray at {ray.get_runtime_context().gcs_address}: start one"
@@ -98,12 +90,12 @@ class RayRuntime:
             ray_session.leave()
             raise
         runtime._controller, runtime._address = controller, address
-        runtime._standby = controller_actor(settings, STANDBY)
-        runtime._members = member_actors(settings)
+        runtime._standby = ray_actors.controller_actor(settings, ray_actors.STANDBY)
+        runtime._members = ray_actors.member_actors(settings)
         return runtime, settings, address
 
     def start_controller(self, *, is_cold_start: bool = False) -> str:
-        self._controller = self._new_controller(CONTROLLER, "", is_cold_start=is_cold_start)
+        self._controller = self._new_controller(ray_actors.CONTROLLER, "", is_cold_start=is_cold_start)
         self._address = self._get("the controller", [self._controller.start.remote()])[0]
         return self._address
 
@@ -112,8 +104,8 @@ class RayRuntime:
         # affinity would not do: Ray places actors that ask for no CPU on any node then.
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
         actor = ray.remote(ControllerActor).options(
-            name=actor_name(self._settings, part),
-            namespace=NAMESPACE,
+            name=ray_actors.actor_name(self._settings, part),
+            namespace=ray_actors.NAMESPACE,
             lifetime=self._lifetime,
             num_cpus=0,
             max_restarts=-1,
@@ -128,8 +120,8 @@ class RayRuntime:
         restarts = -1 if self._settings.replace_members else 0
         for member_id in member_ids:
             actor = ray.remote(MemberActor).options(
-                name=actor_name(self._settings, member_id),
-                namespace=NAMESPACE,
+                name=ray_actors.actor_name(self._settings, member_id),
+                namespace=ray_actors.NAMESPACE,
                 lifetime=self._lifetime,
                 max_restarts=restarts,
                 **{"num_cpus": 0, "scheduling_strategy": "SPREAD", **(self._settings.ray_actor_options or {})},
@@ -150,11 +142,11 @@ class RayRuntime:
     def _start_standby(self) -> None:
         with self._lock:
             if self._entered and self._standby is None:
-                self._standby = self._new_controller(STANDBY, self._address)  # nobody waits for it
+                self._standby = self._new_controller(ray_actors.STANDBY, self._address)  # nobody waits for it
 
     def _is_beside_controller(self) -> bool:
         """Whether this process runs on the machine of the controller; on another one, its address would seem free."""
-        here = address_of_actor(self._settings, self._is_on_one_machine)
+        here = ray_actors.address_of_actor(self._settings, self._is_on_one_machine)
         return here.advertised_host == self._address.rpartition(":")[0]
 
     def kill_controller(self) -> None:
@@ -231,7 +223,7 @@ class RayRuntime:
         name = self._settings.name
         if name is None:
             return
-        is_private, is_taken = ray_session.is_private, controller_actor(self._settings) is not None
+        is_private, is_taken = ray_session.is_private, ray_actors.controller_actor(self._settings) is not None
         if is_private or is_taken:
             self.leave()
         if is_private:

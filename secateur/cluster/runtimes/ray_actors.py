@@ -1,4 +1,4 @@
-"""The names of the actors of a cluster, where each of them listens, how a process finds them again, and traces there."""
+"""The actors of a cluster: their names, where each listens, how a process finds them again, and their traces."""
 
 from __future__ import annotations
 

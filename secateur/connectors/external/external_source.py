@@ -12,13 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec.structs import replace
 
-from secateur.connectors.external.connector import (
-    Connector,
-    ConnectorContext,
-    ConnectorPartition,
-    ExternalScanRequest,
-    decode_connector,
-)
+from secateur.connectors.external import connector as interface
 from secateur.connectors.external.connector_call import naming_connector
 from secateur.connectors.external.partial_rows import PartialRows
 from secateur.connectors.pull import Pull
@@ -57,8 +51,8 @@ class ExternalPartitions(msgspec.Struct, frozen=True):
     table: str
     connector: bytes
     columns: tuple[Column, ...]
-    partitions: tuple[ConnectorPartition, ...]
-    request: ExternalScanRequest
+    partitions: tuple[interface.ConnectorPartition, ...]
+    request: interface.ExternalScanRequest
     partial: Fragment | None = None
 
 
@@ -93,8 +87,8 @@ class _ExternalReader(ProcessorSupplier):
 
     def init(self, context: SupplierContext) -> None:
         services = context.service(MemberServices)
-        self._context = ConnectorContext(context.member, services.external_directories)
-        self._connector = decode_connector(
+        self._context = interface.ConnectorContext(context.member, services.external_directories)
+        self._connector = interface.decode_connector(
             self.wanted.connector, allow_code=services.allow_code, table=self.wanted.table
         )
         self._waiting = deque(self.wanted.partitions)
@@ -122,12 +116,12 @@ class _ExternalReader(ProcessorSupplier):
 
 
 def needed_rows(
-    connector: Connector,
+    connector: interface.Connector,
     table: str,
     columns: Sequence[Column],
-    partition: ConnectorPartition,
-    request: ExternalScanRequest,
-    context: ConnectorContext,
+    partition: interface.ConnectorPartition,
+    request: interface.ExternalScanRequest,
+    context: interface.ConnectorContext,
     *,
     checks_values: bool = True,
 ) -> Iterator[pa.Table]:
@@ -173,7 +167,7 @@ def needed_rows(
                 batches.close()
 
 
-def _check_declared(rows: pa.Table, column_type: SqlType, partition: ConnectorPartition) -> None:
+def _check_declared(rows: pa.Table, column_type: SqlType, partition: interface.ConnectorPartition) -> None:
     """Refuse rows of one column outside of the values that their partition declares.
 
     Arrow compares most types, a whole column at a time; of some others each distinct value is looked up. No statement
@@ -197,7 +191,7 @@ def _check_declared(rows: pa.Table, column_type: SqlType, partition: ConnectorPa
     )
 
 
-def _in_types(batch: Any, columns: Sequence[Column], partition: ConnectorPartition) -> pa.Table:
+def _in_types(batch: Any, columns: Sequence[Column], partition: interface.ConnectorPartition) -> pa.Table:
     if not isinstance(batch, pa.RecordBatch | pa.Table):
         raise DataError(f"read() has to return batches of Arrow, and partition {partition.key!r} gave {type(batch)}")
     rows = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch

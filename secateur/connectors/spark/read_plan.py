@@ -11,14 +11,7 @@ from typing import Final
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructType
 
-from secateur.client.execution.snapshot import (
-    Snapshot,
-    SnapshotPart,
-    SnapshotReader,
-    close_snapshot,
-    open_snapshot,
-    prepared_query,
-)
+from secateur.client.execution import snapshot as snapshots
 from secateur.client.session import Session
 from secateur.connectors.spark.endpoint import Endpoint
 from secateur.connectors.spark.kept_session import with_kept_session
@@ -44,7 +37,7 @@ def query_schema(endpoint: Endpoint, options: ReadOptions) -> StructType:
         Error: The planner refuses the query, or the cluster cannot be reached.
     """
     with endpoint.session() as session:
-        columns = prepared_query(session, options.sql, options.params).statement.columns
+        columns = snapshots.prepared_query(session, options.sql, options.params).statement.columns
         return spark_schema(columns, _never_null(session, options.table))
 
 
@@ -73,8 +66,8 @@ def plan_tasks(endpoint: Endpoint, options: ReadOptions) -> list[InputPartition]
 
 def _tasks(session: Session, options: ReadOptions) -> list[InputPartition]:
     inline_bytes = min(_INLINE_BYTES_MAX, options.task_bytes)
-    call = prepared_query(session, options.sql, options.params)
-    snapshot = open_snapshot(call, lease_s=options.lease_s, answer_bytes=inline_bytes)
+    call = snapshots.prepared_query(session, options.sql, options.params)
+    snapshot = snapshots.open_snapshot(call, lease_s=options.lease_s, answer_bytes=inline_bytes)
     if snapshot is None:
         return [QueryTask()]
     if sum(part.nbytes for part in snapshot.parts) <= inline_bytes:
@@ -92,21 +85,21 @@ def _tasks(session: Session, options: ReadOptions) -> list[InputPartition]:
     return tasks
 
 
-def _inline(session: Session, snapshot: Snapshot) -> list[InputPartition]:
+def _inline(session: Session, snapshot: snapshots.Snapshot) -> list[InputPartition]:
     """Read a small snapshot now, in one task."""
     if not snapshot.parts:
         return []
     if snapshot.answer is not None:
         return [RowsTask(snapshot.answer, _plain(snapshot))]
-    reader = SnapshotReader(session, snapshot)
+    reader = snapshots.SnapshotReader(session, snapshot)
     table = reader.read([_whole(part) for part in snapshot.parts])
-    close_snapshot(session, snapshot)
+    snapshots.close_snapshot(session, snapshot)
     return [RowsTask(bytes(encode_table(table)), _plain(snapshot))]
 
 
-def _plain(snapshot: Snapshot) -> tuple[tuple[str, str], ...]:
+def _plain(snapshot: snapshots.Snapshot) -> tuple[tuple[str, str], ...]:
     return tuple((column.name, column.type) for column in snapshot.columns)
 
 
-def _whole(part: SnapshotPart) -> SnapshotPiece:
+def _whole(part: snapshots.SnapshotPart) -> SnapshotPiece:
     return SnapshotPiece(part.partition, 0, part.rows)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from secateur import errors
 from secateur.dag.dag import DAG, FrozenDAG
 from secateur.dag.processor import Params
 from secateur.engine.exchange.outgoing import Outgoing
@@ -29,17 +30,6 @@ from secateur.engine.runtime.services import MemberServices
 from secateur.engine.runtime.tasklet import Tasklet
 from secateur.engine.scheduler import Scheduler, TimedRunnable
 from secateur.engine.sql.planned_query import PlannedQuery
-from secateur.errors import (
-    DagError,
-    DeadlineError,
-    Error,
-    InternalError,
-    LimitExceededError,
-    MemberLostError,
-    ProgrammingError,
-    ProtocolError,
-    TopologyChangedError,
-)
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.codec import encode
 from secateur.protocol.job_config import JobConfig
@@ -204,7 +194,7 @@ class JobRuntime:
                         f"member {self.member_id} holds more than {self.limits.early_bytes_max:,} bytes of rows for"
                         " jobs that have not started there"
                     )
-                    cancelled = CancelRun(notice.job, self.member_id, Failure.of(LimitExceededError(full)))
+                    cancelled = CancelRun(notice.job, self.member_id, Failure.of(errors.LimitExceededError(full)))
                     self._outgoing.post(notice.sender, cancelled)
             case StartRun(job, sender, trace):
                 self._start_from_message(job, sender, payload, trace)
@@ -221,7 +211,7 @@ class JobRuntime:
             case MessagesLost(sender):
                 self._messages_lost(sender)
             case _:
-                raise ProtocolError(f"a {type(notice).__name__} is no message of a job")
+                raise errors.ProtocolError(f"a {type(notice).__name__} is no message of a job")
 
     def member_lost(self, member: str, cause: BaseException | None = None) -> None:
         """A member has left: fail every job in which it still takes part.
@@ -247,7 +237,7 @@ class JobRuntime:
     async def close(self) -> None:
         """End every job of this member, wait a bounded time for calls in threads, and send no more."""
         self._is_closed = True
-        error = MemberLostError(f"member {self.member_id} is shutting down", member=self.member_id)
+        error = errors.MemberLostError(f"member {self.member_id} is shutting down", member=self.member_id)
         for job in list(self._jobs.values()):
             job.stop(error)
         for execution in list(self._executions.values()):
@@ -271,7 +261,7 @@ class JobRuntime:
 
     def _messages_lost(self, sender: str) -> None:
         """Another member has sent what may not have arrived: it may wait for an answer, or have ended."""
-        cause = MemberLostError(f"its connection to {self.member_id} broke", member=sender)
+        cause = errors.MemberLostError(f"its connection to {self.member_id} broke", member=sender)
         for job in list(self._jobs.values()):
             if sender in job.running_members:
                 lost = lost_member(sender, cause)
@@ -279,7 +269,7 @@ class JobRuntime:
                 self._outgoing.post(sender, CancelRun(job.job_id, self.member_id, Failure.of(lost)))
         self._fail_executions_with(sender, cause)
 
-    def _cancel_member(self, member: str, job_id: str, error: Error) -> None:
+    def _cancel_member(self, member: str, job_id: str, error: errors.Error) -> None:
         """Tell one participant of a job that is coordinated here to stop."""
         if member != self.member_id:
             self._outgoing.post(member, CancelRun(job_id, self.member_id, Failure.of(error)))
@@ -345,7 +335,7 @@ class JobRuntime:
             self._check_open()
             plan = decode_plan(data, allow_code=self.services.allow_code)
             if plan.member != self.member_id:
-                raise DagError(
+                raise errors.DagError(
                     f"member {self.member_id} was sent the plan of member {plan.member}; the coordinator's topology"
                     " is old"
                 )
@@ -353,8 +343,10 @@ class JobRuntime:
         except Exception as error:  # whatever it is, a coordinator that hears nothing would wait for ever
             failure = (
                 error
-                if isinstance(error, Error)
-                else InternalError(f"member {self.member_id} cannot start a job: {type(error).__name__}: {error}")
+                if isinstance(error, errors.Error)
+                else errors.InternalError(
+                    f"member {self.member_id} cannot start a job: {type(error).__name__}: {error}"
+                )
             )
             self._early.end(job_id)
             self._outgoing.post(sender, EndRun(job_id, self.member_id, Failure.of(failure), []))
@@ -363,9 +355,9 @@ class JobRuntime:
 
     def _check_open(self) -> None:
         if self._is_closed:
-            raise TopologyChangedError(f"member {self.member_id} is shutting down and starts no more jobs")
+            raise errors.TopologyChangedError(f"member {self.member_id} is shutting down and starts no more jobs")
         if len(self._executions) >= self.limits.executions_max:
-            raise LimitExceededError(
+            raise errors.LimitExceededError(
                 f"member {self.member_id} already runs {self.limits.executions_max} jobs, its executions_max; try again"
                 " when some have ended"
             )
@@ -380,7 +372,7 @@ class JobRuntime:
         self,
         plan: MemberPlan,
         collector: ResultCollector | None,
-        ended: Callable[[Error | None], None] = lambda _: None,
+        ended: Callable[[errors.Error | None], None] = lambda _: None,
     ) -> Execution:
         job_id = plan.job.job_id
         cancellation = Cancellation()
@@ -401,7 +393,7 @@ class JobRuntime:
                 open_answer=in_this_trace(services.open_answer),
             )
 
-        def on_ended(error: Error | None) -> None:
+        def on_ended(error: errors.Error | None) -> None:
             ended(error)
             self._execution_ended(job_id, error, cancellation)
 
@@ -430,12 +422,12 @@ class JobRuntime:
                 f"job {job.job_id} is past its deadline of {job.timeout_s} s and its coordinator {job.coordinator} is"
                 " silent"
             )
-            execution.arm_deadline(job.timeout_s + _PARTICIPANT_GRACE_S, lambda: DeadlineError(silent))
+            execution.arm_deadline(job.timeout_s + _PARTICIPANT_GRACE_S, lambda: errors.DeadlineError(silent))
         execution.start()
         for notice, payload in self._early.take(job.job_id):
             execution.receive(notice, payload)
 
-    def _execution_ended(self, job_id: str, error: Error | None, cancellation: Cancellation) -> None:
+    def _execution_ended(self, job_id: str, error: errors.Error | None, cancellation: Cancellation) -> None:
         execution = self._executions.pop(job_id)
         if error is not None:
             self._interrupt(job_id, cancellation, _INTERRUPT_DELAY_S)
@@ -457,19 +449,19 @@ class JobRuntime:
 
     def _send_failed(self, member: str, notice: RunNotice, error: Exception) -> None:
         """Fail the job of a message that cannot be encoded, or every job of a member that cannot be reached."""
-        if isinstance(error, (LimitExceededError, ProgrammingError)):
+        if isinstance(error, (errors.LimitExceededError, errors.ProgrammingError)):
             self._fail_job(notice.job, error)
-        elif isinstance(error, Error) and not isinstance(error, InternalError):
+        elif isinstance(error, errors.Error) and not isinstance(error, errors.InternalError):
             self.connection_lost(member, error)
         else:
             self._fail_job(
                 notice.job,
-                InternalError(
+                errors.InternalError(
                     f"a {type(notice).__name__} to member {member} could not be sent: {type(error).__name__}: {error}"
                 ),
             )
 
-    def _fail_job(self, job_id: str, error: Error) -> None:
+    def _fail_job(self, job_id: str, error: errors.Error) -> None:
         job = self._jobs.get(job_id)
         if job is not None:
             job.stop(error)

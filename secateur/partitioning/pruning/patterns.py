@@ -10,16 +10,7 @@ import string
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from secateur.partitioning.pruning.text_sets import (
-    ANY_CHARACTER,
-    ANY_TEXT,
-    EMPTY_TEXT,
-    PatternDomain,
-    TextSet,
-    TextSets,
-    is_text,
-    pattern_domain,
-)
+from secateur.partitioning.pruning import text_sets
 
 _BEYOND_ASCII: Final = {"i": "\u0130", "k": "\u212a"}
 _ANY_CASE: Final = {
@@ -31,7 +22,7 @@ _ALPHANUMERIC: Final = frozenset(string.ascii_letters + string.digits)
 _PATTERN_LENGTH_MAX: Final = 1000
 
 
-def texts_like(pattern: str, escape: str = "", *, length_max: int | None = None) -> PatternDomain | None:
+def texts_like(pattern: str, escape: str = "", *, length_max: int | None = None) -> text_sets.PatternDomain | None:
     """The texts that ``text LIKE pattern ESCAPE escape`` may match.
 
     Args:
@@ -44,10 +35,12 @@ def texts_like(pattern: str, escape: str = "", *, length_max: int | None = None)
         character, an escape of several bytes, a NUL.
     """
     tokens = _like_tokens(pattern, escape)
-    return None if tokens is None else pattern_domain(lambda sets: _product(sets, tokens), length_max)
+    return None if tokens is None else text_sets.pattern_domain(lambda sets: _product(sets, tokens), length_max)
 
 
-def texts_like_in_any_case(pattern: str, escape: str = "", *, length_max: int | None = None) -> PatternDomain | None:
+def texts_like_in_any_case(
+    pattern: str, escape: str = "", *, length_max: int | None = None
+) -> text_sets.PatternDomain | None:
     """The texts that ``text ILIKE pattern ESCAPE escape`` may match; as :func:`texts_like`."""
     if escape in _ANY_CASE or len(pattern) > _PATTERN_LENGTH_MAX:
         return None
@@ -55,20 +48,22 @@ def texts_like_in_any_case(pattern: str, escape: str = "", *, length_max: int | 
     if tokens is None:
         return None
 
-    def cased() -> Iterator[str | TextSet]:
+    def cased() -> Iterator[str | text_sets.TextSet]:
         for token in tokens:
-            if isinstance(token, TextSet):
+            if isinstance(token, text_sets.TextSet):
                 yield token
                 continue
             for character in token:
                 yield (
-                    TextSet(_ANY_CASE.get(character, frozenset({character}))) if character.isascii() else ANY_CHARACTER
+                    text_sets.TextSet(_ANY_CASE.get(character, frozenset({character})))
+                    if character.isascii()
+                    else text_sets.ANY_CHARACTER
                 )
 
-    return pattern_domain(lambda sets: _product(sets, cased()), length_max)
+    return text_sets.pattern_domain(lambda sets: _product(sets, cased()), length_max)
 
 
-def texts_globbed(pattern: str, *, length_max: int | None = None) -> PatternDomain | None:
+def texts_globbed(pattern: str, *, length_max: int | None = None) -> text_sets.PatternDomain | None:
     """The texts that ``text GLOB pattern`` may match.
 
     Args:
@@ -78,24 +73,24 @@ def texts_globbed(pattern: str, *, length_max: int | None = None) -> PatternDoma
     Returns:
         None for patterns that are not read.
     """
-    if not is_text(pattern) or "\0" in pattern or len(pattern) > _PATTERN_LENGTH_MAX:
+    if not text_sets.is_text(pattern) or "\0" in pattern or len(pattern) > _PATTERN_LENGTH_MAX:
         return None
     tokens = list(_glob_tokens(pattern))
-    return pattern_domain(lambda sets: _product(sets, tokens), length_max)
+    return text_sets.pattern_domain(lambda sets: _product(sets, tokens), length_max)
 
 
-def _product(sets: TextSets, tokens: Iterable[str | TextSet]) -> TextSet:
-    found = EMPTY_TEXT
+def _product(sets: text_sets.TextSets, tokens: Iterable[str | text_sets.TextSet]) -> text_sets.TextSet:
+    found = text_sets.EMPTY_TEXT
     for token in tokens:
         found = sets.product(found, sets.of(frozenset({token})) if isinstance(token, str) else token)
     return found
 
 
-def _like_tokens(pattern: str, escape: str) -> list[str | TextSet] | None:
+def _like_tokens(pattern: str, escape: str) -> list[str | text_sets.TextSet] | None:
     """The runs of characters and the wildcards of a pattern."""
-    if not is_text(pattern) or "\0" in pattern or len(escape) > 1 or not escape.isascii():
+    if not text_sets.is_text(pattern) or "\0" in pattern or len(escape) > 1 or not escape.isascii():
         return None
-    tokens: list[str | TextSet] = []
+    tokens: list[str | text_sets.TextSet] = []
     run: list[str] = []
     characters = iter(pattern)
     for character in characters:
@@ -107,34 +102,34 @@ def _like_tokens(pattern: str, escape: str) -> list[str | TextSet] | None:
             if run:
                 tokens.append("".join(run))
                 run.clear()
-            tokens.append(ANY_TEXT if character == "%" else ANY_CHARACTER)
+            tokens.append(text_sets.ANY_TEXT if character == "%" else text_sets.ANY_CHARACTER)
             continue
         run.append(character)
     return [*tokens, "".join(run)] if run else tokens
 
 
-def _glob_tokens(pattern: str) -> Iterator[str | TextSet]:
+def _glob_tokens(pattern: str) -> Iterator[str | text_sets.TextSet]:
     position = 0
     while position < len(pattern):
         character = pattern[position]
         match character:
             case "*":
-                yield ANY_TEXT
+                yield text_sets.ANY_TEXT
             case "?":
-                yield ANY_CHARACTER
+                yield text_sets.ANY_CHARACTER
             case "[":
                 end = pattern.find("]", position)
                 characters = _listed(pattern[position + 1 : end]) if end > 0 else None
                 if characters is None:
                     # The bytes that such a class stands for, and where it ends, only DuckDB knows.
-                    yield ANY_CHARACTER
+                    yield text_sets.ANY_CHARACTER
                     return
-                yield TextSet(characters)
+                yield text_sets.TextSet(characters)
                 position = end
             case "\\":
                 position += 1
                 if pattern[position : position + 1] not in tuple(string.punctuation):
-                    yield ANY_CHARACTER
+                    yield text_sets.ANY_CHARACTER
                     return
                 yield pattern[position]
             case _:

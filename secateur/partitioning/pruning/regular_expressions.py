@@ -13,16 +13,7 @@ import re
 import string
 from typing import Final
 
-from secateur.partitioning.pruning.text_sets import (
-    ANY_CHARACTER,
-    ANY_TEXT,
-    EMPTY_TEXT,
-    PatternDomain,
-    TextSet,
-    TextSets,
-    is_text,
-    pattern_domain,
-)
+from secateur.partitioning.pruning import text_sets
 
 _LENGTH_MAX: Final = 1000
 _DEPTH_MAX: Final = 32
@@ -43,7 +34,7 @@ _OPTIONS: Final = frozenset("cilmnps")
 _COUNTS: Final = re.compile(r"\{([0-9]{1,4})(?:(,)([0-9]{0,4}))?\}")
 
 
-def texts_similar(pattern: str, options: str = "", *, length_max: int | None = None) -> PatternDomain | None:
+def texts_similar(pattern: str, options: str = "", *, length_max: int | None = None) -> text_sets.PatternDomain | None:
     """The texts that a regular expression matches as a whole: ``SIMILAR TO`` and ``regexp_full_match``.
 
     Args:
@@ -58,7 +49,7 @@ def texts_similar(pattern: str, options: str = "", *, length_max: int | None = N
     return _domain(pattern, options, length_max, whole=True)
 
 
-def texts_matched(pattern: str, options: str = "", *, length_max: int | None = None) -> PatternDomain | None:
+def texts_matched(pattern: str, options: str = "", *, length_max: int | None = None) -> text_sets.PatternDomain | None:
     """The texts in which a regular expression matches some part: ``~`` and ``regexp_matches``.
 
     Only one that begins with ``^`` bounds them.
@@ -74,17 +65,22 @@ def texts_matched(pattern: str, options: str = "", *, length_max: int | None = N
     return _domain(pattern, options, length_max, whole=False)
 
 
-def _domain(pattern: str, options: str, length_max: int | None, *, whole: bool) -> PatternDomain | None:
-    if len(pattern) > _LENGTH_MAX or not is_text(pattern) or "\0" in pattern or not _OPTIONS.issuperset(options):
+def _domain(pattern: str, options: str, length_max: int | None, *, whole: bool) -> text_sets.PatternDomain | None:
+    if (
+        len(pattern) > _LENGTH_MAX
+        or not text_sets.is_text(pattern)
+        or "\0" in pattern
+        or not _OPTIONS.issuperset(options)
+    ):
         return None
     any_case = options.rfind("i") > options.rfind("c")  # the last one counts
 
-    def read(sets: TextSets) -> TextSet:
+    def read(sets: text_sets.TextSets) -> text_sets.TextSet:
         reader = _Reader(pattern, sets, whole=whole, any_case=any_case)
         return reader.read_literally() if "l" in options else reader.read()
 
     try:
-        return pattern_domain(read, length_max)
+        return text_sets.pattern_domain(read, length_max)
     except _NotReadError:
         return None
 
@@ -96,7 +92,7 @@ class _NotReadError(Exception):
 class _Reader:
     """A recursive descent over one expression."""
 
-    def __init__(self, pattern: str, sets: TextSets, *, whole: bool, any_case: bool) -> None:
+    def __init__(self, pattern: str, sets: text_sets.TextSets, *, whole: bool, any_case: bool) -> None:
         self._pattern = pattern
         self._sets = sets
         self._whole = whole
@@ -104,7 +100,7 @@ class _Reader:
         self._position = 0
         self._repetitions = 0
 
-    def read(self) -> TextSet:
+    def read(self) -> text_sets.TextSet:
         found = self._anchored()
         while self._skip("|"):
             found = self._sets.union(found, self._anchored())
@@ -112,13 +108,13 @@ class _Reader:
             raise _NotReadError
         return found
 
-    def read_literally(self) -> TextSet:
+    def read_literally(self) -> text_sets.TextSet:
         """The same for an expression whose characters all stand for themselves."""
         if not self._whole:
-            return ANY_CHARACTER
-        found = EMPTY_TEXT
+            return text_sets.ANY_CHARACTER
+        found = text_sets.EMPTY_TEXT
         for character in self._pattern:
-            found = self._sets.product(found, TextSet(frozenset(self._cased({character}))))
+            found = self._sets.product(found, text_sets.TextSet(frozenset(self._cased({character}))))
         return found
 
     @property
@@ -138,16 +134,16 @@ class _Reader:
         self._position += 1
         return character
 
-    def _anchored(self) -> TextSet:
+    def _anchored(self) -> text_sets.TextSet:
         """One alternative of the whole expression, with what may stand before and behind it."""
         begins = self._skip("^") or self._whole
         found = self._sequence(0)
         ends = self._skip("$") or self._whole
         if not begins:
-            return ANY_CHARACTER
-        return found if ends else self._sets.product(found, ANY_TEXT)
+            return text_sets.ANY_CHARACTER
+        return found if ends else self._sets.product(found, text_sets.ANY_TEXT)
 
-    def _alternatives(self, depth: int) -> TextSet:
+    def _alternatives(self, depth: int) -> text_sets.TextSet:
         if depth > _DEPTH_MAX:
             raise _NotReadError
         found = self._sequence(depth)
@@ -155,8 +151,8 @@ class _Reader:
             found = self._sets.union(found, self._sequence(depth))
         return found
 
-    def _sequence(self, depth: int) -> TextSet:
-        found = EMPTY_TEXT
+    def _sequence(self, depth: int) -> text_sets.TextSet:
+        found = text_sets.EMPTY_TEXT
         while self._next and self._next not in "|)$":
             counted = self._repetitions
             part = self._atom(depth)
@@ -166,7 +162,7 @@ class _Reader:
             found = self._sets.product(found, self._quantified(part))
         return found
 
-    def _atom(self, depth: int) -> TextSet:
+    def _atom(self, depth: int) -> text_sets.TextSet:
         match self._take():
             case "(":
                 self._skip("?:")
@@ -177,16 +173,16 @@ class _Reader:
             case "[":
                 return self._class()
             case ".":
-                return ANY_CHARACTER
+                return text_sets.ANY_CHARACTER
             case "\\" if self._next in ("D", "W", "S"):
                 self._position += 1
-                return ANY_CHARACTER
+                return text_sets.ANY_CHARACTER
             case "\\":
                 return self._sets.of(frozenset(self._escaped()))
             case character if character in _SPECIAL:
                 raise _NotReadError
             case character:
-                return TextSet(frozenset(self._cased({character})))
+                return text_sets.TextSet(frozenset(self._cased({character})))
 
     def _cased(self, characters: set[str]) -> set[str]:
         """Some characters, and what they are in the other case if that does not matter."""
@@ -196,7 +192,7 @@ class _Reader:
             raise _NotReadError
         return {cased for character in characters for cased in _ANY_CASE.get(character.lower(), character)}
 
-    def _quantified(self, part: TextSet) -> TextSet:
+    def _quantified(self, part: text_sets.TextSet) -> text_sets.TextSet:
         counts = self._counts()
         if counts is None:
             return part
@@ -222,7 +218,7 @@ class _Reader:
         self._position = found.end()
         return low, high
 
-    def _class(self) -> TextSet:
+    def _class(self) -> text_sets.TextSet:
         """``[...]``, whose first bracket has been read."""
         unlisted = self._skip("^")
         characters: set[str] = set()
@@ -245,7 +241,7 @@ class _Reader:
                 characters.update(map(chr, range(ord(first), ord(last) + 1)))
             else:
                 unlisted = True
-        return ANY_CHARACTER if unlisted else self._sets.of(frozenset(self._cased(characters)))
+        return text_sets.ANY_CHARACTER if unlisted else self._sets.of(frozenset(self._cased(characters)))
 
     def _class_item(self) -> str:
         """The characters that an item of a class stands for: one, except for an escape such as that of digits."""

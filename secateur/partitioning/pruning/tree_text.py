@@ -11,17 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, assert_never
 
+from secateur.partitioning.pruning import comparison_target as targets
 from secateur.partitioning.pruning.comparison import Comparison, compare
-from secateur.partitioning.pruning.comparison_target import (
-    BARE,
-    AbsoluteColumn,
-    BareColumn,
-    LinearColumn,
-    RowField,
-    ShortText,
-    TruncatedColumn,
-    WidenedColumn,
-)
 from secateur.partitioning.pruning.condition import Box, Choice, Constraint, ParameterComparison
 from secateur.partitioning.pruning.domain import Domain, Span
 from secateur.partitioning.pruning.nodes import All, AllOf, AnyOf, Everywhere, Keys, Node, Nothing, Partitions
@@ -84,7 +75,7 @@ def _constraint_alternatives(constraint: Constraint, scheme: PartitionScheme) ->
     """On a key of one column the constants of an IN list are shown as the partitions that they are in."""
     match constraint.choices:
         case (Choice(domain, tests),) if domain.is_finite and all(
-            test.comparison is Comparison.IN and test.comparison_target == BARE for test in tests
+            test.comparison is Comparison.IN and test.comparison_target == targets.BARE for test in tests
         ):
             column = scheme.columns[0]
             constants = [operand.value for test in tests for operand in test.operands if isinstance(operand, Constant)]
@@ -111,7 +102,7 @@ def _choice_text(choice: Choice) -> str:
 
 def _test_text(test: ParameterComparison) -> str:
     match test.comparison_target:
-        case BareColumn() | ShortText() | RowField():
+        case targets.BareColumn() | targets.ShortText() | targets.RowField():
             return _bare_text(test.comparison, [_operand_text(operand) for operand in test.compared])
         case comparison_target:
             operands = ", ".join(_shortened([_operand_text(operand) for operand in test.operands]))
@@ -158,18 +149,20 @@ def _bare_text(comparison: Comparison, operands: Sequence[str]) -> str:
             assert_never(comparison)
 
 
-def _comparison_target_text(comparison_target: WidenedColumn | LinearColumn | AbsoluteColumn | TruncatedColumn) -> str:
+def _comparison_target_text(
+    comparison_target: targets.WidenedColumn | targets.LinearColumn | targets.AbsoluteColumn | targets.TruncatedColumn,
+) -> str:
     """The expression of the key that is compared."""
     match comparison_target:
-        case WidenedColumn(wide):
+        case targets.WidenedColumn(wide):
             return f"CAST(key AS {wide})"
-        case LinearColumn(offset, factor):
+        case targets.LinearColumn(offset, factor):
             return _linear_text("key", offset, factor)
-        case AbsoluteColumn(_, offset, factor):
+        case targets.AbsoluteColumn(_, offset, factor):
             return _linear_text("abs(key)", offset, factor)
-        case TruncatedColumn(_, as_date=True):
+        case targets.TruncatedColumn(_, as_date=True):
             return "CAST(key AS DATE)"
-        case TruncatedColumn(unit):
+        case targets.TruncatedColumn(unit):
             return f"date_trunc({unit}, key)"
         case _:
             assert_never(comparison_target)

@@ -17,23 +17,9 @@ from secateur.partitioning.tables.table import TableDef, TableDefinition
 from secateur.protocol.codec import decode
 from secateur.storage.change import ChangeOperation
 from secateur.storage.load_registry import LoadOutcome
+from secateur.storage.log import records
 from secateur.storage.log.disk import Disk
 from secateur.storage.log.frames import read_frames
-from secateur.storage.log.records import (
-    CheckpointHead,
-    LoggedBuild,
-    LoggedBuilt,
-    LoggedChange,
-    LoggedCopy,
-    LoggedDrop,
-    LoggedLoad,
-    LoggedOutcome,
-    LoggedRanges,
-    LoggedSnapshot,
-    LoggedTable,
-    LogRecord,
-    read_body,
-)
 from secateur.storage.log.snapshot_file import read_snapshot
 from secateur.storage.member_store import MemberStore
 from secateur.wire import decode_rows, decode_table
@@ -57,7 +43,7 @@ class RecoveredCopy:
     term: int = 0
     last: int = 0
     settled: int = 0
-    kept: deque[tuple[LoggedChange, bytes, int]] = field(default_factory=deque)
+    kept: deque[tuple[records.LoggedChange, bytes, int]] = field(default_factory=deque)
 
 
 @dataclass(slots=True)
@@ -74,10 +60,10 @@ class RecoveredData:
         cut_bytes: The bytes of a torn tail that were cut off.
     """
 
-    head: CheckpointHead | None = None
+    head: records.CheckpointHead | None = None
     copies: dict[Key, RecoveredCopy] = field(default_factory=dict)
-    known: list[LoggedChange] = field(default_factory=list)
-    snapshots: dict[Key, tuple[LoggedSnapshot, int]] = field(default_factory=dict)
+    known: list[records.LoggedChange] = field(default_factory=list)
+    snapshots: dict[Key, tuple[records.LoggedSnapshot, int]] = field(default_factory=dict)
     number: int = 0
     log_bytes: int = 0
     cut_bytes: int = 0
@@ -170,7 +156,7 @@ class _Replay:
             DamagedDirectoryError: It cannot be made.
         """
         try:
-            record, payload = read_body(body)
+            record, payload = records.read_body(body)
         except msgspec.ValidationError as error:
             raise DamagedDirectoryError(
                 f"{self._disk.path}: {name} has a record that this version of secateur does not know ({error}): start"
@@ -189,33 +175,33 @@ class _Replay:
                 file=name,
             ) from error
 
-    def _make(self, record: LogRecord, payload: memoryview) -> None:
+    def _make(self, record: records.LogRecord, payload: memoryview) -> None:
         store, found = self._store, self._found
         match record:
-            case CheckpointHead():
+            case records.CheckpointHead():
                 found.head = record
-            case LoggedTable(table_id, partitions, published):
+            case records.LoggedTable(table_id, partitions, published):
                 store.create_table(_table(payload), partitions)
                 store.set_published(table_id, published)
-            case LoggedRanges(_, partitions):
+            case records.LoggedRanges(_, partitions):
                 store.alter_table(_table(payload), partitions)
-            case LoggedBuild(table_id, partition):
+            case records.LoggedBuild(table_id, partition):
                 store.begin_copy(table_id, partition)
-            case LoggedBuilt(table_id, partition):
+            case records.LoggedBuilt(table_id, partition):
                 store.restore_copy(table_id, partition, decode_table(payload))
-            case LoggedDrop(table_id):
+            case records.LoggedDrop(table_id):
                 store.drop_table(table_id)
                 for key in [key for key in found.copies if key[0] == table_id]:
                     del found.copies[key]
-            case LoggedSnapshot(table_id, partition):
+            case records.LoggedSnapshot(table_id, partition):
                 self._install(record)
-            case LoggedCopy(table_id, partition, term, last, settled):
+            case records.LoggedCopy(table_id, partition, term, last, settled):
                 found.copies[table_id, partition] = RecoveredCopy(term, last, settled)
-            case LoggedChange():
+            case records.LoggedChange():
                 self._change(record, payload)
-            case LoggedLoad():
+            case records.LoggedLoad():
                 self._prepare(record, payload)
-            case LoggedOutcome(load_id, published, rows, number):
+            case records.LoggedOutcome(load_id, published, rows, number):
                 if published and store.loads.is_prepared(load_id):
                     store.loads.publish(load_id, number)
                 else:
@@ -223,7 +209,7 @@ class _Replay:
             case _:
                 assert_never(record)
 
-    def _install(self, record: LoggedSnapshot) -> None:
+    def _install(self, record: records.LoggedSnapshot) -> None:
         data = self._disk.read(record.file)
         if xxhash.xxh3_64_intdigest(data) != record.checksum:
             raise DamagedDirectoryError(
@@ -237,7 +223,7 @@ class _Replay:
         version = self._store.partition(record.table_id, record.partition).version
         self._found.snapshots[record.table_id, record.partition] = record, version
 
-    def _change(self, record: LoggedChange, payload: memoryview) -> None:
+    def _change(self, record: records.LoggedChange, payload: memoryview) -> None:
         key = record.table_id, record.partition
         if not record.is_contained:
             rows = decode_rows(payload)
@@ -256,7 +242,7 @@ class _Replay:
         if len(self._found.known) > 2 * _KNOWN_MAX:
             del self._found.known[:_KNOWN_MAX]
 
-    def _prepare(self, record: LoggedLoad, payload: memoryview) -> None:
+    def _prepare(self, record: records.LoggedLoad, payload: memoryview) -> None:
         def tables() -> Iterator[tuple[int, pa.Table, pa.Table | None]]:
             place = 0
             for partition, rows_bytes, removed_bytes in record.parts:

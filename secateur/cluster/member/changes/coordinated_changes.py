@@ -31,14 +31,7 @@ from secateur.errors import LimitExceededError, NoRangeError, ProgrammingError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.owner_routing import OwnerRouting, RoutedBatch
 from secateur.partitioning.topology.topology import Topology
-from secateur.protocol.changes import (
-    CloseForChange,
-    GetReturnedRows,
-    RowCount,
-    StageRows,
-    WorkedOut,
-    WorkOutChange,
-)
+from secateur.protocol import changes as protocol
 from secateur.protocol.message import Acknowledged
 from secateur.protocol.profile import StageWork
 from secateur.storage.change import MixedAttempt
@@ -80,13 +73,13 @@ class MemberCoordinatedChanges:
         self._executor = executor
         self._returned = KeptResults()
 
-    async def close(self, request: Request[CloseForChange]) -> Reply[Acknowledged]:
+    async def close(self, request: Request[protocol.CloseForChange]) -> Reply[Acknowledged]:
         """Let no other write to a table in until the load is published or aborted."""
         asked = request.message
         async with self._loads.closed_unless_failed(asked.load_id, asked.table_id, request.peer):
             return Reply(Acknowledged())
 
-    async def work_out(self, request: Request[WorkOutChange]) -> Reply[WorkedOut]:
+    async def work_out(self, request: Request[protocol.WorkOutChange]) -> Reply[protocol.WorkedOut]:
         """Run the query for the row changes and stage what is to be written, here and at the other owners.
 
         Returns:
@@ -116,10 +109,10 @@ class MemberCoordinatedChanges:
             if not table.scheme.makes_ranges:
                 raise
             cells = set(table.scheme.missing_cells(changes.added)) | set(table.scheme.missing_cells(changes.replaced))
-            return Reply(WorkedOut(missing_cells=sorted(cells)))
-        return Reply(WorkedOut(len(changes.actions), parts, work=(*work, *staged) if is_profiled else ()))
+            return Reply(protocol.WorkedOut(missing_cells=sorted(cells)))
+        return Reply(protocol.WorkedOut(len(changes.actions), parts, work=(*work, *staged) if is_profiled else ()))
 
-    def returned(self, request: Request[GetReturnedRows]) -> Reply[RowCount]:
+    def returned(self, request: Request[protocol.GetReturnedRows]) -> Reply[protocol.RowCount]:
         """The rows that a change returns, at its coordinator.
 
         Raises:
@@ -132,7 +125,7 @@ class MemberCoordinatedChanges:
                 " memory, for as long as its process lives"
             )
         rows = found[_RETURNED]
-        return Reply(RowCount(rows.num_rows), encode_table(rows))
+        return Reply(protocol.RowCount(rows.num_rows), encode_table(rows))
 
     async def _stage(
         self, load_id: str, topology: Topology, table: TableDef, changes: RowChanges
@@ -170,7 +163,7 @@ class MemberCoordinatedChanges:
         return {partition: sorted(attempts) for partition, attempts in parts.items()}, staged
 
     async def _send(self, load_id: str, table: TableDef, attempt: MixedAttempt, share: RoutedBatch) -> None:
-        staging = StageRows(
+        staging = protocol.StageRows(
             load_id, table.table_id, int(attempt), share.parts, are_keys=attempt is MixedAttempt.REMOVED
         )
         if share.member == self._member_id:

@@ -24,22 +24,8 @@ from secateur.cluster.member.tables.table_directory import TableDirectory
 from secateur.cluster.peers import Peers
 from secateur.cluster.termination_protocol import LoadProgress
 from secateur.errors import ProtocolError
+from secateur.protocol import changes
 from secateur.protocol.catalog import CloseIfUnused, TableUse
-from secateur.protocol.changes import (
-    AbortStagedLoad,
-    GetLoadOutcome,
-    GetStagedLoads,
-    LoadDropped,
-    LoadOutcomeAnswer,
-    PreparedRows,
-    PrepareLoad,
-    PublishPreparedLoad,
-    RowCount,
-    StageCopy,
-    StagedLoadEntry,
-    StagedLoads,
-    StageRows,
-)
 from secateur.storage.block import message_bytes
 from secateur.storage.change import ChangeOperation
 from secateur.storage.load import Preparation
@@ -93,7 +79,7 @@ class MemberLoads:
         self._admission = admission
         self._totals: OrderedDict[str, int] = OrderedDict()
 
-    async def stage(self, request: Request[StageRows]) -> Reply[RowCount]:
+    async def stage(self, request: Request[changes.StageRows]) -> Reply[changes.RowCount]:
         """Keep rows of a load aside, here and on the backups.
 
         Raises:
@@ -105,15 +91,17 @@ class MemberLoads:
         )  # nobody else's rows are worth unpacking
         return await self._stage(asked, await received_rows(request.payload), is_copy=False)
 
-    async def stage_copy(self, request: Request[StageCopy]) -> Reply[RowCount]:
+    async def stage_copy(self, request: Request[changes.StageCopy]) -> Reply[changes.RowCount]:
         """Keep aside here what another member keeps aside, which has it from a client or has found it."""
         return await self._stage(request.message, await received_rows(request.payload), is_copy=True)
 
-    async def stage_rows(self, asked: StageRows, rows: pa.Table) -> Reply[RowCount]:
+    async def stage_rows(self, asked: changes.StageRows, rows: pa.Table) -> Reply[changes.RowCount]:
         """Stage rows as :meth:`stage` does, if this member has them already."""
         return await self._stage(asked, rows, is_copy=False)
 
-    async def _stage(self, asked: StageRows | StageCopy, rows: pa.Table, *, is_copy: bool) -> Reply[RowCount]:
+    async def _stage(
+        self, asked: changes.StageRows | changes.StageCopy, rows: pa.Table, *, is_copy: bool
+    ) -> Reply[changes.RowCount]:
         table_id, parts = asked.table_id, asked.parts
         if sum(count for _, count in parts) != rows.num_rows:
             raise ProtocolError(
@@ -122,7 +110,7 @@ class MemberLoads:
         pieces = await pieces_to_keep(rows, parts)
         copies = {} if is_copy else self._copies_of(table_id, pieces)
         await self.stage_pieces(asked.load_id, table_id, asked.attempt, pieces, copies, keys=asked.are_keys)
-        return Reply(RowCount(rows.num_rows))
+        return Reply(changes.RowCount(rows.num_rows))
 
     def _copies_of(self, table_id: int, partitions: Iterable[int]) -> dict[str, list[int]]:
         """The partitions by the other members that have copies of them, or are building them."""
@@ -170,7 +158,9 @@ class MemberLoads:
                 parts = [(partition, piece.num_rows) for partition, piece in copied]
                 payload = encode_table(pa.concat_tables([piece for _, piece in copied]))
                 sent_bytes += len(payload)
-                sends.append(self._peers.call(member, StageCopy(load_id, table_id, attempt, parts, keys), payload))
+                sends.append(
+                    self._peers.call(member, changes.StageCopy(load_id, table_id, attempt, parts, keys), payload)
+                )
         await asyncio.gather(*sends)
         return sent_bytes
 
@@ -203,7 +193,7 @@ class MemberLoads:
             and not any(self._replication.last(table_id, partition) for partition in self._store.hosted(table_id))
         )
 
-    async def prepare(self, request: Request[PrepareLoad]) -> Reply[PreparedRows]:
+    async def prepare(self, request: Request[changes.PrepareLoad]) -> Reply[changes.PreparedRows]:
         """First phase of publishing a load; see :mod:`secateur.cluster.controller.loads`.
 
         Sorting and merging happen in a thread.
@@ -224,9 +214,9 @@ class MemberLoads:
         prepared = preparation.prepared or []
         rows_counted = sum(part.changed for part in prepared if part.partition in asked.counted)
         rows_removed = sum(part.removed.rows for part in prepared if part.removed is not None)
-        return Reply(PreparedRows(rows, rows_counted, rows_removed, self._store.loads.age_s(load_id)))
+        return Reply(changes.PreparedRows(rows, rows_counted, rows_removed, self._store.loads.age_s(load_id)))
 
-    async def _computed(self, asked: PrepareLoad) -> Preparation:
+    async def _computed(self, asked: changes.PrepareLoad) -> Preparation:
         if self._admission is not None and asked.mode not in _MERGE_NOTHING:
             # Merging makes a copy of each partition that gets rows; the old one stays until the publication.
             merged = self._store.bytes_of(asked.table_id, (partition for partition, _ in asked.parts))
@@ -236,7 +226,7 @@ class MemberLoads:
             self._store.loads.keep_sorted(preparation)
         return preparation
 
-    async def publish(self, request: Request[PublishPreparedLoad]) -> Reply[RowCount]:
+    async def publish(self, request: Request[changes.PublishPreparedLoad]) -> Reply[changes.RowCount]:
         """Second phase of publishing a load: make it visible."""
         await self._leases.decided(request.message.load_id)
         try:
@@ -249,34 +239,34 @@ class MemberLoads:
                 request.message.load_id
             )  # also when the table was dropped meanwhile: its writes wait here, and shall learn of it
         await self._flushed()
-        return Reply(RowCount(rows))
+        return Reply(changes.RowCount(rows))
 
     async def _flushed(self) -> None:
         """Have on disk what was recorded, for whoever goes on from there must know which loads may be published."""
         if self._log is not None:
             await self._log.flushed()
 
-    async def abort(self, request: Request[AbortStagedLoad]) -> Reply[LoadDropped]:
+    async def abort(self, request: Request[changes.AbortStagedLoad]) -> Reply[changes.LoadDropped]:
         """Drop a load."""
         dropped = self._store.loads.abort(request.message.load_id)
         self._leases.release(request.message.load_id)
-        return Reply(LoadDropped(dropped))
+        return Reply(changes.LoadDropped(dropped))
 
-    async def outcome(self, request: Request[GetLoadOutcome]) -> Reply[LoadOutcomeAnswer]:
+    async def outcome(self, request: Request[changes.GetLoadOutcome]) -> Reply[changes.LoadOutcomeAnswer]:
         """How a load has ended here; one that is not prepared is aborted."""
         load_id = request.message.load_id
         standing = self._leases.asked(load_id).standing
         is_published = standing == LoadProgress.PUBLISHED
         rows = self._totals.get(load_id, -1) if is_published else 0
         await self._flushed()
-        return Reply(LoadOutcomeAnswer(is_published, standing == LoadProgress.PREPARED, rows))
+        return Reply(changes.LoadOutcomeAnswer(is_published, standing == LoadProgress.PREPARED, rows))
 
-    def under_way(self, _: Request[GetStagedLoads]) -> Reply[StagedLoads]:
+    def under_way(self, _: Request[changes.GetStagedLoads]) -> Reply[changes.StagedLoads]:
         """The loads that are neither published nor dropped here."""
         return Reply(
-            StagedLoads(
+            changes.StagedLoads(
                 [
-                    StagedLoadEntry(
+                    changes.StagedLoadEntry(
                         load.load_id, load.table_id, load.prepared, load.age_s, sorted(load.partition_rows.items())
                     )
                     for load in self._store.loads.under_way()

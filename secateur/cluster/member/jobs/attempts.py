@@ -16,16 +16,8 @@ from secateur.engine.runtime.running_job import RunningJob
 from secateur.engine.runtime.runtime import JobRuntime
 from secateur.errors import DeadlineError, Error, InternalError, MemberLostError, UnreachableError
 from secateur.partitioning.topology.topology import Topology
+from secateur.protocol import jobs
 from secateur.protocol.job_placement import JobPlacement
-from secateur.protocol.jobs import (
-    GetJobResult,
-    HaltAttempt,
-    JobAttempt,
-    JobSinks,
-    ReportJobEnded,
-    ResolvedJob,
-    RunAttempt,
-)
 from secateur.protocol.message import Acknowledged, Failure
 from secateur.tracing import ServedSpan
 from secateur.wire import Reply, Request, encode_table
@@ -55,12 +47,12 @@ class MemberAttempts:
         self._allow_code = allow_code
         self._running: dict[tuple[str, int], RunningJob] = {}
         self._started: OrderedDict[tuple[str, int], asyncio.Future[JobPlacement]] = OrderedDict()
-        self._ends: OrderedDict[tuple[str, int], ReportJobEnded] = OrderedDict()
+        self._ends: OrderedDict[tuple[str, int], jobs.ReportJobEnded] = OrderedDict()
         self._cancelled: OrderedDict[tuple[str, int], Error] = OrderedDict()
         self._background = BackgroundTasks()
         self._results = KeptResults()
 
-    async def run(self, request: Request[RunAttempt]) -> Reply[ResolvedJob]:
+    async def run(self, request: Request[jobs.RunAttempt]) -> Reply[jobs.ResolvedJob]:
         """Start an attempt; answers with its plan when it runs.
 
         The request ``report_job_ended`` reports its end, and may overtake the answer. An attempt that was started
@@ -76,14 +68,14 @@ class MemberAttempts:
             _shorten(self._started, _ENDS_MAX)
         elif (end := self._ends.get(key)) is not None:
             self._background.start(self._report(end), f"the end of job {end.job}")
-        return Reply(ResolvedJob(await asyncio.shield(started)))
+        return Reply(jobs.ResolvedJob(await asyncio.shield(started)))
 
-    async def _start(self, request: Request[RunAttempt]) -> JobPlacement:
+    async def _start(self, request: Request[jobs.RunAttempt]) -> JobPlacement:
         asked = request.message
         key = asked.job, asked.attempt
         dag = FrozenDAG.decoded(request.payload, allow_code=self._allow_code and request.peer.authenticated)
         starting = self._runtime.start_job(
-            dag, asked.config, asked.params, self._topology(), logged_as=JobAttempt(asked.job, asked.attempt)
+            dag, asked.config, asked.params, self._topology(), logged_as=jobs.JobAttempt(asked.job, asked.attempt)
         )
         span = self._span_of(asked)
         job = await (starting if span is None else _in_span(span, starting))
@@ -94,13 +86,13 @@ class MemberAttempts:
         self._background.start(self._follow(key, job, span), f"job {asked.job}")
         return describe_job(job.plan)
 
-    def _span_of(self, asked: RunAttempt) -> ServedSpan | None:
+    def _span_of(self, asked: jobs.RunAttempt) -> ServedSpan | None:
         if asked.trace is None:
             return None
         described = {"secateur.member": self._runtime.member_id, "secateur.job": asked.job}
         return ServedSpan(asked.trace, "secateur.job", described)
 
-    def cancel(self, request: Request[HaltAttempt]) -> Reply[Acknowledged]:
+    def cancel(self, request: Request[jobs.HaltAttempt]) -> Reply[Acknowledged]:
         """Stop an attempt, also one that is being built or on its way here."""
         asked = request.message
         key, error = (asked.job, asked.attempt), asked.error.to_error()
@@ -112,14 +104,14 @@ class MemberAttempts:
             _shorten(self._cancelled, _HALTED_MAX)
         return Reply(Acknowledged())
 
-    async def result(self, request: Request[GetJobResult]) -> AsyncIterator[Reply[JobSinks]]:
+    async def result(self, request: Request[jobs.GetJobResult]) -> AsyncIterator[Reply[jobs.JobSinks]]:
         """The rows of a job that this member coordinated to its end: one piece for each result sink.
 
         Raises:
             LimitExceededError: They were dropped, for newer ones.
         """
         tables = self._results.tables(request.message.job)
-        sinks = JobSinks(list(tables))
+        sinks = jobs.JobSinks(list(tables))
         if not tables:
             yield Reply(sinks)
         for table in tables.values():
@@ -153,11 +145,11 @@ class MemberAttempts:
             del self._running[key]
             if span is not None:
                 span.end(None if failure is None else failure.to_error())
-        end = self._ends[key] = ReportJobEnded(*key, self._runtime.member_id, failure, members, list(job.metrics))
+        end = self._ends[key] = jobs.ReportJobEnded(*key, self._runtime.member_id, failure, members, list(job.metrics))
         _shorten(self._ends, _ENDS_MAX)
         await self._report(end)
 
-    async def _report(self, report: ReportJobEnded) -> None:
+    async def _report(self, report: jobs.ReportJobEnded) -> None:
         """Report the end to the controller, repeatedly if need be; receiving it twice does no harm."""
         for _ in range(_REPORT_TRIES_MAX):
             try:
@@ -167,7 +159,7 @@ class MemberAttempts:
                 await asyncio.sleep(_REPORT_DELAY_S)
             except Exception as error:  # the controller waits for a report: a shorter one, if this one cannot be sent
                 unsent = InternalError(f"job {report.job} ended, and its report could not be sent: {error}")
-                report = ReportJobEnded(report.job, report.attempt, report.member, Failure.of(unsent), [], [])
+                report = jobs.ReportJobEnded(report.job, report.attempt, report.member, Failure.of(unsent), [], [])
 
 
 async def _in_span(span: ServedSpan, starting: Coroutine[Any, Any, RunningJob]) -> RunningJob:

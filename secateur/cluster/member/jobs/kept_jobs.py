@@ -10,16 +10,7 @@ from secateur.cluster.peers import Peers
 from secateur.engine.runtime.running_job import RunningJob
 from secateur.engine.runtime.runtime import JobRuntime
 from secateur.errors import Error, UnknownJobError
-from secateur.protocol.jobs import (
-    ENDED_JOBS_MAX,
-    GetJobCounters,
-    GetKeptJob,
-    KeepJob,
-    KeptJob,
-    KeptJobs,
-    ListKeptJobs,
-    RunCounters,
-)
+from secateur.protocol import jobs
 from secateur.protocol.message import Acknowledged
 from secateur.protocol.metrics import VertexMetrics
 from secateur.wire import Handled, Reply, Request
@@ -33,11 +24,11 @@ class KeptJobsOfMember:
         ended_max: Jobs that are kept after their end; the controller remembers as many.
     """
 
-    def __init__(self, files: JobFiles | None = None, ended_max: int = ENDED_JOBS_MAX) -> None:
+    def __init__(self, files: JobFiles | None = None, ended_max: int = jobs.ENDED_JOBS_MAX) -> None:
         self._files = files
         self._ended_max = ended_max
-        self._running: dict[str, tuple[KeptJob, bytes]] = {}
-        self._ended: OrderedDict[str, KeptJob] = OrderedDict()
+        self._running: dict[str, tuple[jobs.KeptJob, bytes]] = {}
+        self._ended: OrderedDict[str, jobs.KeptJob] = OrderedDict()
 
     async def recover(self) -> None:
         """Have the jobs that are on disk.
@@ -61,7 +52,7 @@ class KeptJobsOfMember:
         if self._files is not None:
             await self._files.clear()
 
-    def keep(self, request: Request[KeepJob]) -> Handled:
+    def keep(self, request: Request[jobs.KeepJob]) -> Handled:
         """Keep a job, unless a newer version of it is here."""
         job = request.message.job
         job_id = job.state.job_id
@@ -80,7 +71,7 @@ class KeptJobsOfMember:
             await files.remove(other)
         return Reply(Acknowledged())
 
-    def _take(self, job: KeptJob, dag: bytes) -> list[str]:
+    def _take(self, job: jobs.KeptJob, dag: bytes) -> list[str]:
         """Have a job in memory; returns those that have ended, and are too many."""
         job_id, dropped = job.state.job_id, []
         if job.state.ended_s is None:
@@ -92,12 +83,12 @@ class KeptJobsOfMember:
                 dropped.append(self._ended.popitem(last=False)[0])
         return dropped
 
-    def versions(self, _: Request[ListKeptJobs]) -> Reply[KeptJobs]:
+    def versions(self, _: Request[jobs.ListKeptJobs]) -> Reply[jobs.KeptJobs]:
         """The versions of all jobs."""
         running = {job_id: job.version for job_id, (job, _) in self._running.items()}
-        return Reply(KeptJobs(running | {job_id: job.version for job_id, job in self._ended.items()}))
+        return Reply(jobs.KeptJobs(running | {job_id: job.version for job_id, job in self._ended.items()}))
 
-    def get(self, request: Request[GetKeptJob]) -> Reply[KeptJob]:
+    def get(self, request: Request[jobs.GetKeptJob]) -> Reply[jobs.KeptJob]:
         """One job, with its DAG.
 
         Raises:
@@ -136,15 +127,15 @@ class LiveMetrics:
         known = {(entry.vertex, entry.member) for entry in ended}
         return [*ended, *(entry for entries in live for entry in entries if (entry.vertex, entry.member) not in known)]
 
-    def counters(self, request: Request[GetJobCounters]) -> Reply[RunCounters]:
+    def counters(self, request: Request[jobs.GetJobCounters]) -> Reply[jobs.RunCounters]:
         """The counters of a job on this member so far; empty when the job does not run here."""
-        return Reply(RunCounters(list(self._runtime.metrics(request.message.job))))
+        return Reply(jobs.RunCounters(list(self._runtime.metrics(request.message.job))))
 
     async def _counters_of(self, member: str, job_id: str) -> list[VertexMetrics]:
         if member == self._runtime.member_id:
             return self._runtime.metrics(job_id)
         try:
-            answer = await self._peers.call(member, GetJobCounters(job_id))
+            answer = await self._peers.call(member, jobs.GetJobCounters(job_id))
         except Error:
             return []
         return answer.metrics

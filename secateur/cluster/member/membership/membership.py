@@ -18,14 +18,10 @@ from secateur.cluster.peers import Peers
 from secateur.cluster.settings import ClusterSettings
 from secateur.errors import Error, ProtocolError, TopologyChangedError
 from secateur.partitioning.topology.topology import MemberAddress, Topology, gains_copies
+from secateur.protocol import changes, recovery
 from secateur.protocol.catalog import (
     AdoptViews,
     TakeTopology,
-)
-from secateur.protocol.changes import (
-    DecideLoad,
-    LoadVerdict,
-    TwoPhaseKind,
 )
 from secateur.protocol.codec import decode
 from secateur.protocol.membership import (
@@ -33,13 +29,6 @@ from secateur.protocol.membership import (
     LeaseAnswer,
 )
 from secateur.protocol.message import Acknowledged
-from secateur.protocol.recovery import (
-    BeginReturn,
-    ClusterRecord,
-    HeldTable,
-    MemberReport,
-    ReportToController,
-)
 from secateur.protocol.tokens import GrantedToken, KnownTokens
 from secateur.storage.member_store import MemberStore
 from secateur.storage.read_lease import lease_clock_s
@@ -112,7 +101,7 @@ class Membership:
         self._on_lost = on_lost
         self._followers = followers
         self.topology = Topology(0, (), {})
-        self.record = ClusterRecord(0, 0, self.topology, b"")
+        self.record = recovery.ClusterRecord(0, 0, self.topology, b"")
         self.damage = ""
         self._promises = Promises(settings.lease_times)
         self._background = BackgroundTasks()
@@ -121,7 +110,7 @@ class Membership:
         self._is_reporting = False
         self._has_old_builds = False
 
-    def recovered(self, record: ClusterRecord) -> None:
+    def recovered(self, record: recovery.ClusterRecord) -> None:
         """The record was on disk when this member was started."""
         self.record = record
         self._is_restored = True
@@ -131,7 +120,7 @@ class Membership:
         """End a report that is under way."""
         await self._background.close()
 
-    async def begin_return(self, request: Request[BeginReturn]) -> Reply[MemberReport]:
+    async def begin_return(self, request: Request[recovery.BeginReturn]) -> Reply[recovery.MemberReport]:
         """The controller is about to let this member in again; of each table it says afterwards what is outdated."""
         topology = request.message.topology
         for settled in request.message.settled:
@@ -192,7 +181,7 @@ class Membership:
         state = before.state if told.state is None else told.state
         if not state:
             raise ProtocolError(f"member {self._member_id} has no record yet: it has to be sent as a whole")
-        self.record = ClusterRecord(told.epoch, told.version, told.topology, state)
+        self.record = recovery.ClusterRecord(told.epoch, told.version, told.topology, state)
         self._is_restored = False
         if told.state is not None:
             self._know_tokens(told.state)
@@ -216,16 +205,16 @@ class Membership:
         if state:
             self._take_tokens(decode(state, KnownTokens).tokens)
 
-    def report(self) -> MemberReport:
+    def report(self) -> recovery.MemberReport:
         in_doubt = {load.table_id: load.load_id for load in self._store.loads.prepared()}
         published = {outcome.number: load_id for load_id, outcome in self._store.loads.outcomes() if outcome.published}
-        return MemberReport(
+        return recovery.MemberReport(
             address=self._address(),
             record=self.record,
             # Before it knows the others, a member that was started anew has nobody to ask for a lease.
             holds_lease=self._store.lease.is_valid and not self._is_restored,
             tables=tuple(
-                HeldTable(
+                recovery.HeldTable(
                     table.table_id,
                     table.version,
                     number := self._store.data_version(table.table_id).published,
@@ -252,7 +241,7 @@ class Membership:
 
     async def report_to_controller(self) -> None:
         try:
-            await self._controller.request(ReportToController(self._settings.cluster_id, self.report()))
+            await self._controller.request(recovery.ReportToController(self._settings.cluster_id, self.report()))
         except Error as error:
             _log.info("member %s could not report to the controller: %s", self._member_id, error)  # it will ask again
         finally:
@@ -279,13 +268,13 @@ class Membership:
                     self._built_copies.drop_outdated(table.table_id)
         return Reply(Acknowledged())
 
-    def decide_load(self, request: Request[DecideLoad]) -> Reply[LoadVerdict]:
+    def decide_load(self, request: Request[changes.DecideLoad]) -> Reply[changes.LoadVerdict]:
         if not self._places.member_ids():
             raise TopologyChangedError(f"member {self._member_id} has just been started, and does not know the others")
         return self.leases_of(request.message.kind).decide(request)
 
-    def leases_of(self, kind: TwoPhaseKind) -> LoadLeases:
-        return self._load_leases if kind is TwoPhaseKind.LOAD else self._range_leases
+    def leases_of(self, kind: changes.TwoPhaseKind) -> LoadLeases:
+        return self._load_leases if kind is changes.TwoPhaseKind.LOAD else self._range_leases
 
     def promise(self, request: Request[AskForPromise]) -> Reply[LeaseAnswer]:
         """Another member cannot reach the controller, and asks for a lease; see :mod:`secateur.cluster.lease`."""

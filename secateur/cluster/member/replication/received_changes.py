@@ -14,16 +14,7 @@ from secateur.cluster.member.replication.replicas import CopyKey, Replicas
 from secateur.cluster.member.replication.sent_changes import SentChanges
 from secateur.cluster.member.tables.table_directory import TableDirectory
 from secateur.errors import DiskError, TopologyChangedError
-from secateur.protocol.changes import (
-    CopyState,
-    CopyStates,
-    CopyTail,
-    CopyTails,
-    GetCopyTails,
-    TellSettled,
-    WriteCopies,
-    WriteCopy,
-)
+from secateur.protocol import changes as protocol
 from secateur.protocol.copies import OpenedCopy
 from secateur.protocol.message import Acknowledged
 from secateur.storage.change import ChangeOperation, load_mode
@@ -76,7 +67,7 @@ class ReceivedChanges:
         """The copies whose rows are still on their way."""
         return self._arriving
 
-    def write_copy(self, request: Request[WriteCopy]) -> Handled:
+    def write_copy(self, request: Request[protocol.WriteCopy]) -> Handled:
         """Make a change that the primary has made. It is on disk before the answer, if the cluster promises that.
 
         It may come before a load that the primary has published: then it waits for that, since copies are equal only
@@ -92,12 +83,12 @@ class ReceivedChanges:
             return self._write_copy_behind(request)
         return Reply(state) if self._log is None else self._durable(state, self._log)
 
-    def write_copies(self, request: Request[WriteCopies]) -> Handled:
+    def write_copies(self, request: Request[protocol.WriteCopies]) -> Handled:
         """Make changes as :meth:`write_copy` does, up to the first that cannot be made in this turn of the loop.
 
         That one and those behind it are left to requests of their own, one of which says what is wrong.
         """
-        states: list[CopyState] = []
+        states: list[protocol.CopyState] = []
         for change, rows in request.message.changes:
             try:
                 state = self._taken(change, rows)
@@ -107,10 +98,10 @@ class ReceivedChanges:
             if state is None:
                 break
             states.append(state)
-        found = CopyStates(states)
+        found = protocol.CopyStates(states)
         return Reply(found) if self._log is None else self._durable(found, self._log)
 
-    def _taken(self, asked: WriteCopy, rows: bytes | memoryview) -> CopyState | None:
+    def _taken(self, asked: protocol.WriteCopy, rows: bytes | memoryview) -> protocol.CopyState | None:
         """The state of a copy that has been sent a change; None if it waits for a load before that change.
 
         Raises:
@@ -123,7 +114,7 @@ class ReceivedChanges:
         if self._waits_for_load(key[0], asked.published):
             return None
         if key in self._expected:  # it does not know from which change it goes on, and is sent this one again
-            return CopyState(0, asked.term)
+            return protocol.CopyState(0, asked.term)
         change = ReplicatedChange(asked.sequence, asked.change_id, asked.mode, rows, asked.published)
         replica = self._replicas.here(key)
         was_open = replica.is_open
@@ -135,9 +126,9 @@ class ReceivedChanges:
                 arriving.append(taken)
         if was_open and not replica.is_open:
             self._sent.stepped_down(key, replica)
-        return CopyState(replica.last, replica.term)
+        return protocol.CopyState(replica.last, replica.term)
 
-    def tails(self, request: Request[GetCopyTails]) -> Reply[CopyTails]:
+    def tails(self, request: Request[protocol.GetCopyTails]) -> Reply[protocol.CopyTails]:
         """Return the state of some copies for a new primary: the number of the last change, and later changes."""
         asked = request.message
         table_id, term = asked.table_id, asked.term
@@ -163,10 +154,10 @@ class ReceivedChanges:
                     (change.sequence, change.change_id, change.operation, bytes(change.rows)) for change in changes
                 ]
                 published = [change.published for change in changes] or [0]
-                tails.append(CopyTail(partition, replica.last, behind, max(published), published[0]))
-        return Reply(CopyTails(tails))
+                tails.append(protocol.CopyTail(partition, replica.last, behind, max(published), published[0]))
+        return Reply(protocol.CopyTails(tails))
 
-    def copies_settled(self, request: Request[TellSettled]) -> Reply[Acknowledged]:
+    def copies_settled(self, request: Request[protocol.TellSettled]) -> Reply[Acknowledged]:
         """A primary says up to which change all copies of its partitions have come."""
         for table_id, partition, term, settled in request.message.copies:
             replica = self._replicas.get((table_id, partition))
@@ -244,7 +235,7 @@ class ReceivedChanges:
         while self._waits_for_load(table_id, published):
             await self._places.latch(table_id).wait_open()
 
-    async def _write_copy_behind(self, request: Request[WriteCopy]) -> Any:
+    async def _write_copy_behind(self, request: Request[protocol.WriteCopy]) -> Any:
         await self.load_published(request.message.table_id, request.message.published)
         answer = self.write_copy(request)
         return await answer if isinstance(answer, Awaitable) else answer

@@ -16,13 +16,7 @@ import pyarrow as pa
 
 from secateur.cluster.member.statements.local_execution import check_bound
 from secateur.cluster.statement_profile import work_of
-from secateur.connectors.external.connector import (
-    Connector,
-    ConnectorContext,
-    ConnectorPartition,
-    ExternalScanRequest,
-    decode_connector,
-)
+from secateur.connectors.external import connector as interface
 from secateur.connectors.external.connector_call import (
     columns_of,
     needed_partitions,
@@ -78,7 +72,7 @@ class ExternalReads:
         self._jobs = jobs
         self._executor = executor
         self._fetch = fetch
-        self._context = ConnectorContext(member_id, jobs.services.external_directories)
+        self._context = interface.ConnectorContext(member_id, jobs.services.external_directories)
         self._tables: OrderedDict[int, ExternalTable] = OrderedDict()
 
     async def describe(self, request: Request[DescribeConnector]) -> Reply[ConnectorDescription]:
@@ -148,7 +142,7 @@ class ExternalReads:
         self,
         scan: ScanPlan,
         external: ExternalTable,
-        partitions: Sequence[ConnectorPartition],
+        partitions: Sequence[interface.ConnectorPartition],
         params: Sequence[Any],
         topology: Topology,
         *,
@@ -165,7 +159,7 @@ class ExternalReads:
             fields = [table.arrow_schema.field(name) for name in scan.columns]
             nothing = work_of(_stage(scan, len(partitions), len(partitions)), here)
             return FetchedRows(empty_table(pa.schema(fields)), 0, len(partitions), (here,), (nothing,))
-        request = ExternalScanRequest(scan.columns, table.arrow_schema, predicate, limit)
+        request = interface.ExternalScanRequest(scan.columns, table.arrow_schema, predicate, limit)
         wanted = ExternalPartitions(table.name, external.connector, table.columns, kept, request, partial)
         dag = DAG()
         name = f"external {scan.alias}"
@@ -211,15 +205,15 @@ class ExternalReads:
                 self._tables.popitem(last=False)
         return found
 
-    async def _partitions(self, external: ExternalTable) -> list[ConnectorPartition]:
-        def listed() -> list[ConnectorPartition]:
+    async def _partitions(self, external: ExternalTable) -> list[interface.ConnectorPartition]:
+        def listed() -> list[interface.ConnectorPartition]:
             connector = self._connector(external.connector, external.name)
             return partitions_of(connector, external.table, self._context)
 
         return await self._in_thread(listed, external.name, "its partitions")
 
-    def _connector(self, encoded: bytes, table: str) -> Connector:
-        return decode_connector(encoded, allow_code=self._jobs.services.allow_code, table=table)
+    def _connector(self, encoded: bytes, table: str) -> interface.Connector:
+        return interface.decode_connector(encoded, allow_code=self._jobs.services.allow_code, table=table)
 
     async def _in_thread(self, call: Callable[[], T], table: str, what: str) -> T:
         """Call a connector. One that hangs keeps its thread, and nobody waits for it any longer.

@@ -14,15 +14,7 @@ from secateur.cluster.member.tables.ranges import MemberRanges, resolved_table
 from secateur.cluster.member.tables.table_directory import TableDirectory
 from secateur.errors import TopologyChangedError
 from secateur.partitioning.topology.topology import Topology
-from secateur.protocol.catalog import (
-    CatchUp,
-    CaughtUp,
-    CommitRanges,
-    CreateStoredTable,
-    DropStoredTable,
-    LookAtStatistics,
-    StoredStatistics,
-)
+from secateur.protocol import catalog
 from secateur.protocol.message import Acknowledged
 from secateur.storage.member_store import MemberStore
 from secateur.storage.table_summary import summarize
@@ -67,7 +59,7 @@ class StoredTables:
         self._owners = owners
         self._dropped_meanwhile: list[set[int]] = []  # for each table that is being created, the ids dropped since
 
-    async def create(self, request: Request[CreateStoredTable]) -> Reply[Acknowledged]:
+    async def create(self, request: Request[catalog.CreateStoredTable]) -> Reply[Acknowledged]:
         """Have a new table, with partitions that are empty."""
         dropped: set[int] = set()
         self._dropped_meanwhile.append(dropped)
@@ -87,7 +79,7 @@ class StoredTables:
             await self._log.flushed()
         return Reply(Acknowledged())
 
-    async def catch_up(self, request: Request[CatchUp]) -> Reply[CaughtUp]:
+    async def catch_up(self, request: Request[catalog.CatchUp]) -> Reply[catalog.CaughtUp]:
         """Have a table that the other members have already; this member is about to join, or to return."""
         table = await resolved_table(request.message.table, self._threads)
         is_here = self._store.find(table.table_id) is not None
@@ -108,9 +100,9 @@ class StoredTables:
         )
         self._places.add_table(table)
         await self._recorded()
-        return Reply(CaughtUp(has_rows))
+        return Reply(catalog.CaughtUp(has_rows))
 
-    async def drop(self, request: Request[DropStoredTable]) -> Reply[Acknowledged]:
+    async def drop(self, request: Request[catalog.DropStoredTable]) -> Reply[Acknowledged]:
         """Forget a table, with all its rows."""
         table_id = request.message.table_id
         for dropped in self._dropped_meanwhile:
@@ -121,7 +113,7 @@ class StoredTables:
         self._places.remove_table(table_id)
         return await self._recorded()
 
-    async def commit_ranges(self, request: Request[CommitRanges]) -> Reply[Acknowledged]:
+    async def commit_ranges(self, request: Request[catalog.CommitRanges]) -> Reply[Acknowledged]:
         """Have the ranges that were prepared."""
         await self._ranges.commit(request)
         return await self._recorded()
@@ -137,7 +129,7 @@ class MemberStatistics:
     def __init__(self, store: MemberStore) -> None:
         self._store = store
 
-    async def summary(self, request: Request[LookAtStatistics]) -> Reply[StoredStatistics]:
+    async def summary(self, request: Request[catalog.LookAtStatistics]) -> Reply[catalog.StoredStatistics]:
         """The summary of some partitions of a table, as they are now.
 
         Looks at the rows in a thread that no kernel call waits for.
@@ -150,4 +142,4 @@ class MemberStatistics:
         table = self._store.table(table_id)
         snapshots = [self._store.partition(table_id, partition).snapshot() for partition in request.message.partitions]
         summary = await asyncio.to_thread(summarize, table, snapshots)
-        return Reply(StoredStatistics(summary))
+        return Reply(catalog.StoredStatistics(summary))
