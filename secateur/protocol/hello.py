@@ -13,7 +13,7 @@ from secateur.protocol.pruning import Pruning
 PROTOCOL_VERSION: Final = 4
 """The version is in the head of every frame, so a peer of another version is recognised by its first bytes.
 
-It grows when frames, messages or the values in them change: another build is refused, and never misread.
+It grows with a release in which frames, messages or the values in them change: others are refused, and never misread.
 """
 
 
@@ -75,7 +75,6 @@ class Hello(Message[Greeting], frozen=True, kw_only=True):
     """The identity of the caller, with its proof.
 
     Attributes:
-        protocol: The caller's version of the protocol.
         client: A name for logs and lists.
         token: The users' secret; None where there is none.
         role: The claimed role of a process of the cluster; None for a client.
@@ -84,7 +83,6 @@ class Hello(Message[Greeting], frozen=True, kw_only=True):
             empty where every connection is a session of its own.
     """
 
-    protocol: int = PROTOCOL_VERSION
     client: str = ""
     token: str | None = None
     role: str | None = None
@@ -92,10 +90,4 @@ class Hello(Message[Greeting], frozen=True, kw_only=True):
     session: str = ""
 
     def __repr__(self) -> str:
-        return f"Hello(protocol={self.protocol}, client={self.client!r}, role={self.role!r})"  # without the secrets
-
-
-class SpokenVersion(msgspec.Struct, frozen=True):
-    """The part of the hello that every version of the protocol can read."""
-
-    protocol: int
+        return f"Hello(client={self.client!r}, role={self.role!r})"  # without the secrets

@@ -1,7 +1,7 @@
 """The base of every request: an immutable value whose type determines the operation and its reply.
 
-All processes of a cluster and its clients run one build, so a message may change freely: with it grows
-:data:`~secateur.protocol.hello.PROTOCOL_VERSION`, by which another build is recognised and refused.
+All processes of a cluster and its clients run one release, so a message may change freely: a release that changes one
+has another :data:`~secateur.protocol.hello.PROTOCOL_VERSION`, by which the others are recognised and refused.
 """
 
 from __future__ import annotations

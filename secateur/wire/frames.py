@@ -256,19 +256,14 @@ def _check_prefix(start: bytes | bytearray) -> None:
     if start[:3] == _PREFIX[: len(start)]:
         return
     if start[:2] == _MAGIC:
-        raise wrong_version(start[2])
+        raise ProtocolError(
+            f"the peer speaks protocol version {start[2]}, this side {PROTOCOL_VERSION}: install the same version of"
+            " secateur on both sides",
+            version=start[2],
+        )
     raise ProtocolError(
         f"expected a secateur frame, got bytes that start with {bytes(start[:8])!r}: does the address belong to another"
         " service?"
-    )
-
-
-def wrong_version(spoken: int) -> ProtocolError:
-    """The error for a peer that speaks another version of the protocol."""
-    return ProtocolError(
-        f"the peer speaks protocol version {spoken}, this side {PROTOCOL_VERSION}: install the same version of secateur"
-        " on both sides",
-        version=spoken,
     )
 
 

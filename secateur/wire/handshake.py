@@ -13,12 +13,12 @@ from dataclasses import dataclass, field, replace
 
 from secateur.errors import AuthenticationError, UnreachableError
 from secateur.protocol.codec import decode
-from secateur.protocol.hello import PROTOCOL_VERSION, Greeting, Hello, SpokenVersion
+from secateur.protocol.hello import Greeting, Hello
 from secateur.protocol.message import Role
 from secateur.protocol.operations import Operation
 from secateur.protocol.table_rights import TableRights, TokenRole
 from secateur.protocol.tokens import GrantedToken, digest_of
-from secateur.wire.frames import Frame, wrong_version
+from secateur.wire.frames import Frame
 from secateur.wire.limits import Limits
 
 
@@ -104,16 +104,12 @@ def check_hello(frame: Frame, token: str | None, secret: str | None = None, toke
     Raises:
         AuthenticationError: It is no hello, its token is not ``token``, or it claims to be part of the cluster without
             knowing ``secret``.
-        ProtocolError: Its protocol version is not ours.
         UnreachableError: The tokens are not known yet.
     """
     if frame.operation != Operation.HELLO.code:
         raise AuthenticationError(
             f"the first request of a connection has to be the hello, and this one asks for operation {frame.operation}"
         )
-    spoken = decode(frame.header, SpokenVersion).protocol
-    if spoken != PROTOCOL_VERSION:
-        raise wrong_version(spoken)
     said = decode(frame.header, Hello)
     granted = None
     if token is not None:

@@ -412,7 +412,7 @@ def test_close_ends_a_request_that_waits(serve: Serve, echo: Any, channel_to: An
 
 def test_a_hello_does_not_show_its_secrets() -> None:
     shown = repr(hello("s3cret", "test", ClusterIdentity(Role.MEMBER, "hidden")))
-    assert shown == "Hello(protocol=4, client='test', role='member')"
+    assert shown == "Hello(client='test', role='member')"
     assert "hidden" not in repr(ClusterIdentity(Role.MEMBER, "hidden"))
 
 

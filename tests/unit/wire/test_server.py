@@ -33,7 +33,6 @@ from wire_operations import (
 
 from secateur.errors import OperationalError
 from secateur.protocol import (
-    PROTOCOL_VERSION,
     Failure,
     FrameLimits,
     Greeting,
@@ -69,7 +68,7 @@ class Raw:
         self.socket.sendall(sent(message, request_id, payload))
 
     def greet(self, **hello: Any) -> Frame:
-        header = pack({"protocol": PROTOCOL_VERSION, "client": "raw", **hello})
+        header = pack({"client": "raw", **hello})
         self.socket.sendall(
             b"".join(encode_frame(FrameKind.REQUEST, header, operation=Operation.HELLO.code, request_id=1))
         )
@@ -189,24 +188,6 @@ def test_random_garbage_never_harms_the_server(serve: Serve, echo: Any) -> None:
             "ProtocolError",
             "Hello cannot be read: Expected `str | null`, got `int` - at `$.token`",
             id="not text",
-        ),
-        pytest.param(
-            {"token": "secret", "protocol": 5},
-            "ProtocolError",
-            "the peer speaks protocol version 5, this side 4",
-            id="newer version",
-        ),
-        pytest.param(
-            {"token": "secret", "protocol": 1},
-            "ProtocolError",
-            "the peer speaks protocol version 1, this side 4",
-            id="older version",
-        ),
-        pytest.param(
-            {"token": "secret", "protocol": "4"},
-            "ProtocolError",
-            "SpokenVersion cannot be read",
-            id="a version of letters",
         ),
     ],
 )
