@@ -1,17 +1,19 @@
-"""Answers whose body is made here, in JSON or Arrow, rather than by FastAPI."""
+"""Answers whose body is made here, in JSON or Arrow, rather than by FastAPI; rows of system tables among them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 from fastapi import Request, Response
 from fastapi.responses import StreamingResponse
 
+from secateur.errors import InternalError
 from secateur.http.arrow_answers import ARROW_TYPE
 from secateur.server.problems import PROBLEM_TYPE
-from secateur.server.results import KeptResult, arrow_stream
+from secateur.server.results import JsonPage, KeptResult, arrow_stream, fetched, json_page
+from secateur.server.state import ServerOfCaller
 
 PROBLEM_ANSWER: Final[dict[str, Any]] = {
     "description": "The request failed.",
@@ -45,3 +47,27 @@ def wants_arrow(request: Request) -> bool:
     """Whether the caller has asked for Arrow."""
     accepted = request.headers.get("accept", "").lower().split(",")
     return any(entry.partition(";")[0].strip() == ARROW_TYPE for entry in accepted)
+
+
+def system_rows(server: ServerOfCaller, sql: str, params: Sequence[Any], offset: int, rows_max: int) -> JsonPage:
+    """Execute a query of system tables, and return some of its rows as objects. Blocks.
+
+    Args:
+        server: Where.
+        sql: The query, without LIMIT.
+        params: Its parameters.
+        offset: The number of the first row.
+        rows_max: Rows, at most.
+
+    Raises:
+        Error: The query failed.
+    """
+    limits = server.limits
+    with server.connections.lent() as connection, connection.cursor() as cursor:
+        # One row more tells whether there is a next page.
+        cursor.execute(f"{sql} LIMIT {rows_max + 1} OFFSET {offset}", list(params))
+        result = fetched(cursor, limits.result_bytes_max)
+    if result is None:
+        raise InternalError("a query of system tables has no rows")
+    page = json_page(result, 0, rows_max, limits.page_bytes_max, objects=True)
+    return JsonPage(page.rows, None if page.next_offset is None else offset + page.next_offset)

@@ -16,12 +16,11 @@ from secateur.http.json_values import parameters_of
 from secateur.planner.system.tables import SYSTEM_TABLES
 from secateur.protocol.decoders import from_json
 from secateur.server import forms
-from secateur.server.answers import ARROW_ANSWER, arrow_answer, json_answer, wants_arrow
+from secateur.server.answers import ARROW_ANSWER, arrow_answer, json_answer, system_rows, wants_arrow
 from secateur.server.problems import problem_of, problem_response
 from secateur.server.results import json_page
 from secateur.server.state import Server, ServerOfCaller
 from secateur.server.statements import SubmittedStatement
-from secateur.server.system_rows import system_rows
 
 router = APIRouter(prefix="/api/v1")
 

@@ -12,10 +12,9 @@ from fastapi import APIRouter, Query, Response
 
 from secateur.errors import AuthenticationError, Error
 from secateur.planner.system.tables import SYSTEM_TABLES
-from secateur.server.answers import json_answer
+from secateur.server.answers import json_answer, system_rows
 from secateur.server.forms import PAGE_ROWS, Offset, PageRows, page_of_table
 from secateur.server.state import Server, ServerState
-from secateur.server.system_rows import system_rows
 
 router = APIRouter(prefix="/api/v1")
 

@@ -6,8 +6,7 @@ from secateur.exports import exports
 
 _FILES = {
     "manifest": ["MANIFEST", "Manifest", "read_manifest"],
-    "parquet_form": ["from_parquet"],
-    "table_files": ["TableFiles"],
+    "table_files": ["TableFiles", "from_parquet"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

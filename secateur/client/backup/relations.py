@@ -9,8 +9,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from secateur.client.dbapi.rows import as_table
-from secateur.client.dbapi.streamed_rows import StreamedRows
+from secateur.client.dbapi.rows import StreamedRows, as_table
 from secateur.client.execution.select import RunOptions, run_select
 from secateur.client.execution.statement_call import StatementCall
 from secateur.client.session import Session

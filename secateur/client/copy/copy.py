@@ -9,8 +9,7 @@ import pyarrow as pa
 
 from secateur.client.copy.reading import read_batches
 from secateur.client.copy.writing import write_file
-from secateur.client.dbapi.rows import as_table
-from secateur.client.dbapi.streamed_rows import StreamedRows
+from secateur.client.dbapi.rows import StreamedRows, as_table
 from secateur.client.execution.select import RunOptions, run_select
 from secateur.client.execution.statement_call import StatementCall
 from secateur.client.loads.load import LoadMode, load_rows

@@ -7,8 +7,7 @@ from secateur.exports import exports
 _FILES = {
     "frames": ["pandas_frame", "polars_frame"],
     "parameters": ["ordered_values", "plain_values"],
-    "rows": ["Rows", "describe"],
-    "streamed_rows": ["StreamedRows"],
+    "rows": ["Rows", "StreamedRows", "describe"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

@@ -18,9 +18,8 @@ from secateur.client.dbapi.frames import pandas_frame, polars_frame
 from secateur.client.dbapi.html_table import html_table
 from secateur.client.dbapi.parameters import Parameters, plain_values
 from secateur.client.dbapi.pep249 import CursorConnection
-from secateur.client.dbapi.rows import Description, Rows, as_table, describe
+from secateur.client.dbapi.rows import Description, Rows, StreamedRows, as_table, describe
 from secateur.client.dbapi.stats import QueryStats
-from secateur.client.dbapi.streamed_rows import StreamedRows
 from secateur.client.execution.analyze import analyze
 from secateur.client.execution.change import run_change
 from secateur.client.execution.coordinated_change import run_coordinated_change

@@ -1,4 +1,4 @@
-"""Results as Python values: the row side of a cursor."""
+"""Results as Python values: the row side of a cursor, also for rows that arrive as they are read."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from secateur.client.execution.result_stream import ResultStream
 from secateur.errors import DataError
 from secateur.partitioning.types.column_type import TypeKind, parse_type
 from secateur.partitioning.types.nested_parts import leaves
@@ -218,3 +219,83 @@ _SCALARS: Final[dict[str, _Convert]] = {
     "INTERVAL": _timedelta,
 }
 """Scalar types whose values pyarrow gives as another class than the one that users get."""
+
+
+class StreamedRows:
+    """The interface of :class:`~secateur.client.dbapi.rows.Rows` over a result that is read part by part.
+
+    One part is held at a time.
+
+    Args:
+        first: The part that is there.
+        rest: The others.
+        columns: The columns of the result.
+    """
+
+    def __init__(self, first: pa.Table, rest: ResultStream, columns: Sequence[ResultColumn]) -> None:
+        self.columns = tuple(columns)
+        self._part = Rows(first, columns)
+        self._rest = rest
+        self._before = 0
+
+    @property
+    def num_rows(self) -> int:
+        """The number of rows; -1 while it is not known."""
+        return self._before + self._part.num_rows if self._rest.is_done else -1
+
+    @property
+    def position(self) -> int:
+        """Rows handed out so far."""
+        return self._before + self._part.position
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns in Arrow."""
+        return self._part.schema
+
+    def take(self, count: int) -> list[tuple[Any, ...]]:
+        """The next rows, at most ``count``; fewer only at the end."""
+        rows = self._part.take(count)
+        while len(rows) < count and self._turn():
+            rows += self._part.take(count - len(rows))
+        return rows
+
+    def ahead(self, count: int) -> list[tuple[Any, ...]]:
+        """The next rows of the part that is held, at most ``count``, which are not handed out by that."""
+        return self._part.ahead(count)
+
+    def take_all(self) -> list[tuple[Any, ...]]:
+        """The rest."""
+        return list(self.iterate())
+
+    def iterate(self) -> Iterator[tuple[Any, ...]]:
+        """The rest, a part at a time. Rows may be taken in between: it goes on behind them."""
+        while True:
+            part = self._part
+            yield from part.iterate()
+            if part is self._part and not self._turn():
+                return
+
+    def take_table(self) -> pa.Table:
+        """Return the rest as one Arrow table, which is held as a whole."""
+        return pa.concat_tables(list(self.tables()))
+
+    def tables(self) -> Iterator[pa.Table]:
+        """The rest as Arrow tables, a part at a time; at least one, were it without rows."""
+        while True:
+            yield self._part.take_table()
+            if not self._turn():
+                return
+
+    def close(self) -> None:
+        """Leave the rest: the members stop to make it."""
+        self._rest.close()
+
+    def _turn(self) -> bool:
+        """Go on to the next part; False when there is none."""
+        part = self._rest.next()
+        if part is None:
+            return False
+        self._before += self._part.num_rows
+        self._part = Rows(part, self.columns)
+        return True

@@ -5,10 +5,10 @@ from __future__ import annotations
 from secateur.exports import exports
 
 _FILES = {
-    "insert_template": ["filled_rows"],
-    "merged_rows": ["merge_rows"],
+    "insert": ["filled_rows"],
     "plan_backoff": ["PlanBackoff"],
     "routing": ["ExecutionMode"],
+    "scatter": ["merge_rows"],
     "snapshot": ["Snapshot", "SnapshotPart", "SnapshotReader", "close_snapshot", "open_snapshot", "prepared_query"],
     "verify": ["same_rows"],
 }

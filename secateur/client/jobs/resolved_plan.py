@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from secateur.client.jobs.plan_diagram import plan_diagram
-from secateur.client.jobs.plan_text import plan_text
+from secateur.client.jobs.plan_forms import plan_diagram, plan_text
 from secateur.drawing.diagram import Diagram
 from secateur.drawing.drawable import Drawable
 from secateur.protocol.job_placement import JobPlacement, PlacedVertex, ResolvedEdge, ResolvedVertex

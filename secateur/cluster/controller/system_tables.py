@@ -22,8 +22,7 @@ from secateur.cluster.controller.load_history import LoadHistory
 from secateur.cluster.controller.member_list import ANSWER_WAIT_S, MemberList
 from secateur.cluster.controller.running_requests import RunningRequest
 from secateur.cluster.controller.setting_rows import setting_rows
-from secateur.cluster.controller.statement_rows import reason_of, statement_table
-from secateur.cluster.controller.statement_summary_rows import statement_summary_rows
+from secateur.cluster.controller.statement_rows import reason_of, statement_summary_rows, statement_table
 from secateur.cluster.controller.stored_parts import PartitionHits, TableParts, stored_parts
 from secateur.cluster.peers import Peers
 from secateur.cluster.settings import ClusterSettings
