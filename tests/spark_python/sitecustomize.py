@@ -1,9 +1,8 @@
 """What each Python process of the tests' Spark begins with: ``conftest.py`` gives Spark this folder as a PYTHONPATH.
 
 Spark takes PySpark from a zip file, and a worker reads the directory of the file again for each task, because a task
-might have brought modules along. And a worker that is forked has loaded nothing. Together that is half of what tests
-with Spark compute, so the zip files are left out, and the process that forks loads first what all of them need. What
-secateur loads in a worker, ``test_spark_workers.py`` holds, in processes of its own.
+might have brought modules along. And a worker that is forked has loaded little of PySpark. Together that is much of what
+tests with Spark compute, so the zip files are left out, and the process that forks loads first what is not secateur's.
 """
 
 from __future__ import annotations
@@ -21,6 +20,3 @@ if "pyspark.daemon" in sys.orig_argv:
     import pyspark.sql.worker.plan_data_source_read
     import pyspark.sql.worker.write_into_data_source
     import pyspark.worker  # noqa: F401
-
-    import secateur.connectors.spark.lookups
-    import secateur.connectors.spark.source  # noqa: F401
