@@ -28,7 +28,8 @@ import pyarrow as pa
 import xxhash
 
 from secateur.partitioning.schemes.build import build_scheme
-from secateur.partitioning.schemes.scheme import HashComponent, PartitionScheme
+from secateur.partitioning.schemes.components import HashComponent
+from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.schemes.scheme_rules import split_at
 from secateur.partitioning.tables.split import split
 from secateur.partitioning.tables.table import Column, TableDef

@@ -34,7 +34,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from secateur.cluster.loop_thread import LoopThread
-from secateur.partitioning.schemes.scheme import HashComponent, PartitionScheme
+from secateur.partitioning.schemes.components import HashComponent
+from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.split import split
 from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.types.column_type import parse_type

@@ -7,7 +7,8 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from secateur.partitioning.schemes.scheme import HashComponent, PartitionScheme
+from secateur.partitioning.schemes.components import HashComponent
+from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.types.column_type import parse_type
 

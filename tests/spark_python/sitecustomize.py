@@ -1,8 +1,8 @@
 """What each Python process of the tests' Spark begins with: ``conftest.py`` gives Spark this folder as a PYTHONPATH.
 
 Spark takes PySpark from a zip file, and a worker reads the directory of the file again for each task, because a task
-might have brought modules along. And a worker that is forked has loaded little of PySpark. Together that is much of what
-tests with Spark compute, so the zip files are left out, and the process that forks loads first what is not secateur's.
+might have brought modules along. And a worker that is forked has loaded little of PySpark. Together that is much of
+what tests with Spark compute, so the zip files are left out, and the process that forks loads first what is not ours.
 """
 
 from __future__ import annotations
