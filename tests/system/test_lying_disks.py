@@ -72,10 +72,16 @@ def states(cluster: Cluster) -> dict[str, str]:
 
 
 def are_there(cluster: Cluster, *member_ids: str) -> None:
-    eventually(
-        lambda: sorted(name for name, state in states(cluster).items() if state == "active") == sorted(member_ids),
-        f"{member_ids} are not the members",
-    )
+    found: dict[str, str] = {}
+
+    def hold() -> bool:
+        found.update(states(cluster))
+        return sorted(name for name, state in found.items() if state == "active") == sorted(member_ids)
+
+    try:
+        eventually(hold)
+    except AssertionError:
+        raise AssertionError(f"{member_ids} are not the members: {found}") from None
 
 
 def is_lost(cluster: Cluster, member_id: str) -> None:
