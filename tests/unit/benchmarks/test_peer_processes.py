@@ -112,6 +112,6 @@ def test_a_caller_times_calls(run: Run, loop: dict[str, object], calls_min: int)
         )
         assert time.time() >= begin_s + 0.2
         assert len(timed["latencies_us"]) >= calls_min
-        assert all(latency > 0 for latency in timed["latencies_us"])
+        assert 0 <= min(timed["latencies_us"]) < max(timed["latencies_us"])  # a clock may stand still for a fast call
         assert 0.2 < timed["elapsed_s"] < 20
         assert timed["processor_s"] >= 0
