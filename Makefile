@@ -81,16 +81,18 @@ test-pythons: ## the quick round with Python 3.12 and 3.13, where they are insta
 		if $$python -c '' 2>/dev/null; then $(MAKE) --no-print-directory quick-round IN=.venv-$$python RESOLUTION=highest PYTHON=$$python SEED=$(SEED) || exit 1; \
 		else echo "SKIPPED: $$python is not installed"; fi; done
 
+# Tests of what is not installed there: other libraries, and Spark.
+NOT_THERE := '(import|from) (pandas|polars|opentelemetry|pyspark|secateur.connectors.spark)|secateur\.(connectors\.)?spark\b|\.df\(\)'
 quick-round: STATEMENTS = 200
 quick-round: $(STAMP)
 	@[ -x $(IN)/bin/python ] || $(PYTHON) -m venv $(IN)
 	@$(PY) -m uv pip install --quiet --python $(IN)/bin/python --upgrade hypothesis psutil pytest pytest-timeout pytest-xdist trustme
 	@$(PY) -m uv pip install --quiet --python $(IN)/bin/python --upgrade --resolution $(RESOLUTION) --editable '.[cli,server,http]' $(VERSIONS)
 	@$(PY) -m uv pip list --quiet --python $(IN)/bin/python | grep -E '^(cloudpickle|duckdb|fastapi|httpx|msgpack|msgspec|numpy|pyarrow|sqlglot|typer|xxhash) '
-	@$(IN)/bin/python -m pytest -m "not slow and not ray and not spark" $(PYTEST_WORKERS) tests/plans tests/sql tests/seeds tests/unit \
-		--ignore=tests/unit/benchmarks --ignore=tests/unit/connectors/spark $(PYTEST_ARGS)
+	@$(IN)/bin/python -m pytest -m "not slow and not ray and not spark" $(PYTEST_WORKERS) $(PYTEST_ARGS) tests/plans tests/sql tests/seeds \
+		$$(grep -rLE $(NOT_THERE) tests/unit --include='test_*.py' | grep -ve benchmarks -e test_imports)
 	@$(IN)/bin/python -m pytest -m "smoke and not ray and not spark" $(PYTEST_WORKERS) $(PYTEST_ARGS) \
-		$$(grep -rl mark.smoke tests/system | xargs grep -LE '^ *(import|from) (pandas|polars|opentelemetry|pyspark|secateur.connectors.spark)')
+		$$(grep -rl mark.smoke tests/system | xargs grep -LE $(NOT_THERE))
 	@$(IN)/bin/python tests/property/placed_run.py --seed $(SEED) --statements $(STATEMENTS)
 
 plans: $(STAMP) ## write what EXPLAIN answers today into tests/plans; read the difference before committing it
