@@ -36,7 +36,7 @@ STATEMENTS ?= 1000000
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: demo check test test-slow test-long test-newest test-oldest test-pythons quick-round plans generated nightly faults simulate wheel lint format types bench bench-peers bench-tpc docs lock clean distclean help install java browser pictures
+.PHONY: demo check test test-slow test-long test-newest test-oldest test-pythons quick-round plans generated nightly faults simulate mutations wheel lint format types bench bench-peers bench-tpc docs lock clean distclean help install java browser pictures
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -116,6 +116,10 @@ SEEDS ?= 2000
 simulate: $(STAMP) ## a cluster on a virtual clock and network while everything fails: SEEDS=n runs, SEED=first
 	@echo "make simulate SEED=$(SEED) SEEDS=$(SEEDS) ALSO='$(ALSO)'"
 	@$(PY) tests/simulation/run.py --seeds $(SEEDS) --seed $(SEED) --also $(ALSO)
+
+MUTATIONS_ARGS ?=
+mutations: $(STAMP) java ## plant sixty faults, one after the other, and say which test finds each: an hour or two; MUTATIONS_ARGS='--only NAME --whole'
+	@$(PY) tests/mutations/run.py $(MUTATIONS_ARGS)
 
 wheel: $(STAMP) ## build the wheel and try it in empty environments, of each Python that is installed
 	@$(PY) -m pytest -m slow tests/system/test_wheel.py $(PYTEST_ARGS)

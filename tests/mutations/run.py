@@ -31,6 +31,7 @@ ROOT: Final = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "tests"), str(Path(__file__).parent)]
 
 from check import ALWAYS, SIMULATED, STATEMENTS, chosen, is_smoke  # noqa: E402
+
 from planted import PLANTED, Mutation  # noqa: E402
 
 STAGES: Final = ("room", "about it", "always", "smoke", "above", "statements", "simulation")
