@@ -243,10 +243,10 @@ PLANTED: Final = (
     ),
     # -- connectors
     Mutation(
-        "a batch of a source that finds no room is lost",
-        "connectors/pull.py",
-        "self._refused = None if self.outbox.offer(batch) else batch",
-        "self.outbox.offer(batch)",
+        "the rows of a source behind its last full batch are lost",
+        "connectors/rows.py",
+        "if gathered or (is_empty and schema is not None):",
+        "if is_empty and schema is not None:",
     ),
     Mutation(
         "a comment at the end of a condition swallows the bracket",

@@ -144,6 +144,8 @@ class _Party:
 
     def handle(self, request: Request[Any]) -> Handled:
         title = request.operation.title
+        if isinstance(request.message, WriteRows):
+            self.cluster.write_ids.append(request.message.change_id)
         if title != "hello":
             self.cluster.log.append((self.name, title))
         planned = self.cluster.failures.get((self.name, title))
@@ -302,6 +304,7 @@ class FakeCluster:
         self.staged: dict[str, dict[tuple[int, int], pa.Table]] = {}
         self.published: list[tuple[str, str, list[int]]] = []
         self.log: list[tuple[str, str]] = []
+        self.write_ids: list[str] = []
         self.prepared: list[tuple[str, Any, Any]] = []
         self.executed: list[dict[str, Any]] = []
         self.failures: dict[tuple[str, str], list[Error]] = {}

@@ -276,3 +276,12 @@ def test_a_write_that_may_have_been_made_is_not_called_undone(cluster: Any, conn
     ]
     with pytest.raises(MemberLostError, match="the connection broke"):
         table.load({"customer_id": ["C2"], "id": [500]}, "upsert", missing="null")
+
+
+def test_a_write_whose_answer_was_lost_is_asked_for_again_under_its_id(cluster: Any, conn: Connection) -> None:
+    table = conn.table("orders")
+    owner = table.owner_of(table.partition_of({"customer_id": "C2"}))
+    cluster.failures[owner, "write_rows"] = [MemberLostError("the connection broke", member=owner)]
+    assert table.load({"customer_id": ["C2"], "id": [500]}, "append", missing="null") == 1
+    assert len(cluster.write_ids) == 2
+    assert len(set(cluster.write_ids)) == 1

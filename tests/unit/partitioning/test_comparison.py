@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -93,6 +93,7 @@ VALUES: list[Any] = [
     datetime(2024, 1, 2),
     NOON,
     NOON.replace(tzinfo=UTC),
+    NOON.replace(tzinfo=UTC).astimezone(timezone(timedelta(hours=14))),
     datetime(2024, 1, 2, tzinfo=UTC) + timedelta(microseconds=1),
     SOME_UUID,
 ]

@@ -127,6 +127,11 @@ def test_the_edges(stage: Stage, expected: list[str]) -> None:
     assert edges(stage.write_to(collect()).to_dag()) == expected
 
 
+def test_each_side_of_a_join_is_repartitioned_by_its_own_columns() -> None:
+    dag = ROWS.hash_join(OTHERS, {"a": "b"}, partitioned=True).write_to(collect()).to_dag()
+    assert [edge.routing.columns for edge in dag.inbound["hash join"]] == [("a",), ("b",)]
+
+
 def test_one_stage_may_feed_several_sinks() -> None:
     mapped = ROWS.map(same)
     pipeline = mapped.write_to(collect(), name="rows").together(

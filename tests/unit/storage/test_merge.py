@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pytest
 
 from secateur.errors import DuplicateKeyError
-from secateur.storage import ChangeOperation, DuplicateKeys, TableLayout, common_row, new_rows, sort_rows
+from secateur.storage import ChangeOperation, DuplicateKeys, SortedRows, TableLayout, common_row, new_rows, sort_rows
 from secateur.storage.merge import merge
 from secateur.wire import ShortTable
 
@@ -117,6 +117,14 @@ def test_merge_into_nothing(
     nothing, incoming = sorted_of(rows()), sorted_of(rows(*BASE))
     expected = [] if operation is ChangeOperation.DELETE else BASE
     assert tuples(merge(layout, nothing, incoming, operation).table) == expected
+
+
+def test_an_upsert_of_some_columns_keeps_the_others(
+    layout: TableLayout, rows: Any, sorted_of: Any, tuples: Any
+) -> None:
+    given = rows((0, "z", 1), (1, "a", 1), (3, "a", 1), (9, "z", 1)).select(["a", "b"])
+    merged = merge(layout, sorted_of(rows(*BASE)), SortedRows(given, layout.order), ChangeOperation.UPSERT)
+    assert tuples(merged.table) == [(0, "z", None), *BASE, (9, "z", None)]
 
 
 def test_append_names_the_smallest_key_that_is_there(layout: TableLayout, rows: Any, sorted_of: Any) -> None:
