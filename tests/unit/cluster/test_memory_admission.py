@@ -72,3 +72,14 @@ def test_the_kernel_has_a_quarter_of_a_limit_that_was_set() -> None:
     assert kernel_memory_of(ClusterSettings()) is None
     with pytest.raises(ProgrammingError, match="more than kernel_memory_bytes_max"):
         ClusterSettings(memory_limit=100, kernel_memory_bytes_max=100)
+
+
+def test_rows_that_are_written_between_two_counts_fill_the_member() -> None:
+    held = Held()
+    admitted = admission(held)
+    for _ in range(10):
+        admitted.write(10, "the write to t")
+        held.tables += 10
+    assert held.counts == 1
+    with pytest.raises(LimitExceededError, match="the member holds 100 of at most 100"):
+        admitted.write(10, "the write to t")

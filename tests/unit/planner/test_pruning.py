@@ -53,3 +53,10 @@ def test_many_rows_of_parameters_are_taken_apart(context: Any) -> None:
     assert (
         kept(context, f"SELECT count(*) FROM pairs WHERE {where}", [value for row in rows for value in row]) == expected
     )
+
+
+def test_else_is_reached_where_the_condition_is_null(context: Any) -> None:
+    where = "CASE WHEN customer_id = $1 THEN FALSE ELSE customer_id = 'C2' END"
+    assert kept(context, f"SELECT count(*) FROM orders WHERE {where}", [None]) == keys(context, "C2")
+    where = "CASE WHEN amount > 1 THEN FALSE ELSE customer_id = 'C2' END AND amount IS NULL"
+    assert kept(context, f"SELECT count(*) FROM orders WHERE {where}") == keys(context, "C2")
