@@ -6,7 +6,9 @@ from secateur.exports import exports
 
 _FILES = {
     "application": ["app"],
+    "guard": ["Guard"],
     "http_server": ["HttpServer", "serve"],
+    "idempotency": ["IdempotencyKeys"],
     "limits": ["ServerLimits"],
 }
 

@@ -31,6 +31,7 @@ _FILES = {
     "merge": ["common_row", "new_rows", "sort_rows"],
     "partition": ["Partition"],
     "pinned_rows": ["bytes_kept"],
+    "read_lease": ["ReadLease"],
     "snapshot": ["PartitionSnapshot"],
     "sorted_rows": ["SortedRows"],
     "stored_columns": ["StoredColumns"],

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 
 import secateur
-from secateur.cli.rendering import OutputFormat, write_rows
+from secateur.cli import OutputFormat, write_rows
 from secateur.cluster import Cluster
 
 SEED = int(os.environ.get("SECATEUR_SEED", "20261127"))

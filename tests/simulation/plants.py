@@ -15,9 +15,8 @@ from secateur.cluster.controller.rebalancer import Rebalancer
 from secateur.cluster.fsync import Fsync
 from secateur.cluster.member import Acknowledgements, ChangeKey, ChangeRegistry, MemberLoads, RecordedChange
 from secateur.cluster.member.persistence.member_log import MemberLog
-from secateur.storage import MemberStore
+from secateur.storage import MemberStore, ReadLease
 from secateur.storage.log.disk import Disk
-from secateur.storage.read_lease import ReadLease
 from secateur.storage.store_loads import StoreLoads
 from secateur.wire import Reply
 

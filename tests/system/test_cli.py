@@ -26,10 +26,9 @@ from typer.main import get_command
 from typer.testing import CliRunner, Result
 
 import secateur
-from secateur.cli import local_clusters
+from secateur.cli import OutputFormat, local_clusters, write_rows
 from secateur.cli.app import app
 from secateur.cli.completion import SqlCompleter
-from secateur.cli.rendering import OutputFormat, write_rows
 from secateur.cli.shell import Shell
 from secateur.cluster import Cluster
 from secateur.errors import ProgrammingError

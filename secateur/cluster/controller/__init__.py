@@ -54,6 +54,7 @@ _FILES = {
     "system_tables": ["list_hot_keys"],
     "table_commands": ["TableCommands"],
     "takeover": ["Takeover"],
+    "token_commands": ["TokenCommands"],
     "topology_delivery": ["TopologyDelivery"],
     "two_phase_commit": ["CommitPhase", "Order", "TwoPhaseCommit"],
 }

@@ -31,6 +31,7 @@ _FILES = {
     "statements.query_steps": ["PartResult", "SteppedQueries", "combined_result", "run_in_steps"],
     "statements.read_state": ["check_state", "marks_of", "read_here"],
     "statements.statement_run": ["in_some_form"],
+    "table_checks": ["MemberTableChecks"],
     "tables.ranges": ["MemberRanges", "RangeChanges"],
     "tables.table_directory": ["TableDirectory"],
 }

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from secateur.errors import TopologyChangedError
-from secateur.storage.read_lease import ReadLease
+from secateur.storage import ReadLease
 
 
 def test_nothing_is_answered_from_the_end_of_the_lease_on() -> None:

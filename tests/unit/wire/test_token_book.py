@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from secateur.errors import UnreachableError
-from secateur.protocol.token_role import TokenRole
-from secateur.protocol.tokens import GrantedToken, digest_of
+from secateur.protocol import GrantedToken, TokenRole, digest_of
 from secateur.wire import TokenBook
 
 OLD, NEW = (GrantedToken(name, TokenRole.READ, digest_of(f"secret of {name}")) for name in ("old", "new"))
