@@ -119,7 +119,7 @@ PLANTED: Final = (
     ),
     Mutation(
         "a token that was revoked stays valid",
-        "wire/token_book.py",
+        "wire/handshake.py",
         "self._tokens = {token.digest: token for token in tokens}",
         "self._tokens |= {token.digest: token for token in tokens}",
     ),
@@ -151,13 +151,13 @@ PLANTED: Final = (
     ),
     Mutation(
         "LIMIT counts the rows that OFFSET leaves out, where the client merges",
-        "client/execution/merged_rows.py",
+        "client/execution/scatter.py",
         "merge.offset : None if merge.limit is None else merge.offset + merge.limit]",
         "merge.offset : merge.limit]",
     ),
     Mutation(
         "NULLS FIRST and LAST change places, where the client merges",
-        "client/execution/merged_rows.py",
+        "client/execution/scatter.py",
         "return [*nulls, *values] if term.nulls_first else [*values, *nulls]",
         "return [*values, *nulls] if term.nulls_first else [*nulls, *values]",
     ),
