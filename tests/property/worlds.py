@@ -318,15 +318,19 @@ def rows_in_duckdb(duck: duckdb.DuckDBPyConnection, sql: str, params: Sequence[A
     """The rows of a query, in the form of :func:`rows_as_tuples` where there are days or instants."""
     answer = duck.sql(sql, params=list(params))
     # As a Python object an infinite day would be the last one.
-    if any(str(kind).startswith(("DATE", "TIMESTAMP")) for kind in answer.types):
+    if any(_has_days(str(kind)) for kind in answer.types):
         return rows_as_tuples(answer.to_arrow_table())
     return answer.fetchall()
 
 
 def rows_of(cursor: Cursor) -> list[tuple[Any, ...]]:
     """The rows of a cursor, in the same form."""
-    is_counted = any(str(column[1]).startswith(("DATE", "TIMESTAMP")) for column in cursor.description or ())
+    is_counted = any(_has_days(str(column[1])) for column in cursor.description or ())
     return rows_as_tuples(cursor.fetch_arrow_table()) if is_counted else cursor.fetchall()
+
+
+def _has_days(kind: str) -> bool:
+    return kind.startswith(("DATE", "TIMESTAMP")) or (kind.startswith("STRUCT") and ("DATE" in kind or "TIME" in kind))
 
 
 def has_range(table: TableDef, row: dict[str, Any]) -> bool:
@@ -426,9 +430,16 @@ def rows_as_tuples(table: pa.Table) -> list[tuple[Any, ...]]:
 
 
 def _counted(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    if pa.types.is_date32(column.type):
-        return column.cast(pa.int32())
-    return column.cast(pa.int64()) if pa.types.is_timestamp(column.type) and column.type.unit == "us" else column
+    counted = _counted_type(column.type)
+    return column if counted == column.type else column.cast(counted)
+
+
+def _counted_type(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_counted_type(field.type)) for field in kind])
+    if pa.types.is_date32(kind):
+        return pa.int32()
+    return pa.int64() if pa.types.is_timestamp(kind) and kind.unit == "us" else kind
 
 
 def _as_duckdb(value: Any, kind: pa.DataType) -> Any:
