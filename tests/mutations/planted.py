@@ -2,7 +2,7 @@
 
 They measure what the tests are worth: ``make mutations`` plants one after the other and says which test notices. Each
 is a line or two that a hand could have written so, in every room, and each is a fault that a user could meet: wrong
-rows, a lost write, a wait without end, a wrong error, a right that nobody asked for.
+rows, a lost write, a wait without end, a wrong error, a right that nobody gave. It is one list, and therefore long.
 """
 
 from __future__ import annotations
