@@ -34,7 +34,8 @@ def is_lookup(check: TextComparison, was: Node, now: Node, rows: Node, scope: Sc
         was["subquery_type"] not in ("SCALAR", "EXISTS")
         or inside.get("type") != "SELECT_NODE"
         or any(was[key] != now[key] for key in was if key != "subquery")
-        or not (is_bare(inside) and is_bare(asked))
+        # What a WITH of the subquery defines is compared where it is read.
+        or not (is_bare({**inside, "cte_map": asked["cte_map"]}) and is_bare(asked))
         or len(asked["select_list"]) != 1
     ):
         return False

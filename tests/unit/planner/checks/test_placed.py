@@ -74,6 +74,16 @@ STATEMENTS: Final = (
         id="a look-up of EXISTS",
     ),
     pytest.param(
+        "SELECT name FROM customers c WHERE name LIKE 'a%' AND EXISTS (WITH w AS (SELECT host FROM metrics) SELECT *"
+        " FROM orders o, w WHERE o.priority = c.name AND o.id > 7 AND w.host = o.priority)",
+        id="a look-up of EXISTS with a WITH of its own",
+    ),
+    pytest.param(
+        "SELECT name FROM customers c WHERE score > (WITH w AS (SELECT host FROM metrics) SELECT 0.5 * sum(amount) FROM"
+        " orders o WHERE o.priority = c.name AND o.id > 7)",
+        id="a look-up of a value, with a WITH that is not read",
+    ),
+    pytest.param(
         f"{METRICS} orders o, customers c WHERE o.customer_id = c.customer_id AND c.name = 'a' AND m.host = o.priority",
         id="a semi-join",
     ),
