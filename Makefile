@@ -91,7 +91,7 @@ quick-round: $(STAMP)
 	@$(PY) -m uv pip list --quiet --python $(IN)/bin/python | grep -E '^(cloudpickle|duckdb|fastapi|httpx|msgpack|msgspec|numpy|pyarrow|sqlglot|typer|xxhash) '
 	@$(IN)/bin/python -m pytest -m "not slow and not ray and not spark" $(PYTEST_WORKERS) $(PYTEST_ARGS) tests/plans tests/sql tests/seeds \
 		$$(grep -rLE $(NOT_THERE) tests/unit --include='test_*.py' | grep -ve benchmarks -e test_imports)
-	@$(IN)/bin/python -m pytest -m "smoke and not ray and not spark" $(PYTEST_WORKERS) $(PYTEST_ARGS) \
+	@$(IN)/bin/python -m pytest -m "smoke and not slow and not ray and not spark" $(PYTEST_WORKERS) $(PYTEST_ARGS) \
 		$$(grep -rl mark.smoke tests/system | xargs grep -LE $(NOT_THERE))
 	@$(IN)/bin/python tests/property/placed_run.py --seed $(SEED) --statements $(STATEMENTS)
 
