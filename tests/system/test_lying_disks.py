@@ -135,6 +135,7 @@ def test_another_controller_knows_which_load_a_member_had(tmp_path: Path, is_tol
         conn.table("t").load(rows())
         cluster.kill_member("m3")
         is_lost(cluster, "m3")
+        healed(conn)
         log = log_of(tmp_path / "m1")
         before = log.read_bytes()
         assert conn.table("t").load(rows(ROWS)) == ROWS
