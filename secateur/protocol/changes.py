@@ -433,6 +433,25 @@ class PublishPreparedLoad(Message[RowCount], frozen=True):
     rows_total: int = -1
 
 
+class PublishedEverywhere(Message[Acknowledged], frozen=True):
+    """All members have published a load of a replicated table, and those before it."""
+
+    table_id: int
+    number: int
+
+
+class PublicationNumber(msgspec.Struct, frozen=True):
+    """The number of the last load of a table that a member has published."""
+
+    number: int
+
+
+class GetPublication(Message[PublicationNumber], frozen=True):
+    """Ask for it."""
+
+    table_id: int
+
+
 class StagedLoadEntry(msgspec.Struct, frozen=True):
     """A load on one member that is neither published nor dropped.
 

@@ -38,6 +38,8 @@ class StoreLoads:
 
     Attributes:
         journal: Records what becomes of loads; None for a member without a data directory.
+        on_replicated: Called when a load of a replicated table has become visible, with the table's id and the load's
+            number.
     """
 
     def __init__(
@@ -46,6 +48,7 @@ class StoreLoads:
         self._tables = tables
         self._registry = LoadRegistry(staged_bytes_max, clock, outcomes_max)
         self.journal: Journal | None = None
+        self.on_replicated: Callable[[int, int], None] = lambda _table_id, _number: None
 
     @property
     def staged_bytes(self) -> int:
@@ -366,6 +369,8 @@ class StoreLoads:
         table.changes.total += 1
         outcome = LoadOutcome(published=True, rows=load.prepared_rows, number=table.published)
         self._end(load_id, outcome)
+        if table.layout.tdef.replicated:
+            self.on_replicated(load.table_id, number)
         return outcome.rows
 
     def abort(self, load_id: str) -> bool:

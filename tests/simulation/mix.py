@@ -77,6 +77,7 @@ LEANINGS: Final[dict[str, Leaning]] = {
     "answers": Leaning(faults=("lose_answers",), calls=("increment",)),
     "power": Leaning(faults=("lose_power",), calls=("upsert", "increment"), is_durable=True),
     "leaving": Leaning(faults=("kill_controller",), calls=("upsert", "increment"), scales_without_backups=True),
+    "distances": Leaning(("replicated",), ("slow",), ("upsert", "get"), pause_s=0.03),
     "cancellations": Leaning(("registers", "counters", "accounts", "state", "batches"), cancelled_share=0.4),
     "creations": Leaning(("registers", "definitions"), ("reset",), ("create_table",), scales_without_backups=True),
 }

@@ -13,7 +13,14 @@ from msgspec import structs
 from secateur.cluster.controller import ClusterState
 from secateur.cluster.controller.rebalancer import Rebalancer
 from secateur.cluster.fsync import Fsync
-from secateur.cluster.member import Acknowledgements, ChangeKey, ChangeRegistry, MemberLoads, RecordedChange
+from secateur.cluster.member import (
+    Acknowledgements,
+    ChangeKey,
+    ChangeRegistry,
+    MemberLoads,
+    RecordedChange,
+    UnconfirmedPublications,
+)
 from secateur.cluster.member.persistence.member_log import MemberLog
 from secateur.storage import MemberStore, ReadLease
 from secateur.storage.log.disk import Disk
@@ -115,6 +122,11 @@ def forget_who_leaves() -> None:
     Rebalancer.progress = all_drained  # type: ignore[method-assign]
 
 
+def answer_before_all_have_published() -> None:
+    """A reader of a replicated table sees a load before other members have it."""
+    UnconfirmedPublications.made = lambda *_: None  # type: ignore[method-assign]
+
+
 PLANTS: Final[dict[str, Callable[[], None]]] = {
     plant.__name__: plant
     for plant in (
@@ -125,6 +137,7 @@ PLANTS: Final[dict[str, Callable[[], None]]] = {
         apply_a_retry_twice,
         skip_fsync,
         forget_who_leaves,
+        answer_before_all_have_published,
     )
 }
 
@@ -136,5 +149,6 @@ FOUND_BY: Final[dict[str, str]] = {
     "apply_a_retry_twice": "answers",
     "skip_fsync": "power",
     "forget_who_leaves": "leaving",
+    "answer_before_all_have_published": "distances",
 }
 """By plant, the kind of trouble that finds it soon; see :data:`mix.LEANINGS`."""

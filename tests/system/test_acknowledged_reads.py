@@ -96,3 +96,49 @@ def test_a_change_that_finds_nothing_to_change_waits_as_a_read_does(cluster: Clu
             copy.release()
         assert writing.result(20).rowcount == 1
         assert changing.result(20).rowcount == 0
+
+
+JOINED = "SELECT e.v FROM everywhere e JOIN t ON t.id = e.id WHERE t.id = ?"
+
+
+@pytest.mark.parametrize("told", ["told", "asked"])
+@pytest.mark.smoke
+def test_a_row_of_a_replicated_table_is_read_when_every_member_has_it(told: str) -> None:
+    with (
+        secateur.start(members=3, runtime="embedded") as cluster,
+        ThreadPoolExecutor(4) as pool,
+        cluster.connect() as writer,
+        cluster.connect() as reader,
+        ExitStack() as holding,
+    ):
+        members: dict[str, Any] = cluster._runtime._members  # type: ignore[attr-defined]
+        writer.execute("CREATE TABLE t (id BIGINT PRIMARY KEY) PARTITION BY HASH (id) PARTITIONS 8 BACKUPS 0")
+        writer.table("t").load({"id": list(range(ROWS))})
+        writer.execute("CREATE TABLE everywhere (id BIGINT PRIMARY KEY, v BIGINT) REPLICATED")
+        writer.table("everywhere").load({"id": list(range(ROWS)), "v": [0] * ROWS})
+        table = writer.table("t")
+        keys = {table.owner_of(table.partition_of({"id": key})): key for key in range(ROWS)}
+        assert keys.keys() == members.keys()
+        assert {reader.execute(JOINED, [key]).fetchone() for key in keys.values()} == {(0,)}, "the plan is known"
+        late, *early = members
+        held = Held(cluster, members[late].handlers, Operation.PUBLISH_PREPARED_LOAD)
+        holding.callback(held.release)
+        if told == "asked":  # the word of the controller does not arrive
+            for name in early:
+                lost = Held(cluster, members[name].handlers, Operation.PUBLISHED_EVERYWHERE)
+                holding.callback(lost.release)
+        writing = pool.submit(writer.execute, "UPDATE everywhere SET v = 7")
+        eventually(held.arrived.is_set, "nothing was published")
+        eventually(lambda: all(members[name]._replication.publications for name in early), "others have published")
+        reading = [pool.submit(lambda key=keys[name]: reader.execute(JOINED, [key]).fetchone()) for name in early]
+        assert reader.execute(JOINED, [keys[late]]).fetchone() == (0,)
+        assert reader.execute("SELECT id FROM t WHERE id = ?", [keys[early[0]]]).fetchone() == (keys[early[0]],)
+        assert not any(answer.done() for answer in reading), "(0,) was read after (7,)"
+        held.release()
+        assert [answer.result(20) for answer in reading] == [(7,)] * len(early)
+        assert reader.execute(JOINED, [keys[late]]).fetchone() == (7,)
+        assert writing.result(20).rowcount == ROWS
+        if told == "told":
+            eventually(
+                lambda: not any(member._replication.publications for member in members.values()), "readers wait on"
+            )

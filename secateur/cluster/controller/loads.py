@@ -15,12 +15,14 @@ import asyncio
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, assert_never
 
 import msgspec
 
 from secateur import errors
+from secateur.cluster.background_tasks import BackgroundTasks
 from secateur.cluster.controller.publication_numbers import PublicationNumbers
 from secateur.cluster.controller.two_phase_commit import CommitPhase, Order, TwoPhaseCommit, carry_out
 from secateur.cluster.load_leases import renewed
@@ -92,6 +94,7 @@ class LoadPublisher:
         self._locks: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._commits: dict[asyncio.Task[None], TwoPhaseCommit] = {}
         self._publishing: set[str] = set()
+        self._telling = BackgroundTasks()
         self.numbers = PublicationNumbers(members.call, is_member)
 
     def is_publishing(self, load_id: str) -> bool:
@@ -236,6 +239,9 @@ class LoadPublisher:
         if not carrying_out.cancelled():
             carrying_out.result()
         self._check_published(load, commit, is_stopped=carrying_out.cancelled())
+        if load.table.replicated:
+            for member in load.copies:
+                self._telling.start(self._tell_everywhere(member, load))
         work = [
             work_of(
                 "publish",
@@ -248,6 +254,10 @@ class LoadPublisher:
             if (partitions := len(load.attempts.keys() & load.copies[member]))
         ]
         return PublishResult(rows_total(), tuple(work), max((rows.age_s for rows, _ in prepared.values()), default=0.0))
+
+    async def _tell_everywhere(self, member: str, load: LoadPublication) -> None:
+        with suppress(errors.Error):  # a member that is not told asks the others
+            await self._members.call(member, changes.PublishedEverywhere(load.table.table_id, load.number))
 
     def _note(self, load: LoadPublication, commit: TwoPhaseCommit) -> None:
         """Keep the number of a load that was published, or perhaps was."""

@@ -27,6 +27,7 @@ _FILES = {
     "replication.copies": ["MemberCopies"],
     "replication.replica": ["CountOut", "Effect", "Replica", "ReplicaPhase", "ReplicatedChange", "SendChange"],
     "replication.replication": ["Replication"],
+    "replication.unconfirmed_publications": ["UnconfirmedPublications"],
     "statements.open_results": ["GRANT_BYTES_MAX", "OpenResults", "within_bounds"],
     "statements.query_steps": ["PartResult", "SteppedQueries", "combined_result", "run_in_steps"],
     "statements.read_state": ["check_state", "marks_of", "read_here"],

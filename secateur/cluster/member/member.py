@@ -102,6 +102,8 @@ class Member(MemberParts):
             Operation.STAGE_COPY: self._loads.stage_copy,
             Operation.PREPARE_LOAD: self._loads.prepare,
             Operation.PUBLISH_PREPARED_LOAD: self._loads.publish,
+            Operation.PUBLISHED_EVERYWHERE: self._replication.publications.told,
+            Operation.GET_PUBLICATION: self._loads.last_publication,
             Operation.ABORT_STAGED_LOAD: self._loads.abort,
             Operation.GET_LOAD_OUTCOME: self._loads.outcome,
             Operation.GET_STAGED_LOADS: self._loads.under_way,

@@ -241,6 +241,10 @@ class MemberLoads:
         await self._flushed()
         return Reply(changes.RowCount(rows))
 
+    def last_publication(self, request: Request[changes.GetPublication]) -> Reply[changes.PublicationNumber]:
+        """The number of the last load of a table that was published here."""
+        return Reply(changes.PublicationNumber(self._store.data_version(request.message.table_id).published))
+
     async def _flushed(self) -> None:
         """Have on disk what was recorded, for whoever goes on from there must know which loads may be published."""
         if self._log is not None:

@@ -1,4 +1,4 @@
-"""Who waits until all copies of a partition have a change: its writer, and readers who have seen it."""
+"""Who waits until all copies have a change: its writer, and readers who have seen it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 from secateur.cluster.member.persistence.member_log import MemberLog
 from secateur.cluster.member.replication.replica import Replica
 from secateur.cluster.member.replication.replicas import CopyKey, Replicas
+from secateur.cluster.member.replication.unconfirmed_publications import UnconfirmedPublications
 from secateur.errors import DiskError, Error, MemberLostError, TopologyChangedError
 
 
@@ -19,12 +20,16 @@ class Acknowledgements:
 
     Args:
         replicas: The copies here.
+        publications: Those of replicated tables that other members may not have made yet.
         confirm_wait_s: Seconds that a write waits for a copy that does not answer.
         log: Knows which changes are on disk; None for a member without a data directory.
     """
 
-    def __init__(self, replicas: Replicas, confirm_wait_s: float, log: MemberLog | None) -> None:
+    def __init__(
+        self, replicas: Replicas, publications: UnconfirmedPublications, confirm_wait_s: float, log: MemberLog | None
+    ) -> None:
         self._replicas = replicas
+        self._publications = publications
         self._confirm_wait_s = confirm_wait_s
         self._log = log
         self._waiting: dict[CopyKey, list[tuple[int, asyncio.Future[Any], Any]]] = {}
@@ -98,18 +103,22 @@ class Acknowledgements:
         next read would not see it. Costs nothing while nobody writes.
 
         Raises:
-            TopologyChangedError: A copy does not confirm a change; to be read again.
+            TopologyChangedError: A copy does not confirm a change, or a member a publication; to be read again.
         """
-        if not self._unacknowledged:
+        if not self._unacknowledged and not self._publications:
             return None
-        seen = [key for key in reads if not self.is_acknowledged(key)]
-        if not seen:
-            return None
-        changes = [(key, self._replicas[key].last, self._unacknowledged[key]) for key in seen]
-        return partial(self._all_acknowledged, changes)
+        changes, tables = [], []
+        for key in reads:
+            if not self.is_acknowledged(key):
+                changes.append((key, self._replicas[key].last, self._unacknowledged[key]))
+            elif key[0] in self._publications:
+                tables.append(key[0])
+        return partial(self._all_acknowledged, changes, tables) if changes or tables else None
 
-    async def _all_acknowledged(self, seen: Sequence[tuple[CopyKey, int, int]]) -> None:
-        for key, sequence, place in seen:
+    async def _all_acknowledged(self, changes: Sequence[tuple[CopyKey, int, int]], replicated: Sequence[int]) -> None:
+        for table_id in replicated:
+            await self._publications.wait(table_id)
+        for key, sequence, place in changes:
             try:
                 await self.settled(*key, sequence, is_known=True)
             except MemberLostError as error:

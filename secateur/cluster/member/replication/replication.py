@@ -26,6 +26,7 @@ from secateur.cluster.member.replication.replica import Replica, ReplicaPhase, R
 from secateur.cluster.member.replication.replicas import CopyKey, Replicas
 from secateur.cluster.member.replication.sent_changes import SentChanges
 from secateur.cluster.member.replication.takeovers import Takeovers
+from secateur.cluster.member.replication.unconfirmed_publications import UnconfirmedPublications
 from secateur.cluster.member.tables.table_directory import TableDirectory
 from secateur.cluster.peers import Peers
 from secateur.engine_limits import EngineLimits
@@ -56,6 +57,7 @@ class Replication:
         log: Records the changes; None for a member without a data directory.
 
     Attributes:
+        publications: Those of replicated tables that other members may not have made yet.
         acknowledgements: Who waits until all copies have a change.
         received: Answers what primaries ask of the copies here.
         takeovers: How copies here become primaries.
@@ -83,7 +85,14 @@ class Replication:
         self._background = BackgroundTasks()
         self._recorded = RecordedChanges(store, change_registry, log)
         self._replicas = Replicas(member_id, store, places)
-        self.acknowledgements = Acknowledgements(self._replicas, limits.confirm_wait_s, log)
+        self.publications = UnconfirmedPublications(
+            peers,
+            lambda: [member for member in places.member_ids() if member != member_id],
+            self._background,
+            limits.confirm_wait_s,
+        )
+        store.loads.on_replicated = self.publications.made
+        self.acknowledgements = Acknowledgements(self._replicas, self.publications, limits.confirm_wait_s, log)
         self._sent = SentChanges(
             self._replicas,
             places,

@@ -141,7 +141,7 @@ class KeyReads:
             if not hot_keys.left:
                 hot_keys.note_key(table, key)
             read.append((table_id, partition))
-        return found, None if table.replicated else self._acknowledged(read)
+        return found, self._acknowledged(read)
 
     def _reply(self, known: _KnownTable, found: Sequence[_Found]) -> Reply[FoundRows]:
         missing = [position for position, row in enumerate(found) if row is None]

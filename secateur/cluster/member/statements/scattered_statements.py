@@ -370,8 +370,8 @@ async def after(waiting: Waiting, answering: Reply[T] | Coroutine[Any, Any, Repl
 def partitions_read(plan: SelectPlan, partitions: Sequence[Sequence[int]]) -> Iterator[tuple[int, int]]:
     """The partitions of members that a statement reads, by table and number."""
     for scan, ids in zip(plan.scans, partitions, strict=True):
-        if not (scan.replicated or scan.is_fetched):
-            for partition in ids:
+        if not scan.is_fetched:
+            for partition in (0,) if scan.replicated else ids:
                 yield scan.table_id, partition
 
 

@@ -161,7 +161,7 @@ class MemberSnapshots:
         new = [number for number in asked.partitions if kept.get(number) is None]
         rows = self._store.pin(scan.table_id, new, scan.columns, keys)
         pins = [_Pin(found, published, self._version(scan.table_id, found.partition)) for found in rows]
-        waiting = None if scan.replicated else self._acknowledged((scan.table_id, found.partition) for found in rows)
+        waiting = self._acknowledged((scan.table_id, found.partition) for found in rows)
         if waiting is not None:
             await waiting()
         searched = plan.searched if is_decided else None
