@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from secateur.cluster.background_tasks import BackgroundTasks
 from secateur.cluster.member import UnconfirmedPublications
 from secateur.errors import Error, MemberLostError, TopologyChangedError, UnknownTableError
 from secateur.protocol import Operation, PublicationNumber, PublishedEverywhere
@@ -25,7 +24,10 @@ class Members:
     def __init__(self, **last: int | Error) -> None:
         self.last = last
         self.asked = asyncio.Event()
-        self.background = BackgroundTasks()
+        self.asking: list[asyncio.Task[None]] = []
+
+    def start(self, asking: Coroutine[Any, Any, None]) -> None:
+        self.asking.append(asyncio.ensure_future(asking))
 
     async def call(self, member_id: str, message: Any) -> Any:
         self.asked.set()
@@ -36,7 +38,7 @@ class Members:
 
     def waited_for(self, wait_max_s: float = 20.0) -> UnconfirmedPublications:
         """Those of this member, which has published 5."""
-        publications = UnconfirmedPublications(self, lambda: list(self.last), self.background, wait_max_s)
+        publications = UnconfirmedPublications(self, lambda: list(self.last), self.start, wait_max_s)
         publications.made(TABLE, 5)
         return publications
 

@@ -88,7 +88,7 @@ class Replication:
         self.publications = UnconfirmedPublications(
             peers,
             lambda: [member for member in places.member_ids() if member != member_id],
-            self._background,
+            self._background.start,
             limits.confirm_wait_s,
         )
         store.loads.on_replicated = self.publications.made

@@ -13,10 +13,9 @@ asked.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, Final
 
-from secateur.cluster.background_tasks import BackgroundTasks
 from secateur.cluster.peers import MemberCaller
 from secateur.errors import Error, InterfaceError, OperationalError, TopologyChangedError
 from secateur.protocol.changes import GetPublication, PublishedEverywhere
@@ -48,7 +47,7 @@ class UnconfirmedPublications:
     Args:
         members: How to reach the other members.
         other_ids: Gives their ids, as of the newest topology.
-        background: Asks them.
+        start: Begins to ask them, in the background.
         wait_max_s: Seconds that a reader waits.
     """
 
@@ -56,12 +55,12 @@ class UnconfirmedPublications:
         self,
         members: MemberCaller,
         other_ids: Callable[[], Sequence[str]],
-        background: BackgroundTasks,
+        start: Callable[[Coroutine[Any, Any, None]], None],
         wait_max_s: float,
     ) -> None:
         self._members = members
         self._other_ids = other_ids
-        self._background = background
+        self._start = start
         self._wait_max_s = wait_max_s
         self._by_table: dict[int, _Publication] = {}
 
@@ -100,7 +99,7 @@ class UnconfirmedPublications:
         except TimeoutError:
             if not seen.is_asked:
                 seen.is_asked = True
-                self._background.start(self._ask(table_id, seen))
+                self._start(self._ask(table_id, seen))
         try:
             async with asyncio.timeout(self._wait_max_s):
                 await seen.confirmed.wait()
