@@ -6,6 +6,7 @@ import msgspec
 
 from secateur.protocol.hello import Versions
 from secateur.protocol.message import Message
+from secateur.protocol.query import ExecutionTotals
 from secateur.protocol.tokens import GrantedToken
 
 
@@ -238,6 +239,28 @@ class GetMemberStats(Message[MemberStats], frozen=True):
     """
 
     with_hits: bool = False
+
+
+class Vitals(msgspec.Struct, frozen=True):
+    """What the statements of a member have come to, and what its process takes.
+
+    Attributes:
+        totals: All statements since the member is there, by how they ran.
+        process_id: The number of its process on its machine.
+        cpu_s: Seconds of processor time of that process.
+        resident_bytes: Its resident memory; None where the operating system does not say so.
+        memory_used: As :class:`MemberStats`.
+    """
+
+    totals: list[ExecutionTotals]
+    process_id: int
+    cpu_s: float
+    resident_bytes: int | None
+    memory_used: int
+
+
+class GetVitals(Message[Vitals], frozen=True):
+    """Ask for them."""
 
 
 class HotKey(msgspec.Struct, frozen=True, array_like=True):

@@ -332,7 +332,8 @@ class ExecutionTotals(msgspec.Struct, frozen=True, array_like=True):
     """The statements that have ended on a member since it is there, of those that ran in one way.
 
     Attributes:
-        execution: As in :class:`Executed`; ``"change"`` for a part of a change, ``"failed"`` after an error.
+        execution: As in :class:`Executed`; ``"change"`` for a part of a change, ``"failed"`` after an error,
+            ``"system"`` for queries of system tables.
         statements: How many there were.
         elapsed_ms: Milliseconds that they took together.
         latencies: The time of each.

@@ -64,7 +64,7 @@ METRICS: Final = (
         "secateur_statement_seconds",
         "histogram",
         "time of the statements that have ended at the member that answered them, by how they ran: local, scatter,"
-        " distributed, change or failed",
+        " distributed, change or failed; system for those about the cluster itself",
         ("member", "execution"),
     ),
     Metric("secateur_tables", "gauge", "tables, without views and external tables"),

@@ -12,7 +12,6 @@ from fastapi import Depends, Request
 from secateur.errors import AuthenticationError
 from secateur.server.callers import Caller, Callers
 from secateur.server.connections import Connections
-from secateur.server.dashboard.cluster_line import ClusterLines
 from secateur.server.dashboard.page_texts import PageTexts
 from secateur.server.dashboard.partition_heat import PartitionHeat
 from secateur.server.dashboard.readings import Readings
@@ -41,7 +40,6 @@ class ServerState:
         self.statements = SubmittedStatements(limits)
         self.keys = IdempotencyKeys(limits)
         self.readings = Readings(self.connections, limits.page_share_max)
-        self.lines = ClusterLines(self.readings)
         self.pages = PageTexts()
         self.heat = PartitionHeat()
         self._threads = ThreadPoolExecutor(limits.system_running_max, thread_name_prefix="secateur-http")
@@ -75,7 +73,6 @@ class ServerOfCaller:
         self.statements = StatementsOfCaller(server.statements, caller)
         self.keys = server.keys
         self.readings = server.readings
-        self.lines = server.lines
         self.pages = server.pages
         self.heat = server.heat
         self.in_thread = server.in_thread

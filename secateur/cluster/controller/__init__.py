@@ -9,6 +9,7 @@ _FILES = {
     "cluster_state": ["ClusterState"],
     "controller": ["Controller"],
     "disk_losses": ["DiskLosses", "lost_by"],
+    "history": ["History"],
     "holders": ["by_primary", "copies_of", "primaries_of", "served_by"],
     "job_record": [
         "AwaitAttemptEnd",

@@ -238,8 +238,14 @@ class ClusterState:
         """
         return advance(self._topology, event, self._leaving)
 
-    def apply(self, event: Event, first: Collection[str] = ()) -> None:
-        """Take over the next topology, and begin to take it to the members, to some of them first."""
+    def apply(self, event: Event, first: Collection[str] = (), why: str = "") -> None:
+        """Take over the next topology, and begin to take it to the members, to some of them first.
+
+        Args:
+            event: What has happened.
+            first: The members that are told first.
+            why: Why a member is lost, for ``secateur.events``.
+        """
         before, self._topology = self._topology, self.after(event)
         if self._topology is before:
             return
@@ -257,7 +263,10 @@ class ClusterState:
             del self._lost[next(iter(self._lost))]
         for member_id in gone:
             self._beats.pop(member_id, None)
-            self.events.add("member_left" if member_id in drained else "member_lost", member_id, "")
+            if member_id in drained:
+                self.events.add("member_left", member_id, "")
+            else:
+                self.events.add("member_lost", member_id, why)
             self._watch.left(member_id)
             self._on_lost(member_id)
         self._stir()
@@ -347,7 +356,7 @@ class ClusterState:
     def look(self) -> None:
         """Give up the members that have been silent for too long; to be called again and again."""
         for member_id in self._watch.look(self._clock()):
-            self._lose(member_id, "it has been silent for too long, and its lease has ended")
+            self._lose(member_id, self._watch.why(member_id))
         for member_id in self._watch.suspects():
             self.doubt(member_id)
 
@@ -399,7 +408,7 @@ class ClusterState:
         probed = self._topology.member(member_id)
         # Another process may have come back as the same member meanwhile.
         if await self._peers.is_gone(member_id, self._interval_s) and self._is_as(probed):
-            self._lose(member_id, "its address refuses connections")
+            self._lose(member_id, "its process has ended: its address refuses connections")
 
     def _is_as(self, probed: MemberAddress) -> bool:
         return self._topology.has_member(probed.id) and self._topology.member(probed.id) is probed
@@ -407,7 +416,7 @@ class ClusterState:
     def _lose(self, member_id: str, why: str) -> None:
         if member_id in self._topology.member_ids:
             _log.warning("member %s is removed: %s", member_id, why)
-            self.apply(MemberLost(member_id))
+            self.apply(MemberLost(member_id), why=why)
 
     def _stir(self) -> None:
         self._beat.set()

@@ -154,7 +154,7 @@ class Controller:
             is_cold_start=is_cold_start,
         )
         members = MemberList(self._state, self._peers)
-        system_tables = SystemTables(
+        system_tables = self._system_tables = SystemTables(
             self._state,
             self._peers,
             members,
@@ -215,6 +215,7 @@ class Controller:
         """
         await self._server.start()
         self._background.start(self._watch(), "controller watches members")
+        self._background.start(self._system_tables.history.keep(), "controller keeps the history")
         if self._takeover.is_over:
             self._server.take_tokens(self._state.tokens)
             self._rebalancer.start()

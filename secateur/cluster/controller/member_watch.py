@@ -112,6 +112,15 @@ class MemberWatch:
             if watched.is_condemned or max(watched.silent_s, watched.stalled_s) >= limit_s
         }
 
+    def why(self, member: str) -> str:
+        """Why a member is given up, once :meth:`look` has named it."""
+        watched = self._watched[member]
+        if watched.silent_s >= self._times.silence_s:
+            return f"silent for {watched.silent_s:.1f} s, and its lease has ended"
+        if watched.stalled_s >= self._stall_s:
+            return f"its event loop has stood still for {watched.stalled_s:.1f} s"
+        return "it had to be removed, and its lease has ended"
+
     def silent_s(self, member: str) -> float:
         """Return how long a member has been silent; infinite for one that was removed."""
         watched = self._watched.get(member)

@@ -21,7 +21,7 @@ from secateur.protocol.query import PlanExecutions, StatementEntry, Statements
 
 _NEVER_EXECUTED: Final[Mapping[str, Any]] = {"executions": 0}
 _OF_PLANS: Final = (
-    *("plan_id", "statement", "fingerprint", "tree", "prunable"),
+    *("plan_id", "statement", "fingerprint", "system", "tree", "prunable"),
     *("executions", "mean_ms", "p50_ms", "p99_ms", "max_ms"),
 )
 _ENDED: Final = frozenset({"done", "failed"})
@@ -159,6 +159,7 @@ def _facts_row(facts: StatementFacts | None) -> Mapping[str, Any]:
     return {
         "statement": facts.statement,
         "fingerprint": facts.fingerprint,
+        "system": facts.is_system,
         "tree": facts.tree,
         "prunable": facts.is_prunable,
     }
@@ -216,6 +217,7 @@ def _row(fingerprint: str, group: Sequence[_OfPlan], members_total: int) -> Mapp
     return {
         "fingerprint": fingerprint,
         "statement": newest.statement,
+        "system": newest.is_system,
         "tree": newest.tree,
         "prunable": any(facts.is_prunable for facts, _ in group),
         "reason": _reason(listed),

@@ -8,6 +8,7 @@ it is lost.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -17,6 +18,7 @@ import pyarrow as pa
 from msgspec.structs import asdict
 
 from secateur.cluster.controller.cluster_state import GONE, ClusterState
+from secateur.cluster.controller.history import History
 from secateur.cluster.controller.jobs import ControllerJobs
 from secateur.cluster.controller.load_history import LoadHistory
 from secateur.cluster.controller.member_list import ANSWER_WAIT_S, MemberList
@@ -68,6 +70,9 @@ class SystemTables:
         requests: The requests on which the controller works.
         loads: The loads that were published.
         settings: Those with which the cluster was started.
+
+    Attributes:
+        history: The last fifteen minutes.
     """
 
     def __init__(
@@ -89,6 +94,7 @@ class SystemTables:
         self._requests = requests
         self._loads = loads
         self._settings = settings
+        self.history = History(self._asked)
         self._rows: dict[str, Callable[[], Awaitable[Sequence[Row] | pa.Table]]] = {
             "members": self._member_rows,
             "tables": self._tables,
@@ -103,6 +109,7 @@ class SystemTables:
             "running_statements": lambda: self._statements("running_statements", _RUNNING),
             "statement_summaries": self._statement_summaries,
             "latencies": self._latencies,
+            "history": self._history_rows,
             "hot_keys": self._hot_keys,
         }
 
@@ -314,6 +321,9 @@ class SystemTables:
             for member_id, answer in await self._asked(GetStatements(totals_only=True))
             for total in answer.totals
         ]
+
+    async def _history_rows(self) -> list[Row]:
+        return [dataclasses.asdict(line) for line in self.history.lines()]
 
     async def _hot_keys(self) -> list[Row]:
         names = {table.table_id: table.name for table in self._state.catalog.tables()}

@@ -71,6 +71,7 @@ class Member(MemberParts):
             self._memory_limit,
             self._admission,
             self._admissions,
+            self._statement_log.totals,
         )
         return {
             Operation.HELLO: self._hello,
@@ -131,6 +132,7 @@ class Member(MemberParts):
             Operation.GET_STATEMENTS: self._statement_log.send,
             Operation.GET_HOT_KEYS: self._hot_keys.send,
             Operation.GET_MEMBER_STATS: stats.tell,
+            Operation.GET_VITALS: stats.tell_vitals,
             Operation.BUILD_COPIES: self._built_copies.build,
             Operation.OPEN_COPIES: self._built_copies.open,
             Operation.FETCH_COPY: self._built_copies.fetch,

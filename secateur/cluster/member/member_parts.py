@@ -133,6 +133,7 @@ class MemberParts(ABC):
         self._statement_log = StatementLog(
             member_id,
             self._admissions.is_waiting,
+            is_system=lambda plan_id: self._statements.is_system(plan_id),
             waited_s=self._admissions.waited_s,
             slow_s=settings.slow_statement_s,
             on_slow=SlowStatements(member_id, self._describe_statement, self._background.start).note,

@@ -31,6 +31,7 @@ class StatementFacts:
         tree: The partition trees of its scans, as EXPLAIN shows them.
         is_prunable: Whether there are values of the parameters for which some scan leaves partitions out.
         reason: Why scans cannot be pruned, with what to do; None where every scan can.
+        is_system: Whether it reads system tables only.
     """
 
     statement: str
@@ -38,6 +39,7 @@ class StatementFacts:
     tree: str
     is_prunable: bool
     reason: str | None
+    is_system: bool
 
 
 def facts_of(statement: str, plan: SelectPlan) -> StatementFacts:
@@ -49,6 +51,7 @@ def facts_of(statement: str, plan: SelectPlan) -> StatementFacts:
         with_parameter_names("; ".join(str(scan.tree) for scan in plan.scans), plan.parameter_names),
         any(scan.reason is None and not isinstance(scan.tree.root, (All, Everywhere)) for scan in plan.scans),
         "; ".join(reasons) or None,
+        plan.reads_system_tables_only,
     )
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from secateur.exports import exports
 
 _FILES = {
-    "cluster_line": ["ClusterLine", "Interval", "interval_between"],
+    "charts": ["Bar", "Mark", "Series", "draw_chart"],
+    "cluster_line": ["ClusterLine", "line_from", "missing_members"],
     "hot_key_shares": ["hot_keys_by_share"],
+    "overview": ["problems"],
     "page_texts": ["PageTexts"],
     "pages": ["NEXT_HEADER"],
     "partition_heat": ["HeatOfTable", "PartitionHeat", "Uses"],

@@ -14,8 +14,9 @@ from starlette.exceptions import HTTPException
 from secateur.client.jobs.job_log import JobLog
 from secateur.drawing.svg import layered_svg
 from secateur.errors import AuthenticationError, Error
-from secateur.server.dashboard.cluster_line import MEMBERS
+from secateur.server.dashboard.cluster_line import MEMBERS, cluster_line_now
 from secateur.server.dashboard.hot_key_shares import HOT_KEYS, SAMPLING, hot_keys_by_share
+from secateur.server.dashboard.overview import overview_values
 from secateur.server.dashboard.partition_map import draw_partition_map
 from secateur.server.dashboard.pruning_report import report_pruning
 from secateur.server.dashboard.sorting import SortedColumn, TableSort
@@ -52,7 +53,14 @@ _LOADS: Final = "SELECT * FROM secateur.loads ORDER BY started DESC, id LIMIT 20
 _JOBS: Final = "SELECT * FROM secateur.jobs ORDER BY submitted DESC, id LIMIT 200"
 _JOB: Final = "SELECT * FROM secateur.jobs WHERE id = ?"
 _MAP_MAX: Final = 1000
+_PILLS_MAX: Final = 40
+_TABLES_MAX: Final = 100
 _GROUPS_MAX: Final = 100
+_MINOR_SHARE: Final = 0.01
+_MAJOR_MIN: Final = 5
+"""So many tables stand on the page however little time their statements took."""
+_DOWN: Final = 500
+"""From this status on the cluster, not the request, is to blame."""
 
 _MEMBER_COLUMNS: Final = (
     SortedColumn("id", "Member"),
@@ -117,21 +125,30 @@ class _Page:
     is_listed: bool = True
 
 
+def _overview(server: ServerOfCaller, _: Query) -> dict[str, Any]:
+    return overview_values(server.readings)
+
+
 def _members(server: ServerOfCaller, query: Query) -> dict[str, Any]:
     sort = TableSort.of(_MEMBER_COLUMNS, query, "id")
     return {"sort": sort, "rows": sort.rows(server.readings.rows(MEMBERS))}
 
 
+def _offset(query: Query) -> int:
+    first = query.get("from", "0")
+    return int(first) if first.isdecimal() and len(first) < 10 else 0
+
+
 def _partitions(server: ServerOfCaller, query: Query) -> dict[str, Any]:
     tables = [row for row in server.readings.rows(_TABLES) if row["table_type"] == "BASE TABLE"]
+    tables.sort(key=lambda row: -row["bytes"])
     wanted = query.get("table", tables[0]["table_name"] if tables else None)
     if wanted is None:
         return {"tables": [], "table": None}
     table = next((row for row in tables if row["table_name"] == wanted), None)
     if table is None:
         raise HTTPException(404, f"there is no table {wanted!a}")
-    first = query.get("from", "0")
-    offset = int(first) if first.isdecimal() and len(first) < 10 else 0
+    offset = _offset(query)
     shade = "hits" if query.get("shade") == "hits" else "bytes"
     sql = _PARTITIONS.format(_HITS if shade == "hits" else "", _MAP_MAX, offset)
     reading = server.readings.read(sql, [table["table_name"]])
@@ -151,6 +168,7 @@ def _partitions(server: ServerOfCaller, query: Query) -> dict[str, Any]:
         "offset": offset,
         "total": table["partitions"],
         "step": _MAP_MAX,
+        "shown": _PILLS_MAX,
     }
 
 
@@ -179,8 +197,12 @@ def _statement(server: ServerOfCaller, query: Query) -> dict[str, Any]:
 
 
 def _tables(server: ServerOfCaller, query: Query) -> dict[str, Any]:
-    sort = TableSort.of(_TABLE_COLUMNS, query, "table_name")
-    return {"sort": sort, "rows": sort.rows(server.readings.rows(_TABLES))}
+    sort = TableSort.of(_TABLE_COLUMNS, query, "table_name", names=("find",))
+    find = query.get("find", "")
+    rows = [row for row in server.readings.rows(_TABLES) if find.casefold() in row["table_name"].casefold()]
+    offset = _offset(query)
+    shown = sort.rows(rows)[offset : offset + _TABLES_MAX]
+    return {"sort": sort, "rows": shown, "count": len(rows), "find": find, "offset": offset, "step": _TABLES_MAX}
 
 
 def _loads(server: ServerOfCaller, _: Query) -> dict[str, Any]:
@@ -218,7 +240,11 @@ def _events(server: ServerOfCaller, query: Query) -> dict[str, Any]:
 
 
 def _pruning(server: ServerOfCaller, _: Query) -> dict[str, Any]:
-    return {"report": report_pruning(statement_groups(server.readings))}
+    groups = statement_groups(server.readings)
+    report = report_pruning(groups)
+    least_ms = _MINOR_SHARE * sum(group["total_ms"] or 0.0 for group in groups)
+    major = [one for number, one in enumerate(report) if number < _MAJOR_MIN or one.unpruned_ms >= least_ms]
+    return {"report": major, "minor": report[len(major) :]}
 
 
 def _hot_keys(server: ServerOfCaller, query: Query) -> dict[str, Any]:
@@ -232,7 +258,8 @@ def _sql(_: ServerOfCaller, query: Query) -> dict[str, Any]:
 
 
 _PAGES: Final = (
-    _Page("/", "Members", "members.html", _members),
+    _Page("/", "Overview", "overview.html", _overview),
+    _Page("/members", "Members", "members.html", _members),
     _Page("/partitions", "Partitions", "partitions.html", _partitions),
     _Page("/statements", "Statements", "statements.html", _statements),
     _Page("/statements/{fingerprint}", "Statement", "statement.html", _statement, is_listed=False),
@@ -270,19 +297,17 @@ def _add(page: _Page) -> None:
 
 def _text_of(server: ServerOfCaller, page: _Page, query: Query) -> tuple[int, str]:
     """Status and text of a page; without the cluster, one that says so."""
-    frame = {"pages": _LISTED, "path": "/" + page.path.split("/")[1], "title": page.title}
+    frame = {"pages": _LISTED, "path": "/" + page.path.split("/")[1], "title": page.title, "trouble": ""}
     try:
         server.check_sees_all()
-        line = server.lines.now()
+        line = cluster_line_now(server.readings)
         values = page.values(server, query)
     except Error as error:
-        now = datetime.now(UTC)
-        values = {"error": error.message, "at": now, "line": None}
-        return int(status_of(error)), rendered("error.html", frame | values)
+        status = int(status_of(error))
+        trouble = f"{error.message}\nTried at {datetime.now(UTC):%H:%M:%S} UTC." if status >= _DOWN else ""
+        return status, rendered("error.html", frame | {"error": error.message, "trouble": trouble, "line": None})
     except HTTPException as error:
-        return error.status_code, server.pages.text(
-            "error.html", query, frame | {"error": error.detail, "at": None}, line
-        )
+        return error.status_code, server.pages.text("error.html", query, frame | {"error": error.detail}, line)
     return 200, server.pages.text(page.template, query, frame | values, line)
 
 

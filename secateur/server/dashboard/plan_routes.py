@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import time
+from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 import pyarrow as pa
@@ -23,10 +25,10 @@ from secateur.server.state import Server, ServerOfCaller
 
 router = APIRouter(include_in_schema=False)
 
-_WARM_MS_MAX: Final = 1000.0
-"""A query that takes longer is not executed twice to leave out what only its first execution costs."""
-
-
+_RUNS: Final = 5
+"""Runs of each side of a comparison whose median counts, behind one that pays for being the first."""
+_COMPARED_S: Final = 3.0
+"""After so many seconds no further run of the two sides begins."""
 _VERIFIED_MS_MAX: Final = 5000.0
 """A query that takes longer without pruning is not executed on both sides once more to compare its rows."""
 
@@ -47,9 +49,9 @@ async def post_plan(server: Server, body: PlanForm) -> Response:
     try:
         params = parameters_of(body.params)
         if body.mode == "compare":
-            on, off = await _compared(server, body.sql, params)
+            runs, on, off = await _compared(server, body.sql, params)
             equal = await _are_rows_equal(server, body.sql, params, off["analyze"]["elapsed_ms"])
-            compared = {"on": on["analyze"], "off": off["analyze"], "equal": equal}
+            compared = {"on": on["analyze"], "off": off["analyze"], "equal": equal, "runs": runs}
             return html_answer(rendered("compare.html", compared))
         if body.mode == "explain":
             plan = await server.in_thread(_explained, server, body.sql, params)
@@ -63,14 +65,20 @@ async def post_plan(server: Server, body: PlanForm) -> Response:
 
 async def _compared(
     server: ServerOfCaller, sql: str, params: list[Any] | dict[str, Any]
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Both sides, in turn. A quick query is executed once more, so that neither side pays for being new."""
-    for _ in range(2):
-        on = await _analyzed(server, sql, params, "on")
-        off = await _analyzed(server, sql, params, "off")
-        if off["analyze"]["elapsed_ms"] > _WARM_MS_MAX:
-            break
-    return on, off
+) -> tuple[int, dict[str, Any], dict[str, Any]]:
+    """How many runs of each side count, and of each side the one of the median time; the two take turns."""
+    until_s = time.monotonic() + _COMPARED_S
+    runs = []
+    while len(runs) <= _RUNS and (not runs or time.monotonic() < until_s):
+        runs.append([await _analyzed(server, sql, params, pruning) for pruning in ("on", "off")])
+    measured = runs[1:] or runs
+    on, off = (sorted(side, key=_elapsed_ms)[len(side) // 2] for side in zip(*measured, strict=True))
+    return len(measured), on, off
+
+
+def _elapsed_ms(document: Mapping[str, Any]) -> float:
+    elapsed_ms: float = document["analyze"]["elapsed_ms"]
+    return elapsed_ms
 
 
 async def _analyzed(

@@ -53,9 +53,14 @@ class TablePruning:
         """The share of the executions that were pruned."""
         return self.pruned / (self.pruned + self.unpruned) if self.pruned + self.unpruned else None
 
+    @property
+    def unpruned_ms(self) -> float:
+        """The time of statements that were not pruned."""
+        return sum(reason.total_ms for reason in self.reasons)
+
 
 def report_pruning(groups: Iterable[Mapping[str, Any]]) -> list[TablePruning]:
-    """The report, the table with the most unpruned statements first.
+    """The report, the table whose unpruned statements took most time first.
 
     A statement over several tables counts for each of them.
 
@@ -76,7 +81,7 @@ def report_pruning(groups: Iterable[Mapping[str, Any]]) -> list[TablePruning]:
         for table, found in by_table.items()
         if any(group["pruned"] or group["unpruned"] for group in found)
     ]
-    return sorted(report, key=lambda one: (-one.unpruned, one.table))
+    return sorted(report, key=lambda one: (-one.unpruned_ms, one.table))
 
 
 def _reasons(groups: Iterable[Mapping[str, Any]]) -> tuple[PruningReason, ...]:

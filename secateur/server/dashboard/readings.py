@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from secateur.client.dbapi.connection import Connection
-from secateur.errors import Error
+from secateur.errors import DeadlineError, Error, UnreachableError
 from secateur.server.connections import Connections
 from secateur.server.row_objects import row_objects
 
@@ -27,6 +27,7 @@ _TIMES_MAX: Final = 5
 busy cluster should not be old for it. Until so many were made, it is made again in every period.
 """
 _DOWN_S: Final = 1.0
+ANSWER_S: Final = 5.0
 _KEPT_MAX: Final = 64
 
 Key = tuple[str, tuple[Any, ...]]
@@ -39,12 +40,10 @@ class Reading:
     Attributes:
         rows: The rows by the names of their columns.
         read_s: When they were asked for, on the clock of ``time.monotonic``.
-        own_before: How many queries these readings had begun before it.
     """
 
     rows: Sequence[dict[str, Any]] = ()
     read_s: float = 0.0
-    own_before: int = 0
 
 
 @dataclass(slots=True)
@@ -72,9 +71,6 @@ class Readings:
         self._share_max = share_max
         self._period_s = period_s
         self._kept: OrderedDict[Key, _Kept] = OrderedDict()
-        self._texts: set[str] = set()
-        self._own_ms: list[float] = []
-        self._begun = 0
         self._lock = threading.Lock()
 
     def read(self, sql: str, params: Sequence[Any] = ()) -> Reading:
@@ -110,33 +106,25 @@ class Readings:
         with self._connections.lent() as connection:
             yield connection
 
-    def is_own(self, statement: str | None) -> bool:
-        """Whether a statement is the text of one of these queries."""
-        return statement in self._texts
-
-    def own_times_ms(self) -> list[float]:
-        """The milliseconds of each query that has ended since this was asked last."""
-        with self._lock:
-            found, self._own_ms = self._own_ms, []
-        return found
+    def _described(self, error: Error) -> Error:
+        if not isinstance(error, DeadlineError):
+            return error
+        return UnreachableError(
+            f"the cluster at {self._connections.address} has not answered for {ANSWER_S:g} s: its controller is gone,"
+            " cannot be reached, or has too much to do"
+        )
 
     def _renew(self, kept: _Kept, sql: str, params: Sequence[Any]) -> None:
-        with self._lock:
-            self._texts.add(sql)
-            own_before, self._begun = self._begun, self._begun + 1
         begun_s = time.monotonic()
         try:
             with self._connections.lent() as connection:
-                rows = list(row_objects(connection, sql, params))
+                rows = list(row_objects(connection, sql, params, ANSWER_S))
         except Error as error:
             error.__traceback__ = None
-            kept.failure, kept.next_s = error, time.monotonic() + _DOWN_S
+            kept.failure, kept.next_s = self._described(error), time.monotonic() + _DOWN_S
             return
         ended_s = time.monotonic()
-        with self._lock:
-            self._own_ms.append(1000 * (ended_s - begun_s))
-            del self._own_ms[:-1000]
-        kept.reading, kept.failure = Reading(rows, begun_s, own_before), None
+        kept.reading, kept.failure = Reading(rows, begun_s), None
         kept.times_s.append(ended_s - begun_s)
         periods = 1
         if len(kept.times_s) == _TIMES_MAX:

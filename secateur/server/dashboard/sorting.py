@@ -78,6 +78,11 @@ class TableSort:
         downwards = not self.descending if column.key == self.key else column.is_number
         return "?" + urlencode([*self.query, ("sort", f"{'-' if downwards else ''}{column.key}")])
 
+    def link_from(self, first: int) -> str:
+        """Where the rows from this one on are, in the same order."""
+        order = f"{'-' if self.descending else ''}{self.key}"
+        return "?" + urlencode([*self.query, ("sort", order), ("from", first)])
+
 
 def _natural(value: Any) -> Any:
     """``m2`` before ``m10``."""

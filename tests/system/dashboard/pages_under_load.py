@@ -14,7 +14,10 @@ from secateur.cluster import Cluster
 from secateur.errors import Error
 from secateur.server import HttpServer
 
-PAGES = ["/", "/partitions", "/statements", "/pruning", "/hot-keys", "/sql", "/tables", "/loads", "/jobs", "/events"]
+PAGES = [
+    *("/", "/members", "/partitions", "/statements", "/pruning", "/hot-keys", "/sql", "/tables", "/loads", "/jobs"),
+    "/events",
+]
 ONE = "SELECT count(*) AS orders FROM orders WHERE customer = ?"
 ALL = "SELECT count(*) AS orders FROM orders WHERE lower(customer) = 'c1'"
 PAGE_BYTES_MAX = 200_000
@@ -93,7 +96,7 @@ def visit_every_page(page: Page) -> None:
 
 def expect_a_member_replaced(page: Page, cluster: Cluster, gone: str, new: str) -> None:
     """On the pages: the member is lost, another has come, its partitions have moved, and no backup is missing."""
-    expect(page.locator("#line-members")).to_contain_text("3 of 4", timeout=WAIT_MS)
+    expect(page.locator("#line-members")).to_contain_text("3 of 3", timeout=WAIT_MS)
     expect(page.locator("#map-incomplete")).to_have_text("0 lack a backup", timeout=WAIT_MS)
     expect(page.locator(".legend a", has_text=new).locator(".dim")).not_to_have_text("0", timeout=WAIT_MS)
     with cluster.connect() as conn:
@@ -106,7 +109,9 @@ def expect_a_member_replaced(page: Page, cluster: Cluster, gone: str, new: str) 
             str(count), timeout=WAIT_MS
         )
     page.click("nav >> text=Events")
-    expect(page.locator("tr", has_text="member_lost").first).to_contain_text(gone, timeout=WAIT_MS)
+    lost = page.locator("tr", has_text="member_lost").first
+    expect(lost).to_contain_text(gone, timeout=WAIT_MS)
+    expect(lost).to_contain_text("its process has ended")
     expect(page.locator("tr", has_text="member_joined").first).to_contain_text(new)
     page.click("nav >> text=Members")
     expect(page.locator(f"#member-{gone} .state")).to_have_text("lost", timeout=WAIT_MS)

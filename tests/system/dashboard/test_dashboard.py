@@ -116,7 +116,7 @@ def test_numbers_are_those_of_the_client_and_of_sql(browser: Browser, cluster: C
         expect(page.locator(".chips .skipped")).to_have_count(2)
         expect(page.locator("svg.dag rect")).to_have_count(1)
 
-        page.goto("/")
+        page.goto("/members")
         for member in cluster.members():
             cells = page.locator(f"#member-{member.id} td")
             expect(cells.nth(2)).to_have_text(str(member.partitions_primary))
@@ -201,13 +201,21 @@ def test_a_statement_is_killed_with_the_keyboard(browser: Browser, cluster: Clus
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.textContent") == "Skip to content"
         row = page.locator("table.running tbody tr", has_text="FROM orders a")
+        asked: list[str] = []
+        page.once("dialog", lambda dialog: (asked.append(dialog.message), dialog.dismiss()))
+        row.locator("button").first.focus()
+        page.keyboard.press("Enter")
+        assert asked
+        assert ENDLESS in asked[0]
+        assert not ended
+        page.once("dialog", lambda dialog: dialog.accept())
         row.locator("button").first.focus()
         page.keyboard.press("Enter")
         thread.join(WAIT_MS / 1000)
         eventually(lambda: bool(ended), "the statement was not killed")
         assert isinstance(ended[0], JobCancelledError)
         expect(row).to_have_count(0, timeout=WAIT_MS)
-        page.goto("/")
+        page.goto("/members")
         page.locator("thead a", has_text="Rows").focus()
         page.keyboard.press("Enter")
         expect(page.locator("th[aria-sort=descending]")).to_contain_text("Rows")
@@ -243,14 +251,21 @@ def test_a_job_is_drawn_and_a_page_without_a_cluster_says_so(browser: Browser, c
         expect(page.locator("#job-text")).to_contain_text(f"runs on {len(plan.participants)} of 3 members")
         page.goto(f"/jobs/{talking.job_id}")
         expect(page.locator("#job-log tbody tr").first).to_contain_text("greet")
-        expect(page.locator("#job-log code").first).to_have_text("<b>200</b> rows")
+        expect(page.locator("#job-log .message").first).to_have_text("<b>200</b> rows")
         for path in ("/jobs/none", "/statements/none", "/partitions?table=none"):
             answer = page.goto(path)
             assert answer is not None
             assert answer.status == 404
             expect(page.locator(".alert")).to_contain_text("none")
+        page.goto("/members")
+        expect(page.locator("#fresh")).to_have_text("live")
         cluster.stop()
-        expect(page.locator(".alert")).to_contain_text(re.compile("controller|no process answers"), timeout=WAIT_MS)
+        expect(page.locator("#fresh")).to_contain_text("no answer since", timeout=WAIT_MS)
+        expect(page.locator("#trouble .alert")).to_contain_text(
+            re.compile("controller|no process answers"), timeout=WAIT_MS
+        )
+        expect(page.locator("#member-m1 .state")).to_have_text("active")  # what was known stays, grey
+        assert page.evaluate("getComputedStyle(document.querySelector('main')).filter") == "grayscale(1)"
         context.close()
     finally:
         server.stop()

@@ -109,7 +109,7 @@ def test_a_bucket_has_the_statements_of_the_histogram(cluster: Cluster, http: ht
         ).fetchall()
     assert before
     for _, execution, statements, counted, is_whole, is_ordered in before:
-        assert execution in ("local", "scatter", "distributed", "change", "failed")
+        assert execution in ("local", "scatter", "distributed", "change", "failed", "system")
         assert (counted, is_whole, is_ordered) == (statements, True, True)
     samples = scraped(http)
     for member, execution, statements, *_ in before:

@@ -1,4 +1,4 @@
-"""The numbers of the cluster line, from two readings of secateur.latencies."""
+"""The numbers of the cluster line, from the members, the events and the newest line of secateur.history."""
 
 from __future__ import annotations
 
@@ -6,65 +6,59 @@ from typing import Any
 
 import pytest
 
-from secateur.server.dashboard import Interval, interval_between
+from secateur.server.dashboard import ClusterLine, line_from, missing_members
 
 
-def row(
-    member: str, execution: str, buckets: dict[float, int], touched: int, pruned: int, unpruned: int
-) -> dict[str, Any]:
-    return {
-        "member": member,
-        "execution": execution,
-        "statements": sum(buckets.values()),
-        "bucket_ms": list(buckets),
-        "bucket_statements": list(buckets.values()),
-        "members_touched": touched,
-        "pruned": pruned,
-        "unpruned": unpruned,
-    }
+def member(name: str, state: str = "active") -> dict[str, Any]:
+    return {"id": name, "state": state, "memory_used": 10, "memory_limit": 100}
 
 
-BEFORE = [row("m1", "local", {0.1: 10, 2.0: 1}, 11, 10, 0), row("m2", "distributed", {8.0: 5}, 15, 0, 5)]
+LATEST = {
+    "seconds": 5.0, "statements": 100, "failed": 10, "p50_ms": 0.1, "p95_ms": 0.5, "p99_ms": 2.0, "queries": 50,
+    "members_touched": 75, "pruned": 30, "unpruned": 10,
+}  # fmt: skip
+QUIET = {name: 0 if name != "seconds" and "ms" not in name else None for name in LATEST} | {"seconds": 5.0}
 
 
 @pytest.mark.parametrize(
-    ("after", "own_ms", "expected"),
+    ("members", "missing", "latest", "expected"),
     [
-        pytest.param(BEFORE, [], Interval(2.0, 0, 0, 0, 0, 0, {}), id="nothing has ended"),
         pytest.param(
-            [row("m1", "local", {0.1: 14, 2.0: 1}, 15, 13, 1), row("m2", "distributed", {8.0: 6}, 18, 0, 6)],
-            [],
-            Interval(2.0, 5, 5, 7, 3, 2, {0.1: 4, 8.0: 1}),
-            id="what has grown",
+            [member("m1"), member("m2", "suspect"), member("m3", "lost")],
+            1,
+            LATEST,
+            ClusterLine(2, 3, 1, 5.0, 20.0, 2.0, (0.1, 0.5, 2.0), 1.5, 0.75, 20, 200),
+            id="a busy cluster that lacks a member",
         ),
         pytest.param(
-            [*BEFORE, row("m1", "change", {0.5: 3}, 3, 0, 0), row("m1", "failed", {0.1: 2}, 2, 0, 0)],
-            [],
-            Interval(2.0, 5, 0, 0, 0, 0, {0.1: 2, 0.5: 3}),
-            id="changes and failures are statements, and no queries",
+            [member("m1"), member("m3", "lost"), member("m4")],
+            0,
+            QUIET | {"members_touched": 0},
+            ClusterLine(2, 2, 0, 5.0, 0.0, 0.0, None, None, None, 20, 200),
+            id="a quiet one whose lost member was replaced",
         ),
         pytest.param(
-            [*BEFORE, row("m3", "local", {0.1: 1000}, 1000, 1000, 0)],
-            [],
-            Interval(2.0, 0, 0, 0, 0, 0, {}),
-            id="a member that was not there before",
+            [member("m1")], 0, None, ClusterLine(1, 1, 0, None, None, None, None, None, None, 10, 100), id="a new one"
         ),
-        pytest.param(
-            [row("m1", "local", {0.2: 3}, 3, 3, 0)],
-            [],
-            Interval(2.0, 3, 3, 3, 3, 0, {0.2: 3}),
-            id="a member that began anew, and one that is gone",
-        ),
-        pytest.param(
-            [row("m1", "local", {0.1: 14, 2.0: 2}, 16, 14, 0)],
-            [2.2],
-            Interval(2.0, 4, 4, 4, 4, 0, {0.1: 4}),
-            id="without the dashboard's own query",
-        ),
-        pytest.param([BEFORE[0]], [1.0, 2.0], Interval(2.0, 0, 0, 0, 0, 0, {}), id="own queries that are not counted"),
     ],
 )
-def test_an_interval_is_what_has_ended_in_it(
-    after: list[dict[str, Any]], own_ms: list[float], expected: Interval
+def test_the_line(
+    members: list[dict[str, Any]], missing: int, latest: dict[str, Any] | None, expected: ClusterLine
 ) -> None:
-    assert interval_between(BEFORE, after, 2.0, own_ms) == expected
+    assert line_from(members, missing, latest) == expected
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        pytest.param("+m1 +m2", [], id="all are there"),
+        pytest.param("+m1 +m2 -m1", ["m1"], id="one is lost"),
+        pytest.param("+m1 +m2 -m1 +m3", [], id="another has come"),
+        pytest.param("+m1 +m2 -m1 -m2 +m3", ["m2"], id="one of two has come"),
+        pytest.param("+m1 +m2 +m3 -m1", ["m1"], id="who came before it was lost does not count"),
+    ],
+)
+def test_the_place_of_a_lost_member_is_taken_by_the_next_that_joins(events: str, expected: list[str]) -> None:
+    kinds = {"+": "member_joined", "-": "member_lost"}
+    rows = [{"kind": kinds[event[0]], "member": event[1:]} for event in events.split()]
+    assert [row["member"] for row in missing_members(rows)] == expected

@@ -28,6 +28,7 @@ SIDE = {
     ],
 )
 def test_other_rows_are_an_alarm(equal: bool | None, rows_off: int, says: str, is_alarm: bool) -> None:
-    text = rendered("compare.html", {"on": SIDE, "off": {**SIDE, "rows": rows_off}, "equal": equal})
+    text = rendered("compare.html", {"on": SIDE, "off": {**SIDE, "rows": rows_off}, "equal": equal, "runs": 5})
+    assert "the run of the median time, of 5 after a first one" in text
     assert f'id="rows-equal">{says}<' in text
     assert ('role="alert"' in text) is is_alarm

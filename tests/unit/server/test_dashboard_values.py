@@ -104,6 +104,8 @@ def test_a_map_of_1000_partitions_of_50_members_is_a_page_under_200_kb(heat: Hea
             "pages": [("/", "Members")],
             "path": "/partitions",
             "title": "Partitions",
+            "trouble": "",
+            "shown": 40,
             "line": None,
             "tables": [table],
             "table": table | {"rows": 10**9, "bytes": 10**9, "backups": 1},

@@ -7,12 +7,12 @@ from typing import Any
 
 from secateur.server.dashboard import ClusterLine, PageTexts
 
-FRAME: Mapping[str, Any] = {"pages": [("/events", "Events")], "path": "/events", "title": "Events"}
+FRAME: Mapping[str, Any] = {"pages": [("/events", "Events")], "path": "/events", "title": "Events", "trouble": ""}
 EVENT = {"time": None, "kind": "member_lost", "member": "m2", "detail": "<!-- the line of the cluster -->"}
 
 
 def line(alive: int) -> ClusterLine:
-    return ClusterLine(alive, 3, 0, 10.0, 100.0, (1.0, 2.0, 3.0), 1.0, 0.5, 1 << 20, 1 << 30)
+    return ClusterLine(alive, 3, 0, 10.0, 100.0, 0.0, (1.0, 2.0, 3.0), 1.0, 0.5, 1 << 20, 1 << 30)
 
 
 def shown(pages: PageTexts, rows: list[dict[str, Any]], alive: int, **query: str) -> str:

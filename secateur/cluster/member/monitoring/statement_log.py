@@ -33,6 +33,7 @@ from secateur.protocol.query import (
     Execute,
     Executed,
     ExecuteFirstStage,
+    ExecutionTotals,
     FirstStageRows,
     GetStatements,
     NextRows,
@@ -96,6 +97,7 @@ class StatementLog:
         member_id: The member.
         is_waiting: Whether a statement waits for its turn, by the task that works on it.
         ended_max: The number of ended statements that are kept, beside the slowest of those before them.
+        is_system: Whether the plan of an id reads system tables only.
         waited_s: Seconds for which a statement has waited for its turn, by the task that works on it.
         slow_s: Seconds from which on a statement is told to ``on_slow``; None: none is.
         on_slow: Is told each slow statement when it has ended.
@@ -107,6 +109,7 @@ class StatementLog:
         is_waiting: Callable[[asyncio.Future[Any]], bool] = lambda _: False,
         ended_max: int = _ENDED_MAX,
         *,
+        is_system: Callable[[str], bool] = lambda _: False,
         waited_s: Callable[[asyncio.Task[Any]], float] = lambda _: 0.0,
         slow_s: float | None = None,
         on_slow: Callable[[StatementEntry, TimeSplit], None] = lambda _entry, _split: None,
@@ -126,7 +129,7 @@ class StatementLog:
         self._slowest_max = ended_max // _SLOWEST_SHARE
         self._held_max = ended_max + max(ended_max // 4, 1)
         self._added_up = 0  # of those that have ended, the first ones that are in the sums
-        self._sums = StatementSums()
+        self._sums = StatementSums(is_system)
 
     def execute(
         self, request: Request[M], run: Callable[[Request[M]], Reply[Any] | Awaitable[Reply[Any]]]
@@ -368,6 +371,11 @@ class StatementLog:
                 lambda: TimeSplit(reading.queued_s, elapsed_s - reading.made_s, sum(reading.kernel_times)),
             )
 
+    def totals(self) -> list[ExecutionTotals]:
+        """What all that have ended come to, by how they ran."""
+        self._add_up()
+        return self._sums.totals
+
     def send(self, request: Request[GetStatements]) -> Reply[Statements]:
         """The running ones, then the ended ones from new to old; and what all that have ended come to.
 
@@ -377,9 +385,9 @@ class StatementLog:
         if asked.ended_of_plan_max is not None:
             ended = _newest_of_plans(reversed(self._listed()), asked.ended_of_plan_max)
             return Reply(Statements([*self._unended(), *map(self._described, ended)]))
-        self._add_up()
         if asked.totals_only:
-            return Reply(Statements(totals=self._sums.totals))
+            return Reply(Statements(totals=self.totals()))
+        self._add_up()
         if asked.summaries_only:
             running = [one.plan_id for one in self._running.values()]
             running += [one.plan_id for one in self._reading.values()]

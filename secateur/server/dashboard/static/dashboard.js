@@ -7,8 +7,9 @@ const SPREAD_MS = 100; // so that the pages of many browsers are not asked for a
 const ROWS_SHOWN = 500;
 const fresh = document.getElementById("fresh");
 const said = document.getElementById("said");
+const OLD_MS = 3000; // what is shown longer than this without an answer is called old
 let tag = "";
-let answered = Date.now();
+let answered = Date.now(); // when the cluster has last answered
 
 function here(path) {
   return new URL(path, location.origin); // without the name and password that location.href may have
@@ -19,6 +20,7 @@ function patch(old, now) {
     old.replaceWith(now);
     return;
   }
+  if (old.nodeType === Node.ELEMENT_NODE && old.matches("[data-still]:hover")) return; // its buttons must not move
   if (old.nodeType !== Node.ELEMENT_NODE) {
     if (old.nodeValue !== now.nodeValue) old.nodeValue = now.nodeValue;
     return;
@@ -35,6 +37,17 @@ function patch(old, now) {
   wanted.forEach((node, index) => (index < present.length ? patch(present[index], node) : old.append(node)));
 }
 
+// Says how old the page is, also while an answer is awaited: a cluster that is gone answers late or never.
+function showAge() {
+  const age = Date.now() - answered;
+  const isOld = age > OLD_MS;
+  const at = new Date(answered).toISOString().slice(11, 19);
+  const words = isOld ? `no answer since ${at} UTC, for ${Math.round(age / 1000)} s` : "live";
+  if (fresh.textContent !== words) fresh.textContent = words;
+  fresh.className = isOld ? "fresh old" : "fresh";
+  document.body.classList.toggle("stale", isOld);
+}
+
 // Returns the milliseconds after which there may be something new.
 async function refresh() {
   let next = PAUSE_MS;
@@ -42,20 +55,19 @@ async function refresh() {
     const answer = await fetch(here(location.pathname + location.search), { headers: { "If-None-Match": tag } });
     if (answer.status !== 304) {
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-      for (const part of document.querySelectorAll("[data-live]")) {
+      const isDown = answer.status >= 500; // what was known of the cluster stays, below what the answer says
+      for (const part of document.querySelectorAll(isDown ? "#trouble" : "[data-live]")) {
         const now = page.getElementById(part.id);
         if (now) patch(part, now);
       }
-      tag = answer.headers.get("ETag") || "";
+      tag = isDown ? "" : answer.headers.get("ETag") || "";
     }
     next = Number(answer.headers.get("Secateur-Next-Ms")) || PAUSE_MS;
-    answered = Date.now();
-    fresh.textContent = "live";
-    fresh.className = "fresh";
+    if (answer.status < 500) answered = Date.now();
   } catch {
-    fresh.textContent = `no answer for ${Math.round((Date.now() - answered) / 1000)} s`;
-    fresh.className = "fresh old";
+    // showAge tells
   }
+  showAge();
   return next + SPREAD_MS * Math.random();
 }
 
@@ -188,6 +200,8 @@ document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-kill], [data-cancel]");
   if (!button) return;
   const { kill, cancel } = button.dataset;
+  const text = button.closest("tr, #content").querySelector("code")?.textContent || "";
+  if (!confirm(`End ${kill ? "statement" : "job"} ${kill || cancel}?\n\n${text}`)) return;
   if (kill) end(button, `/api/v1/statements/${encodeURIComponent(kill)}`, `statement ${kill}`);
   else end(button, `/api/v1/jobs/${encodeURIComponent(cancel)}`, `job ${cancel}`);
 });
@@ -204,4 +218,7 @@ document.addEventListener("keydown", (event) => {
   if (form) form.requestSubmit();
 });
 
-if (document.querySelector("[data-live]")) keepFresh();
+if (document.querySelector("[data-live]")) {
+  keepFresh();
+  setInterval(showAge, 500);
+}

@@ -1,0 +1,199 @@
+"""The last fifteen minutes of the cluster: statements, failures, times and memory, every five seconds.
+
+The controller asks each member for what its statements have come to and for what its process takes, and keeps the
+differences. ``secateur.history`` has them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Final
+
+from secateur.cluster.process_vitals import process_vitals
+from secateur.protocol.latency_histogram import LatencyHistogram
+from secateur.protocol.membership import GetVitals, Vitals
+from secateur.protocol.message import Message
+from secateur.protocol.query import ExecutionTotals
+
+CLUSTER: Final = "cluster"
+CONTROLLER: Final = "controller"
+PERIOD_S: Final = 5.0
+_KEPT_S: Final = 900.0
+_MEMBERS_MAX: Final = 64
+"""Members with lines of their own; of a larger cluster, the others are in the line of the cluster only."""
+_QUERIES: Final = ("local", "scatter", "distributed")
+_SYSTEM: Final = "system"
+
+Ask = Callable[[Message[Vitals]], Awaitable[Sequence[tuple[str, Vitals]]]]
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryLine:
+    """What a process, or the cluster, did in one period.
+
+    Attributes:
+        time: Its end, in UTC.
+        process: A member, the controller, or ``"cluster"`` for all members together.
+        seconds: How long it was.
+        statements: Statements that have ended, without those about the cluster itself. None of the controller.
+        failed: Those of them that ended with an error.
+        p50_ms: The time that half of them did not exceed at the members; None without statements. The next two are the
+            same of 95 and 99 %.
+        p95_ms: See there.
+        p99_ms: See there.
+        queries: Those of them that are queries.
+        members_touched: The members that took part in these, added up.
+        pruned: Queries that left a partition out.
+        unpruned: Queries that read all of several partitions.
+        cpu_percent: Processor time of the process, in per cent of one processor. Members of one process each have the
+            time of the whole.
+        resident_bytes: Resident memory of the process.
+        memory_used: Bytes of tables, snapshots, staged rows and results.
+    """
+
+    time: datetime
+    process: str
+    seconds: float
+    statements: int | None = None
+    failed: int | None = None
+    p50_ms: float | None = None
+    p95_ms: float | None = None
+    p99_ms: float | None = None
+    queries: int | None = None
+    members_touched: int | None = None
+    pruned: int | None = None
+    unpruned: int | None = None
+    cpu_percent: float | None = None
+    resident_bytes: int | None = None
+    memory_used: int | None = None
+
+
+@dataclass(slots=True)
+class _Ended:
+    """Statements that have ended in one period."""
+
+    statements: int = 0
+    failed: int = 0
+    queries: int = 0
+    members_touched: int = 0
+    pruned: int = 0
+    unpruned: int = 0
+    latencies: dict[int, int] = field(default_factory=dict)
+
+    def add(self, before: ExecutionTotals | None, after: ExecutionTotals) -> None:
+        """Count what has ended since the totals before, of one way in which statements run."""
+        if before is None or before.statements > after.statements:  # the member began anew
+            before = ExecutionTotals(after.execution, 0, 0.0, LatencyHistogram())
+        ended = after.statements - before.statements
+        if after.execution == _SYSTEM or not ended:
+            return
+        self.statements += ended
+        if after.execution == "failed":
+            self.failed += ended
+        if after.execution in _QUERIES:
+            self.queries += ended
+            self.members_touched += after.members_touched - before.members_touched
+            self.pruned += after.pruned - before.pruned
+            self.unpruned += after.unpruned - before.unpruned
+        for bucket, count in after.latencies.counts.items():
+            self.latencies[bucket] = self.latencies.get(bucket, 0) + count - before.latencies.counts.get(bucket, 0)
+
+    def merge(self, other: _Ended) -> None:
+        """Count those of another member too."""
+        for name in ("statements", "failed", "queries", "members_touched", "pruned", "unpruned"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for bucket, count in other.latencies.items():
+            self.latencies[bucket] = self.latencies.get(bucket, 0) + count
+
+    def line(self, time: datetime, process: str, seconds: float) -> HistoryLine:
+        """As a line without what the process takes."""
+        histogram = LatencyHistogram(self.latencies)
+        p50_ms, p95_ms, p99_ms = (
+            histogram.percentile_ms(fraction) if self.statements else None for fraction in (0.5, 0.95, 0.99)
+        )
+        return HistoryLine(
+            time,
+            process,
+            seconds,
+            self.statements,
+            self.failed,
+            p50_ms,
+            p95_ms,
+            p99_ms,
+            self.queries,
+            self.members_touched,
+            self.pruned,
+            self.unpruned,
+        )
+
+
+class History:
+    """Keeps the lines of the last fifteen minutes. Lives on the controller's event loop.
+
+    Args:
+        ask: Asks all members; those that do not answer soon are left out.
+    """
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+        self._periods: deque[list[HistoryLine]] = deque(maxlen=int(_KEPT_S / PERIOD_S))
+        self._before: dict[str, Vitals] = {}
+        self._own_before: Vitals | None = None
+
+    def lines(self) -> Iterable[HistoryLine]:
+        """All lines, the oldest first."""
+        return (line for period in self._periods for line in period)
+
+    async def keep(self) -> None:
+        """Look every five seconds, until it is cancelled."""
+        loop = asyncio.get_running_loop()
+        looked_s = loop.time()
+        while True:
+            await asyncio.sleep(PERIOD_S)
+            answers = dict(await self._ask(GetVitals()))
+            now_s = loop.time()
+            own = Vitals([], *process_vitals(), memory_used=0)
+            self.look(answers, own, now_s - looked_s, datetime.now(UTC).replace(tzinfo=None))
+            looked_s = now_s
+
+    def look(self, answers: Mapping[str, Vitals], own: Vitals, seconds: float, now: datetime) -> None:
+        """A period has ended.
+
+        Args:
+            answers: What each member says, by id. One that was not there before counts from the next period on.
+            own: The process of the controller.
+            seconds: How long it was.
+            now: The time, in UTC.
+        """
+        whole = _Ended()
+        lines: list[HistoryLine] = []
+        for member, after in sorted(answers.items()):
+            before = self._before.get(member)
+            if before is None:
+                continue
+            ended, known = _Ended(), {total.execution: total for total in before.totals}
+            for total in after.totals:
+                ended.add(known.get(total.execution), total)
+            whole.merge(ended)
+            if len(lines) < _MEMBERS_MAX:
+                lines.append(_with_process(ended.line(now, member, seconds), before, after))
+        if lines and self._own_before is not None:
+            controller = replace(
+                _with_process(HistoryLine(now, CONTROLLER, seconds), self._own_before, own), memory_used=None
+            )
+            self._periods.append([whole.line(now, CLUSTER, seconds), controller, *lines])
+        self._before, self._own_before = dict(answers), own
+
+
+def _with_process(line: HistoryLine, before: Vitals, after: Vitals) -> HistoryLine:
+    is_same = before.process_id == after.process_id
+    return replace(
+        line,
+        cpu_percent=100 * (after.cpu_s - before.cpu_s) / line.seconds if is_same else None,
+        resident_bytes=after.resident_bytes,
+        memory_used=after.memory_used,
+    )

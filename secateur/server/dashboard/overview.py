@@ -1,0 +1,254 @@
+"""The first page: what is wrong now, since when and why, and the last fifteen minutes of the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import takewhile
+from statistics import median
+from typing import Any, Final
+
+from secateur.drawing.quantity import byte_text, count_text, duration_text
+from secateur.server.dashboard.charts import Chart, Mark, Series, draw_chart
+from secateur.server.dashboard.cluster_line import ARRIVALS, MEMBERS, missing_members
+from secateur.server.dashboard.readings import Readings
+
+_HISTORY: Final = "SELECT * FROM secateur.history ORDER BY time, process"
+_MISSING_COPIES: Final = (
+    "SELECT table_name, count(*) AS partitions, count(*) FILTER (primary_member IS NULL) AS lost"
+    " FROM secateur.partitions WHERE copies_missing > 0 GROUP BY 1 ORDER BY 3 DESC, 2 DESC, 1"
+)
+_SLOWEST: Final = (
+    "SELECT * FROM secateur.newest_statements WHERE ended AND NOT system ORDER BY elapsed_ms DESC, id LIMIT 8"
+)
+_FAILED: Final = (
+    "SELECT * FROM secateur.newest_statements WHERE state = 'failed' AND NOT system ORDER BY started DESC, id LIMIT 1"
+)
+_EVENTS: Final = "SELECT * FROM secateur.events ORDER BY number DESC LIMIT 50"
+_ENDED_BADLY: Final = "SELECT * FROM secateur.jobs WHERE status = 'failed' ORDER BY ended DESC LIMIT 5"
+_ROUTINE: Final = frozenset({"copies_built", "primaries_moved", "rebalancing_started", "rebalancing_finished"})
+_RECENT: Final = timedelta(minutes=15)
+_MEMORY_SHARE: Final = 0.9
+_SLOWER_FACTOR: Final = 4.0
+"""A p99 that is so many times the usual one is told, and"""
+_SLOWER_MS: Final = 2.0
+"""only above this: less is noise."""
+_STATEMENTS_MIN: Final = 20
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that is wrong now.
+
+    Attributes:
+        what: A sentence.
+        why: What is known of the cause; empty for nothing.
+        since: Since when, in UTC; None if that is not known.
+        link: The page that says more.
+        is_bad: Whether rows or statements are lost, rather than at risk or late.
+    """
+
+    what: str
+    why: str
+    since: datetime | None
+    link: str
+    is_bad: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessNow:
+    """A process of the cluster: its latest figures, and those of the last fifteen minutes as pictures."""
+
+    name: str
+    cpu_percent: float | None
+    resident_bytes: int | None
+    memory_used: int | None
+    cpu: Chart
+    resident: Chart
+
+
+def overview_values(readings: Readings) -> dict[str, Any]:
+    """What the page shows.
+
+    Raises:
+        Error: The cluster did not answer.
+    """
+    history, members, events = readings.rows(_HISTORY), readings.rows(MEMBERS), readings.rows(_EVENTS)
+    of_cluster = [row for row in history if row["process"] == "cluster"]
+    marks = [
+        Mark(row["time"], f"{row['kind']} {row['member'] or ''}: {row['detail'] or '-'}")
+        for row in events
+        if row["kind"] not in _ROUTINE
+    ]
+    found = problems(
+        members,
+        missing_members(readings.rows(ARRIVALS)),
+        readings.rows(_MISSING_COPIES),
+        of_cluster,
+        readings.rows(_FAILED),
+        readings.rows(_ENDED_BADLY),
+        events,
+    )
+    return {
+        "problems": found,
+        "charts": [draw_chart(title, of_cluster, series, marks) for title, series in _charts(history)],
+        "processes": list(_processes(history)),
+        "slowest": readings.rows(_SLOWEST),
+        "events": [row for row in events if row["kind"] not in _ROUTINE][:8],
+    }
+
+
+def problems(
+    members: Sequence[Row],
+    missing: Sequence[Row],
+    copies: Sequence[Row],
+    history: Sequence[Row],
+    failed: Sequence[Row],
+    failed_jobs: Sequence[Row],
+    events: Sequence[Row],
+) -> list[Problem]:
+    """What is wrong now, the worst first.
+
+    Args:
+        members: The rows of ``secateur.members``.
+        missing: The events of lost members in whose place no other has come.
+        copies: For each table with partitions that lack copies their number, and how many have no owner.
+        history: The rows of the cluster in ``secateur.history``, the oldest first.
+        failed: Statements that have failed, the newest first.
+        failed_jobs: Jobs that have failed, the newest first.
+        events: The newest events, the newest first.
+    """
+    found = [
+        *_of_copies(copies, events),
+        *_of_failures(history, failed),
+        *_of_times(history),
+        *_of_members(members, missing),
+        *_of_jobs(failed_jobs, history),
+    ]
+    return sorted(found, key=lambda problem: not problem.is_bad)
+
+
+def _of_copies(copies: Sequence[Row], events: Sequence[Row]) -> Iterator[Problem]:
+    losses = [row for row in events if row["kind"] in ("member_lost", "copy_lost", "copies_lost")]
+    why = f"{losses[0]['kind']} {losses[0]['member'] or ''}: {losses[0]['detail'] or '-'}" if losses else ""
+    since = losses[0]["time"] if losses else None
+    for row in copies:
+        link = f"/partitions?table={row['table_name']}"
+        if row["lost"]:
+            lost = count_text(row["lost"], "partition")
+            yield Problem(f"{lost} of {row['table_name']} cannot be read: no copy is left", why, since, link, True)
+        else:
+            lacking = count_text(row["partitions"], "partition")
+            yield Problem(f"{lacking} of {row['table_name']}: copies are missing", why, since, link, False)
+
+
+def _of_failures(history: Sequence[Row], newest: Sequence[Row]) -> Iterator[Problem]:
+    failing = list(takewhile(lambda row: row["failed"], reversed(history)))
+    if failing:
+        failed, ended = sum(row["failed"] for row in failing), sum(row["statements"] for row in failing)
+        what = f"{failed:,} of {ended:,} statements failed, {failing[0]['failed'] / failing[0]['seconds']:.1f} a second"
+        one: Row = newest[0] if newest else {"statement": "", "error": "", "fingerprint": ""}
+        link = f"/statements/{one['fingerprint'] or ''}"
+        yield Problem(what, f"{one['statement']}\n{one['error']}".strip(), _began(failing[-1]), link, True)
+
+
+def _of_times(history: Sequence[Row]) -> Iterator[Problem]:
+    measured = [row for row in history if row["statements"] >= _STATEMENTS_MIN]
+    if len(measured) < 3:
+        return
+    usual_ms = median(row["p99_ms"] for row in measured)
+    slow = list(
+        takewhile(
+            lambda row: not row["statements"] or row["p99_ms"] > max(_SLOWER_FACTOR * usual_ms, _SLOWER_MS),
+            reversed(history),
+        )
+    )
+    slow = [row for row in slow if row["statements"]]
+    if slow:
+        now, usual = duration_text(slow[0]["p99_ms"] / 1e3), duration_text(usual_ms / 1e3)
+        yield Problem(f"statements are slow: p99 {now}, usually {usual}", "", _began(slow[-1]), "#slowest", False)
+
+
+def _of_members(members: Sequence[Row], missing: Sequence[Row]) -> Iterator[Problem]:
+    for event in missing:
+        yield Problem(
+            f"member {event['member']} is lost, and no other has come in its place",
+            event["detail"],
+            event["time"],
+            "/members",
+            False,
+        )
+    for row in members:
+        if row["state"] == "suspect":
+            yield Problem(f"member {row['id']} does not answer", "", None, "/members", False)
+        if row["memory_limit"] and row["memory_used"] > _MEMORY_SHARE * row["memory_limit"]:
+            used, limit = byte_text(row["memory_used"]), byte_text(row["memory_limit"])
+            what = f"member {row['id']} refuses rows soon: {used} of {limit} of its memory are taken"
+            yield Problem(what, "", None, "/members", False)
+        if row["waiting_statements"]:
+            waiting = count_text(row["waiting_statements"], "statement")
+            yield Problem(f"{waiting} wait for a turn at member {row['id']}", "", None, "/statements", False)
+
+
+def _of_jobs(failed: Sequence[Row], history: Sequence[Row]) -> Iterator[Problem]:
+    now = history[-1]["time"] if history else None
+    for row in failed:
+        if now is not None and row["ended"] is not None and now - row["ended"] < _RECENT:
+            what = f"job {row['name'] or row['id']} has failed"
+            yield Problem(what, row["reason"] or "", row["ended"], f"/jobs/{row['id']}", True)
+
+
+def _began(row: Row) -> datetime:
+    begun: datetime = row["time"] - timedelta(seconds=row["seconds"])
+    return begun
+
+
+def _charts(history: Sequence[Row]) -> Iterator[tuple[str, list[Series]]]:
+    memory: dict[datetime, int] = {}
+    for row in history:
+        memory[row["time"]] = memory.get(row["time"], 0) + (row["memory_used"] or 0)
+    yield "Statements/s", [Series("", lambda row: row["statements"] / row["seconds"], _rate)]
+    yield (
+        "p99 and p50",
+        [
+            Series("p99", lambda row: row["p99_ms"], _ms),
+            Series("p50", lambda row: row["p50_ms"], _ms),
+        ],
+    )
+    yield "Failures/s", [Series("", lambda row: row["failed"] / row["seconds"], _rate)]
+    yield "Memory of tables and results", [Series("", lambda row: memory[row["time"]], byte_text)]
+
+
+def _processes(history: Sequence[Row]) -> Iterator[ProcessNow]:
+    by_process: dict[str, list[Row]] = {}
+    for row in history:
+        if row["process"] != "cluster":
+            by_process.setdefault(row["process"], []).append(row)
+    newest = history[-1]["time"] if history else None
+    for name, rows in by_process.items():
+        last = rows[-1]
+        if last["time"] != newest:
+            continue  # it is gone
+        yield ProcessNow(
+            name,
+            last["cpu_percent"],
+            last["resident_bytes"],
+            last["memory_used"],
+            draw_chart("Processor time", rows, [Series("", lambda row: row["cpu_percent"], _percent)], small=True),
+            draw_chart("Resident memory", rows, [Series("", lambda row: row["resident_bytes"], byte_text)], small=True),
+        )
+
+
+def _rate(value: float) -> str:
+    return f"{value:,.0f}/s" if value >= 100 else f"{value:.1f}/s"
+
+
+def _ms(value: float) -> str:
+    return duration_text(value / 1e3)
+
+
+def _percent(value: float) -> str:
+    return f"{value:.0f} %"
