@@ -8,7 +8,7 @@ _FILES = {
     "charts": ["Bar", "Mark", "Series", "draw_chart"],
     "cluster_line": ["ClusterLine", "line_from", "missing_members"],
     "hot_key_shares": ["hot_keys_by_share"],
-    "overview": ["problems"],
+    "overview": ["alerts"],
     "page_texts": ["PageTexts"],
     "pages": ["NEXT_HEADER"],
     "partition_heat": ["HeatOfTable", "PartitionHeat", "Uses"],

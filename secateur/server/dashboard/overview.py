@@ -40,7 +40,7 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class Alert:
     """Something that is wrong now.
 
     Attributes:
@@ -83,7 +83,7 @@ def overview_values(readings: Readings) -> dict[str, Any]:
         for row in events
         if row["kind"] not in _ROUTINE
     ]
-    found = problems(
+    found = alerts(
         members,
         missing_members(readings.rows(ARRIVALS)),
         readings.rows(_MISSING_COPIES),
@@ -93,7 +93,7 @@ def overview_values(readings: Readings) -> dict[str, Any]:
         events,
     )
     return {
-        "problems": found,
+        "alerts": found,
         "charts": [draw_chart(title, of_cluster, series, marks) for title, series in _charts(history)],
         "processes": list(_processes(history)),
         "slowest": readings.rows(_SLOWEST),
@@ -101,7 +101,7 @@ def overview_values(readings: Readings) -> dict[str, Any]:
     }
 
 
-def problems(
+def alerts(
     members: Sequence[Row],
     missing: Sequence[Row],
     copies: Sequence[Row],
@@ -109,7 +109,7 @@ def problems(
     failed: Sequence[Row],
     failed_jobs: Sequence[Row],
     events: Sequence[Row],
-) -> list[Problem]:
+) -> list[Alert]:
     """What is wrong now, the worst first.
 
     Args:
@@ -128,10 +128,10 @@ def problems(
         *_of_members(members, missing),
         *_of_jobs(failed_jobs, history),
     ]
-    return sorted(found, key=lambda problem: not problem.is_bad)
+    return sorted(found, key=lambda alert: not alert.is_bad)
 
 
-def _of_copies(copies: Sequence[Row], events: Sequence[Row]) -> Iterator[Problem]:
+def _of_copies(copies: Sequence[Row], events: Sequence[Row]) -> Iterator[Alert]:
     losses = [row for row in events if row["kind"] in ("member_lost", "copy_lost", "copies_lost")]
     why = f"{losses[0]['kind']} {losses[0]['member'] or ''}: {losses[0]['detail'] or '-'}" if losses else ""
     since = losses[0]["time"] if losses else None
@@ -139,23 +139,23 @@ def _of_copies(copies: Sequence[Row], events: Sequence[Row]) -> Iterator[Problem
         link = f"/partitions?table={row['table_name']}"
         if row["lost"]:
             lost = count_text(row["lost"], "partition")
-            yield Problem(f"{lost} of {row['table_name']} cannot be read: no copy is left", why, since, link, True)
+            yield Alert(f"{lost} of {row['table_name']} cannot be read: no copy is left", why, since, link, True)
         else:
             lacking = count_text(row["partitions"], "partition")
-            yield Problem(f"{lacking} of {row['table_name']}: copies are missing", why, since, link, False)
+            yield Alert(f"{lacking} of {row['table_name']}: copies are missing", why, since, link, False)
 
 
-def _of_failures(history: Sequence[Row], newest: Sequence[Row]) -> Iterator[Problem]:
+def _of_failures(history: Sequence[Row], newest: Sequence[Row]) -> Iterator[Alert]:
     failing = list(takewhile(lambda row: row["failed"], reversed(history)))
     if failing:
         failed, ended = sum(row["failed"] for row in failing), sum(row["statements"] for row in failing)
         what = f"{failed:,} of {ended:,} statements failed, {failing[0]['failed'] / failing[0]['seconds']:.1f} a second"
         one: Row = newest[0] if newest else {"statement": "", "error": "", "fingerprint": ""}
         link = f"/statements/{one['fingerprint'] or ''}"
-        yield Problem(what, f"{one['statement']}\n{one['error']}".strip(), _began(failing[-1]), link, True)
+        yield Alert(what, f"{one['statement']}\n{one['error']}".strip(), _began(failing[-1]), link, True)
 
 
-def _of_times(history: Sequence[Row]) -> Iterator[Problem]:
+def _of_times(history: Sequence[Row]) -> Iterator[Alert]:
     measured = [row for row in history if row["statements"] >= _STATEMENTS_MIN]
     if len(measured) < 3:
         return
@@ -169,12 +169,12 @@ def _of_times(history: Sequence[Row]) -> Iterator[Problem]:
     slow = [row for row in slow if row["statements"]]
     if slow:
         now, usual = duration_text(slow[0]["p99_ms"] / 1e3), duration_text(usual_ms / 1e3)
-        yield Problem(f"statements are slow: p99 {now}, usually {usual}", "", _began(slow[-1]), "#slowest", False)
+        yield Alert(f"statements are slow: p99 {now}, usually {usual}", "", _began(slow[-1]), "#slowest", False)
 
 
-def _of_members(members: Sequence[Row], missing: Sequence[Row]) -> Iterator[Problem]:
+def _of_members(members: Sequence[Row], missing: Sequence[Row]) -> Iterator[Alert]:
     for event in missing:
-        yield Problem(
+        yield Alert(
             f"member {event['member']} is lost, and no other has come in its place",
             event["detail"],
             event["time"],
@@ -183,22 +183,22 @@ def _of_members(members: Sequence[Row], missing: Sequence[Row]) -> Iterator[Prob
         )
     for row in members:
         if row["state"] == "suspect":
-            yield Problem(f"member {row['id']} does not answer", "", None, "/members", False)
+            yield Alert(f"member {row['id']} does not answer", "", None, "/members", False)
         if row["memory_limit"] and row["memory_used"] > _MEMORY_SHARE * row["memory_limit"]:
             used, limit = byte_text(row["memory_used"]), byte_text(row["memory_limit"])
             what = f"member {row['id']} refuses rows soon: {used} of {limit} of its memory are taken"
-            yield Problem(what, "", None, "/members", False)
+            yield Alert(what, "", None, "/members", False)
         if row["waiting_statements"]:
             waiting = count_text(row["waiting_statements"], "statement")
-            yield Problem(f"{waiting} wait for a turn at member {row['id']}", "", None, "/statements", False)
+            yield Alert(f"{waiting} wait for a turn at member {row['id']}", "", None, "/statements", False)
 
 
-def _of_jobs(failed: Sequence[Row], history: Sequence[Row]) -> Iterator[Problem]:
+def _of_jobs(failed: Sequence[Row], history: Sequence[Row]) -> Iterator[Alert]:
     now = history[-1]["time"] if history else None
     for row in failed:
         if now is not None and row["ended"] is not None and now - row["ended"] < _RECENT:
             what = f"job {row['name'] or row['id']} has failed"
-            yield Problem(what, row["reason"] or "", row["ended"], f"/jobs/{row['id']}", True)
+            yield Alert(what, row["reason"] or "", row["ended"], f"/jobs/{row['id']}", True)
 
 
 def _began(row: Row) -> datetime:

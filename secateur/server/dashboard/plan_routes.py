@@ -68,7 +68,7 @@ async def _compared(
 ) -> tuple[int, dict[str, Any], dict[str, Any]]:
     """How many runs of each side count, and of each side the one of the median time; the two take turns."""
     until_s = time.monotonic() + _COMPARED_S
-    runs = []
+    runs: list[list[dict[str, Any]]] = []
     while len(runs) <= _RUNS and (not runs or time.monotonic() < until_s):
         runs.append([await _analyzed(server, sql, params, pruning) for pruning in ("on", "off")])
     measured = runs[1:] or runs

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from secateur.server.dashboard import Bar, Mark, Series, draw_chart, problems
+from secateur.server.dashboard import Bar, Mark, Series, alerts, draw_chart
 
 NOON = datetime(2026, 3, 1, 12)
 MEMBER = {"id": "m1", "state": "active", "memory_used": 10, "memory_limit": 100, "waiting_statements": 0}
@@ -33,7 +33,7 @@ CALM = history(*[(100, 0, 1.0)] * 20)
 
 def found(**changed: Any) -> list[tuple[str, str, datetime | None, str, bool]]:
     given = {"members": [MEMBER], "missing": [], "copies": [], "history": CALM, "failed": [], "failed_jobs": []}
-    told = problems(**{**given, "events": [], **changed})
+    told = alerts(**{**given, "events": [], **changed})
     return [(one.what, one.why, one.since, one.link, one.is_bad) for one in told]
 
 
