@@ -188,6 +188,14 @@ def test_a_failed_statement_is_a_message_and_exit_code_1(run: Run) -> None:
     assert "Traceback" not in result.output
 
 
+def test_a_pipe_has_all_rows_of_a_table(run: Run) -> None:
+    query = "SELECT i, CASE i WHEN 12000 THEN 'much wider' END AS t FROM range(25000) AS r(i) ORDER BY i"
+    lines = run("sql", "-c", query).stdout.splitlines()
+    rows = [line.strip("│").split("│") for line in lines if line.startswith("│")]
+    assert [int(row[0]) for row in rows] == list(range(25_000))
+    assert [row[1].strip() for row in rows[11_999:12_001]] == ["NULL", "much wider"]
+
+
 @pytest.mark.parametrize(
     "words",
     [
