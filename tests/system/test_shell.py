@@ -17,8 +17,8 @@ from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
 import secateur
+from secateur.cli import count_text
 from secateur.cli.completion import SqlCompleter
-from secateur.cli.rendering import count_text
 from secateur.cluster import Cluster
 
 MANY = 100_000
