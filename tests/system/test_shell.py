@@ -142,7 +142,8 @@ def test_statements_and_what_they_cost(terminal: Terminal) -> None:
     assert "there is no command \\nope" in terminal.entered("\\nope", "lists them")
     terminal.entered("\\timing off", "timing is off")
     assert " ms" not in terminal.entered("SELECT 8 AS eight;", "1 row")
-    terminal.pressed("\x04")  # Ctrl-D
+    terminal.until("secateur>")
+    terminal.pressed("\x04")  # Ctrl-D, which means something else before there is a prompt
     assert terminal.process.wait(60) == 0
 
 
