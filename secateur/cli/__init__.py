@@ -6,7 +6,8 @@ from secateur.exports import exports
 
 _FILES = {
     "failures": ["CommandError", "failing_with_a_message"],
-    "rendering": ["OutputFormat", "write_rows"],
+    "rendering": ["OutputFormat", "count_text", "write_rows"],
+    "scripts": ["Script", "run_scripts"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

@@ -21,6 +21,11 @@ class CommandError(Exception):
     """The command cannot do what it was asked; the text says why, and what to do."""
 
 
+def message_of(error: Exception) -> str:
+    """What is said of an error."""
+    return f"{type(error).__name__}: {error.message}" if isinstance(error, Error) else str(error)
+
+
 def failing_with_a_message(command: Callable[P, R]) -> Callable[P, R]:
     """Let a command end with the message of its error instead of a traceback."""
 
@@ -28,10 +33,8 @@ def failing_with_a_message(command: Callable[P, R]) -> Callable[P, R]:
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return command(*args, **kwargs)
-        except Error as error:
-            typer.echo(f"{type(error).__name__}: {error.message}", err=True)
-        except CommandError as failure:
-            typer.echo(str(failure), err=True)
+        except (Error, CommandError) as error:
+            typer.echo(message_of(error), err=True)
         except KeyboardInterrupt:
             raise typer.Exit(_INTERRUPTED) from None
         raise typer.Exit(1)

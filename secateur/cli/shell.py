@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import sys
+import math
 import time
 from collections.abc import Callable
-from typing import Final
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, NamedTuple, NoReturn, TextIO
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
@@ -13,24 +15,33 @@ from prompt_toolkit.filters import Condition
 from prompt_toolkit.history import FileHistory
 from prompt_toolkit.lexers import PygmentsLexer
 from pygments.lexers.sql import SqlLexer
+from typer import echo
 
 import secateur
 from secateur.cli import local_clusters
 from secateur.cli.completion import SqlCompleter
-from secateur.cli.rendering import OutputFormat, write_rows
+from secateur.cli.failures import CommandError, message_of
+from secateur.cli.rendering import ROWS_SHOWN, OutputFormat, count_text, rows_text, write_rows
+from secateur.cli.scripts import Script, run_scripts
 from secateur.client.dbapi.stats import QueryStats
 from secateur.errors import Error
-from secateur.planner.text.statements import is_finished, split_statements
+from secateur.planner.text.statements import is_finished
 
-_HELP: Final = """\
-Statements end with a semicolon; Enter before it goes on in the next line.
-  \\d [table]        tables, or the columns of one
-  \\members          members: what they own and hold
-  \\explain <query>  how a query is pruned and where it runs; \\analyze runs it, too
-  \\timing           show or hide what a statement cost
-  \\format <name>    table, csv or json
-  \\?                this list
-  \\q                leave, as Ctrl-D does; Ctrl-C ends a running statement"""
+_RELATIONS: Final = "SELECT table_name, table_type, partitioning, rows FROM secateur.tables"
+_TABLES: Final = f"{_RELATIONS} WHERE table_type = 'BASE TABLE' ORDER BY table_name"
+_MEMBERS: Final = "SELECT * FROM secateur.members ORDER BY id"
+_FORMATS: Final = [one.value for one in OutputFormat if one is not OutputFormat.ARROW]
+_WATCHED_S: Final = 2.0
+_SHOWN_WHOLE: Final = ("DESCRIBE", "DESC", "EXPLAIN")
+"""Nobody wants the first forty lines of a plan."""
+
+
+class _Command(NamedTuple):
+    """What a backslash and a name do, to which the rest of the line is passed."""
+
+    run: Callable[[str], None]
+    argument: str
+    does: str
 
 
 class Shell:
@@ -45,89 +56,154 @@ class Shell:
         self._connection = connection
         self._format = output_format
         self._is_timed = True
-        self._commands: dict[str, Callable[[str], None]] = {
-            "d": self._describe,
-            "members": lambda _: self._execute("SELECT * FROM secateur.members ORDER BY id"),
-            "explain": self._explain,
-            "analyze": lambda query: self._execute(f"EXPLAIN ANALYZE {query.rstrip('; ')}"),
-            "timing": self._toggle_timing,
-            "format": self._set_format,
-            "?": lambda _: print(_HELP),  # noqa: T201 - the shell prints
+        self._is_expanded = False
+        self._rows_max = ROWS_SHOWN
+        self._output: TextIO | None = None
+        self._last = ""
+        self._commands = {
+            "d": _Command(self._describe, "[name]", "tables and views, or the columns of one"),
+            "dt": _Command(lambda _: self._execute(_TABLES), "", "tables"),
+            "members": _Command(lambda _: self._execute(_MEMBERS), "", "members: what they own and hold"),
+            "explain": _Command(self._explain, "<query>", "how a query is pruned and where it runs"),
+            "analyze": _Command(
+                lambda query: self._execute(f"EXPLAIN ANALYZE {query.rstrip('; ')}"), "<query>", "the same of a run"
+            ),
+            "watch": _Command(self._watch, "[seconds]", "repeat the last statement until Ctrl-C, every two seconds"),
+            "i": _Command(self._include, "<file>", "execute the statements of a file"),
+            "o": _Command(self._redirect, "[file]", "write all rows to a file; without one, to the terminal again"),
+            "x": _Command(self._expand, "[on|off]", "a line for each column of a row"),
+            "rows": _Command(self._limit_rows, "<number>", f"show so many rows of a table, at first {ROWS_SHOWN}"),
+            "format": _Command(self._set_format, "<name>", f"{', '.join(_FORMATS[:-1])} or {_FORMATS[-1]}"),
+            "timing": _Command(self._time, "[on|off]", "show or hide what a statement cost; drawing does not count"),
+            "?": _Command(self._help, "", "this list"),
+            "q": _Command(self._quit, "", "leave, as Ctrl-D does; Ctrl-C ends a running statement"),
         }
 
     def run(self) -> None:
         """Read and execute until the user leaves."""
-        print(f"secateur {secateur.__version__} at {self._connection.address}; \\? lists the commands")  # noqa: T201
+        echo(f"secateur {secateur.__version__} at {self._connection.address}; \\? lists the commands")
         session: PromptSession[str] = PromptSession(
             history=FileHistory(str(local_clusters.home() / "history")),
             lexer=PygmentsLexer(SqlLexer),
-            completer=SqlCompleter(self._connection),
+            completer=SqlCompleter(self._connection, list(self._commands)),
             complete_while_typing=False,
             auto_suggest=AutoSuggestFromHistory(),
             multiline=Condition(lambda: _wants_more(session.default_buffer.text)),
             prompt_continuation="       ... ",
         )
-        while True:
-            try:
-                text = session.prompt("secateur> ").strip()
-            except KeyboardInterrupt:
-                continue
-            except EOFError:
-                return
-            if text in ("\\q", "exit", "quit", "exit;", "quit;"):
-                return
-            if text:
-                self.handle(text)
+        try:
+            while True:
+                with suppress(KeyboardInterrupt):
+                    self.handle(session.prompt("secateur> ").strip())
+        except EOFError:
+            self._redirect("")
 
     def handle(self, text: str) -> None:
-        """Execute what was entered: a command, or statements. Errors are printed."""
+        """Execute what was entered: a command, or statements. Errors are printed.
+
+        Raises:
+            EOFError: The user wants to leave.
+        """
         try:
-            if text.startswith("\\"):
+            if text.rstrip(";") in ("exit", "quit"):
+                self._quit("")
+            elif text.startswith("\\"):
                 name, _, rest = text[1:].partition(" ")
-                command = self._commands.get(name)
-                if command is None:
-                    print(f"there is no command \\{name}; \\? lists them", file=sys.stderr)  # noqa: T201
-                else:
-                    command(rest.strip())
-                return
-            for statement in split_statements(text):
-                self._execute(statement)
-        except Error as error:
-            print(f"{type(error).__name__}: {error.message}", file=sys.stderr)  # noqa: T201
+                if name not in self._commands:
+                    raise CommandError(f"there is no command \\{name}; \\? lists them")
+                self._commands[name].run(rest.strip())
+            else:
+                run_scripts([Script(text)], self._execute)
+        except (Error, CommandError, OSError, UnicodeError) as error:
+            echo(message_of(error), err=True)
         except KeyboardInterrupt:
-            print("cancelled", file=sys.stderr)  # noqa: T201
+            echo("cancelled", err=True)
 
     def _execute(self, statement: str) -> None:
+        self._last = statement
+        is_whole = statement.split(maxsplit=1)[0].upper() in _SHOWN_WHOLE
         begun_s = time.perf_counter()
         with self._connection.execute(statement) as cursor:
+            elapsed_s = time.perf_counter() - begun_s
             if cursor.description is not None:
-                rows = write_rows(cursor, self._format)
-                told = f"{rows:,} row{'' if rows == 1 else 's'}"
+                written = write_rows(
+                    cursor,
+                    self._format,
+                    into=self._output,
+                    rows_max=None if is_whole else self._rows_max,
+                    is_expanded=self._is_expanded,
+                )
+                begun_s = time.perf_counter()
+                told = count_text(cursor, written, "\\rows shows more")
+                elapsed_s += time.perf_counter() - begun_s
             else:
-                told = f"{cursor.rowcount:,} rows changed" if cursor.rowcount >= 0 else "done"
-            if self._is_timed:
-                elapsed_ms = 1000 * (time.perf_counter() - begun_s)
-                print(f"{told} in {elapsed_ms:.1f} ms{cost_of(cursor.stats)}")  # noqa: T201
+                told = f"{rows_text(cursor.rowcount)} changed" if cursor.rowcount >= 0 else "done"
+            cost = f" in {1000 * elapsed_s:.1f} ms{cost_of(cursor.stats)}" if self._is_timed else ""
+            echo(f"{told}{cost}")
 
-    def _describe(self, table: str) -> None:
-        if table:
-            self._execute(f"DESCRIBE {table.rstrip('; ')}")
-        else:
-            self._execute("SELECT table_name, table_type, partitioning, rows FROM secateur.tables ORDER BY table_name")
+    def _describe(self, name: str) -> None:
+        self._execute(f"DESCRIBE {name.rstrip('; ')}" if name else f"{_RELATIONS} ORDER BY table_name")
 
     def _explain(self, query: str) -> None:
-        print(self._connection.explain(query.rstrip("; ")))  # noqa: T201
+        echo(self._connection.explain(query.rstrip("; ")))
 
-    def _toggle_timing(self, _: str) -> None:
-        self._is_timed = not self._is_timed
-        print(f"timing is {'on' if self._is_timed else 'off'}")  # noqa: T201
+    def _watch(self, seconds: str) -> None:
+        if not self._last:
+            raise CommandError("\\watch repeats the last statement, and there is none yet")
+        pause_s = _number(seconds, "\\watch takes the seconds between two executions") if seconds else _WATCHED_S
+        with suppress(KeyboardInterrupt):
+            while True:
+                echo(f"{time.strftime('%H:%M:%S')}, every {pause_s:g} s until Ctrl-C")
+                self._execute(self._last)
+                time.sleep(pause_s)
+
+    def _include(self, name: str) -> None:
+        text = Path(name).expanduser().read_text(encoding="utf-8-sig")
+        run_scripts([Script(text, name)], self._execute)
+
+    def _redirect(self, name: str) -> None:
+        opened = Path(name).expanduser().open("w", encoding="utf-8", buffering=1) if name else None
+        if self._output is not None:
+            self._output.close()
+        self._output = opened
+
+    def _expand(self, word: str) -> None:
+        self._is_expanded = _switched(self._is_expanded, word)
+        echo(f"a line for each column is {'on' if self._is_expanded else 'off'}")
+
+    def _time(self, word: str) -> None:
+        self._is_timed = _switched(self._is_timed, word)
+        echo(f"timing is {'on' if self._is_timed else 'off'}")
+
+    def _limit_rows(self, number: str) -> None:
+        self._rows_max = max(1, int(_number(number, "\\rows takes a number")))
 
     def _set_format(self, name: str) -> None:
-        names = [one.value for one in OutputFormat if one is not OutputFormat.ARROW]
-        if name in names:
-            self._format = OutputFormat(name)
-        else:
-            print(f"\\format is {', '.join(names[:-1])} or {names[-1]}", file=sys.stderr)  # noqa: T201
+        if name not in _FORMATS:
+            raise CommandError(f"\\format is {self._commands['format'].does}")
+        self._format = OutputFormat(name)
+
+    def _help(self, _: str) -> None:
+        echo("Statements end with a semicolon; Enter before it goes on in the next line.")
+        for name, command in self._commands.items():
+            echo(f"  \\{f'{name} {command.argument}':<17} {command.does}")
+
+    def _quit(self, _: str) -> NoReturn:
+        raise EOFError
+
+
+def _switched(is_on: bool, word: str) -> bool:
+    return {"on": True, "off": False}.get(word, not is_on)
+
+
+def _number(text: str, otherwise: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number < math.inf:
+        raise CommandError(otherwise)
+    return number
 
 
 def cost_of(stats: QueryStats | None) -> str:
@@ -135,7 +211,7 @@ def cost_of(stats: QueryStats | None) -> str:
     if stats is None:
         return ""
     if stats.execution == "none":
-        return " (no partition can match: no member was asked)"
+        return f" ({'no partition can match: ' if stats.partitions_total else ''}answered by the client)"
     return (
         f" ({stats.execution}: {stats.partitions_read:,} of {stats.partitions_total:,} partitions,"
         f" {stats.members_touched} of {stats.members_total} members)"

@@ -11,7 +11,8 @@ import secateur
 from secateur.cli.connecting import connected
 from secateur.cli.failures import failing_with_a_message
 from secateur.cli.options import Address, AsJson, ClusterName, Token
-from secateur.cli.rendering import OutputFormat, write_rows
+from secateur.cli.rendering import ROWS_SHOWN, OutputFormat, count_text, rows_text, write_rows
+from secateur.cli.scripts import Script, run_scripts
 
 _BYTE_ORDER_MARK: Final = "\ufeff"
 """Editors on Windows put it in front of UTF-8."""
@@ -34,7 +35,7 @@ def sql(
     """Execute SQL; without -c or -f a shell, or what standard input has.
 
     Statements end with a semicolon. They are executed one after the other; the first that fails ends the command with
-    exit code 1.
+    exit code 1, and the place in the file. A terminal shows the first 40 rows of a table, a pipe or file has all.
 
     For example:
 
@@ -52,27 +53,19 @@ def sql(
         with connected(name, address, token) as connection:
             Shell(connection, output_format).run()
         return
-    texts = [*(command or []), *([file.read()] if file is not None else [])]
-    if not texts:
-        texts = [sys.stdin.read()]
-    texts = [text.removeprefix(_BYTE_ORDER_MARK) for text in texts]
+    scripts = [Script(text) for text in command or ()]
+    if file is not None or not scripts:
+        stream = file or sys.stdin
+        scripts.append(Script(stream.read().removeprefix(_BYTE_ORDER_MARK), stream.name))
     with connected(name, address, token) as connection:
-        for text in texts:
-            for statement in _statements(text):
-                _execute(connection, statement, output_format)
-
-
-def _statements(text: str) -> list[str]:
-    if ";" not in text:
-        return [text] if text.strip() else []
-    from secateur.planner.text.statements import split_statements  # half a second, which one statement need not wait
-
-    return split_statements(text)
+        run_scripts(scripts, lambda statement: _execute(connection, statement, output_format))
 
 
 def _execute(connection: secateur.Connection, statement: str, output_format: OutputFormat) -> None:
     with connection.execute(statement) as cursor:
         if cursor.description is not None:
-            write_rows(cursor, output_format)
+            written = write_rows(cursor, output_format, rows_max=ROWS_SHOWN)
+            if output_format is OutputFormat.TABLE and sys.stdout.isatty():
+                typer.echo(count_text(cursor, written, "a pipe has all"), err=True)
         elif cursor.rowcount >= 0:
-            typer.echo(f"{cursor.rowcount:,} row{'' if cursor.rowcount == 1 else 's'} changed", err=True)
+            typer.echo(f"{rows_text(cursor.rowcount)} changed", err=True)

@@ -17,19 +17,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from prompt_toolkit.application import create_app_session
-from prompt_toolkit.completion import CompleteEvent
-from prompt_toolkit.document import Document
-from prompt_toolkit.input import create_pipe_input
-from prompt_toolkit.output import DummyOutput
 from typer.main import get_command
 from typer.testing import CliRunner, Result
 
 import secateur
 from secateur.cli import OutputFormat, local_clusters, write_rows
 from secateur.cli.app import app
-from secateur.cli.completion import SqlCompleter
-from secateur.cli.shell import Shell
 from secateur.cluster import Cluster
 from secateur.errors import ProgrammingError
 
@@ -185,7 +178,48 @@ def test_a_failed_statement_is_a_message_and_exit_code_1(run: Run) -> None:
     result = run("sql", "-c", "SELECT 1 AS x; SELECT nope FROM orders; SELECT 2", "--format", "csv", exit_code=1)
     assert result.stdout == "x\n1\n"
     assert result.stderr.startswith("UnknownColumnError: ")
+    assert "(line 1, column 23)" in result.stderr
+    assert result.stderr.endswith("\n1 of 3 statements were executed before it\n")
     assert "Traceback" not in result.output
+    assert "executed" not in run("sql", "-c", "SELECT nope FROM orders", exit_code=1).stderr
+
+
+@pytest.mark.parametrize(
+    ("failing", "place", "said"),
+    [
+        ("SELECT\n  nope\nFROM orders", "39:3", "UnknownColumnError: column 'nope' does not exist"),
+        ("/* a */ SELECT nope FROM orders", "38:16", "UnknownColumnError: column 'nope' does not exist"),
+        ("-- it has no place\nINSERT INTO orders VALUES ('C1', 1, 0)", "39:1", "DuplicateKeyError: "),
+    ],
+    ids=["a line of its own", "the first line", "without a place"],
+)
+def test_an_error_in_a_file_says_where_and_what_was_done(
+    run: Run, tmp_path: Path, failing: str, place: str, said: str
+) -> None:
+    lines = ["-- fifty; statements", *(f"SELECT {number} AS x;" for number in range(50))]
+    lines[37] = f"{failing};"
+    file = tmp_path / "fifty.sql"
+    file.write_text("\n".join(lines))
+    result = run("sql", "-f", str(file), "--format", "csv", exit_code=1)
+    assert result.stdout == "".join(f"x\n{number}\n" for number in range(36))
+    assert result.stderr.startswith(f"{file}:{place}: {said}")
+    assert "(line " not in result.stderr
+    assert result.stderr.endswith("\n36 of 50 statements were executed before it\n")
+
+
+def test_a_text_that_does_not_end_is_not_begun(run: Run) -> None:
+    result = run("sql", given="SELECT 1 AS x;\nSELECT 'open", exit_code=1)
+    assert result.stdout == ""
+    assert result.stderr.startswith("<stdin>:2:8: SqlSyntaxError: ")
+    assert result.stderr.endswith("\nno statement was executed\n")
+
+
+def test_a_pipe_has_all_rows_of_a_table(run: Run) -> None:
+    query = "SELECT i, CASE i WHEN 12000 THEN 'much wider' END AS t FROM range(25000) AS r(i) ORDER BY i"
+    lines = run("sql", "-c", query).stdout.splitlines()
+    rows = [line.strip("│").split("│") for line in lines if line.startswith("│")]
+    assert [int(row[0]) for row in rows] == list(range(25_000))
+    assert [row[1].strip() for row in rows[11_999:12_001]] == ["NULL", "much wider"]
 
 
 @pytest.mark.parametrize(
@@ -299,50 +333,6 @@ def test_a_backup_comes_back(run: Run, served: Cluster, tmp_path: Path) -> None:
 def test_kill_names_what_it_does_not_find(run: Run) -> None:
     assert "no job has the id or name" in run("kill", "it's", exit_code=1).stderr
     assert "no statement 'm1:999'" in run("kill", "m1:999", exit_code=1).stderr
-
-
-def entered(conn: secateur.Connection, text: str) -> None:
-    with create_pipe_input() as keys, create_app_session(input=keys, output=DummyOutput()):
-        keys.send_text(text)
-        Shell(conn, OutputFormat.CSV).run()
-
-
-def test_a_shell(run: Run, served: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
-    with served.connect() as conn:
-        entered(
-            conn,
-            "SELECT order_id FROM orders\nWHERE customer_id = 'C1';\n"  # Enter goes on until the semicolon
-            "\\explain SELECT * FROM orders WHERE customer_id = 'C1'\n\\nope\nSELECT nope FROM orders;\n\\timing\n"
-            "SELECT 7 AS x;\n\\d\n\\d orders\n\\members\n\\?\n\\format json\nSELECT 8 AS y;\n\\q\n",
-        )
-    said = capsys.readouterr()
-    assert "order_id\n1\n1 row in " in said.out
-    assert "(local: 1 of 8 partitions, 1 of 2 members)" in said.out
-    assert "\\analyze" in said.out
-    assert "x\n7\n" in said.out
-    assert '[\n{"y":8}\n]' in said.out
-    assert "there is no command \\nope" in said.err
-    assert "UnknownColumnError" in said.err
-
-
-@pytest.mark.parametrize(
-    ("typed", "offered"),
-    [
-        ("SELECT amo", "amount"),
-        ("SELECT orders.cust", "orders.customer_id"),
-        ("SELECT * FROM ord", "orders"),
-        ("sel", "SELECT"),
-        ("\\mem", "\\members"),
-    ],
-)
-def test_names_and_words_are_completed(served: Cluster, typed: str, offered: str) -> None:
-    with served.connect() as conn:
-        document = Document(typed)
-        found = [
-            typed[: len(typed) + each.start_position] + each.text
-            for each in SqlCompleter(conn).get_completions(document, CompleteEvent())
-        ]
-        assert any(text.endswith(offered) for text in found), found
 
 
 @pytest.fixture

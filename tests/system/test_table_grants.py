@@ -141,6 +141,7 @@ ALLOWED = {
     f"SELECT count(*) FROM orders WHERE id IN ({LONG_LIST})": READER,
     "SELECT count(*) FROM secateur.members": "read on secateur.members",
     "SHOW TABLES": "read on secateur.tables",
+    "SHOW JOBS": "read on secateur.jobs",
     "SELECT count(*) FROM outside": "read on outside",
     "SELECT count(*) FROM mixed": "read on mixed, orders, secret",
 }
@@ -181,6 +182,7 @@ READ_ELSEWHERE = [
     "SHOW CREATE VIEW unseen",
     "SHOW TABLES",
     "SHOW ALL TABLES",
+    "SHOW STATEMENTS",
     "SELECT * FROM secateur.tables",
     "SELECT * FROM secateur.columns",
     "SELECT * FROM secateur.statements",

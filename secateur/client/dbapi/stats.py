@@ -19,9 +19,9 @@ class QueryStats(msgspec.Struct, frozen=True):
         members_total: Members of the cluster.
         partitions_read: Partitions read, over all scans.
         partitions_total: Partitions of all scanned tables; a table that is scanned twice counts twice.
-        execution: ``"none"`` (no partition can match: answered without any member), ``"local"`` (whole on one member),
-            ``"scatter"`` (a few owners were asked once each, and the client or one of them combined the rows) or
-            ``"distributed"`` (a job).
+        execution: ``"none"`` (answered by the client: no partition can match, or no table is read),
+            ``"local"`` (whole on one member), ``"scatter"`` (a few owners were asked once each, and the client or one
+            of them combined the rows) or ``"distributed"`` (a job).
         pruning: The setting it ran with: ``"on"``, ``"off"`` or ``"verify"``; with verify the other numbers are those
             of the pruned run.
         topology_version: The topology that its members answered from.

@@ -24,7 +24,7 @@ class ExecutionMode(StrEnum):
     """How much of the cluster a statement needs."""
 
     NONE = "none"
-    """No partition can match: no member is asked."""
+    """The client answers: no partition can match, or no table is read."""
     LOCAL = "local"
     """One member has everything."""
     SCATTER = "scatter"

@@ -3,22 +3,26 @@
 ::
 
     SHOW TABLES | SHOW ALL TABLES | SHOW DATABASES | SHOW SCHEMAS
+    SHOW MEMBERS | SHOW JOBS | SHOW STATEMENTS | SHOW PARTITIONS
     SHOW CREATE {TABLE | VIEW} t
     {DESCRIBE | DESC | SHOW [COLUMNS FROM]} [TABLE] t   |   {DESCRIBE | DESC} <query>
     SUMMARIZE {t | <query>}
 
-Columns and their names are DuckDB's, except that DESCRIBE of a query does not determine keys and NOT NULL. SHOW of a
-setting is handled in ``planner/set_option.py``.
+Columns and their names are DuckDB's, except that DESCRIBE of a query does not determine keys and NOT NULL. A table or
+view that is named as a system table is described, as it is in DuckDB. SHOW of a setting is handled in
+``planner/set_option.py``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
 from sqlglot import Token
 
+from secateur.errors import AuthenticationError, UnknownTableError
 from secateur.partitioning.tables.external_table import ExternalTable
 from secateur.partitioning.tables.identifier import quoted, text_literal
 from secateur.partitioning.tables.table import TableDef
@@ -38,6 +42,13 @@ _SCHEMAS: Final = (
     "SELECT 'secateur' AS database_name, schema_name, schema_name = 'main' AS current FROM information_schema.schemata"
     " ORDER BY schema_name"
 )
+_SYSTEM_TABLES: Final = {
+    "members": "id",
+    "jobs": "submitted DESC",
+    "statements": "started DESC",
+    "partitions": "table_name, partition",
+}
+"""System tables that SHOW lists by their bare names, and in which order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +105,10 @@ def read_show(
             return _ended(cursor, _SCHEMAS)
         if cursor.accept("CREATE", "TABLE") or cursor.accept("CREATE", "VIEW"):
             return _ended(cursor, f"SELECT sql FROM secateur.tables WHERE table_name = {_text(find(cursor).name)}")
+        if (named := _system_table(cursor)) is not None:
+            with suppress(UnknownTableError, AuthenticationError):
+                return ShowQuery(described_relation_sql(find(cursor)))
+            return ShowQuery(f"SELECT * FROM secateur.{named} ORDER BY {_SYSTEM_TABLES[named]}")
         cursor.accept("COLUMNS", "FROM")
     elif any(map(cursor.at, _QUERIES)):
         return DescribedQuery(cursor.rest())
@@ -111,6 +126,13 @@ def described_sql(columns: Iterable[tuple[str, str]]) -> str:
 def summarized_sql(query: str) -> str:
     """The query that answers SUMMARIZE for the text of a query."""
     return f"SELECT * FROM (SUMMARIZE {query})"
+
+
+def _system_table(cursor: TokenCursor) -> str | None:
+    """The system table that is the last word of a statement."""
+    token = cursor.peek()
+    name = "" if token is None else token.text.lower()
+    return name if name in _SYSTEM_TABLES and cursor.peek(1) is None else None
 
 
 def _ended(cursor: TokenCursor, sql: str) -> ShowQuery:

@@ -8,25 +8,32 @@ from secateur.errors import SqlSyntaxError
 from secateur.planner.text.dialect import tokenize
 
 
-def split_statements(text: str) -> list[str]:
+def split_statements(text: str) -> list[tuple[str, int, int]]:
     """Return the statements of a text without their semicolons; empty ones are left out.
 
     A semicolon in a string, a quoted name or a comment ends nothing.
 
+    Returns:
+        Of each its text, which may begin with comments, the offset of that, and that of its first word.
+
     Raises:
         SqlSyntaxError: A string, quoted name or comment does not end.
     """
-    found: list[str] = []
-    start, is_empty = 0, True
+    found: list[tuple[str, int, int]] = []
+    start, first = 0, -1
+
+    def end(stop: int) -> None:
+        if first >= 0:
+            written = text[start:stop]
+            found.append((written.strip(), start + len(written) - len(written.lstrip()), first))
+
     for token in tokenize(text):
         if token.token_type is TokenType.SEMICOLON:
-            if not is_empty:
-                found.append(text[start : token.start].strip())
-            start, is_empty = token.end + 1, True
-        else:
-            is_empty = False
-    if not is_empty:
-        found.append(text[start:].strip())
+            end(token.start)
+            start, first = token.end + 1, -1
+        elif first < 0:
+            first = token.start
+    end(len(text))
     return found
 
 

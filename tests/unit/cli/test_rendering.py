@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -14,8 +15,8 @@ class Rows:
 
     description = (("n", "BIGINT"), ("n", "VARCHAR"))
 
-    def __init__(self, count: int) -> None:
-        self._left = [(number, None if number % 2 else f'"{number}"') for number in range(count)]
+    def __init__(self, rows: Iterable[tuple[Any, ...]]) -> None:
+        self._left = list(rows)
 
     def fetchmany(self, size: int) -> list[tuple[Any, ...]]:
         taken, self._left = self._left[:size], self._left[size:]
@@ -25,7 +26,37 @@ class Rows:
 @pytest.mark.parametrize("count", [0, 1, 25_000])
 def test_json_has_every_row(count: int) -> None:
     written = io.StringIO()
-    assert write_rows(Rows(count), OutputFormat.JSON, into=written) == count  # type: ignore[arg-type]
+    rows: Any = Rows((number, None if number % 2 else f'"{number}"') for number in range(count))
+    assert write_rows(rows, OutputFormat.JSON, into=written) == count
     assert json.loads(written.getvalue()) == [
         {"n": number, "n_1": None if number % 2 else f'"{number}"'} for number in range(count)
     ]
+
+
+def drawn(rows: Iterable[tuple[Any, ...]], *, is_expanded: bool = False) -> list[str]:
+    cursor: Any = Rows(rows)
+    written = io.StringIO()
+    write_rows(cursor, OutputFormat.TABLE, into=written, rows_max=1, is_expanded=is_expanded)
+    return written.getvalue().splitlines()
+
+
+def test_a_table_that_goes_into_a_file() -> None:
+    assert drawn([(1, "[bold]x"), (20, None), (None, "two\nlines"), (3, "日本")]) == [
+        "┏━━━━━━┳━━━━━━━━━┓",
+        "┃ n    ┃ n       ┃",
+        "┡━━━━━━╇━━━━━━━━━┩",
+        "│    1 │ [bold]x │",
+        "│   20 │ NULL    │",
+        "│ NULL │ two     │",
+        "│      │ lines   │",
+        "│    3 │ 日本    │",
+        "└──────┴─────────┘",
+    ]
+    assert drawn([]) == ["┏━━━┳━━━┓", "┃ n ┃ n ┃", "┡━━━╇━━━┩", "└───┴───┘"]
+    assert drawn([(1, "a"), (2, None)], is_expanded=True) == ["row 1", "n  1", "n  a", "row 2", "n  2   ", "n  NULL"]
+
+
+def test_later_rows_may_be_wider() -> None:
+    lines = drawn((number, "wide" if number == 10_000 else "a") for number in range(10_001))
+    assert lines[1] == "┃ n    ┃ n ┃"
+    assert lines[-3:] == ["│ 9999 │ a │", "│ 10000 │ wide │", "└───────┴──────┘"]

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from secateur.errors import UnknownTableError
+
 DESCRIBED = ["column_name", "column_type", "null", "key", "default", "extra"]
 ALL_TABLES = ["database", "schema", "name", "column_names", "column_types", "temporary"]
 
@@ -29,6 +31,19 @@ def test_they_are_queries(context: Any, sql: str, names: list[str], read: tuple[
     plan = context.select(sql).plan
     assert [name for name, _ in plan.columns] == names
     assert plan.system_tables == read
+
+
+@pytest.mark.parametrize("name", ["members", "jobs", "statements", "partitions"])
+def test_system_tables_are_listed_by_their_bare_names(context: Any, name: str) -> None:
+    listed = context.select(f"SHOW {name.upper()}").plan
+    assert listed.columns == context.select(f"FROM secateur.{name}").plan.columns
+    assert listed.system_tables == (name,)
+
+
+@pytest.mark.parametrize("sql", ["SHOW COLUMNS FROM members", "SHOW main.members", "SHOW TABLE members"])
+def test_a_longer_form_is_about_a_table_of_the_user(context: Any, sql: str) -> None:
+    with pytest.raises(UnknownTableError, match="'members' does not exist"):
+        context.select(sql)
 
 
 def test_a_described_query_is_answered_without_a_member(context: Any) -> None:
