@@ -27,6 +27,7 @@ import duckdb
 from msgspec import structs
 
 from secateur.forks import forks_wait_for
+from secateur.memory_database import open_database
 from secateur.partitioning.pruning.expression import UNKNOWN
 from secateur.partitioning.pruning.operand import Evaluated, not_quick
 
@@ -225,16 +226,11 @@ def _comparable(value: Any, kind: str) -> _Value:
 
 @cache
 def _connection() -> duckdb.DuckDBPyConnection:
-    connection = duckdb.connect(
-        ":memory:",
-        config={
-            "threads": "1",
-            "async_threads": "0",  # a forked process ends with a segmentation fault when it waits for its parent's
-            "memory_limit": _MEMORY_LIMIT,
-            "autoload_known_extensions": "false",
-            "autoinstall_known_extensions": "false",
-            "temp_directory": "",
-        },
+    connection = open_database(
+        threads="1",
+        async_threads="0",  # a forked process ends with a segmentation fault when it waits for its parent's
+        memory_limit=_MEMORY_LIMIT,
+        temp_directory="",
     )
     connection.execute("PRAGMA disable_optimizer")
     for setting in (

@@ -9,6 +9,7 @@ _FILES = {
     "http_job": ["HttpJob"],
     "http_result": ["HttpResult"],
     "http_statement": ["HttpStatement", "StatementInfo"],
+    "http_transport": ["HttpTransport"],
     "json_values": ["PARAMETER_TYPES", "json_parameters", "parameters_of"],
     "statement_state": ["StatementState"],
 }

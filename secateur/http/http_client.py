@@ -50,9 +50,9 @@ class _Rows(msgspec.Struct, frozen=True):
 class HttpClient:
     """Statements and jobs of a cluster over HTTP, for programs that reach its HTTP server but not its members.
 
-    Errors are those of :mod:`secateur.errors`, as the other Python client raises them. Thread-safe; a context manager
-    that closes its connections. One request of a loopback server takes some milliseconds: where the members can be
-    reached, :func:`secateur.connect` is faster.
+    Errors are those of :mod:`secateur.errors`, as the other Python client raises them. Threads may share it, and a
+    process that is forked may use it as well. A context manager that closes its connections. One request of a loopback
+    server takes some milliseconds: where the members can be reached, :func:`secateur.connect` is faster.
 
     Args:
         url: Where the server listens, ``http://host:port`` or ``https://host:port``.

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import io
+import os
 import ssl
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, Any, Final, TypeVar, cast
+from weakref import WeakSet
 
 try:
     import httpx
@@ -37,7 +40,7 @@ _PAUSES_S: Final = (0.05, 0.5)
 
 
 class HttpTransport:
-    """Sends requests with the token, over connections that are kept. Thread-safe.
+    """Sends requests with the token, over connections that are kept. Thread-safe; forks have their own.
 
     Neither the environment's proxies nor ``.netrc`` are used: the token goes to the server that was named, and nowhere
     else.
@@ -60,13 +63,9 @@ class HttpTransport:
         self._connect_timeout_s = connect_timeout_s
         self._silence_s = silence_s
         self._sni = {} if tls is None or tls.server_name is None else {"sni_hostname": tls.server_name}
-        self._http = httpx.Client(
-            base_url=self.url,
-            verify=client_context(Tls() if tls is None else tls) if self.url.startswith("https:") else True,
-            trust_env=False,
-            follow_redirects=False,
-            limits=httpx.Limits(max_connections=_CONNECTIONS_MAX, keepalive_expiry=_IDLE_S),
-        )
+        self._tls = Tls() if tls is None else tls
+        self._http: httpx.Client | None = self._unconnected()
+        _transports.add(self)
 
     def send(
         self,
@@ -151,7 +150,30 @@ class HttpTransport:
 
     def close(self) -> None:
         """Close the connections."""
-        self._http.close()
+        self._client.close()
+
+    def leave_to_parent(self) -> None:
+        """Let go of the connections, in a process that was forked: each would get answers to requests of the other.
+
+        They are not closed, as another thread of the parent may have held their lock.
+        """
+        if self._http is not None and not self._http.is_closed:
+            self._http = None
+
+    @property
+    def _client(self) -> httpx.Client:
+        if self._http is None:
+            self._http = self._unconnected()
+        return self._http
+
+    def _unconnected(self) -> httpx.Client:
+        return httpx.Client(
+            base_url=self.url,
+            verify=client_context(self._tls) if self.url.startswith("https:") else True,
+            trust_env=False,
+            follow_redirects=False,
+            limits=httpx.Limits(max_connections=_CONNECTIONS_MAX, keepalive_expiry=_IDLE_S),
+        )
 
     def _request(
         self,
@@ -173,7 +195,7 @@ class HttpTransport:
         if body is not None:
             content, headers["Content-Type"] = msgspec.json.encode(body), _JSON
         try:
-            return self._http.build_request(
+            return self._client.build_request(
                 method,
                 path,
                 content=content,
@@ -191,10 +213,10 @@ class HttpTransport:
         with self._errors_of(request, may_repeat=may_repeat):
             for pause_s in _PAUSES_S if may_repeat else ():
                 try:
-                    return self._http.send(request, stream=stream)
+                    return self._client.send(request, stream=stream)
                 except (httpx.NetworkError, httpx.RemoteProtocolError):
                     time.sleep(pause_s)
-            return self._http.send(request, stream=stream)
+            return self._client.send(request, stream=stream)
 
     @contextmanager
     def _errors_of(self, request: httpx.Request, *, may_repeat: bool) -> Iterator[None]:
@@ -299,3 +321,16 @@ def _checked(url: str) -> str:
         hint = "; that is the address of a cluster, for secateur.connect" if found.scheme == "secateur" else ""
         raise InterfaceError(f"{url!r} is no URL of an HTTP server: pass http://host:port, or https://host:port{hint}")
     return str(url).rstrip("/")
+
+
+_transports: Final[WeakSet[HttpTransport]] = WeakSet()
+"""All of this process."""
+
+
+def _leave_connections() -> None:
+    for transport in list(_transports):
+        transport.leave_to_parent()
+
+
+if sys.platform != "win32":
+    os.register_at_fork(after_in_child=_leave_connections)

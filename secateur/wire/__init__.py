@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         travels_short,
     )
     from secateur.wire.socket_wait import TIMEOUTS, wait_at_most
-    from secateur.wire.tls import Tls
+    from secateur.wire.tls import Tls, client_context
 
 __all__ = [
     "ALIVE_S",
@@ -59,6 +59,7 @@ __all__ = [
     "ShortTable",
     "Tls",
     "TokenBook",
+    "client_context",
     "decode_batches",
     "decode_rows",
     "decode_schema",
@@ -96,7 +97,7 @@ _FILES = {
         "travels_short",
     ],
     "socket_wait": ["TIMEOUTS", "wait_at_most"],
-    "tls": ["Tls"],
+    "tls": ["Tls", "client_context"],
 }
 
 _, __getattr__ = exports(__name__, _FILES)

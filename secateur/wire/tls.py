@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import ssl
+import sys
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from pathlib import Path
@@ -89,6 +91,10 @@ def _trusting(tls: Tls, _: FileStamp) -> ssl.SSLContext:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return context
+
+
+if sys.platform != "win32":  # in a fork, OpenSSL's lock of a context may stay held by another thread's handshake
+    os.register_at_fork(after_in_child=_trusting.cache_clear)
 
 
 def handshake_error(address: str, error: OSError) -> Error:

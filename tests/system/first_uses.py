@@ -24,7 +24,7 @@ from public_uses import USES, User, prepare
 
 import secateur
 
-HANGS_S: Final = 100
+HANGS_S: Final = 200
 """A process that takes so long writes where its threads are, and ends."""
 WARM: Final = ("look_up_by_key", "look_up_by_a_computed_key", "get_and_put", "explain", "execute_many", "make_mistakes")
 """What threads go on with while the process is forked: nothing that imports, or that a library locks for long. A fork

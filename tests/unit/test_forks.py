@@ -1,16 +1,48 @@
-"""Locks in a process that is forked while other threads hold them."""
+"""Locks, imports and libraries in a process that is forked while other threads are busy with them."""
 
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
+import duckdb
 import pytest
 
+from secateur.engine.kernels.duckdb import DuckDBKernel
 from secateur.forks import forks_wait_for, free_in_forks
+
+PROGRAM: Final = """
+import os, signal, sys, threading
+import pyarrow, secateur.forks
+
+module, use = sys.argv[1:]
+begun, forking = threading.Event(), threading.Event()
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == module:
+            begun.set()
+            forking.wait()
+
+sys.meta_path.insert(0, Finder())
+os.register_at_fork(before=forking.set)
+thread = threading.Thread(target=exec, args=(use, globals()))
+thread.start()
+begun.wait()
+child = os.fork()
+if not child:
+    signal.alarm(20)
+    exec(use)
+    os._exit(0)
+thread.join()
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+"""A thread does something first, which imports a module. A child that is forked meanwhile does the same."""
 
 
 def in_fork(work: Callable[[], bool]) -> bool:
@@ -66,3 +98,43 @@ def test_a_fork_waits_until_a_step_is_done(kind: Callable[[], Any]) -> None:
     thread.join()
     assert lock.acquire(blocking=False), "the parent's is free again"
     lock.release()
+
+
+@pytest.mark.parametrize(
+    ("module", "use"),
+    [
+        pytest.param("pandas", "pyarrow.array([1])", id="arrow-looks-for-pandas"),
+        pytest.param("pyarrow.pandas_compat", "pyarrow.array([1])", id="arrow-has-found-pandas"),
+        pytest.param("numpy.ma", "import pandas", id="what-a-library-imports"),
+        pytest.param("secateur.dag.dag", "from secateur import DAG", id="a-name-of-a-room"),
+    ],
+)
+def test_a_fork_waits_for_what_a_call_loads(module: str, use: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", PROGRAM, module, use],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_fork_waits_while_a_database_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    opening, forking, opened = threading.Event(), threading.Event(), threading.Event()
+    connect = duckdb.connect
+
+    def connect_slowly(*args: Any, **kwargs: Any) -> duckdb.DuckDBPyConnection:
+        opening.set()
+        forking.wait()
+        connection = connect(*args, **kwargs)
+        opened.set()
+        return connection
+
+    monkeypatch.setattr(duckdb, "connect", connect_slowly)
+    os.register_at_fork(before=forking.set)
+    thread = threading.Thread(target=lambda: DuckDBKernel(threads=1).close())
+    thread.start()
+    opening.wait()
+    assert in_fork(opened.is_set)
+    thread.join()

@@ -54,15 +54,11 @@ def file_database(file: CopyFile, doing: str) -> Iterator[FileDatabase]:
     """
     import duckdb  # a hard dependency, but some 20 ms to load
 
+    from secateur.memory_database import open_database
+
     folder = Path(tempfile.mkdtemp(prefix="secateur-copy-"))
     try:
-        config = {
-            "autoload_known_extensions": "false",
-            "autoinstall_known_extensions": "false",
-            "memory_limit": _MEMORY,
-            "temp_directory": str(folder / "spill"),
-        }
-        with duckdb.connect(":memory:", config=config) as connection:
+        with open_database(memory_limit=_MEMORY, temp_directory=str(folder / "spill")) as connection:
             connection.execute("SET TimeZone = 'UTC'")
             yield FileDatabase(connection, folder)
     except duckdb.Error as error:

@@ -14,7 +14,7 @@ import contextlib
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import pyarrow as pa
 
@@ -39,11 +39,6 @@ if TYPE_CHECKING:
     import duckdb
 
 _ROUNDS: Final = 3
-_CONFIG: Final[Mapping[str, Any]] = {
-    "autoload_known_extensions": "false",
-    "autoinstall_known_extensions": "false",
-    "enable_external_access": "false",
-}
 _FOUND: Final = "rows that the change finds"
 _OURS: Final = "rows that the change leaves"
 
@@ -101,9 +96,11 @@ def _left(call: StatementCall[C], tables: Mapping[str, _Rows], found: _Rows) -> 
     """The rows that the change leaves, by what it has found and by DuckDB; None where they cannot be compared."""
     import duckdb  # a hard dependency, but some 20 ms to load
 
+    from secateur.memory_database import open_database
+
     change: ChangeStatement[SelectStatement] | CoordinatedChange[SelectStatement] = call.statement
     table = change.table
-    with duckdb.connect(":memory:", config=dict(_CONFIG)) as database:
+    with open_database(enable_external_access="false") as database:
         try:
             database.execute("SET TimeZone = 'UTC'")
             for name, rows in tables.items():

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from secateur.connectors.spark.ask_driver import PATIENCE_S, directory_of_files, directory_of_sockets, received
+from secateur.forks import forks_wait_for
 
-_lock: Final = threading.Lock()
+_lock: Final = forks_wait_for(threading.Lock())
 _answering: Final[set[int]] = set()
 """The process that answers: a fork has no thread that does."""
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import socket
 import ssl
 import threading
+import warnings
 from collections.abc import Callable
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
@@ -17,7 +19,7 @@ import trustme
 from wire_operations import Echo, Later, Wait, Who
 
 from secateur.errors import AuthenticationError, MemberLostError, ProgrammingError, ProtocolError, UnreachableError
-from secateur.wire import Channel, FrameServer, Limits, Peer, Tls
+from secateur.wire import Channel, FrameServer, Limits, Peer, Tls, client_context
 
 Serve = Callable[..., FrameServer]
 
@@ -246,3 +248,18 @@ def test_a_connection_that_comes_while_the_server_stops_is_closed(
         client.settimeout(20)
         assert has_hung_up(client)
     gc.collect()  # a socket that was lost is reported here
+
+
+def test_a_forked_process_has_contexts_of_its_own(tls: Tls) -> None:
+    context = client_context(trusting(tls))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # there are threads
+        child = os.fork()
+    if not child:
+        code = 2
+        try:
+            code = int(client_context(trusting(tls)) is context)
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert client_context(trusting(tls)) is context

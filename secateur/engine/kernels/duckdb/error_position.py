@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import duckdb
 
+from secateur.memory_database import open_database
 from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.types.column_type import SqlType
 
@@ -102,15 +103,7 @@ def _read(text: str, sql: str, prefix: str = _PREFIX) -> ErrorPosition | None:
 
 @cache
 def _database() -> duckdb.DuckDBPyConnection:
-    database = duckdb.connect(
-        ":memory:",
-        config={
-            "threads": "1",
-            "async_threads": "0",
-            "autoload_known_extensions": "false",
-            "autoinstall_known_extensions": "false",
-        },
-    )
+    database = open_database(threads="1", async_threads="0")
     for setting, value in (
         ("enable_external_access", "false"),
         ("errors_as_json", "true"),

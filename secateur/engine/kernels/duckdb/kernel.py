@@ -34,6 +34,7 @@ from secateur.engine.kernels.duckdb.slot import Slot
 from secateur.engine.thread_priority import call_with_low_priority
 from secateur.engine_limits import EngineLimits
 from secateur.errors import InterfaceError, ParameterError
+from secateur.memory_database import open_database
 from secateur.partitioning.tables.identifier import text_literal
 from secateur.partitioning.types.column_type import SqlType
 
@@ -65,8 +66,6 @@ class DuckDBKernel:
         self._slots_kept_max = EngineLimits().duckdb_slots_max if slots_kept_max is None else slots_kept_max
         self._config = {
             "threads": str(threads or os.cpu_count() or 1),
-            "autoload_known_extensions": "false",
-            "autoinstall_known_extensions": "false",
             "arrow_lossless_conversion": "true",
         }
         if memory_limit_bytes is not None:
@@ -266,7 +265,7 @@ class DuckDBKernel:
     def _opened(self) -> duckdb.DuckDBPyConnection:
         """A new database, closed to everything outside of it."""
         # Its worker threads inherit the priority of the thread that opens it.
-        database = call_with_low_priority(lambda: duckdb.connect(":memory:", config=self._config))
+        database = call_with_low_priority(lambda: open_database(**self._config))
         # GLOBAL: a plain SET would hold for this connection and not for its cursors. The directory is not to be set any
         # more once access is off.
         for setting, value in (
