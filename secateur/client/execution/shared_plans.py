@@ -9,7 +9,7 @@ a text that comes once costs nothing more, and errors at planning have their pla
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from secateur.client.dbapi.parameters import values_of
 from secateur.client.execution.routing import partitions_of
@@ -22,7 +22,7 @@ from secateur.protocol.statements import ChangeStatement, CoordinatedChange, Ins
 if TYPE_CHECKING:
     from secateur.client.session import Session
 
-_EQUAL: Final = ("columns", "empty", "deterministic", "merge", "reads_clock", "is_estimated")
+_EQUAL: Final = ("columns", "deterministic", "merge", "reads_clock", "is_estimated")
 
 
 class SharedPlan(NamedTuple):
@@ -54,60 +54,47 @@ def shared_plan(session: Session, sql: str) -> SharedPlan | None:
     text, values, _ = taken
     key = session.key_of(text)
     standing = session.standings.get(key, values)
-    if standing is False:
-        return None
-    written = None if standing is None or standing is True else session.statements.get(session.key_of(standing), [])
-    if standing is not True and written is None:
-        session.standings.put(key, values, sql, ())  # this text is the first
+    if standing is None:
+        session.standings.put(key, values, sql, ())
+    if standing is None or standing is False:
         return None
     try:
-        prepared = session.known(text, values)
-        shared = SharedPlan(text, values, prepared or session.prepare_anew(text, values), prepared is not None)
+        known = session.known(text, values)
+        prepared = known or session.prepare_anew(text, values)
     except OperationalError:
         raise
-    except DatabaseError:
-        if written is not None:
-            session.standings.put(key, values, False, ())
-        return None  # and the user's own text shows what is wrong, and where
-    if written is None:
-        return shared
-    first = take_literals(cast("str", standing))
-    kept = cacheable(shared.prepared)
-    agrees = first is not None and kept is not None and _agrees(session, written, kept, first)
-    session.standings.put(key, values, agrees, ())
-    return shared if agrees else None
+    except DatabaseError:  # the user's own text shows what is wrong, and where
+        session.standings.put(key, values, False, ())
+        return None
+    if standing is not True:
+        standing = _stands(session, standing, cacheable(prepared))
+        session.standings.put(key, values, sql if standing is None else standing, ())
+    return SharedPlan(text, values, prepared, known is not None) if standing else None
 
 
-def _agrees(session: Session, written: Cached, shared: Cached, taken: TakenText) -> bool:
-    """Whether nothing tells the plan of a text from that of the text without literals."""
+def _stands(session: Session, first: str, shared: Cached | None) -> bool | None:
+    """Whether a text without literals stands for others, by the plan of the first of them; None if that is gone."""
+    if isinstance(shared, InsertRows):
+        return True  # values that are not exactly of their columns' types are evaluated as a text is
+    written = session.statements.get(session.key_of(first), [])
+    taken = take_literals(first)
+    if written is None or taken is None:
+        return None
     match written, shared:
-        case InsertRows(), InsertRows():
-            return written.mode is shared.mode and _columns_of(written) == _columns_of(shared)
         case SelectStatement(), SelectStatement():
-            return _selects_agree(session, written, shared, taken)
+            return _agree(session, written, shared, taken)
         case ChangeStatement(), ChangeStatement():
-            return written.kind is shared.kind and _selects_agree(session, written.select, shared.select, taken)
+            return _agree(session, written.select, shared.select, taken)
         case CoordinatedChange(), CoordinatedChange():
-            return (
-                written.duplicate_match == shared.duplicate_match
-                and written.is_single_partition == shared.is_single_partition
-                and (written.returning is None) == (shared.returning is None)
-                and (
-                    written.returning is None
-                    or shared.returning is None
-                    or written.returning.columns == shared.returning.columns
-                )
-                and _selects_agree(session, written.select, shared.select, taken)
-            )
+            returned, returns = written.returning, shared.returning
+            return (None if returned is None else returned.columns) == (
+                None if returns is None else returns.columns
+            ) and _agree(session, written.select, shared.select, taken)
         case _:
             return False
 
 
-def _columns_of(insert: InsertRows) -> tuple[str, ...] | None:
-    return None if insert.template is None else insert.template.columns
-
-
-def _selects_agree(session: Session, written: SelectStatement, shared: SelectStatement, taken: TakenText) -> bool:
+def _agree(session: Session, written: SelectStatement, shared: SelectStatement, taken: TakenText) -> bool:
     """Whether nothing tells the queries apart.
 
     Where estimates choose between plans, a bound of a range decides about them, and any other literal does not.
