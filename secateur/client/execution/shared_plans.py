@@ -9,7 +9,7 @@ a text that comes once costs nothing more, and errors at planning have their pla
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from secateur.client.dbapi.parameters import values_of
 from secateur.client.execution.routing import partitions_of
@@ -21,8 +21,6 @@ from secateur.protocol.statements import ChangeStatement, CoordinatedChange, Ins
 
 if TYPE_CHECKING:
     from secateur.client.session import Session
-
-_EQUAL: Final = ("columns", "deterministic", "merge", "reads_clock", "is_estimated")
 
 
 class SharedPlan(NamedTuple):
@@ -74,8 +72,8 @@ def shared_plan(session: Session, sql: str) -> SharedPlan | None:
 
 def _stands(session: Session, first: str, shared: Cached | None) -> bool | None:
     """Whether a text without literals stands for others, by the plan of the first of them; None if that is gone."""
-    if isinstance(shared, InsertRows):
-        return True  # values that are not exactly of their columns' types are evaluated as a text is
+    if shared is None or isinstance(shared, InsertRows):
+        return shared is not None  # values that are not exactly of their columns' types are evaluated as a text is
     written = session.statements.get(session.key_of(first), [])
     taken = take_literals(first)
     if written is None or taken is None:
@@ -102,7 +100,7 @@ def _agree(session: Session, written: SelectStatement, shared: SelectStatement, 
     if (
         shared.typed
         or (taken.has_ranges and (written.is_estimated or shared.is_estimated))
-        or any(getattr(written, name) != getattr(shared, name) for name in _EQUAL)
+        or written.columns != shared.columns
         or (written.steps is None) != (shared.steps is None)
         or len(written.scans) != len(shared.scans)
     ):
