@@ -133,12 +133,14 @@ def _literal_query(rng: random.Random) -> str | None:
 
 def _variants(rng: random.Random, text: str, values: Sequence[Any], count: int) -> Iterator[str]:
     """Texts with other literals of the same classes."""
-    parts = text.split(" ?")
-    if len(parts) != len(values) + 1:
+    parts = re.split(r" (?:\?|\$(\d+))", text)
+    numbers = [position if number is None else int(number) - 1 for position, number in enumerate(parts[1::2])]
+    if set(numbers) != set(range(len(values))):
         return  # a pattern has a question mark
     for _ in range(count):
         others = [_other(rng, value) for value in values]
-        yield parts[0] + "".join(f" {_written(value)}{part}" for value, part in zip(others, parts[1:], strict=True))
+        written = [f" {_written(others[number])}" for number in numbers]
+        yield "".join(word for pair in zip(parts[::2], [*written, ""], strict=True) for word in pair)
 
 
 def _other(rng: random.Random, value: Any) -> Any:

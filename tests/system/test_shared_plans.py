@@ -41,7 +41,7 @@ def other(conn: secateur.Connection, table_name: str) -> Iterator[str]:
         "SELECT * FROM {t} WHERE k = {n}",
         "SELECT k, 1.50, 'a', s FROM {t} WHERE k = {n} AND d = '2024-01-0{n}'",
         "SELECT s, x FROM {t} WHERE k = '{n}' AND d >= DATE '2024-01-0{n}'",
-        "SELECT count(*), sum(x) FROM {t} WHERE k IN ({n}, 1{n}, 7) AND x > 1.{n}",
+        "SELECT count(*), sum(x) FROM {t} WHERE k IN ({n}, 1{n}, 99) AND x > 1.{n}",
         "SELECT d, count(*) FROM {t} WHERE s = 's{n}' GROUP BY 1 ORDER BY 2 LIMIT 3",
         "SELECT k FROM {t} WHERE NOT (d < '2024-01-0{n}' OR x = 1.5e{n}) AND k BETWEEN -{n} AND {n} LIMIT 100",
         "SELECT t.k, o.title FROM {t} t JOIN {o} o ON t.s = o.s WHERE t.k = {n} AND o.s <> 'x'",

@@ -30,7 +30,7 @@ from secateur.client.execution.many_changes import ManyChanges
 from secateur.client.execution.many_selects import run_selects
 from secateur.client.execution.result_stream import ResultStream
 from secateur.client.execution.select import RunOptions, SelectResult, run_select
-from secateur.client.execution.shared_plans import shared_plan
+from secateur.client.execution.shared_plans import shared_call
 from secateur.client.execution.show_settings import shown_settings
 from secateur.client.execution.statement_cache import Prepared
 from secateur.client.execution.statement_call import Params, StatementCall
@@ -137,12 +137,11 @@ class Cursor:
 
     def _execute_shared(self, operation: str, started_s: float) -> bool:
         """Execute a text by the plan that it shares with texts of other literals; whether it has one."""
-        found = shared_plan(self._session, operation)
-        if found is None:
+        call = shared_call(self._session, operation, started_s)
+        if call is None:
             return False
-        text, values, prepared, cached = found
         try:
-            self._carry_out(StatementCall(self._session, text, values, prepared, cached, started_s, time.time()))
+            self._carry_out(call)
         except ProgrammingError:  # nothing was done, and the error is to be about the user's own text
             return False
         return True

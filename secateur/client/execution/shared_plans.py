@@ -1,51 +1,41 @@
 """Plans that texts share which differ only in literals: when the text without them may stand for all of them.
 
 The first text of a kind is planned as it stands. At the second one, the text without literals is planned as well, and
-shared from then on if nothing tells the two plans apart: same columns, same steps, same partitions for the literals of
-the first. Otherwise, and where the text without literals is refused, every text of that kind has a plan of its own. So
-a text that comes once costs nothing more, and errors at planning have their places in the user's text.
+shared from then on if nothing tells the two plans apart: same columns, same partitions for the literals of the first.
+Otherwise, and where the text without literals is refused, every text of that kind has a plan of its own. So a text that
+comes once costs nothing more, and errors of planning have their places in the user's text.
+
+Partitions may be more than those of a plan of its own where literals contradict each other in columns that are no
+partitioning keys: no row meets both, and only the text shows it.
 """
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 from secateur.client.dbapi.parameters import values_of
 from secateur.client.execution.routing import partitions_of
 from secateur.client.execution.statement_cache import Cached, Prepared, cacheable
+from secateur.client.execution.statement_call import StatementCall
 from secateur.client.execution.taken_literals import TakenText, take_literals
+from secateur.client.session import Session
 from secateur.errors import DatabaseError, OperationalError
 from secateur.protocol.pruning import Pruning
 from secateur.protocol.statements import ChangeStatement, CoordinatedChange, InsertRows, SelectStatement
 
-if TYPE_CHECKING:
-    from secateur.client.session import Session
 
+def shared_call(session: Session, sql: str, started_s: float) -> StatementCall[Prepared] | None:
+    """The call of a text without parameters, as that of the text without literals; None where it has its own plan.
 
-class SharedPlan(NamedTuple):
-    """A statement without its literals.
-
-    Attributes:
-        text: The text.
-        values: The literals, as parameters of it.
-        prepared: Its plan.
-        cached: Whether that was known before.
-    """
-
-    text: str
-    values: list[Any]
-    prepared: Prepared
-    cached: bool
-
-
-def shared_plan(session: Session, sql: str) -> SharedPlan | None:
-    """The plan that a text without parameters shares with others; None where it has to have its own.
+    Args:
+        session: Where.
+        sql: The text.
+        started_s: ``time.perf_counter()`` when the user called.
 
     Raises:
         OperationalError: The controller does not answer.
     """
-    # A comparison with the user's own text needs that text.
+    # What is compared with the user's own text needs that text.
     taken = None if session.pruning is Pruning.VERIFY else take_literals(sql)
     if taken is None:
         return None
@@ -67,15 +57,16 @@ def shared_plan(session: Session, sql: str) -> SharedPlan | None:
     if standing is not True:
         standing = _stands(session, standing, cacheable(prepared))
         session.standings.put(key, values, sql if standing is None else standing, ())
-    return SharedPlan(text, values, prepared, known is not None) if standing else None
+    if not standing:
+        return None
+    return StatementCall(session, text, values, prepared, known is not None, started_s, time.time())
 
 
 def _stands(session: Session, first: str, shared: Cached | None) -> bool | None:
     """Whether a text without literals stands for others, by the plan of the first of them; None if that is gone."""
     if shared is None or isinstance(shared, InsertRows):
         return shared is not None  # values that are not exactly of their columns' types are evaluated as a text is
-    written = session.statements.get(session.key_of(first), [])
-    taken = take_literals(first)
+    written, taken = session.statements.get(session.key_of(first), []), take_literals(first)
     if written is None or taken is None:
         return None
     match written, shared:
@@ -83,11 +74,9 @@ def _stands(session: Session, first: str, shared: Cached | None) -> bool | None:
             return _agree(session, written, shared, taken)
         case ChangeStatement(), ChangeStatement():
             return _agree(session, written.select, shared.select, taken)
-        case CoordinatedChange(), CoordinatedChange():
-            returned, returns = written.returning, shared.returning
-            return (None if returned is None else returned.columns) == (
-                None if returns is None else returns.columns
-            ) and _agree(session, written.select, shared.select, taken)
+        case CoordinatedChange(returning=returned), CoordinatedChange(returning=returns):
+            same = returns is None if returned is None else returns is not None and returned.columns == returns.columns
+            return same and _agree(session, written.select, shared.select, taken)
         case _:
             return False
 
@@ -106,8 +95,8 @@ def _agree(session: Session, written: SelectStatement, shared: SelectStatement, 
     ):
         return False
     started = time.time()
-    own, given = values_of(written, [], started), values_of(shared, taken.values, started)
     try:
+        own, given = values_of(written, [], started), values_of(shared, taken.values, started)
         return session.when_known(
             lambda: all(
                 list(partitions_of(scan, own)) == list(partitions_of(other, given))

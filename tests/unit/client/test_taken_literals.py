@@ -110,6 +110,9 @@ def test_in_doubt_a_text_is_left_as_it_stands(literal: str) -> None:
          "a = ? AND b = (SELECT max(c = 1) FROM u WHERE d = ? LIMIT 3)", [5, 2]),
         ("a = 5 AND CASE WHEN b = 1 AND c = 2 THEN d = 3 END",
          "a = ? AND CASE WHEN b = 1 AND c = 2 THEN d = 3 END", [5]),
+        ("a = 5 AND t.a = 5 AND u.A = '5' AND b = 5", "a = $1 AND t.a = $1 AND u.A = $2 AND b = $3", [5, "5", 5]),
+        ("a IN (1, 2, 1) OR a = 1.0 OR a = 1.00", "a IN ( $1, $2, $1) OR a = $3 OR a = $4",
+         [1, 2, Decimal("1.0"), Decimal("1.00")]),
         ("a = 5 AND \"b = 7 AND c = 8\" = 9", "a = ? AND \"b = 7 AND c = 8\" = ?", [5, 9]),
     ],
 )  # fmt: skip
@@ -130,6 +133,7 @@ def test_a_bare_comparison_of_a_column_is_taken(condition: str, left: str, value
          "UPDATE t SET a = ?, b = c + 1, d= ?, e = (SELECT 1 WHERE f = 2), g = ? WHERE k = ? RETURNING a = 7",
          [5, "x", 3, -1]),
         ("DELETE FROM t WHERE k = 5", "DELETE FROM t WHERE k = ?", [5]),
+        ("INSERT INTO t VALUES (1, 1, 'x')", "INSERT INTO t VALUES ( ?, ?, ?)", [1, 1, "x"]),
         ("INSERT INTO t VALUES (1, 'x', NULL, true, DATE '2024-01-01', -1.5);",
          "INSERT INTO t VALUES ( ?, ?, NULL, true, ?, ?);", [1, "x", date(2024, 1, 1), Decimal("-1.5")]),
     ],
