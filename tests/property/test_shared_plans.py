@@ -27,8 +27,8 @@ from worlds import DAYS, INTEGERS, TEXTS, World, random_world, rows_of, sorted_r
 
 WORLDS = int(float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
 FIRST_SEED = int(os.environ.get("SECATEUR_SEED", "0"))
-STATEMENTS_PER_WORLD = 25
-CHANGES_PER_WORLD = 60
+STATEMENTS_PER_WORLD = 12
+CHANGES_PER_WORLD = 40
 AS_IT_STANDS = " -- with a plan of its own"
 IN_PARENTHESES = re.compile(r"([=<>]) \(('[^']*'|-?[\d.]+(?:e\d+)?|(?:DATE|TIMESTAMP) '[\d :.-]+')\)")
 SHAPES = [
