@@ -68,7 +68,8 @@ class Session(KnownTables):
         super().__init__(controller, options)
         hello = controller.hello
         self.statements: KeptPlans[statement_cache.StatementKey, statement_cache.Cached] = KeptPlans(_STATEMENTS_MAX)
-        self.standings: KeptPlans[statement_cache.StatementKey, statement_cache.Standing] = KeptPlans(_STATEMENTS_MAX)
+        # Of a text without its literals: whether its plan is shared, or the first text, with whose it will be compared.
+        self.standings: KeptPlans[statement_cache.StatementKey, bool | str] = KeptPlans(_STATEMENTS_MAX)
         self.scatter_backoff = PlanBackoff()
         self.local_effects = True
         self.is_traced = is_configured()  # looked at once: a look-up of one key pays for every call

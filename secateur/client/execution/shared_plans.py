@@ -27,10 +27,7 @@ from secateur.protocol.statements import ChangeStatement, CoordinatedChange, Ins
 def shared_call(session: Session, sql: str, started_s: float) -> StatementCall[Prepared] | None:
     """The call of a text without parameters, as that of the text without literals; None where it has its own plan.
 
-    Args:
-        session: Where.
-        sql: The text.
-        started_s: ``time.perf_counter()`` when the user called.
+    ``started_s`` is ``time.perf_counter()`` when the user called.
 
     Raises:
         OperationalError: The controller does not answer.
@@ -75,7 +72,7 @@ def _stands(session: Session, first: str, shared: Cached | None) -> bool | None:
         case ChangeStatement(), ChangeStatement():
             return _agree(session, written.select, shared.select, taken)
         case CoordinatedChange(returning=returned), CoordinatedChange(returning=returns):
-            same = returns is None if returned is None else returns is not None and returned.columns == returns.columns
+            same = (returned and returned.columns) == (returns and returns.columns)
             return same and _agree(session, written.select, shared.select, taken)
         case _:
             return False

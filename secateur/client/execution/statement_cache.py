@@ -22,10 +22,6 @@ Cached: TypeAlias = (
 StatementKey: TypeAlias = tuple[str, Pruning, tuple[tuple[str, str], ...]]
 """SQL text, pruning setting, and other settings that plans depend on: a plan may depend on all of them."""
 
-Standing: TypeAlias = str | bool
-"""Of a text without its literals: whether its plan stands for all texts that differ only in them, or the first of these
-texts, with whose plan it has yet to be compared."""
-
 
 def cacheable(prepared: Prepared) -> Cached | None:
     """The statement to keep; None for one that is prepared anew each time."""

@@ -39,12 +39,10 @@ _TOKEN: Final = re.compile(
 )
 """A token with the spaces before it. A quote alone is one that never ends, or of a string with a prefix."""
 _NUMBER: Final = re.compile(r"[0-9]{1,18}|[1-9][0-9]{0,14}\.[0-9]{1,15}|[0-9]{1,15}(?:\.[0-9]{1,15})?E[+-]?[0-9]{1,2}")
+_DAY: Final = "'[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _SPELLED: Final[Mapping[str, tuple[re.Pattern[str], Callable[[str], Any]]]] = {
-    "DATE": (re.compile(r"'[0-9]{4}-[0-9]{2}-[0-9]{2}'"), date.fromisoformat),
-    "TIMESTAMP": (
-        re.compile(r"'[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?'"),
-        datetime.fromisoformat,
-    ),
+    "DATE": (re.compile(f"{_DAY}'"), date.fromisoformat),
+    "TIMESTAMP": (re.compile(rf"{_DAY} [0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}(?:\.[0-9]{{1,6}})?'"), datetime.fromisoformat),
 }
 
 
@@ -91,26 +89,22 @@ class _Sign(Enum):
     DOUBT = "?"
 
 
+_OTHER_CLAUSES: Final = (
+    *("SELECT", "GROUP", "ORDER", "HAVING", "LIMIT", "OFFSET", "QUALIFY", "WINDOW", "UNION", "EXCEPT", "INTERSECT"),
+    *("RETURNING", "VALUES", "PIVOT", "UNPIVOT"),
+)
 _SIGNS: Final[Mapping[str, _Sign | _Clause]] = {
     **{sign.value: sign for sign in (*_Sign, _Clause.CONDITION, _Clause.SOURCES, _Clause.ASSIGNMENTS)},
     **dict.fromkeys(("<>", "!="), _Sign.COMPARISON),
     **dict.fromkeys(("<=", ">", ">="), _Sign.RANGE),
     **dict.fromkeys(("'", '"', "--", "/*", "\\", "$"), _Sign.DOUBT),
-    **dict.fromkeys(("SELECT", "GROUP", "ORDER", "HAVING", "LIMIT", "OFFSET", "QUALIFY", "WINDOW"), _Clause.OTHER),
-    **dict.fromkeys(("UNION", "EXCEPT", "INTERSECT", "RETURNING", "VALUES", "PIVOT", "UNPIVOT"), _Clause.OTHER),
+    **dict.fromkeys(_OTHER_CLAUSES, _Clause.OTHER),
 }
 _BEFORE_OPERAND: Final = frozenset({"WHERE", "AND", "OR", "NOT", "("})
-_BEHIND_OPERAND: Final = frozenset(
-    {"", ")", ";", "AND", "OR", "GROUP", "ORDER", "HAVING", "LIMIT", "OFFSET", "QUALIFY", "WINDOW", "UNION", "EXCEPT"}
-    | {"INTERSECT", "RETURNING"}
-)
+_BEHIND_OPERAND: Final = frozenset({"", ")", ";", "AND", "OR", *_OTHER_CLAUSES})
 _BEHIND_ASSIGNED: Final = frozenset({"", ",", ";", "FROM", "WHERE", "RETURNING"})
 _STATEMENTS: Final = frozenset({"SELECT", "WITH", "FROM", "(", "UPDATE", "DELETE"})
 _CONSTANTS: Final = frozenset({"NULL", "TRUE", "FALSE"})
-
-
-class _DoubtError(Exception):
-    """The text is left as it stands."""
 
 
 def take_literals(sql: str) -> TakenText | None:
@@ -127,21 +121,13 @@ def take_literals(sql: str) -> TakenText | None:
             scan.take_cells()
         elif first in _STATEMENTS:
             scan.take_operands(is_update=first == "UPDATE")
-    except (_DoubtError, ValueError):  # a day that the calendar does not have
+    except ValueError:  # a doubt, or a day that the calendar does not have
         return None
     return scan.left() if scan.values else None
 
 
 class _Scan:
-    """The scan of one text.
-
-    Args:
-        tokens: Those of the text.
-
-    Attributes:
-        words: The tokens in capital letters, without spaces, and some empty ones behind them.
-        values: The literals that were taken.
-    """
+    """The scan of the tokens of one text, and the literals that it has taken."""
 
     def __init__(self, tokens: list[str]) -> None:
         self.words = [*[token.lstrip().upper() for token in tokens], "", "", ""]
@@ -171,7 +157,7 @@ class _Scan:
         """Take the literals of conditions, and of the assignments of an UPDATE.
 
         Raises:
-            _DoubtError: The text has something that the scan does not know for certain.
+            ValueError: The text has something that the scan does not know for certain.
         """
         words = self.words
         outer: list[_Clause] = []
@@ -182,14 +168,14 @@ class _Scan:
             if sign is None or position < ready:
                 continue
             if sign is _Sign.DOUBT or (sign is _Sign.END and words[position + 1]):
-                raise _DoubtError
+                raise ValueError(word)
             if sign is _Sign.OPENING:
                 outer.append(clause)
                 if clause is not _Clause.CONDITION and clause is not _Clause.SOURCES:
                     clause = _Clause.INSIDE_OTHER
             elif sign is _Sign.CLOSING:
                 if not outer:
-                    raise _DoubtError
+                    raise ValueError(word)
                 clause = outer.pop()
             elif isinstance(sign, _Clause):
                 if clause is not _Clause.INSIDE_OTHER and (word != "FROM" or words[position - 1] != "DISTINCT"):
@@ -205,7 +191,7 @@ class _Scan:
         """Take what a column is compared with; returns a position up to which the text has been read.
 
         Raises:
-            _DoubtError: Bounds that are no literals, so that it is not known which AND is that of the BETWEEN.
+            ValueError: Bounds that are no literals, so that it is not known which AND is that of the BETWEEN.
         """
         words, start = self.words, position + 1
         end = self._literal_end(start)
@@ -214,7 +200,7 @@ class _Scan:
             operands.append((end + 1, self._literal_end(end + 1) if end and words[end] == "AND" else 0))
             end = operands[1][1]
             if not end or words[end] not in _BEHIND_OPERAND:
-                raise _DoubtError
+                raise ValueError(words[position])
         elif sign is _Sign.IN:
             operands, end = self._row(start)
             kinds = {"'" if words[first][:1] == "'" else words[behind - 1].isdecimal() for first, behind in operands}
