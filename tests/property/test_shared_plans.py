@@ -77,7 +77,6 @@ def test_queries(conn: secateur.Connection, table_name: str, seed: int) -> None:
             own, found = _answer(conn, sql + AS_IT_STANDS), _answer(conn, sql)
             assert found[:2] == own[:2], f"seed {seed}: {sql}"
             if own[2] is not None:
-                assert found[2] >= own[2], f"seed {seed}: {sql}"
                 _check_rows(world, variant, own[0])
                 wider += found[2] > own[2]
             compared += 1
