@@ -68,6 +68,8 @@ class Session(KnownTables):
         super().__init__(controller, options)
         hello = controller.hello
         self.statements: KeptPlans[statement_cache.StatementKey, statement_cache.Cached] = KeptPlans(_STATEMENTS_MAX)
+        # Of a text without its literals: whether its plan is shared, or the first text, with whose it will be compared.
+        self.standings: KeptPlans[statement_cache.StatementKey, bool | str] = KeptPlans(_STATEMENTS_MAX)
         self.scatter_backoff = PlanBackoff()
         self.local_effects = True
         self.is_traced = is_configured()  # looked at once: a look-up of one key pays for every call
@@ -99,6 +101,7 @@ class Session(KnownTables):
                 if said.catalog_version > self._catalog_version:
                     self._catalog_version = said.catalog_version
                     self.statements.clear()
+                    self.standings.clear()
                     self.forget_tables()
         if said.pruning is not None and said.pruning is not self.cluster_pruning:
             with self._lock:
@@ -124,13 +127,21 @@ class Session(KnownTables):
         Raises:
             Error: The planner refuses the statement.
         """
-        if self._topology.version < self._newest_topology:
-            with suppress(Error):  # whoever needs the owners asks again
-                self.refresh_topology()  # which tells of the settings of the cluster as well
-        known = self.statements.get((sql, self.pruning, self._plan_options), params)
+        known = self.known(sql, params)
         if known is not None:
             return known, True
         return self.prepare_anew(sql, params), False
+
+    def known(self, sql: str, params: list[Any] | dict[str, Any]) -> statement_cache.Cached | None:
+        """The plan of a statement, if it is known already."""
+        if self._topology.version < self._newest_topology:
+            with suppress(Error):  # whoever needs the owners asks again
+                self.refresh_topology()  # which tells of the settings of the cluster as well
+        return self.statements.get((sql, self.pruning, self._plan_options), params)
+
+    def key_of(self, sql: str) -> statement_cache.StatementKey:
+        """The key by which a text is kept."""
+        return sql, self.pruning, self._plan_options
 
     def prepare_anew(
         self, sql: str, params: list[Any] | dict[str, Any], *, waits: bool = True

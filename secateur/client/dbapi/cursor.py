@@ -30,12 +30,13 @@ from secateur.client.execution.many_changes import ManyChanges
 from secateur.client.execution.many_selects import run_selects
 from secateur.client.execution.result_stream import ResultStream
 from secateur.client.execution.select import RunOptions, SelectResult, run_select
+from secateur.client.execution.shared_plans import shared_call
 from secateur.client.execution.show_settings import shown_settings
 from secateur.client.execution.statement_cache import Prepared
 from secateur.client.execution.statement_call import Params, StatementCall
 from secateur.client.execution.statement_timeout import StatementTimeout
 from secateur.client.session import Session
-from secateur.errors import DataError, Error, InterfaceError, JobCancelledError, NotSupportedError
+from secateur.errors import DataError, Error, InterfaceError, JobCancelledError, NotSupportedError, ProgrammingError
 from secateur.protocol import statements
 from secateur.tracing import statement_span
 from secateur.wire import CallControl, ShortTable
@@ -124,10 +125,26 @@ class Cursor:
         params = plain_values(parameters)
         control = self._control = self._session.begin_statement(timeout)
         try:
-            prepared, cached = self._session.prepare(operation, params)
-            self._carry_out(StatementCall(self._session, operation, params, prepared, cached, started_s, time.time()))
+            session = self._session
+            known = session.known(operation, params)
+            if known is None and not params and self._execute_shared(operation, started_s):
+                return
+            prepared = known or session.prepare_anew(operation, params)
+            called = StatementCall(session, operation, params, prepared, known is not None, started_s, time.time())
+            self._carry_out(called)
         finally:
             self._session.end_statement(control)
+
+    def _execute_shared(self, operation: str, started_s: float) -> bool:
+        """Execute a text by the plan that it shares with texts of other literals; whether it has one."""
+        call = shared_call(self._session, operation, started_s)
+        if call is None:
+            return False
+        try:
+            self._carry_out(call)
+        except ProgrammingError:  # nothing was done, and the error is to be about the user's own text
+            return False
+        return True
 
     def executemany(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> Self:
         """Execute a statement once for each set of parameters.

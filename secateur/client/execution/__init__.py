@@ -10,6 +10,7 @@ _FILES = {
     "routing": ["ExecutionMode"],
     "scatter": ["merge_rows"],
     "snapshot": ["Snapshot", "SnapshotPart", "SnapshotReader", "close_snapshot", "open_snapshot", "prepared_query"],
+    "taken_literals": ["take_literals"],
     "verify": ["same_rows"],
 }
 

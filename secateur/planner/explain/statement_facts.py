@@ -56,9 +56,13 @@ def facts_of(statement: str, plan: SelectPlan) -> StatementFacts:
 
 
 def fingerprint(statement: str) -> str:
-    """Return a digest of a text in which every literal is ``?``."""
+    """Return a digest of a text in which every literal, and every ``$1``, is ``?``."""
     try:
-        words = ["?" if token.token_type in _LITERALS else token.text.casefold() for token in tokenize(statement)]
+        words = [
+            "?" if token.token_type in _LITERALS else token.text.casefold()
+            for token in tokenize(statement)
+            if token.token_type is not TokenType.PARAMETER
+        ]
     except Error:
         words = [statement]
     return blake2b("\x1f".join(words).encode(), digest_size=_FINGERPRINT_BYTES).hexdigest()
