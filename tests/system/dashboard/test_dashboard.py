@@ -269,3 +269,56 @@ def test_a_job_is_drawn_and_a_page_without_a_cluster_says_so(browser: Browser, c
         context.close()
     finally:
         server.stop()
+
+
+def test_the_overview_says_what_fails_since_when_and_why_and_leads_there(browser: Browser, cluster: Cluster) -> None:
+    failing = "SELECT CAST(customer AS INTEGER) FROM orders WHERE customer = 'C7'"
+    with HttpServer(cluster.address) as server, visited(browser, cluster, server) as page, cluster.connect() as conn:
+        page.goto("/")
+        expect(page.locator("#alerts")).to_contain_text("Nothing is wrong")
+        stop = threading.Event()
+
+        def fail() -> None:
+            with cluster.connect() as mine:
+                while not stop.wait(0.05):
+                    with pytest.raises(Error):
+                        mine.execute(failing).fetchall()
+
+        thread = threading.Thread(target=fail)
+        thread.start()
+        try:
+            alert = page.locator("#alerts li.bad")
+            expect(alert).to_contain_text("statements failed", timeout=WAIT_MS)
+            expect(alert).to_contain_text("since 20")
+            expect(alert.locator(".message")).to_contain_text(failing)
+            expect(page.locator("#line-failures")).to_have_class("bad", timeout=WAIT_MS)
+            alert.locator("a").click()
+            expect(page.locator("pre code").first).to_have_text(failing)
+            expect(page.locator("#executions-live .message").first).to_contain_text("Could not convert")
+        finally:
+            stop.set()
+            thread.join()
+        page.goto("/")
+        expect(page.locator("#process-controller td").nth(2)).to_contain_text("B")
+        assert page.locator("#chart-1 title").count() >= 1
+        shown = conn.execute("SELECT sum(failed) FROM secateur.history WHERE process = 'cluster'").fetchone()
+        assert shown is not None
+        assert shown[0] > 0
+
+
+def test_a_table_among_many_is_found_by_a_part_of_its_name(browser: Browser, cluster: Cluster) -> None:
+    with HttpServer(cluster.address) as server, visited(browser, cluster, server) as page, cluster.connect() as conn:
+        for number in range(105):
+            conn.execute(f"CREATE TABLE many_{number} (id BIGINT PRIMARY KEY) PARTITION BY HASH (id) PARTITIONS 1")
+        page.goto("/tables")
+        expect(page.locator("#content")).to_contain_text("106 tables and views; 1 to 100 are shown")
+        page.click("text=Next")
+        expect(page.locator("tbody tr")).to_have_count(6)
+        page.fill("#find", "MANY_10")
+        page.press("#find", "Enter")
+        expect(page.locator("tbody tr")).to_have_count(6)
+        page.click("thead a >> text=Table")
+        expect(page.locator("tbody tr").first).to_contain_text("many_104")
+        page.goto("/partitions")
+        expect(page.locator("main strong").first).to_have_text("orders")
+        expect(page.locator("nav[aria-label=Tables]")).to_contain_text("The 40 largest of 106 tables")
