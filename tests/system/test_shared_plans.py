@@ -65,6 +65,7 @@ def test_new_literals_have_the_plan_of_others(conn: secateur.Connection, table: 
     [
         pytest.param("SELECT k = {n} FROM {t} WHERE s LIKE 's{n}%'", id="names and patterns"),
         pytest.param("SELECT k FROM {t} WHERE k = {n} + 1", id="an expression"),
+        pytest.param("SELECT (SELECT max(s) FROM {t} WHERE k = {n}) FROM {t} WHERE k = 1", id="names of queries"),
         pytest.param("SELECT k FROM {t} WHERE d > '2024-01-0{n}' ORDER BY k", id="a range, and rows that are sorted"),
         pytest.param("SELECT k FROM {t} JOIN {o} USING (s) WHERE k < {n}", id="a range, and a join"),
         pytest.param("SELECT k FROM {t} WHERE k = {n} LIMIT {n}", id="a limit"),
