@@ -19,7 +19,7 @@ CHANGE = "UPDATE orders SET s = 'x' WHERE k = ?"
 BY_FINGERPRINT = """
 SELECT fingerprint, arg_max(statement, started) AS statement, arg_max(tree, started) AS tree,
   bool_or(prunable) AS prunable, arg_max(reason, started) FILTER (WHERE reason IS NOT NULL) AS reason,
-  count(*) AS executions, sum(elapsed_ms) AS total_ms, 0 AS running, count(*) AS listed,
+  bool_or(system) AS system, count(*) AS executions, sum(elapsed_ms) AS total_ms, 0 AS running, count(*) AS listed,
   count(*) FILTER (WHERE state = 'failed') AS failed, avg(elapsed_ms) AS mean_ms,
   quantile_disc(elapsed_ms, 0.5) AS p50_ms, quantile_disc(elapsed_ms, 0.99) AS p99_ms, max(elapsed_ms) AS max_ms,
   avg(partitions_read) AS partitions_read, max(partitions_total) AS partitions_total,

@@ -9,7 +9,7 @@ from secateur.planner.system import SYSTEM_TABLES
 from secateur.protocol import MemberInfo, StatementEntry
 
 OF_STATEMENTS = {
-    *("statement", "fingerprint", "tree", "prunable", "pruned", "reason"),
+    *("statement", "system", "fingerprint", "tree", "prunable", "pruned", "reason"),
     *("members_touched", "members_total", "executions", "mean_ms", "p50_ms", "p99_ms", "max_ms"),
 }
 """What the controller knows of the statements that members list."""
