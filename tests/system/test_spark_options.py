@@ -35,6 +35,8 @@ AT = {"address": "secateur://localhost:1"}
             {"table": "t", "where": "a = 1 -- one"}, 'SELECT * FROM "t" WHERE (\na = 1 -- one\n)', id="condition"
         ),
         pytest.param({"query": "SELECT 1"}, "SELECT 1", id="query"),
+        pytest.param({"path": "t"}, 'SELECT * FROM "t"', id="load(name)"),
+        pytest.param({"Path": "t", "table": "T"}, 'SELECT * FROM "T"', id="load(name) and the same table"),
     ],
 )
 def test_options_stand_for_a_query(options: dict[str, str], sql: str) -> None:
@@ -88,6 +90,10 @@ def test_parameters_travel_as_text() -> None:
     [
         pytest.param({}, "needs to know what to read", id="neither table nor query"),
         pytest.param({"table": "t", "query": "SELECT 1"}, "leave one out", id="both"),
+        pytest.param({"table": "t", "path": "u"}, "start names 'u': leave one out", id="two tables"),
+        pytest.param(
+            {"path": "t", "query": "SELECT 1"}, "option table as well: leave one out", id="load(name) and query"
+        ),
         pytest.param({"where": "a = 1", "query": "SELECT 1"}, "option where as well", id="a condition of a query"),
         pytest.param({"table": "t", "colums": "a"}, "has no option colums to read with", id="unknown option"),
         pytest.param({"table": "t", "columns": "a,,b"}, "names that are divided by commas", id="columns"),
@@ -118,6 +124,8 @@ def test_tables_of_the_catalog_keep_their_options_in_their_columns() -> None:
     assert with_options(schema, {"table": "t", **AT}) == schema
     # What is said elsewhere counts: columns of such a table may be read and then written to another one.
     assert given_options({"table": "u"}, kept) == {"table": "u"}
+    # Spark gives it a path in its warehouse, which is not the name of a table.
+    assert given_options({**created, "path": "file:/warehouse/t"}) == {"table": "t", **AT}
     check_secrets(created)
     check_secrets({"table": "t", "token": "hush", **AT})
     with pytest.raises(ProgrammingError, match="cannot keep a token secret"):

@@ -18,6 +18,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from secateur.connectors.spark.result_rows import durations
 from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.engine.kernels.duckdb.result_types import arrow_type, relation_casts
 from secateur.errors import DataError, ProgrammingError
@@ -84,7 +85,9 @@ class LookupKeys:
     def parameters(self, keys: pa.Table) -> list[list[Any]]:
         """The different values of each column of keys, without NULL."""
         distinct = [f"SELECT DISTINCT k{n} FROM keys WHERE k{n} IS NOT NULL" for n in range(len(self.values))]
-        return [default_kernel().run(sql, {"keys": keys})[0].to_pylist() for sql in distinct]
+        return [
+            durations(default_kernel().run(sql, {"keys": keys})[0].combine_chunks()).to_pylist() for sql in distinct
+        ]
 
     def pairs(self, keys: pa.Table, columns: Sequence[pa.ChunkedArray], *, keeps_all: bool) -> pa.Table:
         """The numbers of rows with equal keys, in order.

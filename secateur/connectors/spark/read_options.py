@@ -44,12 +44,24 @@ LEASE_S: Final = 600.0
 def given_options(options: Mapping[str, str], schema: StructType | None = None) -> dict[str, str]:
     """The options that the user gave, by their names in small letters.
 
+    The name in ``load("flights")``, ``save("flights")`` or ``start("flights")``, which Spark passes on as ``path``, is
+    that of the table. A table of Spark's catalog has a ``path`` for other reasons.
+
     Args:
         options: As Spark passes them on. For a table of its catalog, as one is created, they come with its properties,
             and also with a prefix; later there are none.
         schema: The columns, which have the options of such a table from :func:`with_options`.
+
+    Raises:
+        ProgrammingError: Two tables are named.
     """
     folded = {name.casefold(): value for name, value in options.items()}
+    if "path" in folded and not _is_of_catalog(options):
+        path = folded.pop("path")
+        if folded.setdefault("table", path).casefold() != path.casefold():
+            raise ProgrammingError(
+                f"option table names {folded['table']!r}, and load, save or start names {path!r}: leave one out"
+            )
     prefixed = {name: value for name, value in folded.items() if name.startswith(_CATALOG_PREFIX)}
     kept = [field.metadata[_METADATA] for field in schema.fields if _METADATA in field.metadata] if schema else []
     return {
@@ -120,8 +132,8 @@ def read_options(options: Mapping[str, str], schema: StructType | None = None) -
             )
     elif not table:
         raise ProgrammingError(
-            'format secateur needs to know what to read: .option("table", ...), and perhaps columns and where, or'
-            ' .option("query", "SELECT ...")'
+            'format secateur needs to know what to read: .load("flights") or .option("table", "flights"), and perhaps'
+            ' columns and where, or .option("query", "SELECT ...")'
         )
     columns = given.get("columns")
     sql = query or query_of(str(table), None if columns is None else _names(columns), given.get("where"))

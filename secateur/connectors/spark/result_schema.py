@@ -12,7 +12,8 @@ TIMESTAMP, TIMESTAMP WITH TIME ZONE        TIMESTAMP_NTZ, TIMESTAMP
 TIME                                       TIME, which ``spark.sql.timeType.enabled`` allows
 UUID                                       STRING
 lists, STRUCT, MAP                         ARRAY, STRUCT, MAP
-INTERVAL                                   none: Spark's intervals have months or days
+INTERVAL                                   INTERVAL DAY TO SECOND, of 24 hours a day; a value with months is refused,
+                                           because an interval of Spark has either months or days
 =========================================  ===============================================
 """
 
@@ -68,7 +69,9 @@ def _spark_arrow(kind: pa.DataType, column: ResultColumn, *, is_part: bool = Fal
         return _WIDER[kind]
     if kind == pa.uuid() and not is_part:
         return pa.string()
-    if kind == pa.uuid() or pa.types.is_interval(kind):
+    if pa.types.is_interval(kind):
+        return pa.duration("us")
+    if kind == pa.uuid():
         raise NotSupportedError(
             f"column {column.name!r} is of type {column.type}, which Spark does not have: name other columns, or read"
             f" a query that casts it to VARCHAR",

@@ -180,21 +180,23 @@ def column_type(spark_type: DataType, *, column: str) -> SqlType:
         DataError: No column type of ours holds such values.
     """
     try:
-        return type_of_arrow(_in_microseconds(arrow_type(spark_type, column=column)))
+        return type_of_arrow(_of_column(arrow_type(spark_type, column=column)))
     except NotSupportedError as error:
         raise DataError(
             f"column {column}: a table column cannot hold {spark_type.simpleString()}: {error.message}", column=column
         ) from error
 
 
-def _in_microseconds(kind: pa.DataType) -> pa.DataType:
-    """The Arrow type with times of day as columns have them; Spark's have nanoseconds as zeros."""
+def _of_column(kind: pa.DataType) -> pa.DataType:
+    """The Arrow type with times of day and intervals as columns have them; Spark's times have nanoseconds as zeros."""
+    if pa.types.is_duration(kind):
+        return pa.month_day_nano_interval()
     if kind == pa.time64("ns"):
         return pa.time64("us")
     if pa.types.is_list(kind):
-        return pa.list_(_in_microseconds(kind.value_type))
+        return pa.list_(_of_column(kind.value_type))
     if pa.types.is_map(kind):
-        return pa.map_(_in_microseconds(kind.key_type), _in_microseconds(kind.item_type))
+        return pa.map_(_of_column(kind.key_type), _of_column(kind.item_type))
     if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(_in_microseconds(field.type)) for field in kind])
+        return pa.struct([field.with_type(_of_column(field.type)) for field in kind])
     return kind

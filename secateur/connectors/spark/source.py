@@ -7,8 +7,9 @@ Users call :func:`secateur.spark.write` and :func:`secateur.spark.read`; without
     spark.readStream.format("secateur").options(address=cluster.address, table="flights", changeFeed="true").load()
     df.writeStream.format("secateur").options(address=cluster.address, table="flights", mode="upsert").start()
 
-Filters of Spark are not pushed into the source (``pushFilters``): PySpark 4.1 to 4.3 reads wrong rows when one
-DataFrame is filtered in two ways (``tests/system/test_spark.py``). The options say what is to be pruned.
+Filters of Spark are not pushed into the source (``pushFilters``): PySpark 4.1 to 4.3 keeps one reader for all scans of
+a DataFrame, so that the filters of one leave out rows of another, and of every later action
+(``tests/system/test_spark.py``). The options say what is to be pruned.
 
 Spark accepts the modes ``append`` and ``overwrite`` for such a source; it refuses the others, including its default.
 
@@ -39,7 +40,7 @@ class SecateurDataSource(DataSource):
         token: The secret of the cluster, if it has one; by default that of the environment.
 
     Options of reads:
-        table: The table or view.
+        table: The table or view; or the name in ``load(...)``.
         columns: Names of its columns, divided by commas; by default all.
         where: A condition in secateur's SQL, which prunes partitions before Spark starts a task.
         query: A SELECT, in place of these three.

@@ -4,7 +4,7 @@
 option            meaning
 ================  ======================================================================================
 address, token    of the cluster; tlsCa and tlsServerName as for reads
-table             the table
+table             the table; or the name in ``save(...)``
 operation         ``upsert`` or ``delete``, with ``.mode("append")``; by default rows are appended
 overwriteScope    ``table``, or ``partitions``: only range partitions that get a row are overwritten
 createTable       ``true`` creates the table, if there is none, with the columns of the DataFrame and

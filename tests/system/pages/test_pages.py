@@ -78,6 +78,52 @@ for number, path in enumerate(paths):
         shard.execute("INSERT INTO people VALUES (?, 'Ann')", [1000 * number + 7])
 """,
     ),
+    "docs/bi_tools.md": Page(
+        languages=("python",),
+        after=f"""
+with duckdb.connect("sales.duckdb", read_only=True) as file:
+    assert file.execute("SELECT sum(amount) FROM sales WHERE shop = 'Rome'").fetchall()[0][0] == 15.5
+assert httpx.post(**{{**ask, "json": {{"sql": "DELETE FROM sales"}}}}).status_code == 403
+server.stop(); {STOP}
+""",
+    ),
+    "docs/fastapi.md": Page(
+        before=f"""
+{EMBEDDED}
+os.environ.update(SECATEUR_ADDRESS=cluster.address, SECATEUR_TOKEN=cluster.token)
+columns = "customer_id VARCHAR, order_id INTEGER, amount DECIMAL(10, 2)"
+conn.execute(f"CREATE TABLE orders ({{columns}}, PRIMARY KEY (customer_id, order_id))")
+conn.execute("INSERT INTO orders VALUES ('C2', 2, 3), ('C2', 3, 1.25)")
+endless = "FROM range(100000) AS a(i), range(100000) AS b(i) WHERE a.i * b.i % 7 = 3"
+conn.execute(f"CREATE VIEW sales AS SELECT DATE '2026-01-01' + (a.i % 9)::INTEGER AS day, b.i AS amount {{endless}}")
+""",
+        after="""
+import httpx
+
+def running():
+    sql = "SELECT id FROM secateur.running_statements WHERE statement LIKE ?"
+    return [id for (id,) in conn.execute(sql, ["%FROM sales%"]).fetchall()]
+
+async def ask():
+    service = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://service")
+    async with lifespan(app), service:
+        place = "/customers/C2/orders"
+        assert (await service.get(f"{place}/4")).status_code == 404
+        for path in ("/days", "/sold"):
+            slow = asyncio.create_task(service.get(path))
+            while not slow.done() and not await asyncio.to_thread(running):
+                pass
+            rows = (await service.get(place)).json()
+            assert [(row["order_id"], float(row["amount"])) for row in rows] == [(2, 3.0), (3, 1.25)]
+            assert float((await service.get(f"{place}/3")).json()["amount"]) == 1.25
+            assert not slow.done(), path  # others were answered meanwhile
+            for id in running():
+                conn.execute(f"KILL '{id}'")
+            assert (await slow).status_code == 503
+asyncio.run(ask())
+"""
+        + STOP,
+    ),
     "docs/key_value.md": Page(
         before=f"""
 {EMBEDDED}
@@ -172,6 +218,23 @@ assert changes.isStreaming
 spark.stop(); {STOP}
 """,
 )
+SCHEDULED = Page(
+    before=f"""
+{EMBEDDED}
+{LOCAL_SPARK}
+os.environ.update(SECATEUR_ADDRESS=cluster.address, SECATEUR_TOKEN=cluster.token)
+day = "date_add(DATE '2026-01-01', CAST(id % 2 AS INT)) AS day"
+spark.range(10).selectExpr("'C' || id % 3 AS customer_id", day, "id AS order_id").write.parquet("lake/orders")
+""",
+    before_blocks={2: "assert [load_day(spark, f'2026-01-0{day}') for day in (1, 2, 1)] == [5, 5, 5]"},
+    meant={"/lake/": "os.getcwd() + '/lake/'"},
+    after=f"""
+from datetime import date
+assert kept == [(date(2026, 1, 1), 5), (date(2026, 1, 2), 5)] and last[0][0] is not None
+assert conn.execute("SELECT DISTINCT day FROM orders").fetchall() == [(date(2026, 1, 2),)]
+spark.stop(); {STOP}
+""",
+)
 WITH_RAY = {
     "docs/security.md": Page(
         before=f"""
@@ -255,8 +318,8 @@ def test_pages_that_need_nothing_else(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 @pytest.mark.timeout(600)
-def test_the_page_about_spark(tmp_path: Path) -> None:
-    type_pages(tmp_path, {"docs/spark.md": WITH_SPARK})
+def test_the_pages_about_spark(tmp_path: Path) -> None:
+    type_pages(tmp_path, {"docs/spark.md": WITH_SPARK, "docs/scheduled_spark.md": SCHEDULED})
 
 
 @pytest.mark.ray
@@ -284,7 +347,7 @@ def test_pages_that_need_everything(tmp_path: Path, name: str) -> None:
 
 
 def test_every_page_with_examples_is_typed() -> None:
-    typed = {*IN_ONE_PROCESS, "docs/spark.md", *WITH_RAY, *WITH_COMMANDS, *EVERYTHING}
+    typed = {*IN_ONE_PROCESS, "docs/spark.md", "docs/scheduled_spark.md", *WITH_RAY, *WITH_COMMANDS, *EVERYTHING}
     pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
     examples = re.compile(r"^```(python|console)\n", re.MULTILINE)
     assert {str(page.relative_to(ROOT)) for page in pages if examples.search(page.read_text("utf-8"))} == typed
