@@ -191,7 +191,7 @@ NotSupportedError: COMMENT is not supported: tables and columns have no comments
 -- statements of the dialect say what to do instead, 23
 GRANT something
 /*
-NotSupportedError: GRANT is not supported: there are no users: the token of the cluster gives all rights (line 1, column 1)
+NotSupportedError: GRANT is not supported: tokens have roles, and tables that they are for: conn.tokens.create, or `secateur token create` (line 1, column 1)
   GRANT something
   ^^^^^
 */
@@ -199,7 +199,7 @@ NotSupportedError: GRANT is not supported: there are no users: the token of the 
 -- statements of the dialect say what to do instead, 24
 REVOKE something
 /*
-NotSupportedError: REVOKE is not supported: there are no users: the token of the cluster gives all rights (line 1, column 1)
+NotSupportedError: REVOKE is not supported: tokens have roles, and tables that they are for: conn.tokens.revoke, or `secateur token revoke` (line 1, column 1)
   REVOKE something
   ^^^^^^
 */
@@ -295,7 +295,7 @@ NotSupportedError: schema 'other' is not supported: tables and views are in the 
 -- what stands in front of a name, 3
 SELECT 1 FROM secateur.orders
 /*
-UnknownTableError: table 'orders' does not exist in schema secateur; there is members, tables, columns, partitions, latencies, hot_keys, settings, jobs, loads, events, statements, newest_statements, running_statements, statement_summaries (line 1, column 15)
+UnknownTableError: table 'orders' does not exist in schema secateur; there is members, tables, columns, partitions, latencies, history, hot_keys, settings, jobs, loads, events, statements, newest_statements, running_statements, statement_summaries (line 1, column 15)
   SELECT 1 FROM secateur.orders
                 ^^^^^^^^^^^^^^^
 */
