@@ -136,7 +136,7 @@ def _tried(path: Path, opened: TableFile, table: TableDef | None, missing: Missi
     for batch in opened.reader:
         rows += batch.num_rows
         if table is not None:
-            conform(batch, table, missing, first_row=rows - batch.num_rows)
+            conform(batch, table, missing, first_row=rows - batch.num_rows + 1)
     columns = ", ".join(f"{column.name} {column.type}" for column in opened.columns)
     typer.echo(f"{path.name}: {rows:,} rows of {columns}", err=True)
     return rows

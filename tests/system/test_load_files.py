@@ -175,8 +175,8 @@ def test_errors_of_parquet_name_the_file_and_the_row(
     data = pa.table({"id": range(3), "amount": ["1", "2", "x"], "d": pa.nulls(3), "s": ["", "", ""]})
     pq.write_table(data, "a.parquet")
     told = run("load", "a.parquet", "--table", table.name, exit_code=1).stderr
-    assert told.startswith("DataError: a.parquet: column amount, row 2: 'x'")
-    with pytest.raises(DataError, match=r"a.parquet: column amount, row 2"):
+    assert told.startswith("DataError: a.parquet: column amount, row 3: 'x'")
+    with pytest.raises(DataError, match=r"a.parquet: column amount, row 3"):
         table.load("a.parquet")
 
 

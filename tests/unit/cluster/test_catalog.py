@@ -55,14 +55,18 @@ def test_an_id_is_never_used_again() -> None:
         (
             ["t"],
             "sqlite_master",
-            "table 'sqlite_master' does not exist; pandas takes the connection for SQLite: pass a SELECT to read_sql,"
-            " and a DataFrame to conn.create_table(name, df, primary_key=[...]).load(df)",
+            (
+                "table 'sqlite_master' does not exist; pandas takes the connection for SQLite: pass a SELECT to"
+                " read_sql, and a DataFrame to conn.create_table(name, df, primary_key=[...]).load(df)"
+            ),
         ),
         (
             ["t"],
             "indexes",
-            "table 'indexes' does not exist; no system table lists indexes: EXPLAIN shows which one a statement"
-            " searches",
+            (
+                "table 'indexes' does not exist; no system table lists indexes: EXPLAIN shows which one a statement"
+                " searches"
+            ),
         ),
     ],
     ids=["none", "near", "a file", "far", "a system table", "processes", "pandas", "indexes"],
