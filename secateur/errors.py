@@ -52,7 +52,11 @@ one of the same class.
 
 from __future__ import annotations
 
+import os
 from typing import Any, Final
+
+FULL_TRACEBACK_VARIABLE: Final = "SECATEUR_FULL_TRACEBACK"
+"""Set, it keeps the frames of secateur in the traceback of every error."""
 
 
 class Error(Exception):
@@ -84,6 +88,17 @@ class Error(Exception):
     def safe_to_retry(self) -> None:
         """Note that what failed has changed nothing, such as a read, and may work when it is repeated."""
         self.retry_safe = self.details["retry_safe"] = True
+
+
+def forget_frames(error: Error) -> None:
+    """Take the frames below a public call, which is about to raise an error again, off the traceback of a mistake.
+
+    Frames of all other errors stay, and so do all frames where
+    the variable ``SECATEUR_FULL_TRACEBACK`` is set.
+    """
+    of_call = error.__traceback__
+    if of_call is not None and isinstance(error, _MISTAKES) and not os.environ.get(FULL_TRACEBACK_VARIABLE):
+        of_call.tb_next = None
 
 
 class InterfaceError(Error):
@@ -299,6 +314,10 @@ def _subclasses(cls: type[Error]) -> dict[str, type[Error]]:
 
 
 _CLASSES: Final = _subclasses(Error)
+
+
+_MISTAKES: Final = (InterfaceError, ProgrammingError, DataError, IntegrityError, NotSupportedError)
+"""What the caller has to change."""
 
 
 def rebuilt(name: str, message: str, details: dict[str, Any]) -> Error:

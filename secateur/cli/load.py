@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from secateur.cli.connecting import connected
 from secateur.cli.failures import CommandError, failing_with_a_message
 from secateur.cli.options import AddressOption, AsJson, ClusterName, Token
-from secateur.cli.rendering import print_done
+from secateur.cli.rendering import print_done, rows_text
 from secateur.client.copy.load_options import FORMATS, FileOptions
 from secateur.client.copy.table_file import TableFile, open_table_file
 from secateur.client.loads.create_table import create_table_sql
@@ -123,11 +123,11 @@ def load(
                     until_loaded.enter_context(connection.table(table).dropped_on_failure())
                 done["rows"] += _loaded(connection.table(table), path, opened, mode, missing)
     if not dry_run:
-        print_done(f"{done['rows']:,} rows loaded into {table}", done, as_json=as_json)
+        print_done(f"{rows_text(done['rows'])} loaded into {table}", done, as_json=as_json)
         return
     if "create" in done and not as_json:
         typer.echo(f"{done['create']};")
-    print_done(f"{done['rows']:,} rows would be loaded into {table}", {**done, "dry_run": True}, as_json=as_json)
+    print_done(f"{rows_text(done['rows'])} would be loaded into {table}", {**done, "dry_run": True}, as_json=as_json)
 
 
 def _tried(path: Path, opened: TableFile, table: TableDef | None, missing: MissingColumns) -> int:
@@ -136,9 +136,9 @@ def _tried(path: Path, opened: TableFile, table: TableDef | None, missing: Missi
     for batch in opened.reader:
         rows += batch.num_rows
         if table is not None:
-            conform(batch, table, missing, first_row=rows - batch.num_rows)
+            conform(batch, table, missing, first_row=rows - batch.num_rows + 1)
     columns = ", ".join(f"{column.name} {column.type}" for column in opened.columns)
-    typer.echo(f"{path.name}: {rows:,} rows of {columns}", err=True)
+    typer.echo(f"{path.name}: {rows_text(rows)} of {columns}", err=True)
     return rows
 
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from enum import StrEnum
 from itertools import chain, zip_longest
-from pathlib import Path
 from typing import Any, Final, TextIO, TypeAlias
 
 import msgspec
@@ -28,7 +24,6 @@ from secateur.cli.failures import CommandError
 from secateur.client.dbapi.cursor import Cursor
 from secateur.http.json_values import json_value_of
 from secateur.partitioning.tables.identifier import told_apart
-from secateur.protocol.copy_file import CopyFile, CopyFormat
 from secateur.protocol.statements import ResultColumn
 
 ROWS_SHOWN: Final = 40
@@ -285,17 +280,19 @@ def _narrowest(columns: Sequence[str], rows: Sequence[_Row]) -> int:
 
 
 def _write_csv(cursor: Cursor, stream: TextIO) -> int:
-    from secateur.client.copy.writing import write_file  # DuckDB, which a table on the terminal need not wait for
+    from secateur.client.copy.csv_parts import csv_parts  # DuckDB, which a table on the terminal need not wait for
 
-    csv.writer(stream, lineterminator="\n").writerow(told_apart(_columns(cursor)))
-    columns = [ResultColumn(column[0], str(column[1])) for column in cursor.description or ()]
     count = 0
-    with tempfile.TemporaryDirectory(prefix="secateur-csv-") as folder:
-        file = CopyFile(str(Path(folder) / "rows"), CopyFormat.CSV, (("HEADER", False),))
+
+    def tables() -> Iterator[pa.Table]:
+        nonlocal count
         for batch in cursor.fetch_record_batch(_FETCHED):
-            count += write_file(file, [pa.Table.from_batches([batch])], columns)
-            with Path(file.path).open(encoding="utf-8", newline="") as rows:
-                shutil.copyfileobj(rows, stream)
+            count += batch.num_rows
+            yield pa.Table.from_batches([batch])
+
+    columns = [ResultColumn(column[0], str(column[1])) for column in cursor.description or ()]
+    for part in csv_parts(tables(), columns):
+        stream.write(part.decode())
     return count
 
 

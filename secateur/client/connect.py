@@ -11,7 +11,7 @@ from typing import Final
 
 from secateur.client.address import parse_address
 from secateur.client.dbapi.connection import Connection
-from secateur.client.execution.retry_policy import CONNECT_TIMEOUT_S
+from secateur.client.execution.retry_policy import CONNECT_TIMEOUT_S, REFUSED_S
 from secateur.client.session import Session
 from secateur.errors import InterfaceError
 from secateur.wire.tls import Tls
@@ -25,7 +25,7 @@ def connect(
     address: str | None = None,
     token: str | None = None,
     timeout_s: float | None = None,
-    connect_timeout_s: float = CONNECT_TIMEOUT_S,
+    connect_timeout_s: float | None = None,
     *,
     tls: Tls | None = None,
 ) -> Connection:
@@ -41,7 +41,8 @@ def connect(
             default, waits as long as the working process shows signs of life. A process that is dead or silent is
             noticed within seconds in any case. ``SET statement_timeout`` bounds whole statements.
         connect_timeout_s: Seconds to wait if no process answers at the address: while a controller starts anew, there
-            is none. 0 fails at once.
+            is none. 0 fails at once. By default 10, or 1.5 for an address that refuses connections and at which this
+            process has found no cluster before.
         tls: How to encrypt the connection, and whom to trust, for a cluster that was started with ``tls=``. By default
             as a cluster of this process was started, or else the variable ``SECATEUR_TLS_CA``, which names the file
             of ``Tls(ca=...)``.
@@ -61,9 +62,17 @@ def connect(
     host, port = parse_address(found)
     known = token_for(host, port, token)
     encryption = tls_for(host, port, tls)
-    return Connection(
-        Session(host, port, token=known, timeout_s=timeout_s, connect_timeout_s=connect_timeout_s, tls=encryption)
+    is_new = connect_timeout_s is None and not is_own(host, port) and (host, port) not in _reached
+    session = Session(
+        *(host, port),
+        token=known,
+        timeout_s=timeout_s,
+        connect_timeout_s=CONNECT_TIMEOUT_S if connect_timeout_s is None else connect_timeout_s,
+        refused_s=REFUSED_S if is_new else None,
+        tls=encryption,
     )
+    _reached.add((host, port))
+    return Connection(session)
 
 
 def tls_for(host: str, port: int, given: Tls | None) -> Tls | None:
@@ -85,6 +94,7 @@ def token_for(host: str, port: int, given: str | None) -> str | None:
 
 _tokens: Final[dict[str, str]] = {}
 _tls: Final[dict[str, Tls | None]] = {}
+_reached: Final[set[tuple[str, int]]] = set()
 
 
 def remember_token(address: str, token: str) -> None:

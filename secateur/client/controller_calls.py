@@ -148,22 +148,27 @@ class ControllerCalls(RunningStatements, ABC):
             channel.close()
 
 
-def connect_to_controller(host: str, port: int, options: ChannelOptions, wait_s: float) -> Channel:
+def connect_to_controller(
+    host: str, port: int, options: ChannelOptions, wait_s: float, refused_s: float | None = None
+) -> Channel:
     """Connect; the address of a controller that is being started anew refuses connections for a while.
 
     Raises:
-        UnreachableError: No process answers at this address for ``wait_s``.
+        UnreachableError: No process answers at this address for ``wait_s``, or it has refused for ``refused_s``; None
+            is ``wait_s``.
         AuthenticationError: The token is missing or wrong.
         ProtocolError: Something answers that is not a cluster of ours.
     """
-    end_s = time.monotonic() + wait_s
+    begin_s = time.monotonic()
     controller = options.channel(host, port, timeout_s=options.timeout_s)
     try:
         while True:
             try:
                 controller.connect()
             except UnreachableError as error:
-                if isinstance(error.__cause__, socket.gaierror) or time.monotonic() >= end_s:
+                is_refused = isinstance(error.__cause__, ConnectionRefusedError)
+                patience_s = refused_s if is_refused and refused_s is not None else wait_s
+                if isinstance(error.__cause__, socket.gaierror) or time.monotonic() >= begin_s + patience_s:
                     raise
             else:
                 return controller

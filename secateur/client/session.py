@@ -45,6 +45,7 @@ class Session(KnownTables):
         timeout_s: Seconds to wait for more of an answer; None waits as long as the process that works on it shows signs
             of life.
         connect_timeout_s: How long to wait for a controller that cannot be reached.
+        refused_s: How long to wait while its address refuses connections; None for as long.
         tls: How connections are encrypted; None for a cluster without TLS.
 
     Raises:
@@ -61,10 +62,11 @@ class Session(KnownTables):
         token: str | None,
         timeout_s: float | None,
         connect_timeout_s: float = CONNECT_TIMEOUT_S,
+        refused_s: float | None = None,
         tls: Tls | None = None,
     ) -> None:
         options = ChannelOptions(token, timeout_s, tls)
-        controller = connect_to_controller(host, port, options, connect_timeout_s)
+        controller = connect_to_controller(host, port, options, connect_timeout_s, refused_s)
         super().__init__(controller, options)
         hello = controller.hello
         self.statements: KeptPlans[statement_cache.StatementKey, statement_cache.Cached] = KeptPlans(_STATEMENTS_MAX)

@@ -102,7 +102,7 @@ def _table_rows(
         columns=names, batch_size=BATCH_ROWS, batch_readahead=1, fragment_readahead=1
     ).to_batches():
         if batch.num_rows:
-            _check(batch, path, form, rows)
+            _check(batch, path, form, rows + 1)
             rows += batch.num_rows
             yield batch
     if not rows:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from glob import glob
 from pathlib import Path
+from typing import Literal
 
 import pyarrow as pa
 
@@ -25,7 +26,7 @@ from secateur.partitioning.topology.job_requirements import JobRequirements
 def file_source(
     pattern: str | Path,
     *,
-    format: str | None = None,
+    format: Literal["parquet", "csv", "arrow", "text"] | None = None,
     columns: Sequence[str] | None = None,
     schema: pa.Schema | None = None,
     shared: bool = True,

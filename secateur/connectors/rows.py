@@ -55,7 +55,7 @@ def rows_to_batches(items: Iterable[Any], schema: pa.Schema | None, batch_rows: 
                 f"the source made a {type(item).__name__}; make a dict for each row, such as {{'x': 1}}, or pyarrow"
                 " RecordBatches"
             )
-        check_texts(item, count)
+        check_texts(item, count + 1)
         count += item.num_rows
         if isinstance(item, pa.RecordBatch):
             yield item

@@ -24,7 +24,9 @@ the time for a million rows.
 """
 
 
-def table_sink(name: str, *, mode: str = "upsert", missing: Literal["null"] | None = None) -> TableSink:
+def table_sink(
+    name: str, *, mode: Literal["upsert", "append"] = "upsert", missing: Literal["null"] | None = None
+) -> TableSink:
     """A sink that writes rows into a table.
 
     Columns are matched by name and converted as in :meth:`~secateur.client.loads.table_handle.TableHandle.load`.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import pyarrow as pa
@@ -16,6 +16,10 @@ from secateur.http.arrow_answers import description_of
 from secateur.partitioning.tables.identifier import told_apart
 from secateur.protocol.decoders import from_json
 from secateur.protocol.statements import ResultColumn
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars
 
 _ROWS_SHOWN_MAX: Final = 20
 _EMPTY: Final = pa.table({})
@@ -63,7 +67,7 @@ class HttpResult:
         """The rows as an Arrow table; nothing is copied."""
         return self._table
 
-    def df(self) -> Any:
+    def df(self) -> pd.DataFrame:
         """The rows as a pandas DataFrame, as of a cursor.
 
         Raises:
@@ -72,7 +76,7 @@ class HttpResult:
         """
         return pandas_frame(self.arrow)
 
-    def pl(self) -> Any:
+    def pl(self) -> polars.DataFrame:
         """The rows as a polars DataFrame, as of a cursor.
 
         Raises:

@@ -25,6 +25,7 @@ from secateur.connectors.table import table_source
 from secateur.connectors.table_sinks import TableSink
 from secateur.dag.dag import FrozenDAG
 from secateur.dag.processor import Params
+from secateur.engine.processors.hash_join import JoinHow
 from secateur.engine.processors.result_sink import ResultSink
 from secateur.engine.processors.row_functions import BatchFunction, MaskFunction
 from secateur.errors import DagError
@@ -121,7 +122,7 @@ class Pipeline:
         self,
         pattern: str | Path,
         *,
-        format: str | None = None,
+        format: Literal["parquet", "csv", "arrow", "text"] | None = None,
         columns: Sequence[str] | None = None,
         schema: pa.Schema | None = None,
         shared: bool = True,
@@ -392,7 +393,7 @@ class Stage:
         build: Stage,
         on: Sequence[str] | Mapping[str, str],
         *,
-        how: str = "inner",
+        how: JoinHow = "inner",
         build_schema: pa.Schema | None = None,
         probe_schema: pa.Schema | None = None,
         build_suffix: str = "_build",

@@ -83,9 +83,12 @@ def read_set(cursor: TokenCursor) -> SetOption | SetPruning | SetTimeout | SetGl
     name = cursor.name("the name of a setting")
     values = _OPTIONS.get(name.lower())
     if values is None:
+        hint = similar_names(name, list(_OPTIONS), "SHOW ALL lists those that there are")
+        if name.lower() in ("time", "timezone"):
+            hint = "the time zone is UTC: write ts AT TIME ZONE 'Europe/Berlin' where another one is wanted"
         raise cursor.error(
             ProgrammingError,
-            f"there is no setting {name!r}; {similar_names(name, list(_OPTIONS))}",
+            f"there is no setting {name!r}; {hint}",
             offset,
             len(name),
         )

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from itertools import chain, islice
 from typing import Any, Final
 
 import msgspec
 from fastapi import Request, Response
 from fastapi.responses import StreamingResponse
+from starlette.exceptions import HTTPException
 
 from secateur.errors import InternalError
 from secateur.http.arrow_answers import ARROW_TYPE
 from secateur.server.problems import PROBLEM_TYPE
-from secateur.server.results import JsonPage, KeptResult, arrow_stream, fetched, json_page
+from secateur.server.results import JsonPage, KeptResult, arrow_stream, fetched, json_page, text_stream
 from secateur.server.state import ServerOfCaller
 
 PROBLEM_ANSWER: Final[dict[str, Any]] = {
@@ -22,7 +25,6 @@ PROBLEM_ANSWER: Final[dict[str, Any]] = {
 """What openapi.json says of every failure."""
 NOT_ADMITTED_ANSWER: Final = PROBLEM_ANSWER | {"description": "The token is missing, wrong or was revoked."}
 FORBIDDEN_ANSWER: Final = PROBLEM_ANSWER | {"description": "The role of the token does not allow it."}
-ARROW_ANSWER: Final[dict[str, Any]] = {ARROW_TYPE: {"schema": {"type": "string", "format": "binary"}}}
 
 
 def json_answer(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
@@ -32,21 +34,69 @@ def json_answer(body: Any, status: int = 200, headers: dict[str, str] | None = N
     )
 
 
-def arrow_answer(result: KeptResult, description: Mapping[str, Any], headers: dict[str, str] | None = None) -> Response:
-    """A result as an Arrow stream, in parts that are made as the reader takes them.
+class RowsForm(StrEnum):
+    """The media types of rows, those first that a caller gets who names none."""
+
+    JSON = "application/json"
+    ARROW = ARROW_TYPE
+    CSV = "text/csv"
+    LINES = "application/x-ndjson"
+
+
+def rows_form(request: Request) -> RowsForm:
+    """The form in which the caller wants rows.
+
+    Source: RFC 9110, section 12.5.1. Of equally wanted ones, it is the one that is named first.
+
+    Raises:
+        HTTPException: Status 406: none of those that there are is accepted.
+    """
+    accept = request.headers.get("accept", "").lower() or "*/*"
+    entries = [entry.split(";") for entry in accept.split(",")]
+    for kind, *parameters in sorted(entries, key=_weight, reverse=True):
+        for form in RowsForm:
+            if kind.strip() in (form, "*/*", f"{form.partition('/')[0]}/*") and _weight(["", *parameters]) > 0:
+                return form
+    raise HTTPException(406, f"rows are answered as {', '.join(RowsForm)}: name one of these as Accept")
+
+
+def _weight(entry: Sequence[str]) -> float:
+    """How much a media type is wanted."""
+    given = [parameter.partition("=")[2] for parameter in entry[1:] if parameter.strip().startswith("q=")]
+    try:
+        return float(given[0]) if given else 1.0
+    except ValueError:
+        return 0.0
+
+
+STREAMED_ANSWERS: Final[dict[str, Any]] = {
+    RowsForm.ARROW: {"schema": {"type": "string", "format": "binary"}},
+    RowsForm.CSV: {"schema": {"type": "string"}},
+    RowsForm.LINES: {"schema": {"type": "string"}},
+}
+"""What openapi.json says of the forms other than JSON."""
+
+
+async def rows_answer(
+    server: ServerOfCaller,
+    form: RowsForm,
+    result: KeptResult,
+    description: Mapping[str, Any],
+    headers: dict[str, str] | None = None,
+) -> Response:
+    """All rows of a result in a form other than JSON, in parts that are made as the reader takes them.
 
     Args:
+        server: Where the first part is made, so that an error in it is one of the answer.
+        form: The form.
         result: The result.
-        description: What a JSON answer says beside the rows; it goes with the schema.
+        description: What a JSON answer says beside the rows; it goes with the schema of Arrow.
         headers: Further headers.
     """
-    return StreamingResponse(arrow_stream(result, description), media_type=ARROW_TYPE, headers=dict(headers or {}))
-
-
-def wants_arrow(request: Request) -> bool:
-    """Whether the caller has asked for Arrow."""
-    accepted = request.headers.get("accept", "").lower().split(",")
-    return any(entry.partition(";")[0].strip() == ARROW_TYPE for entry in accepted)
+    is_arrow = form is RowsForm.ARROW
+    parts = arrow_stream(result, description) if is_arrow else text_stream(result, is_csv=form is RowsForm.CSV)
+    first = await server.in_thread(lambda: b"".join(islice(parts, 2)))  # the head, and the first rows
+    return StreamingResponse(chain([first], parts), media_type=form.value, headers=dict(headers or {}))
 
 
 def system_rows(server: ServerOfCaller, sql: str, params: Sequence[Any], offset: int, rows_max: int) -> JsonPage:

@@ -29,7 +29,7 @@ from secateur.partitioning.topology.job_requirements import JobRequirements
 from secateur.partitioning.types.column_type import type_of_arrow
 from secateur.protocol.statements import ResultColumn
 from secateur.server import forms
-from secateur.server.answers import ARROW_ANSWER, arrow_answer, json_answer, wants_arrow
+from secateur.server.answers import STREAMED_ANSWERS, RowsForm, json_answer, rows_answer, rows_form
 from secateur.server.dag_forms import dag_of_form
 from secateur.server.job_forms import JobForm, JobList, JobLogForm, JobMetricsList, JobResultPage, JobStatusForm
 from secateur.server.problems import problem_of, problem_response
@@ -87,7 +87,7 @@ async def get_job(server: Server, job_id: forms.ResourceId, wait: forms.WaitSeco
 @router.get(
     "/jobs/{job_id}/result",
     responses={
-        200: {"model": JobResultPage, "description": "The rows.", "content": ARROW_ANSWER},
+        200: {"model": JobResultPage, "description": "The rows.", "content": STREAMED_ANSWERS},
         202: {"model": JobStatusForm, "description": "It has not ended."},
     },
     summary="Read the rows of a job",
@@ -101,10 +101,11 @@ async def get_job_result(
     wait: forms.WaitSeconds = 0.0,
     sink: str | None = Query(default=None, max_length=256, description="the vertex, if several have collected rows"),
 ) -> Response:
-    """Rows of a result: some in JSON, or all as `application/vnd.apache.arrow.stream`.
+    """Rows of a result: some in JSON, or all as `text/csv`, `application/x-ndjson` or Arrow.
 
     A job that failed is answered with its error.
     """
+    form = rows_form(request)
     status = await _status(server, job_id, min(wait, server.limits.wait_s_max))
     if not JobStatus(status["status"]).is_final:
         return json_answer(status, 202)
@@ -127,8 +128,8 @@ async def get_job_result(
     result = results[sink] if sink is not None else next(iter(results.values()), KeptResult((), pa.table({})))
     columns = [{"name": column.name, "type": column.type} for column in result.columns]
     description = status | {"columns": columns, "sinks": list(results)}
-    if wants_arrow(request):
-        return arrow_answer(result, description)
+    if form is not RowsForm.JSON:
+        return await rows_answer(server, form, result, description)
     page = await server.in_thread(
         json_page, result, offset, min(limit, server.limits.page_rows_max), server.limits.page_bytes_max
     )

@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 import pyarrow as pa
 
+from secateur.client.copy.csv_parts import csv_parts
 from secateur.client.dbapi.cursor import Cursor
 from secateur.client.dbapi.rows import Rows
 from secateur.errors import LimitExceededError
@@ -18,6 +19,7 @@ from secateur.partitioning.tables.identifier import told_apart
 from secateur.protocol.statements import ResultColumn
 
 _BATCH_ROWS: Final = 65_536
+_TEXT_ROWS: Final = 8_192
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +91,12 @@ def json_page(result: KeptResult, offset: int, rows_max: int, bytes_max: int, *,
         LimitExceededError: One row alone has more bytes.
         DataError: A value that Python has none for, such as a year beyond 9999.
     """
-    names = list(told_apart(column.name for column in result.columns))
-    encoders = [json_value_of(column.type) for column in result.columns]
-    if not names:  # a job without a result; a slice of a table without columns has any number of rows
+    if not result.columns:  # a job without a result; a slice of a table without columns has any number of rows
         return JsonPage(b"[]", None)
     part = result.table.slice(offset, rows_max)
     texts: list[bytes] = []
     size = 2
-    for row in Rows(part, result.columns).iterate():
-        values: Any = [encode(value) for encode, value in zip(encoders, row, strict=True)]
-        text = msgspec.json.encode(dict(zip(names, values, strict=True)) if objects else values)
+    for text in _json_rows(part, result.columns, objects=objects):
         size += len(text) + 1
         if size > bytes_max:
             if not texts:
@@ -111,6 +109,32 @@ def json_page(result: KeptResult, offset: int, rows_max: int, bytes_max: int, *,
         texts.append(text)
     end = offset + len(texts)
     return JsonPage(b"[" + b",".join(texts) + b"]", end if end < result.table.num_rows else None)
+
+
+def _json_rows(rows: pa.Table, columns: Sequence[ResultColumn], *, objects: bool) -> Iterator[bytes]:
+    """Each row as an array, or as an object with the names of the columns."""
+    names = list(told_apart(column.name for column in columns))
+    encoders = [json_value_of(column.type) for column in columns]
+    for row in Rows(rows, columns).iterate():
+        values = [encode(value) for encode, value in zip(encoders, row, strict=True)]
+        yield msgspec.json.encode(dict(zip(names, values, strict=True)) if objects else values)
+
+
+def text_stream(result: KeptResult, *, is_csv: bool) -> Iterator[bytes]:
+    """The result as CSV, or as lines of JSON with an object for each row, a part for some thousand rows.
+
+    Raises:
+        DataError: A value that JSON or Python has none for, such as a year beyond 9999.
+        NotSupportedError: A column of a type that CSV has no form for.
+    """
+    if not result.columns:
+        return
+    slices = (result.table.slice(start, _TEXT_ROWS) for start in range(0, result.table.num_rows, _TEXT_ROWS))
+    if is_csv:
+        yield from csv_parts(slices, result.columns)
+        return
+    for rows in slices:
+        yield b"".join(text + b"\n" for text in _json_rows(rows, result.columns, objects=True))
 
 
 def arrow_stream(result: KeptResult, description: Mapping[str, Any]) -> Iterator[bytes]:

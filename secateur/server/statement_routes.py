@@ -16,7 +16,7 @@ from secateur.http.json_values import parameters_of
 from secateur.planner.system.tables import SYSTEM_TABLES
 from secateur.protocol.decoders import from_json
 from secateur.server import forms
-from secateur.server.answers import ARROW_ANSWER, arrow_answer, json_answer, system_rows, wants_arrow
+from secateur.server.answers import STREAMED_ANSWERS, RowsForm, json_answer, rows_answer, rows_form, system_rows
 from secateur.server.problems import problem_of, problem_response
 from secateur.server.results import json_page
 from secateur.server.state import Server, ServerOfCaller
@@ -37,7 +37,7 @@ _STATEMENT_ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
     200: {"model": forms.StatementStatus | _StatementsRow, "description": "The statement."}
 }
 _RESULT_ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
-    200: {"model": forms.StatementResult, "description": "The rows.", "content": ARROW_ANSWER},
+    200: {"model": forms.StatementResult, "description": "The rows.", "content": STREAMED_ANSWERS},
     202: {"model": forms.StatementStatus, "description": "It has not ended: ask for the result by its id."},
 }
 
@@ -48,9 +48,10 @@ async def post_statement(
 ) -> Response:
     """Execute one statement, and answer with its rows, or with its id when it takes longer than `wait`.
 
-    Every statement is a transaction of its own. The answer has the first rows; with
-    `Accept: application/vnd.apache.arrow.stream`, all of them.
+    Every statement is a transaction of its own. The answer has the first rows; with `Accept: text/csv`,
+    `application/x-ndjson` or `application/vnd.apache.arrow.stream`, all of them.
     """
+    form = rows_form(request)  # what cannot be answered is not executed
     params = parameters_of(body.params)
 
     async def submitted() -> str:
@@ -59,7 +60,7 @@ async def post_statement(
     statement_id = await server.keys.once(server.caller.digest, _PATH, idempotency_key, await request.body(), submitted)
     statement = _found(server, statement_id)
     wait_s = (server.limits.wait_s_max if body.wait else 0.0) if isinstance(body.wait, bool) else body.wait
-    return await _result(request, server, statement, 0, forms.PAGE_ROWS, wait_s)
+    return await _result(form, server, statement, 0, forms.PAGE_ROWS, wait_s)
 
 
 @router.get("/statements", responses={200: {"model": _StatementList}}, summary="List statements")
@@ -100,11 +101,11 @@ async def get_statement_result(
     limit: forms.PageRows = forms.PAGE_ROWS,
     wait: forms.WaitSeconds = 0.0,
 ) -> Response:
-    """Rows of a result: some in JSON, or all as `application/vnd.apache.arrow.stream`.
+    """Rows of a result: some in JSON, or all as `text/csv`, `application/x-ndjson` or Arrow.
 
     A statement that failed is answered with its error.
     """
-    return await _result(request, server, _found(server, statement_id), offset, limit, wait)
+    return await _result(rows_form(request), server, _found(server, statement_id), offset, limit, wait)
 
 
 @router.delete("/statements/{statement_id}", responses=_STATEMENT_ANSWERS, summary="Cancel a statement")
@@ -160,7 +161,7 @@ def _found(server: ServerOfCaller, statement_id: str) -> SubmittedStatement:
 
 
 async def _result(
-    request: Request, server: ServerOfCaller, statement: SubmittedStatement, offset: int, rows_max: int, wait_s: float
+    form: RowsForm, server: ServerOfCaller, statement: SubmittedStatement, offset: int, rows_max: int, wait_s: float
 ) -> Response:
     await server.statements.wait(statement, min(wait_s, server.limits.wait_s_max))
     location = {"Location": f"{_PATH}/{statement.id}"}
@@ -175,8 +176,8 @@ async def _result(
         return json_answer(_status(statement) | {"columns": [], "rows": [], "next_offset": None}, headers=location)
     columns = [{"name": column.name, "type": column.type} for column in result.columns]
     description = _status(statement) | {"columns": columns}
-    if wants_arrow(request):
-        return arrow_answer(result, description, location)
+    if form is not RowsForm.JSON:
+        return await rows_answer(server, form, result, description, location)
     page = await server.in_thread(
         json_page, result, offset, min(rows_max, server.limits.page_rows_max), server.limits.page_bytes_max
     )

@@ -257,7 +257,8 @@ class World:
 
     def connect(self) -> secateur.Connection:
         """Connect the client whose process this is."""
-        return secateur.connect(f"secateur://{CONTROLLER_ADDRESS}", token=_TOKEN)
+        # Left out, it depends on what this process has reached before, and a seed would run differently alone.
+        return secateur.connect(f"secateur://{CONTROLLER_ADDRESS}", token=_TOKEN, connect_timeout_s=10.0)
 
     def members(self) -> dict[str, MemberHost]:
         """The members that live, by id."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
@@ -129,16 +130,33 @@ def test_a_wrong_load_loads_nothing(
 def test_a_load_with_a_text_that_is_no_utf_8_loads_nothing(conn: secateur.Connection) -> None:
     keys = pa.array([b"x%d" % number for number in range(500)] + [b"\xff"], pa.binary()).view(pa.string())
     rows = pa.table({"k": keys, "n": [1] * 501, "v": [None] * 501})
-    with pytest.raises(errors.DataError, match=r"column k, row 500: b'\\xff' is no UTF-8"):
+    with pytest.raises(errors.DataError, match=r"column k, row 501: b'\\xff' is no UTF-8"):
         conn.table("bad").load(rows)
-    with pytest.raises(errors.DataError, match=r"column k, row 0: b'\\xff' is no UTF-8"):
+    with pytest.raises(errors.DataError, match=r"column k, row 1: b'\\xff' is no UTF-8"):
         conn.table("bad").load(rows.slice(500))
 
 
 def test_a_load_with_one_bad_row_of_many_loads_nothing(conn: secateur.Connection) -> None:
     rows = pa.table({"k": [f"x{i}" for i in range(500)] + ["a"], "n": [1] * 501, "v": [None] * 501})
-    with pytest.raises(errors.DuplicateKeyError, match="a"):
+    with pytest.raises(errors.DuplicateKeyError, match=r"\(k='a', n=1\) is already there: row 501$") as raised:
         conn.table("bad").load(rows)
+    assert raised.value.details["row"] == 501
+
+
+def test_rows_of_a_load_are_named_as_the_caller_counts_them(conn: secateur.Connection) -> None:
+    table = conn.table("bad")
+    numbers = list(range(10))
+    with pytest.raises(errors.NullKeyError, match="3 of 10 rows are NULL there, the first is row 8"):
+        table.load(pa.table({"k": ["c"] * 7 + [None] * 3, "n": numbers, "v": numbers}))
+    with pytest.raises(errors.DuplicateKeyError, match=r"more than once among the rows given: rows 3 and 6$"):
+        table.load(pa.table({"k": ["c"] * 10, "n": [0, 1, 2, 3, 4, 2, 6, 7, 2, 9], "v": numbers}))
+    with conn.cursor() as cursor:
+        cursor.execute("CREATE TABLE days (day DATE, at TIMESTAMP, b BLOB, PRIMARY KEY (day, at, b))")
+        day = datetime(2024, 2, 29, 1, 2)
+        days = {"day": [day.date()] * 3, "at": [day.replace(hour=5), day, day], "b": [b"\x00", b"\xff", b"\xff"]}
+        with pytest.raises(errors.DuplicateKeyError, match=r"rows 2 and 3$"):
+            conn.table("days").load(pa.table(days))
+        cursor.execute("DROP TABLE days")
 
 
 @pytest.mark.parametrize(

@@ -317,7 +317,7 @@ def test_explain_analyze_shows_what_each_member_read(conn: secateur.Connection, 
         ("read", JobFailedError, r"connector Tens of table \w+ failed in read\(partition \d\).*the disk is gone"),
         ("middle", JobFailedError, r"connector Tens of table \w+ failed in read\(partition \d\).*the disk is gone"),
         ("batch", DataError, r"connector Tens of table \w+: read\(\) has to return batches .* partition \d gave"),
-        ("type", DataError, r"connector Tens of table \w+: partition \d: column k, row 0: .one. "),
+        ("type", DataError, r"connector Tens of table \w+: partition \d: column k, row 1: .one. "),
         (
             "outside",
             DataError,

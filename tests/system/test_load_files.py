@@ -137,7 +137,7 @@ def test_a_dry_run_reads_everything_and_loads_nothing(
     Path("a.csv").write_text("id,amount,d,s\n1,2,2025-01-01,x\n")
     Path("b.csv").write_text("id,amount,d,s\n1,2,2025-01-01,x\n2,2.555,2025-01-01,x\n")
     told = run("load", "a.csv", "--table", table.name, "--dry-run").stderr
-    assert "a.csv: 1 rows of id BIGINT, amount DECIMAL(10,2), d DATE, s VARCHAR" in told
+    assert "a.csv: 1 row of id BIGINT, amount DECIMAL(10,2), d DATE, s VARCHAR" in told
     told = run("load", "a.csv", "b.csv", "--table", table.name, "--dry-run", exit_code=1).stderr
     assert "DataError: b.csv:3:3: column amount: '2.555' is no DECIMAL(10,2)" in told
     assert rows(conn, table) == []
@@ -175,8 +175,8 @@ def test_errors_of_parquet_name_the_file_and_the_row(
     data = pa.table({"id": range(3), "amount": ["1", "2", "x"], "d": pa.nulls(3), "s": ["", "", ""]})
     pq.write_table(data, "a.parquet")
     told = run("load", "a.parquet", "--table", table.name, exit_code=1).stderr
-    assert told.startswith("DataError: a.parquet: column amount, row 2: 'x'")
-    with pytest.raises(DataError, match=r"a.parquet: column amount, row 2"):
+    assert told.startswith("DataError: a.parquet: column amount, row 3: 'x'")
+    with pytest.raises(DataError, match=r"a.parquet: column amount, row 3"):
         table.load("a.parquet")
 
 

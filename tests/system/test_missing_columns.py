@@ -148,7 +148,7 @@ def test_null_may_be_asked_for(conn: secateur.Connection, table_name: str) -> No
 def test_rows_that_name_other_columns_are_refused(conn: secateur.Connection, table_name: str) -> None:
     conn.execute(f"CREATE TABLE {table_name} {COLUMNS} {KINDS['hash']}")
     table = conn.table(table_name)
-    with pytest.raises(DataError, match="row 1 does not name 'name', which other rows name: load rows that name other"):
+    with pytest.raises(DataError, match="row 2 does not name 'name', which other rows name: load rows that name other"):
         table.load([{"id": 1, "name": "a"}, {"id": 2}], "upsert")
     with pytest.raises(ParameterError, match="of 2 rows, 1 do not name column name: put rows that name other"):
         table.put_many([{"id": 1, "name": "a"}, {"id": 2}])

@@ -21,7 +21,7 @@ from secateur.client.loads.create_table import columns_of, create_table_sql
 from secateur.client.loads.table_handle import TableHandle
 from secateur.client.session import Session
 from secateur.client.tokens import Tokens
-from secateur.errors import Error, NotSupportedError, ParameterError
+from secateur.errors import Error, NotSupportedError, ParameterError, forget_frames
 from secateur.protocol.external_tables import RegisterExternalTable
 from secateur.protocol.job_config import JobConfig
 
@@ -107,6 +107,9 @@ class Connection:
         control = self._session.begin_statement()
         try:
             answer = self._session.ask(protocol.ExplainRequest(sql, plain_values(params), self._session.settings()))
+        except Error as error:
+            forget_frames(error)
+            raise
         finally:
             self._session.end_statement(control)
         return Explain(answer.message.text, answer.message.json)

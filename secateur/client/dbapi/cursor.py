@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from html import escape
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar, assert_never
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, assert_never
 
 import pyarrow as pa
 
@@ -36,10 +36,22 @@ from secateur.client.execution.statement_cache import Prepared
 from secateur.client.execution.statement_call import Params, StatementCall
 from secateur.client.execution.statement_timeout import StatementTimeout
 from secateur.client.session import Session
-from secateur.errors import DataError, Error, InterfaceError, JobCancelledError, NotSupportedError, ProgrammingError
+from secateur.errors import (
+    DataError,
+    Error,
+    InterfaceError,
+    JobCancelledError,
+    NotSupportedError,
+    ProgrammingError,
+    forget_frames,
+)
 from secateur.protocol import statements
 from secateur.tracing import statement_span
 from secateur.wire import CallControl, ShortTable
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars
 
 _BATCH_ROWS: Final = 65_536
 _ROWS_SHOWN_MAX: Final = 20
@@ -110,13 +122,17 @@ class Cursor:
         Raises:
             Error: The statement, its parameters or the data are invalid; the connection and the cursor stay usable.
         """
-        if self._session.is_traced:
-            self._check_statement(operation)
-            with statement_span(operation) as describe:
+        try:
+            if self._session.is_traced:
+                self._check_statement(operation)
+                with statement_span(operation) as describe:
+                    self._execute(operation, parameters, timeout)
+                    describe(_described(self.stats))
+            else:
                 self._execute(operation, parameters, timeout)
-                describe(_described(self.stats))
-        else:
-            self._execute(operation, parameters, timeout)
+        except Error as error:
+            forget_frames(error)
+            raise
         return self
 
     def _execute(self, operation: str, parameters: Parameters, timeout: float | None) -> None:
@@ -164,12 +180,16 @@ class Cursor:
         Raises:
             NotSupportedError: The statement sets an option, or is another one without parameters.
         """
-        if self._session.is_traced:
-            self._check_statement(operation)
-            with statement_span(operation):
+        try:
+            if self._session.is_traced:
+                self._check_statement(operation)
+                with statement_span(operation):
+                    self._execute_many(operation, seq_of_parameters)
+            else:
                 self._execute_many(operation, seq_of_parameters)
-        else:
-            self._execute_many(operation, seq_of_parameters)
+        except Error as error:
+            forget_frames(error)
+            raise
         return self
 
     def _execute_many(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> None:
@@ -329,11 +349,11 @@ class Cursor:
         """As :meth:`fetch_arrow_table`."""
         return self.fetch_arrow_table()
 
-    def df(self) -> Any:
+    def df(self) -> pd.DataFrame:
         """As :meth:`fetch_df`."""
         return self.fetch_df()
 
-    def pl(self) -> Any:
+    def pl(self) -> polars.DataFrame:
         """The rows that are left as a polars DataFrame; of columns of one name, the second is ``a_1``.
 
         Raises:
@@ -342,7 +362,7 @@ class Cursor:
         """
         return polars_frame(self._result().take_table)
 
-    def fetch_df(self) -> Any:
+    def fetch_df(self) -> pd.DataFrame:
         """The rows that are left as a pandas DataFrame; of columns of one name, the second is ``a_1``.
 
         Raises:

@@ -29,6 +29,8 @@ CONTROLLER_WAIT_S: Final = 20.0
 """How long a request waits for a controller that is being started anew: a process has to start for it."""
 CONNECT_TIMEOUT_S: Final = 10.0
 """How long a first connection waits for it; shorter, since the address may be a wrong one."""
+REFUSED_S: Final = 1.5
+"""How long one waits that is refused where this process has never found a cluster: most often, none is there."""
 MOVED: Final = (TopologyChangedError, MemberLostError, UnreachableError, PartitionLostError, UnknownTableError)
 """What the members asked for the rows of a table answer, or fail with, when its partitions may be elsewhere by now."""
 _PAUSE_MIN_S: Final = 0.02

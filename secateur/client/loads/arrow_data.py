@@ -84,7 +84,7 @@ def as_table(
 
 
 def _check_names(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> None:
-    for number, row in enumerate(rows):
+    for number, row in enumerate(rows, 1):
         lacking = [name for name in names if name not in row]
         if lacking:
             raise DataError(

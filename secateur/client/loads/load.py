@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from secateur import errors
 from secateur.client.execution.execute import Retryable, execute
 from secateur.client.loads.arrow_data import as_chunks
+from secateur.client.loads.duplicate_rows import with_rows_of_key
 from secateur.client.loads.ranges_on_demand import with_ranges_for
 from secateur.client.session import Session
 from secateur.partitioning.schemes.partial_ranges import EVERY_KEY, unknown_ranges
@@ -128,7 +129,12 @@ def load_rows(
         OperationalError: The answer to the publication itself was lost: whether the rows are visible is unknown, and
             the message says so.
     """
-    return execute(_LoadExecution(session, table, data, mode, missing, progress, same_table, work))
+    try:
+        return execute(_LoadExecution(session, table, data, mode, missing, progress, same_table, work))
+    except errors.DuplicateKeyError as error:
+        if isinstance(data, pa.Table):
+            raise with_rows_of_key(error, conform(data, table, missing), table.primary_key) from error.__cause__
+        raise
 
 
 class _LoadExecution(Retryable[LoadResult]):
@@ -419,7 +425,7 @@ def _stage(
 def _conformed_chunks(
     data: pa.Table | pa.RecordBatchReader, table: TableDef, missing: MissingColumns
 ) -> Iterator[pa.Table]:
-    first_row = 0
+    first_row = 1
     for chunk in as_chunks(data):
         yield from as_chunks(conform(chunk, table, missing, first_row=first_row))
         first_row += chunk.num_rows

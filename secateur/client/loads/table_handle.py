@@ -20,7 +20,7 @@ from secateur.client.loads.create_table import dropped_on_failure
 from secateur.client.loads.load import LoadMode, Progress, load_rows
 from secateur.client.loads.load_progress import progress_line
 from secateur.client.session import Session
-from secateur.errors import NoRangeError, NullKeyError, ParameterError, TopologyChangedError
+from secateur.errors import Error, NoRangeError, NullKeyError, ParameterError, TopologyChangedError, forget_frames
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.conform import MissingColumns
 from secateur.partitioning.tables.statistics import TableStatistics
@@ -210,13 +210,21 @@ class TableHandle:
         types = {column.name.casefold(): column.type for column in self._table.columns}
         table = as_table(data, types, rows_name_all=missing is None)
         total = table.num_rows if isinstance(table, pa.Table) else None
-        with progress_line(self.name, total, progress) as report:
-            if not self._session.is_traced:
-                return load_rows(self._session, self._table, table, load_mode, missing=lacking, progress=report).rows
-            with operation_span("load", self.name) as describe:
-                rows = load_rows(self._session, self._table, table, load_mode, missing=lacking, progress=report).rows
-                describe({"secateur.mode": mode, "secateur.rows": rows})
-            return rows
+        try:
+            with progress_line(self.name, total, progress) as report:
+                if not self._session.is_traced:
+                    return load_rows(
+                        self._session, self._table, table, load_mode, missing=lacking, progress=report
+                    ).rows
+                with operation_span("load", self.name) as describe:
+                    rows = load_rows(
+                        self._session, self._table, table, load_mode, missing=lacking, progress=report
+                    ).rows
+                    describe({"secateur.mode": mode, "secateur.rows": rows})
+                return rows
+        except Error as error:
+            forget_frames(error)
+            raise
 
     @contextmanager
     def dropped_on_failure(self) -> Iterator[Self]:
@@ -261,10 +269,14 @@ class TableHandle:
 
         Cost: one round trip to one member. Every acknowledged write is seen, and no other.
         """
-        if not self._session.is_traced:
-            return get_row(self._by_key, _one_key(key, columns))
-        with operation_span("get", self.name):
-            return get_row(self._by_key, _one_key(key, columns))
+        try:
+            if not self._session.is_traced:
+                return get_row(self._by_key, _one_key(key, columns))
+            with operation_span("get", self.name):
+                return get_row(self._by_key, _one_key(key, columns))
+        except Error as error:
+            forget_frames(error)
+            raise
 
     @overload
     def get_many(self, keys: Iterable[Mapping[str, Any]]) -> list[dict[str, Any] | None]: ...
@@ -312,11 +324,15 @@ class TableHandle:
 
         Cost: one round trip to the primary of the row, and one from it to each backup; of a replicated table, a load.
         """
-        if not self._session.is_traced:
-            put_rows(self._by_key, [row], missing)
-            return
-        with operation_span("put", self.name):
-            put_rows(self._by_key, [row], missing)
+        try:
+            if not self._session.is_traced:
+                put_rows(self._by_key, [row], missing)
+                return
+            with operation_span("put", self.name):
+                put_rows(self._by_key, [row], missing)
+        except Error as error:
+            forget_frames(error)
+            raise
 
     def put_many(
         self, rows: Iterable[Mapping[str, Any] | Sequence[Any]], *, missing: Literal["null"] | None = None
@@ -332,9 +348,13 @@ class TableHandle:
             Error: As :meth:`put`; nothing was written then.
         """
         given = list(rows)
-        if given:
-            with self._traced("put", len(given)):
-                put_rows(self._by_key, given, missing)
+        try:
+            if given:
+                with self._traced("put", len(given)):
+                    put_rows(self._by_key, given, missing)
+        except Error as error:
+            forget_frames(error)
+            raise
 
     def delete(self, key: Any = None, /, **columns: Any) -> bool:
         """Delete the row with a primary key without SQL; whether there was one.

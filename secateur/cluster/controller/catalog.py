@@ -20,9 +20,17 @@ from secateur.partitioning.schemes.scheme import RANGES_INLINE_MAX, PartitionSch
 from secateur.partitioning.tables.external_table import ExternalTable
 from secateur.partitioning.tables.table import IndexDef, TableDef, TableDefinition
 from secateur.partitioning.types.column_type import SqlType
+from secateur.planner.system.tables import SCHEMA, SYSTEM_TABLES
 from secateur.planner.views.view import ViewDef
 from secateur.protocol.codec import encode
 
+_ELSEWHERE: Final = {
+    "indexes": "no system table lists indexes: EXPLAIN shows which one a statement searches",
+    "processlist": f"the system table is {SCHEMA}.running_statements",
+    "sqlite_master": "pandas takes the connection for SQLite: pass a SELECT to read_sql, and a DataFrame to"
+    " conn.create_table(name, df, primary_key=[...]).load(df)",
+}
+"""Names of other databases, and where it is."""
 _FILE_ENDINGS: Final = (".parquet", ".csv", ".tsv", ".json", ".ndjson", ".jsonl", ".gz", ".zst")
 
 
@@ -108,6 +116,10 @@ class Catalog:
         if name.casefold().endswith(_FILE_ENDINGS):
             path = name.replace("'", "''")
             return f"a file is read where the client is: COPY table FROM '{path}'"
+        if name.casefold() in SYSTEM_TABLES:
+            return f"the system table is {SCHEMA}.{name.casefold()}"
+        if name.casefold() in _ELSEWHERE:
+            return _ELSEWHERE[name.casefold()]
         near = difflib.get_close_matches(name.casefold(), known, n=3)
         names = [known[key].name for key in near or sorted(known)[:10]]
         return (

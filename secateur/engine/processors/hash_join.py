@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, assert_never
+from typing import Final, Literal, TypeAlias, assert_never
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +24,10 @@ _BUILD: Final = 1
 
 
 Call = Callable[[], pa.Table | None]
+
+
+JoinHow: TypeAlias = Literal["inner", "left", "right", "full", "semi", "anti"]
+"""The names of :class:`JoinKind`, as callers write them."""
 
 
 class JoinKind(Enum):
@@ -49,7 +53,7 @@ class JoinKind(Enum):
 
 def hash_join(
     on: Sequence[str] | Mapping[str, str],
-    how: str = "inner",
+    how: JoinHow = "inner",
     *,
     build_schema: pa.Schema | None = None,
     probe_schema: pa.Schema | None = None,

@@ -46,7 +46,7 @@ def conform(
     tdef: TableDef,
     missing: MissingColumns = MissingColumns.NULL,
     *,
-    first_row: int = 0,
+    first_row: int = 1,
 ) -> pa.Table:
     """Bring rows into ``tdef.arrow_schema``.
 
@@ -54,7 +54,7 @@ def conform(
         table: Rows with columns in any order, matched by name without regard to case.
         tdef: The table they are for.
         missing: The treatment of nullable columns that the rows lack.
-        first_row: The number of the first row among the caller's rows, for messages.
+        first_row: The number of the first row among the caller's rows, for messages; they count from 1.
 
     Returns:
         The same rows in exactly ``tdef.arrow_schema``, without the columns that they lack if those are kept; columns

@@ -47,14 +47,14 @@ _TEXT_SHOWN_MAX: Final = 80
 _ALL_INTEGERS: Final = pa.decimal128(20, 0)
 
 
-def cast_column(column: _Column, type_: SqlType, *, name: str, first_row: int = 0) -> pa.ChunkedArray:
+def cast_column(column: _Column, type_: SqlType, *, name: str, first_row: int = 1) -> pa.ChunkedArray:
     """Convert a column to exactly ``type_.arrow``.
 
     Args:
         column: Any Arrow column.
         type_: The type wanted.
-        name: The column's name, for messages.
-        first_row: The number of the first row among the caller's rows, for messages.
+        name: The column's name, for messages; they count from 1.
+        first_row: The number of the first row among the caller's rows, for messages; they count from 1.
 
     Returns:
         The column itself when it is right already (nothing is copied), else a converted one of the same length. Nulls

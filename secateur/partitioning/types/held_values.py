@@ -103,7 +103,7 @@ def check_held(column: pa.ChunkedArray, name: str) -> None:
 
     Args:
         column: Any Arrow column.
-        name: Its name, for the message.
+        name: Its name, for the message; it counts from 1.
 
     Raises:
         DataError: It has such a value. Cost: nothing for a type that cannot have such values.
@@ -169,19 +169,19 @@ def _check_intervals(array: pa.Array, name: str) -> None:
 _NO_UTF8: Final = "Invalid UTF8"
 
 
-def check_texts(rows: pa.Table | pa.RecordBatch, first_row: int = 0) -> None:
+def check_texts(rows: pa.Table | pa.RecordBatch, first_row: int = 1) -> None:
     """Check all columns, as :func:`check_texts_of_column` does."""
     for name, column in zip(rows.schema.names, rows.columns, strict=True):
         check_texts_of_column(column, name, first_row)
 
 
-def check_texts_of_column(column: pa.ChunkedArray | pa.Array, name: str, first_row: int = 0) -> None:
+def check_texts_of_column(column: pa.ChunkedArray | pa.Array, name: str, first_row: int = 1) -> None:
     """Check a column, at every depth.
 
     Args:
         column: Any Arrow column.
         name: Its name, for the message.
-        first_row: The number of the first row among the caller's rows, for the message.
+        first_row: The number of the first row among the caller's rows, for the message; it counts from 1.
 
     Raises:
         DataError: It has a text that is not UTF-8. Cost: some 40 ns a text; nothing for a column without texts.

@@ -68,14 +68,14 @@ _MISSING: Final = frozenset({"NAType", "NaTType"})
 """The types of pandas' own values for a missing one."""
 
 
-def column_of(values: Iterable[Any], type_: SqlType, *, name: str, first_row: int = 0) -> pa.Array:
+def column_of(values: Iterable[Any], type_: SqlType, *, name: str, first_row: int = 1) -> pa.Array:
     """Convert Python values to a column.
 
     Args:
         values: Any Python or numpy values; None, and pandas' NA and NaT, are NULL.
         type_: The type wanted.
-        name: The column's name, for messages.
-        first_row: The number of the first value among the caller's rows, for messages.
+        name: The column's name, for messages; they count from 1.
+        first_row: The number of the first value among the caller's rows, for messages; they count from 1.
 
     Returns:
         The values as an array of exactly ``type_.arrow``.

@@ -10,7 +10,7 @@ from sqlglot import Token, exp
 
 from secateur.engine.kernels.duckdb.error_position import ErrorPosition, bind_error_position
 from secateur.errors import DatabaseError, NotSupportedError, UnknownColumnError, UnknownTableError
-from secateur.partitioning.tables.identifier import folded
+from secateur.partitioning.tables.identifier import folded, text_literal
 from secateur.partitioning.types.column_type import SqlType
 from secateur.planner.binding.query import Query
 from secateur.planner.binding.suggestions import similar_names
@@ -84,6 +84,8 @@ def in_users_terms(
     if place is None:
         return type(error)(message, **error.details)
     start, length = query.spliced.origin(*place)
+    if isinstance(error, UnknownColumnError) and name is not None and query.text[start - 1 : start] == '"':
+        message += f"; a text has single quotes: {text_literal(name[1])}"
     head, _, rest = message.partition("\n")
     placed = located(type(error), head, query.text, start, length, **error.details)
     return type(error)(f"{placed.message}\n{rest.strip()}", **placed.details) if rest.strip() else placed

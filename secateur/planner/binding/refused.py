@@ -33,8 +33,8 @@ STATEMENTS: Final = {
     "VACUUM": "tables are compacted automatically",
     "ANALYZE": "statistics are maintained automatically",
     "COMMENT": "tables and columns have no comments",
-    "GRANT": "there are no users: the token of the cluster gives all rights",
-    "REVOKE": "there are no users: the token of the cluster gives all rights",
+    "GRANT": "tokens have roles, and tables that they are for: conn.tokens.create, or `secateur token create`",
+    "REVOKE": "tokens have roles, and tables that they are for: conn.tokens.revoke, or `secateur token revoke`",
     "RESET": "use SET",
 }
 """First words of statements that are not supported, and what to do instead."""

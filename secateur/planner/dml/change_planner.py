@@ -7,7 +7,8 @@ single rows are made by their owners, and everything else becomes row changes th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from dataclasses import replace as with_plan
+from typing import Final, TypeAlias
 
 from msgspec.structs import replace
 from sqlglot import Token
@@ -25,6 +26,7 @@ from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import syntax_error
 from secateur.protocol.statements import ChangeStatement, CoordinatedChange, InsertMode, InsertSelect
 
+_EVERY_ROW: Final = "every row is deleted: add WHERE to delete some of them"
 PlanQuery: TypeAlias = Callable[[str, Sequence[Token], Parameters], PlannedSelect]
 
 
@@ -71,6 +73,9 @@ class ChangePlanner:
             change: ChangeQuery = delete.in_partitions()
             check_reading(self._sql, change.query, "DELETE", delete.target.end)
             select = change.query.plan(self._plan)
+            if delete.where is None:
+                scans = tuple(replace(scan, reason=scan.reason and _EVERY_ROW) for scan in select.plan.scans)
+                select = with_plan(select, plan=replace(select.plan, scans=scans, plan_id="").named())
             if is_local(select):
                 return ChangeStatement(change.table, change.kind, select)
         changes = delete.row_changes()

@@ -132,7 +132,7 @@ NotSupportedError: BY NAME with VALUES is not supported: name the columns behind
 -- a NULL key
 INSERT INTO customers VALUES (NULL, 'b', 1)
 /*
-NullKeyError: table customers: column customer_id is NOT NULL, but 1 of 1 rows are NULL there, the first is row 0
+NullKeyError: table customers: column customer_id is NOT NULL, but 1 of 1 rows are NULL there, the first is row 1
 */
 ----
 -- no key

@@ -141,6 +141,46 @@ NotSupportedError: PIVOT without the values of a column is not supported: write 
                   ^^^^^^^^
 */
 ----
+-- double quotes are for names
+SELECT id FROM orders WHERE priority = "C2"
+/*
+UnknownColumnError: column 'C2' does not exist; there is customer_id, id, priority, amount, day; a text has single quotes: 'C2' (line 1, column 41)
+  SELECT id FROM orders WHERE priority = "C2"
+                                          ^^
+*/
+----
+-- double quotes are for names, also in a change
+DELETE FROM orders WHERE priority = "it's"
+/*
+UnknownColumnError: column "it's" does not exist; there is customer_id, id, priority, amount, day; a text has single quotes: 'it''s' (line 1, column 38)
+  DELETE FROM orders WHERE priority = "it's"
+                                       ^^^^
+*/
+----
+-- a time zone
+SET TIME ZONE 'Europe/Berlin'
+/*
+ProgrammingError: there is no setting 'TIME'; the time zone is UTC: write ts AT TIME ZONE 'Europe/Berlin' where another one is wanted (line 1, column 5)
+  SET TIME ZONE 'Europe/Berlin'
+      ^^^^
+*/
+----
+-- a time zone as a setting
+SET timezone = 'Europe/Berlin'
+/*
+ProgrammingError: there is no setting 'timezone'; the time zone is UTC: write ts AT TIME ZONE 'Europe/Berlin' where another one is wanted (line 1, column 5)
+  SET timezone = 'Europe/Berlin'
+      ^^^^^^^^
+*/
+----
+-- a setting like no other
+SET colour = red
+/*
+ProgrammingError: there is no setting 'colour'; SHOW ALL lists those that there are (line 1, column 5)
+  SET colour = red
+      ^^^^^^
+*/
+----
 -- an unknown setting
 SET prunning = on
 /*

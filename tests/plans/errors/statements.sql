@@ -191,7 +191,7 @@ NotSupportedError: COMMENT is not supported: tables and columns have no comments
 -- statements of the dialect say what to do instead, 23
 GRANT something
 /*
-NotSupportedError: GRANT is not supported: there are no users: the token of the cluster gives all rights (line 1, column 1)
+NotSupportedError: GRANT is not supported: tokens have roles, and tables that they are for: conn.tokens.create, or `secateur token create` (line 1, column 1)
   GRANT something
   ^^^^^
 */
@@ -199,7 +199,7 @@ NotSupportedError: GRANT is not supported: there are no users: the token of the 
 -- statements of the dialect say what to do instead, 24
 REVOKE something
 /*
-NotSupportedError: REVOKE is not supported: there are no users: the token of the cluster gives all rights (line 1, column 1)
+NotSupportedError: REVOKE is not supported: tokens have roles, and tables that they are for: conn.tokens.revoke, or `secateur token revoke` (line 1, column 1)
   REVOKE something
   ^^^^^^
 */

@@ -104,7 +104,7 @@ DELETE of orders
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because no predicate on the partition key customer_id: compare it with values
+  because every row is deleted: add WHERE to delete some of them
   columns: customer_id, id
 backups: none
 written: staged on all copies, then published at once by the controller

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
+import duckdb
 import httpx
 import pyarrow as pa
 import pytest
@@ -132,6 +136,77 @@ def test_arrow_is_the_whole_result(http: httpx.Client, table: str) -> None:
         parts = list(again.iter_raw())
     assert len(parts) > 4  # made while it is read
     assert pa.ipc.open_stream(b"".join(parts)).read_all().equals(direct)
+
+
+VALUES = "(1, NULL, 1.50, NULL), (2, '', 0.05, [1, NULL]), (3, 'a,\"b\"', -1, [])"
+QUOTED = f"SELECT * FROM (VALUES {VALUES}) AS v(k, s, d, l)"
+
+
+def test_csv_tells_null_from_an_empty_text(http: httpx.Client) -> None:
+    answer = http.post("/api/v1/statements", json={"sql": QUOTED}, headers={"Accept": "text/csv"})
+    assert answer.headers["content-type"].startswith("text/csv")
+    assert answer.text == 'k,s,d,l\n1,,1.50,\n2,"",0.05,"[1, NULL]"\n3,"a,""b""",-1.00,[]\n'
+    with duckdb.connect() as database, tempfile.NamedTemporaryFile(suffix=".csv") as file:
+        Path(file.name).write_bytes(answer.content)
+        again = database.execute(f"SELECT k, s FROM read_csv('{file.name}', allow_quoted_nulls = false)").fetchall()
+    assert again == [(1, None), (2, ""), (3, 'a,"b"')]
+
+
+def test_lines_of_json_are_rows_with_the_values_of_json(http: httpx.Client) -> None:
+    answer = http.post("/api/v1/statements", json={"sql": QUOTED}, headers={"Accept": "application/x-ndjson"})
+    assert [json.loads(line) for line in answer.text.splitlines()] == [
+        {"k": 1, "s": None, "d": "1.50", "l": None},
+        {"k": 2, "s": "", "d": "0.05", "l": [1, None]},
+        {"k": 3, "s": 'a,"b"', "d": "-1.00", "l": []},
+    ]
+
+
+@pytest.mark.parametrize("form", ["text/csv", "application/x-ndjson"])
+def test_many_rows_come_in_parts(http: httpx.Client, form: str) -> None:
+    sql = "SELECT range AS n FROM range(100000)"
+    with http.stream("POST", "/api/v1/statements", json={"sql": sql}, headers={"Accept": form}) as answer:
+        parts = list(answer.iter_raw())
+    assert len(parts) > 4
+    lines = b"".join(parts).decode().splitlines()
+    numbers = [int(line) for line in lines[1:]] if form == "text/csv" else [json.loads(line)["n"] for line in lines]
+    assert numbers == list(range(100_000))
+    sql = "SELECT 1 AS a, 2 AS a WHERE false"
+    none = http.post("/api/v1/statements", json={"sql": sql}, headers={"Accept": form})
+    assert none.text == ("a,a_1\n" if form == "text/csv" else "")
+
+
+@pytest.mark.parametrize(
+    ("accept", "form"),
+    [
+        ("*/*", "application/json"),
+        ("text/html, application/xhtml+xml, */*;q=0.8", "application/json"),
+        ("text/*", "text/csv; charset=utf-8"),
+        ("application/json;q=0.5, text/csv", "text/csv; charset=utf-8"),
+        ("application/x-ndjson, application/json", "application/x-ndjson"),
+        ("TEXT/CSV;q=0, application/json", "application/json"),
+    ],
+)
+def test_rows_come_in_the_form_that_is_wanted_most(http: httpx.Client, accept: str, form: str) -> None:
+    answer = http.post("/api/v1/statements", json={"sql": "SELECT 1 AS a"}, headers={"Accept": accept})
+    assert (answer.status_code, answer.headers["content-type"]) == (200, form)
+
+
+@pytest.mark.parametrize("accept", ["text/html", "application/xml;q=1, text/csv;q=0", "image/*"])
+def test_a_form_that_is_not_to_be_had_is_refused_before_anything_is_done(http: httpx.Client, accept: str) -> None:
+    sql = "CREATE TABLE never_made (k INTEGER PRIMARY KEY)"
+    answer = http.post("/api/v1/statements", json={"sql": sql}, headers={"Accept": accept})
+    assert (answer.status_code, answer.headers["content-type"]) == (406, "application/problem+json")
+    for form in ("application/json", "text/csv", "application/x-ndjson", "application/vnd.apache.arrow.stream"):
+        assert form in answer.json()["detail"]
+    assert run(http, "SELECT 1 FROM secateur.tables WHERE table_name = 'never_made'")["rows"] == []
+
+
+def test_an_error_in_the_first_rows_is_the_answer(http: httpx.Client) -> None:
+    sql = "SELECT DATE '10000-01-01' AS d"
+    answer = http.post("/api/v1/statements", json={"sql": sql}, headers={"Accept": "application/x-ndjson"})
+    assert answer.status_code == 422
+    answer = http.post("/api/v1/statements", json={"sql": sql}, headers={"Accept": "text/csv"})
+    assert answer.text == "d\n10000-01-01\n"
 
 
 def test_a_statement_that_takes_longer_gives_an_id(http: httpx.Client) -> None:

@@ -67,7 +67,9 @@ IN_ONE_PROCESS = {
         languages=("python",), without="pyspark", printed=(0,), after="assert job.result().num_rows == 1"
     ),
     "docs/jobs.md": Page(printed=(0,)),
-    "docs/http.md": Page(),
+    "docs/http.md": Page(
+        before_blocks={6: "os.environ |= {'SECATEUR_URL': server.url, 'SECATEUR_TOKEN': cluster.token}"},
+    ),
     "docs/connectors.md": Page(
         before="""
 import sqlite3

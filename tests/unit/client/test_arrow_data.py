@@ -120,5 +120,5 @@ def test_chunks_have_few_rows_however_small_these_are() -> None:
 
 
 def test_a_number_that_no_column_holds_is_said() -> None:
-    with pytest.raises(DataError, match="row 0, column x: 170141183460469231731687303715884105727"):
+    with pytest.raises(DataError, match="row 1, column x: 170141183460469231731687303715884105727"):
         as_table({"x": [2**127 - 1]})

@@ -3,6 +3,8 @@ from __future__ import annotations
 import copy
 import pickle
 import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -50,6 +52,24 @@ def test_nobody_there() -> None:
         port = listener.getsockname()[1]
     with pytest.raises(UnreachableError, match=f"no process answers at 127.0.0.1:{port}"):
         secateur.connect(f"secateur://127.0.0.1:{port}", connect_timeout_s=0)
+
+
+def test_a_wrong_address_is_told_within_two_seconds_and_a_known_one_is_waited_for() -> None:
+    with secateur.start(members=1, runtime="embedded") as cluster:
+        host, _, port = cluster.address.removeprefix("secateur://").rpartition(":")
+        cluster.connect().close()
+    before_s = time.monotonic()
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # nobody listens there
+        with pytest.raises(UnreachableError, match="no process answers"):
+            secateur.connect(f"secateur://127.0.0.1:{taken.getsockname()[1]}")
+    assert time.monotonic() - before_s < 2
+    with ThreadPoolExecutor(1) as thread:
+        again = thread.submit(secateur.connect, cluster.address, cluster.token)
+        with pytest.raises(TimeoutError):
+            again.result(timeout=2.5)
+        with secateur.start(members=1, runtime="embedded", host=host, port=int(port), token=cluster.token):
+            again.result(timeout=10).close()
 
 
 def test_transactions_are_what_they_are(conn: Connection) -> None:

@@ -50,8 +50,26 @@ def test_an_id_is_never_used_again() -> None:
             "table \"a's.Parquet\" does not exist; a file is read where the client is: COPY table FROM 'a''s.Parquet'",
         ),
         (["flights", "planes"], "zzz", "table 'zzz' does not exist; there is flights, planes"),
+        (["t"], "Events", "table 'Events' does not exist; the system table is secateur.events"),
+        (["t"], "PROCESSLIST", "table 'PROCESSLIST' does not exist; the system table is secateur.running_statements"),
+        (
+            ["t"],
+            "sqlite_master",
+            (
+                "table 'sqlite_master' does not exist; pandas takes the connection for SQLite: pass a SELECT to"
+                " read_sql, and a DataFrame to conn.create_table(name, df, primary_key=[...]).load(df)"
+            ),
+        ),
+        (
+            ["t"],
+            "indexes",
+            (
+                "table 'indexes' does not exist; no system table lists indexes: EXPLAIN shows which one a statement"
+                " searches"
+            ),
+        ),
     ],
-    ids=["none", "near", "a file", "far"],
+    ids=["none", "near", "a file", "far", "a system table", "processes", "pandas", "indexes"],
 )
 def test_an_unknown_name_is_answered_with_known_ones(names: list[str], asked: str, message: str) -> None:
     catalog = Catalog()

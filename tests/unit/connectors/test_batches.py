@@ -55,5 +55,5 @@ def test_what_has_no_schema_is_refused(rows: list[pa.RecordBatch], message: str)
 
 def test_texts_that_are_no_utf_8_are_refused_at_once() -> None:
     bad = pa.array([b"a", b"\xff"], pa.binary()).view(pa.string())
-    with pytest.raises(DataError, match=r"column x, row 3: b'\\xff' is no UTF-8"):
+    with pytest.raises(DataError, match=r"column x, row 4: b'\\xff' is no UTF-8"):
         batch_source([pa.record_batch({"x": ["a", "b"]}), pa.record_batch({"x": bad})])

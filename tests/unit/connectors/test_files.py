@@ -139,5 +139,5 @@ def test_an_arrow_file_that_contradicts_itself_fails_the_job(read: Any, tmp_path
 def test_a_parquet_file_with_a_text_that_is_no_utf_8_fails_the_job(read: Any, tmp_path: Path) -> None:
     bad = pa.array([b"a", b"\xff"], pa.binary()).view(pa.string())
     pq.write_table(pa.table({"x": bad}), tmp_path / "latin.parquet")
-    with pytest.raises(DataError, match=r"latin\.parquet, column x, row 1: b'\\xff' is no UTF-8"):
+    with pytest.raises(DataError, match=r"latin\.parquet, column x, row 2: b'\\xff' is no UTF-8"):
         read(file_source(tmp_path / "*.parquet"), members=1)

@@ -75,7 +75,7 @@ def test_what_is_refused_at_once(items: Any, options: dict[str, Any], message: s
         pytest.param(
             [{"x": "a"}, pa.record_batch({"x": pa.array([b"b", b"\xff"], pa.binary()).view(pa.string())})],
             DataError,
-            r"column x, row 2: b'\\xff' is no UTF-8",
+            r"column x, row 3: b'\\xff' is no UTF-8",
             id="no-utf-8",
         ),
     ],

@@ -115,40 +115,40 @@ def test_converts(type_: str, given: pa.Array, expected: list[Any]) -> None:
         (
             "TINYINT",
             pa.array([1, 300]),
-            r"column c, row 1: 300 \(int64\) does not fit TINYINT, which holds whole numbers from -128 to 127",
+            r"column c, row 2: 300 \(int64\) does not fit TINYINT, which holds whole numbers from -128 to 127",
         ),
-        ("BIGINT", pa.array([2**63], pa.uint64()), "row 0: 9223372036854775808"),
-        ("UBIGINT", pa.array([0, 0, -1]), "row 2: -1"),
-        ("INTEGER", pa.array([1.0, 1.5]), "row 1: 1.5"),
-        ("INTEGER", pa.array([float("nan")]), "row 0: nan"),
-        ("INTEGER", pa.array([Decimal("5.5")]), r"row 0: Decimal\('5.5'\)"),
+        ("BIGINT", pa.array([2**63], pa.uint64()), "row 1: 9223372036854775808"),
+        ("UBIGINT", pa.array([0, 0, -1]), "row 3: -1"),
+        ("INTEGER", pa.array([1.0, 1.5]), "row 2: 1.5"),
+        ("INTEGER", pa.array([float("nan")]), "row 1: nan"),
+        ("INTEGER", pa.array([Decimal("5.5")]), r"row 1: Decimal\('5.5'\)"),
         (
             "DECIMAL(2,1)",
             pa.array([9, 10]),
-            "row 1: 10 .* does not fit DECIMAL.2,1., which holds 1 digits before and 1 behind the point",
+            "row 2: 10 .* does not fit DECIMAL.2,1., which holds 1 digits before and 1 behind the point",
         ),
-        ("DECIMAL(10,2)", pa.array([1.115]), "row 0: 1.115"),
-        ("DECIMAL(10,2)", pa.array([float("inf")]), "row 0: inf"),
-        ("DECIMAL(10,2)", pa.array([Decimal("1.115")]), r"row 0: Decimal\('1.115'\)"),
-        ("FLOAT", pa.array([1.0, 1e300]), r"row 1: 1e\+300"),
-        ("DOUBLE", pa.array([2**53 + 1]), "row 0: 9007199254740993 .* without loss"),
-        ("DATE", pa.array([datetime(2024, 1, 1, 1)]), "row 0: datetime.datetime"),
-        ("TIME", pa.array([1], pa.time64("ns")), "row 0: .* does not fit TIME without loss"),
+        ("DECIMAL(10,2)", pa.array([1.115]), "row 1: 1.115"),
+        ("DECIMAL(10,2)", pa.array([float("inf")]), "row 1: inf"),
+        ("DECIMAL(10,2)", pa.array([Decimal("1.115")]), r"row 1: Decimal\('1.115'\)"),
+        ("FLOAT", pa.array([1.0, 1e300]), r"row 2: 1e\+300"),
+        ("DOUBLE", pa.array([2**53 + 1]), "row 1: 9007199254740993 .* without loss"),
+        ("DATE", pa.array([datetime(2024, 1, 1, 1)]), "row 1: datetime.datetime"),
+        ("TIME", pa.array([1], pa.time64("ns")), "row 1: .* does not fit TIME without loss"),
         (
             "TIMESTAMP",
             pa.array([0, 1], pa.timestamp("ns")),
-            "row 1: .* does not fit TIMESTAMP, which holds whole microseconds",
+            "row 2: .* does not fit TIMESTAMP, which holds whole microseconds",
         ),
-        ("TIMESTAMP", pa.array([2**62], pa.timestamp("s")), r"row 0: 146138514283-06-19 07:45:04 \(timestamp"),
+        ("TIMESTAMP", pa.array([2**62], pa.timestamp("s")), r"row 1: 146138514283-06-19 07:45:04 \(timestamp"),
         (
             "UUID",
             pa.array([TEXT, None, "{" + TEXT + "}"]),
-            "row 2: .* does not fit UUID; write it as 8-4-4-4-12 hexadecimal digits",
+            "row 3: .* does not fit UUID; write it as 8-4-4-4-12 hexadecimal digits",
         ),
-        ("UUID", pa.array([TEXT[:-1] + "g"]), "row 0: "),
-        ("UUID", pa.array([TEXT.replace("-", "0")]), "row 0: "),
-        ("UUID", pa.array([b"short"]), "row 0: b'short'"),
-        ("TINYINT[]", pa.array([[1], [2, 300]]), r"row 1: \[2, 300\]"),
+        ("UUID", pa.array([TEXT[:-1] + "g"]), "row 1: "),
+        ("UUID", pa.array([TEXT.replace("-", "0")]), "row 1: "),
+        ("UUID", pa.array([b"short"]), "row 1: b'short'"),
+        ("TINYINT[]", pa.array([[1], [2, 300]]), r"row 2: \[2, 300\]"),
         (
             "VARCHAR",
             pa.array([5]),
@@ -157,9 +157,9 @@ def test_converts(type_: str, given: pa.Array, expected: list[Any]) -> None:
                 " string first"
             ),
         ),
-        ("INTEGER", pa.array(["5", "5.5"]), "column c, row 1: '5.5' .string. does not fit INTEGER"),
-        ("DATE", pa.array(["01/02/2025"]), "row 0: '01/02/2025'"),
-        ("BOOLEAN", pa.array([1, 2]), "row 1: 2"),
+        ("INTEGER", pa.array(["5", "5.5"]), "column c, row 2: '5.5' .string. does not fit INTEGER"),
+        ("DATE", pa.array(["01/02/2025"]), "row 1: '01/02/2025'"),
+        ("BOOLEAN", pa.array([1, 2]), "row 2: 2"),
         ("BLOB", pa.array(["a"]), "the data are string, which is not converted to BLOB"),
         ("DATE[]", pa.array([[5]]), r"column c\[\]: the data are int64, which is not converted to DATE"),
         (
@@ -181,7 +181,7 @@ def test_converts(type_: str, given: pa.Array, expected: list[Any]) -> None:
         (
             "STRUCT(a TINYINT)",
             pa.array([{"a": 1}, {"a": 300}]),
-            r"row 1: {'a': 300} .* does not fit STRUCT\(a TINYINT\)",
+            r"row 2: {'a': 300} .* does not fit STRUCT\(a TINYINT\)",
         ),
         ("STRUCT(a DATE, b INTEGER)", pa.array([{"a": None, "A": None}]), "which is not converted"),
         ("DATE", pa.array([{"a": 1}]), "which is not converted to DATE"),
@@ -201,9 +201,9 @@ def test_what_fits_is_handed_back() -> None:
 
 def test_the_first_bad_row_is_counted_over_chunks() -> None:
     column = pa.chunked_array([pa.array([1, 2]), pa.array([], pa.int64()), pa.array([3, 400, 500])])
-    with pytest.raises(DataError, match="row 3: 400") as raised:
+    with pytest.raises(DataError, match="row 4: 400") as raised:
         cast_column(column, parse_type("TINYINT"), name="c")
-    assert raised.value.details["row"] == 3
+    assert raised.value.details["row"] == 4
 
 
 def test_no_chunks() -> None:

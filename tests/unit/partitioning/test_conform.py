@@ -65,10 +65,10 @@ def test_missing_columns_are_kept_or_refused() -> None:
 
 
 def test_rows_are_counted_as_the_caller_counts_them() -> None:
-    with pytest.raises(DataError, match="column delay, row 101: 40000"):
-        conform(pa.table({"tailnum": ["N1", "N2"], "delay": [1, 40_000]}), FLIGHTS, first_row=100)
-    with pytest.raises(NullKeyError, match="1 of 2 rows are NULL there, the first is row 101"):
-        conform(pa.table({"tailnum": ["N1", None]}), FLIGHTS, first_row=100)
+    with pytest.raises(DataError, match="column delay, row 102: 40000"):
+        conform(pa.table({"tailnum": ["N1", "N2"], "delay": [1, 40_000]}), FLIGHTS, first_row=101)
+    with pytest.raises(NullKeyError, match="1 of 2 rows are NULL there, the first is row 102"):
+        conform(pa.table({"tailnum": ["N1", None]}), FLIGHTS, first_row=101)
 
 
 def test_no_rows() -> None:
@@ -98,7 +98,7 @@ def test_a_missing_not_null_column() -> None:
 def test_a_null_in_a_not_null_column() -> None:
     chunks = pa.chunked_array([pa.array(["N1"]), pa.array(["N2", None, None])])
     with pytest.raises(
-        NullKeyError, match="column tailnum is NOT NULL, but 2 of 4 rows are NULL there, the first is row 2"
+        NullKeyError, match="column tailnum is NOT NULL, but 2 of 4 rows are NULL there, the first is row 3"
     ) as raised:
         conform(pa.table({"tailnum": chunks}), FLIGHTS)
     assert raised.value.details == {"table": "flights", "column": "tailnum"}
@@ -108,7 +108,7 @@ def test_a_value_that_does_not_fit() -> None:
     with pytest.raises(
         DataError,
         match=(
-            r"column delay, row 1: 40000 \(int64\) does not fit SMALLINT, which holds whole numbers from -32768 to"
+            r"column delay, row 2: 40000 \(int64\) does not fit SMALLINT, which holds whole numbers from -32768 to"
             r" 32767"
         ),
     ):

@@ -42,7 +42,7 @@ def test_types_are_cast_to_the_schema() -> None:
             A.schema,
             pa.table({"x": [1.5], "y": ["a"]}),
             DataError,
-            "column x, row 0: 1.5 (double) does not fit BIGINT",
+            "column x, row 1: 1.5 (double) does not fit BIGINT",
             id="cast",
         ),
     ],
