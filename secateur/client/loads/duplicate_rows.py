@@ -30,7 +30,7 @@ def with_rows_of_key(error: DuplicateKeyError, rows: pa.Table, columns: Sequence
     for name, value in zip(columns, key, strict=True):
         kind = rows.schema.field(name).type
         if pa.types.is_integer(kind) or pa.types.is_string(kind):
-            found = pc.and_(found, pc.equal(rows.column(name), pa.scalar(value, kind)))
+            found = pc.and_(found, pc.equal(rows.column(name), value))
     numbers = pc.indices_nonzero(found)
     with suppress(OverflowError, ValueError):  # a date that Python has not
         candidates = rows.select(list(columns)).take(numbers.slice(0, _LOOKED_AT_MAX)).to_pylist()

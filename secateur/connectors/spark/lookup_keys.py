@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from secateur.connectors.spark.result_rows import durations
+from secateur.connectors.spark.durations import durations
 from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.engine.kernels.duckdb.result_types import arrow_type, relation_casts
 from secateur.errors import DataError, ProgrammingError

@@ -13,7 +13,6 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from secateur.errors import DataError
-from secateur.partitioning.types.nested_parts import interval_cells, map_leaves
 
 BATCH_ROWS: Final = 65_536
 """Rows of a batch, at most: Spark holds one at a time."""
@@ -21,7 +20,6 @@ _CHUNK_ROWS_MIN: Final = 8_192
 """Chunks of so many rows on average are sent as they are: a batch costs Spark little beside their rows, and less than
 copying them to longer ones.
 """
-_DAY_MICROS: Final = 86_400_000_000
 _DASHES: Final = ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32))
 
 
@@ -69,26 +67,6 @@ def spark_batches(table: pa.Table, columns: Sequence[tuple[str, str]], schema: S
         yield from whole.to_batches(max_chunksize=BATCH_ROWS)
 
 
-def durations(values: pa.Array) -> pa.Array:
-    """Intervals as microseconds, as Spark has them: a day has 24 hours, as where SQL compares. Others as they are.
-
-    Raises:
-        ArrowInvalid: One has months, or its microseconds take more than 64 bits.
-    """
-    if not pa.types.is_interval(values.type):
-        return values
-    is_null = values.is_null().to_numpy(zero_copy_only=False)
-    cells = interval_cells(values)
-    if (cells["months"][~is_null] != 0).any():
-        raise pa.ArrowInvalid("it has months, which have no length in days")
-    days, micros = cells["days"].astype(np.int64), cells["nanoseconds"] // 1000
-    total = days * _DAY_MICROS + micros
-    # What does not fit is off by a multiple of 2^64, and the nearest float by less than 2^20.
-    if (np.abs(total - (days.astype(float) * _DAY_MICROS + micros))[~is_null] > 2.0**62).any():
-        raise pa.ArrowInvalid("it is longer than 292,000 years")
-    return pa.array(total, pa.duration("us"), mask=is_null)
-
-
 def _converted(values: pa.ChunkedArray, column: tuple[str, str], wanted: pa.DataType) -> pa.ChunkedArray:
     if values.type == wanted:
         return values
@@ -96,7 +74,9 @@ def _converted(values: pa.ChunkedArray, column: tuple[str, str], wanted: pa.Data
         return pa.chunked_array([], wanted)
     try:
         if "interval" in str(values.type):  # perhaps inside of a list, a struct or a map
-            values = pa.chunked_array([map_leaves(chunk, durations) for chunk in values.chunks])
+            from secateur.connectors.spark.durations import with_durations  # loads what tasks without them need not
+
+            values = pa.chunked_array([with_durations(chunk) for chunk in values.chunks])
         elif values.type == pa.uuid():
             values = pa.chunked_array([_uuid_texts(chunk) for chunk in values.chunks], pa.string())
         return values.cast(wanted)

@@ -117,6 +117,7 @@ def test_arrow_types(spark_type: spark.DataType, expected: pa.DataType) -> None:
         (spark.DecimalType(38, 6), "DECIMAL(38,6)"),
         (spark.TimestampNTZType(), "TIMESTAMP"),
         (spark.TimestampType(), "TIMESTAMP WITH TIME ZONE"),
+        (spark.DayTimeIntervalType(), "INTERVAL"),
         (
             spark.ArrayType(
                 spark.StructType([spark.StructField("select", spark.MapType(ID, spark.ArrayType(spark.TimeType(6))))])
@@ -133,7 +134,6 @@ def test_types_of_columns_that_are_created(spark_type: spark.DataType, expected:
 @pytest.mark.parametrize(
     "spark_type",
     [
-        spark.DayTimeIntervalType(),
         spark.NullType(),
         spark.VariantType(),
         spark.StructType([]),
