@@ -50,7 +50,7 @@ demo: $(STAMP) java ## real flights: Spark loads three Ray members, pruned SQL r
 # Five took no less, and each test longer.
 WORKERS ?= 3
 PYTEST_WORKERS := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
-test: $(STAMP) java ## all tests but the slow ones, on WORKERS=3 processes: under twelve minutes on two cores
+test: $(STAMP) java ## all tests but the slow ones, on WORKERS=3 processes: some fourteen minutes on two cores
 	@$(PY) -m pytest -m "not slow" $(PYTEST_WORKERS) $(PYTEST_ARGS)
 
 # What git says has changed since BASE decides; tests/check.py says which commit that is by default.

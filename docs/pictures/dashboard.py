@@ -111,6 +111,10 @@ def _compared(page: Page) -> None:
     page.evaluate("scrollTo(0, 0)")
 
 
+def _heightened(page: Page) -> None:
+    page.set_viewport_size({"width": 1120, "height": 900})
+
+
 def _opened(page: Page) -> None:
     """The first one of the list: a statement, or a job."""
     page.locator("tbody tr a").first.click()
@@ -118,7 +122,7 @@ def _opened(page: Page) -> None:
 
 
 _PATHS = {
-    "members": "/",
+    "members": "/members",
     "partitions": "/partitions?table=orders",
     "hits": "/partitions?table=orders&shade=hits",
     "hot-keys": "/hot-keys",
@@ -132,8 +136,9 @@ _PATHS = {
     "jobs": "/jobs",
     "job": "/jobs",
     "events": "/events",
+    "overview": "/",  # last: the other pages have taken a minute of history
 }
-_PREPARED = {"plan": _planned, "sql": _compared, "statement": _opened, "job": _opened}
+_PREPARED = {"plan": _planned, "sql": _compared, "statement": _opened, "job": _opened, "overview": _heightened}
 _DARK = ("statements", "events")
 
 
