@@ -6,7 +6,7 @@ from secateur.exports import exports
 
 _FILES = {
     "failures": ["CommandError", "failing_with_a_message"],
-    "rendering": ["OutputFormat", "count_text", "write_rows"],
+    "rendering": ["OutputFormat", "extent_text", "write_rows"],
     "scripts": ["Script", "run_scripts"],
 }
 

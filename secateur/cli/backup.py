@@ -10,7 +10,8 @@ import typer
 from secateur.cli.connecting import connected
 from secateur.cli.failures import failing_with_a_message
 from secateur.cli.options import AddressOption, AsJson, ClusterName, Token
-from secateur.cli.rendering import print_done, rows_text
+from secateur.cli.rendering import print_done
+from secateur.drawing.quantity import count_text
 from secateur.partitioning.tables.identifier import quoted, text_literal
 
 
@@ -34,7 +35,7 @@ def backup(
     with connected(name, address, token) as connection:
         cursor = connection.execute(f"BACKUP {_named(tables)}TO {text_literal(str(folder.absolute()))}")
     done = {"folder": str(folder), "rows": cursor.rowcount}
-    print_done(f"{rows_text(cursor.rowcount)} written to {folder}", done, as_json=as_json)
+    print_done(f"{count_text(cursor.rowcount, 'row')} written to {folder}", done, as_json=as_json)
 
 
 @failing_with_a_message
@@ -60,7 +61,7 @@ def restore(
             f"RESTORE {'OR REPLACE ' if replace else ''}{_named(tables)}FROM {text_literal(str(folder.absolute()))}"
         )
     done = {"folder": str(folder), "rows": cursor.rowcount}
-    print_done(f"{rows_text(cursor.rowcount)} restored from {folder}", done, as_json=as_json)
+    print_done(f"{count_text(cursor.rowcount, 'row')} restored from {folder}", done, as_json=as_json)
 
 
 def _named(tables: list[str] | None) -> str:

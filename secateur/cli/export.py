@@ -10,7 +10,8 @@ import typer
 from secateur.cli.connecting import connected
 from secateur.cli.failures import failing_with_a_message
 from secateur.cli.options import AddressOption, AsJson, ClusterName, Token
-from secateur.cli.rendering import print_done, rows_text
+from secateur.cli.rendering import print_done
+from secateur.drawing.quantity import count_text
 from secateur.partitioning.tables.identifier import quoted, text_literal
 
 
@@ -38,4 +39,4 @@ def export(
     with connected(name, address, token) as connection:
         cursor = connection.execute(f"COPY {rows} TO {text_literal(str(file.absolute()))}")
     done = {"file": str(file), "rows": cursor.rowcount}
-    print_done(f"{rows_text(cursor.rowcount)} written to {file}", done, as_json=as_json)
+    print_done(f"{count_text(cursor.rowcount, 'row')} written to {file}", done, as_json=as_json)

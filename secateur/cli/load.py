@@ -15,13 +15,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from secateur.cli.connecting import connected
 from secateur.cli.failures import CommandError, failing_with_a_message
 from secateur.cli.options import AddressOption, AsJson, ClusterName, Token
-from secateur.cli.rendering import print_done, rows_text
+from secateur.cli.rendering import print_done
 from secateur.client.copy.load_options import FORMATS, FileOptions
 from secateur.client.copy.table_file import TableFile, open_table_file
 from secateur.client.loads.create_table import create_table_sql
 from secateur.client.loads.load import LoadMode
 from secateur.client.loads.load import Progress as OnProgress
 from secateur.client.loads.table_handle import TableHandle
+from secateur.drawing.quantity import count_text
 from secateur.errors import DuplicateKeyError
 from secateur.partitioning.tables.conform import MissingColumns, conform
 from secateur.partitioning.tables.table import TableDef
@@ -123,11 +124,13 @@ def load(
                     until_loaded.enter_context(connection.table(table).dropped_on_failure())
                 done["rows"] += _loaded(connection.table(table), path, opened, mode, missing)
     if not dry_run:
-        print_done(f"{rows_text(done['rows'])} loaded into {table}", done, as_json=as_json)
+        print_done(f"{count_text(done['rows'], 'row')} loaded into {table}", done, as_json=as_json)
         return
     if "create" in done and not as_json:
         typer.echo(f"{done['create']};")
-    print_done(f"{rows_text(done['rows'])} would be loaded into {table}", {**done, "dry_run": True}, as_json=as_json)
+    print_done(
+        f"{count_text(done['rows'], 'row')} would be loaded into {table}", {**done, "dry_run": True}, as_json=as_json
+    )
 
 
 def _tried(path: Path, opened: TableFile, table: TableDef | None, missing: MissingColumns) -> int:
@@ -138,7 +141,7 @@ def _tried(path: Path, opened: TableFile, table: TableDef | None, missing: Missi
         if table is not None:
             conform(batch, table, missing, first_row=rows - batch.num_rows + 1)
     columns = ", ".join(f"{column.name} {column.type}" for column in opened.columns)
-    typer.echo(f"{path.name}: {rows_text(rows)} of {columns}", err=True)
+    typer.echo(f"{path.name}: {count_text(rows, 'row')} of {columns}", err=True)
     return rows
 
 

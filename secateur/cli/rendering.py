@@ -22,6 +22,7 @@ from rich.text import Text
 
 from secateur.cli.failures import CommandError
 from secateur.client.dbapi.cursor import Cursor
+from secateur.drawing.quantity import count_text
 from secateur.http.json_values import json_value_of
 from secateur.partitioning.tables.identifier import told_apart
 from secateur.protocol.statements import ResultColumn
@@ -86,7 +87,7 @@ def write_rows(
             return _write_arrow(cursor, stream)
 
 
-def count_text(cursor: Cursor, written: int, more: str) -> str:
+def extent_text(cursor: Cursor, written: int, more: str) -> str:
     """How many rows a result has: ``100,000 rows``, or ``first 40 of 100,000 rows``.
 
     The rest of a result that comes in parts is read for that, up to a million rows.
@@ -102,12 +103,8 @@ def count_text(cursor: Cursor, written: int, more: str) -> str:
             total += batch.num_rows
             if total > _COUNTED_MAX:
                 return f"first {written:,} of more than {_COUNTED_MAX:,} rows ({more})"
-    return rows_text(total) if total == written else f"first {written:,} of {rows_text(total)} ({more})"
-
-
-def rows_text(count: int) -> str:
-    """Return ``1 row``, or ``2 rows``."""
-    return f"{count:,} row{'' if count == 1 else 's'}"
+    rows = count_text(total, "row")
+    return rows if total == written else f"first {written:,} of {rows} ({more})"
 
 
 def print_done(text: str, record: Mapping[str, Any], *, as_json: bool) -> None:

@@ -21,9 +21,10 @@ import secateur
 from secateur.cli import local_clusters
 from secateur.cli.completion import SqlCompleter
 from secateur.cli.failures import CommandError, message_of
-from secateur.cli.rendering import ROWS_SHOWN, OutputFormat, count_text, rows_text, write_rows
+from secateur.cli.rendering import ROWS_SHOWN, OutputFormat, extent_text, write_rows
 from secateur.cli.scripts import Script, run_scripts
 from secateur.client.dbapi.stats import QueryStats
+from secateur.drawing.quantity import count_text
 from secateur.errors import Error
 from secateur.planner.text.statements import is_finished
 
@@ -134,10 +135,10 @@ class Shell:
                     is_expanded=self._is_expanded,
                 )
                 begun_s = time.perf_counter()
-                told = count_text(cursor, written, "\\rows shows more")
+                told = extent_text(cursor, written, "\\rows shows more")
                 elapsed_s += time.perf_counter() - begun_s
             else:
-                told = f"{rows_text(cursor.rowcount)} changed" if cursor.rowcount >= 0 else "done"
+                told = f"{count_text(cursor.rowcount, 'row')} changed" if cursor.rowcount >= 0 else "done"
             cost = f" in {1000 * elapsed_s:.1f} ms{cost_of(cursor.stats)}" if self._is_timed else ""
             echo(f"{told}{cost}")
 

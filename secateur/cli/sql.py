@@ -11,8 +11,9 @@ import secateur
 from secateur.cli.connecting import connected
 from secateur.cli.failures import failing_with_a_message
 from secateur.cli.options import Address, AsJson, ClusterName, Token
-from secateur.cli.rendering import ROWS_SHOWN, OutputFormat, count_text, rows_text, write_rows
+from secateur.cli.rendering import ROWS_SHOWN, OutputFormat, extent_text, write_rows
 from secateur.cli.scripts import Script, run_scripts
+from secateur.drawing.quantity import count_text
 
 _BYTE_ORDER_MARK: Final = "\ufeff"
 """Editors on Windows put it in front of UTF-8."""
@@ -66,6 +67,6 @@ def _execute(connection: secateur.Connection, statement: str, output_format: Out
         if cursor.description is not None:
             written = write_rows(cursor, output_format, rows_max=ROWS_SHOWN)
             if output_format is OutputFormat.TABLE and sys.stdout.isatty():
-                typer.echo(count_text(cursor, written, "a pipe has all"), err=True)
+                typer.echo(extent_text(cursor, written, "a pipe has all"), err=True)
         elif cursor.rowcount >= 0:
-            typer.echo(f"{rows_text(cursor.rowcount)} changed", err=True)
+            typer.echo(f"{count_text(cursor.rowcount, 'row')} changed", err=True)

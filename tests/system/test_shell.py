@@ -17,7 +17,7 @@ from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
 import secateur
-from secateur.cli import count_text
+from secateur.cli import extent_text
 from secateur.cli.completion import SqlCompleter
 from secateur.cluster import Cluster
 
@@ -129,7 +129,7 @@ def test_a_statement_on_a_terminal_shows_as_many(served: Cluster, tmp_path: Path
 def test_rows_that_come_in_parts_are_counted(served: Cluster, times: int, said: str) -> None:
     with served.connect() as conn, conn.execute(f"SELECT k, v FROM many, range({times})") as cursor:
         assert cursor.rowcount == -1, "it is too small to come in parts"
-        assert count_text(cursor, len(cursor.fetchmany(40)), "more") == said
+        assert extent_text(cursor, len(cursor.fetchmany(40)), "more") == said
 
 
 def test_statements_and_what_they_cost(terminal: Terminal) -> None:

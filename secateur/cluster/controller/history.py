@@ -102,13 +102,6 @@ class _Ended:
         for bucket, count in after.latencies.counts.items():
             self.latencies[bucket] = self.latencies.get(bucket, 0) + count - before.latencies.counts.get(bucket, 0)
 
-    def merge(self, other: _Ended) -> None:
-        """Count those of another member too."""
-        for name in ("statements", "failed", "queries", "members_touched", "pruned", "unpruned"):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-        for bucket, count in other.latencies.items():
-            self.latencies[bucket] = self.latencies.get(bucket, 0) + count
-
     def line(self, time: datetime, process: str, seconds: float) -> HistoryLine:
         """As a line without what the process takes."""
         histogram = LatencyHistogram(self.latencies)
@@ -177,8 +170,8 @@ class History:
                 continue
             ended, known = _Ended(), {total.execution: total for total in before.totals}
             for total in after.totals:
-                ended.add(known.get(total.execution), total)
-            whole.merge(ended)
+                for counted in (ended, whole):
+                    counted.add(known.get(total.execution), total)
             if len(lines) < _MEMBERS_MAX:
                 lines.append(_with_process(ended.line(now, member, seconds), before, after))
         if lines and self._own_before is not None:

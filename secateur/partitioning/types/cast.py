@@ -53,7 +53,7 @@ def cast_column(column: _Column, type_: SqlType, *, name: str, first_row: int = 
     Args:
         column: Any Arrow column.
         type_: The type wanted.
-        name: The column's name, for messages; they count from 1.
+        name: The column's name, for messages.
         first_row: The number of the first row among the caller's rows, for messages; they count from 1.
 
     Returns:

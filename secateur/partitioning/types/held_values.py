@@ -103,7 +103,7 @@ def check_held(column: pa.ChunkedArray, name: str) -> None:
 
     Args:
         column: Any Arrow column.
-        name: Its name, for the message; it counts from 1.
+        name: Its name, for the message.
 
     Raises:
         DataError: It has such a value. Cost: nothing for a type that cannot have such values.

@@ -74,7 +74,7 @@ def column_of(values: Iterable[Any], type_: SqlType, *, name: str, first_row: in
     Args:
         values: Any Python or numpy values; None, and pandas' NA and NaT, are NULL.
         type_: The type wanted.
-        name: The column's name, for messages; they count from 1.
+        name: The column's name, for messages.
         first_row: The number of the first value among the caller's rows, for messages; they count from 1.
 
     Returns:

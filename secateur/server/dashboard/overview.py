@@ -60,11 +60,9 @@ class Alert:
 
 @dataclass(frozen=True, slots=True)
 class ProcessNow:
-    """A process of the cluster: its latest figures, and those of the last fifteen minutes as pictures."""
+    """A process of the cluster, with the last fifteen minutes as pictures, which have the latest figures too."""
 
     name: str
-    cpu_percent: float | None
-    resident_bytes: int | None
     memory_used: int | None
     cpu: Chart
     resident: Chart
@@ -234,8 +232,6 @@ def _processes(history: Sequence[Row]) -> Iterator[ProcessNow]:
             continue  # it is gone
         yield ProcessNow(
             name,
-            last["cpu_percent"],
-            last["resident_bytes"],
             last["memory_used"],
             draw_chart("Processor time", rows, [Series("", lambda row: row["cpu_percent"], _percent)], small=True),
             draw_chart("Resident memory", rows, [Series("", lambda row: row["resident_bytes"], byte_text)], small=True),
