@@ -172,6 +172,28 @@ STATEMENTS = [
     "SELECT a FROM t x GROUP BY a, (SELECT max(v) FROM u WHERE u.a = x.a AND u.b = 'a') HAVING a = 1",
 ]
 
+JOINS_OF_UNKNOWN_COLUMNS = [
+    "(SELECT * EXCLUDE (v) FROM t) x NATURAL JOIN u y",
+    "(SELECT unnest([1, 2, 7, -1, 0]) AS a) x NATURAL FULL JOIN u y",
+    "(SELECT unnest([1, 2, 7, -1, 0]) AS a) x natural left join u y",
+    "(SELECT COLUMNS(*) FROM (VALUES (1), (2), (9)) w(a)) x NATURAL RIGHT JOIN u y",
+    "(t x FULL JOIN (SELECT a + 2 AS a, v FROM u) y USING (a)) POSITIONAL JOIN range(9) r(i)",
+    "range(9) r(i) POSITIONAL JOIN (t x FULL JOIN (SELECT a + 2 AS a, v FROM u) y USING (a))",
+    "range(3) q(i), ((SELECT unnest([1, 2, 7, -1, 0]) AS a) x NATURAL FULL JOIN u y)",
+]
+"""Joins that merge columns of which nothing is known: a bare ``a`` behind them is theirs, also where a later item has
+an ``a`` of its own.
+"""
+BEHIND_THEM = [
+    "LEFT JOIN t z ON a = z.v",
+    "LEFT JOIN t z ON a = z.v WHERE z.v = 2",
+    "JOIN t z ON a = 1 AND z.a = 2",
+    "LEFT JOIN t z ON TRUE WHERE a = 1",
+    ", t z WHERE a = z.v AND z.v = 2",
+    "ANTI JOIN t z ON a = z.v AND a = 1",
+    "WHERE EXISTS (FROM t z WHERE z.v = a)",
+]
+
 
 @pytest.fixture(scope="module", params=[1, 2])
 def world(request: pytest.FixtureRequest) -> World:
@@ -182,3 +204,11 @@ def world(request: pytest.FixtureRequest) -> World:
 @pytest.mark.sampled(one_in=4)
 def test_pruned_answers_equal_duckdb(world: World, sql: str) -> None:
     assert check(world, sql, (), random.Random(3)), "DuckDB refuses the statement"
+
+
+@pytest.mark.parametrize("behind", BEHIND_THEM)
+@pytest.mark.sampled(one_in=4)
+@pytest.mark.parametrize("joined", JOINS_OF_UNKNOWN_COLUMNS)
+def test_a_merged_name_is_not_a_later_items(world: World, joined: str, behind: str) -> None:
+    for shown in ("count(*), count(y.v)", "y.v, count(*) OVER (PARTITION BY a)"):
+        assert check(world, f"SELECT {shown} FROM {joined} {behind}", (), random.Random(3)), "DuckDB refuses it"

@@ -99,13 +99,12 @@ class FromClause:
             word = {"sample": "a sample", "pivots": "PIVOT", "ordinality": "WITH ORDINALITY"}.get(
                 strange[0], strange[0].strip("_").upper()
             )
-            unknown = tuple(replace(source, columns=(), complete=False) for source in found.names.sources)
             found = From(
                 Opaque(
                     found.relation,
                     f"{word} in FROM applies before every filter: filter in a subquery, and apply it to that",
                 ),
-                VisibleNames(unknown),
+                found.names.unknown(),
             )
         return self._listed(found, node.args.get("joins") or [], before)
 
@@ -223,7 +222,7 @@ class FromClause:
         ):
             what = " ".join(filter(None, (method, side, word))) or "such a"
             return self._opaque(
-                left, right, both, f"a {what} JOIN matches rows by more than its condition: join on columns"
+                left, join, right, both, f"a {what} JOIN matches rows by more than its condition: join on columns"
             )
         condition = join.args.get("on")
         on: list[BoundPredicate] = []
@@ -236,7 +235,9 @@ class FromClause:
         if method == "NATURAL":
             ours, theirs = left.names.star(), right.names.star()
             if ours is None or theirs is None:
-                return self._opaque(left, right, both, "the columns of a NATURAL JOIN are not all known: use USING")
+                return self._opaque(
+                    left, join, right, both, "the columns of a NATURAL JOIN are not all known: use USING"
+                )
             using = [name for name, _ in ours if name in {other for other, _ in theirs}]
         shared: dict[str, Attribute | None] = {}
         merged: list[tuple[Attribute, Attribute, Attribute]] = []
@@ -274,12 +275,12 @@ class FromClause:
             return From(relation, left.names)
         return From(relation, both.joined_by(shared, len(left.names.sources)))
 
-    def _opaque(self, left: From, right: From, names: VisibleNames, reason: str) -> From:
-        unknown = tuple(FromItem(source.alias, (), complete=False) for source in names.sources)
-        return From(
-            Opaque(Join(JoinType.INNER, left.relation, right.relation), reason),
-            VisibleNames(unknown, outer=self._outer),
-        )
+    def _opaque(self, left: From, join: exp.Join, right: From, names: VisibleNames, reason: str) -> From:
+        unknown = names.unknown()
+        using = {folded(name.name): None for name in join.args.get("using") or []}
+        is_natural = str(join.args.get("method") or "").upper() == "NATURAL"
+        unknown = replace(unknown, merged={**unknown.merged, **using}, may_merge=unknown.may_merge or is_natural)
+        return From(Opaque(Join(JoinType.INNER, left.relation, right.relation), reason), unknown)
 
 
 def _nearest(side: Relation, on: list[BoundPredicate]) -> AsOfRight:

@@ -47,6 +47,8 @@ class VisibleNames:
         merged: The attribute of a name that USING has merged; None where that is not one column.
         hidden: Columns that ``*`` leaves out because USING has merged them: number of the source, and name.
         shown: The merged columns that ``*`` shows in their place, by the same.
+        may_merge: Whether a NATURAL JOIN may have merged columns that are not known: a bare name that one of the
+            sources has may then be a merged one of others, which takes precedence.
         aliases: Names given in the SELECT list, and their attribute where the item is a bare column.
         outer: The names of the enclosing SELECT, for a correlated subquery.
     """
@@ -55,6 +57,7 @@ class VisibleNames:
     merged: Mapping[str, Attribute | None] = field(default_factory=dict)
     hidden: frozenset[tuple[int, str]] = frozenset()
     shown: Mapping[tuple[int, str], Attribute | None] = field(default_factory=dict)
+    may_merge: bool = False
     aliases: Mapping[str, Attribute | None] = field(default_factory=dict)
     outer: VisibleNames | None = None
 
@@ -93,6 +96,8 @@ class VisibleNames:
         return None if self.outer is None else self.outer._qualified(alias, name)
 
     def _bare(self, name: str) -> Attribute | None:
+        if self.may_merge:
+            return None
         if name in self.merged:
             return self.merged[name]
         having = [source for source in self.sources if source.has(name)]
@@ -131,7 +136,21 @@ class VisibleNames:
             **{(number + shift, name): attribute for (number, name), attribute in other.shown.items()},
         }
         return replace(
-            self, sources=(*self.sources, *other.sources), merged=merged, hidden=frozenset(hidden), shown=shown
+            self,
+            sources=(*self.sources, *other.sources),
+            merged=merged,
+            hidden=frozenset(hidden),
+            shown=shown,
+            may_merge=self.may_merge or other.may_merge,
+        )
+
+    def unknown(self) -> VisibleNames:
+        """The same items and merged names where no column is known any more."""
+        return VisibleNames(
+            tuple(replace(source, columns=(), complete=False) for source in self.sources),
+            dict.fromkeys(self.merged),
+            may_merge=self.may_merge,
+            outer=self.outer,
         )
 
     def joined_by(self, shared: Mapping[str, Attribute | None], left_count: int) -> VisibleNames:
