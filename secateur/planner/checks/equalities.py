@@ -40,22 +40,29 @@ class Equalities:
         return other in self._classes.get(one, ())
 
     def _read(self, select: Node) -> None:
-        # Below anything but an inner join, items are joined separately from the rest.
+        # Below an outer join, items are joined separately from the rest; conditions above it may name them all the same,
+        # and are not met where it has extended them with NULL.
         parts: list[tuple[set[int], list[Node]]] = [(set(), list(flat_and(select["where_clause"])))]
-        pending: list[tuple[Node, set[int], list[Node]]] = [(select["from_table"], *parts[0])]
+        pending: list[tuple[Node, tuple[set[int], ...], list[Node]]] = [
+            (select["from_table"], (parts[0][0],), parts[0][1])
+        ]
         scope = Scope(self._columns).inside(select)
         while pending:
-            item, tables, conditions = pending.pop()
+            item, reaching, conditions = pending.pop()
             if item.get("type") != "JOIN":
-                tables.add(id(item))
+                for tables in reaching:
+                    tables.add(id(item))
             elif joins_plainly(item):
                 conditions += flat_and(item["condition"])
-                pending += [(item["right"], tables, conditions), (item["left"], tables, conditions)]
+                pending += [(item["right"], reaching, conditions), (item["left"], reaching, conditions)]
                 self._unite_named(item, scope)
             else:
-                for side in (item["left"], item["right"]):
+                # Without one of its rows, the right side of an ASOF join and either of a POSITIONAL one have others.
+                reached = {"REGULAR": ("left", "right"), "ASOF": ("left",)}.get(item["ref_type"], ())
+                for side in ("left", "right"):
                     parts.append((set(), []))
-                    pending.append((side, *parts[-1]))
+                    around = reaching if side in reached else ()
+                    pending.append((item[side], (parts[-1][0], *around), parts[-1][1]))
         for tables, conditions in parts:
             for condition in conditions:
                 if condition.get("type") == "COMPARE_EQUAL":

@@ -52,7 +52,26 @@ _V = "(SELECT k FROM s2) v"
             "s0.k=s1.k",
             id="a NATURAL join with a subquery",
         ),
+        pytest.param(
+            "SELECT 1 FROM s0 SEMI JOIN s2 ON s2.m = 1 JOIN s1 ON s0.j = s1.n", "s0.j=s1.n", id="behind a semi-join"
+        ),
+        pytest.param(
+            "SELECT 1 FROM s2 LEFT JOIN s0 ON s0.k = s2.k JOIN s1 ON s0.j = s1.n",
+            "s0.j=s1.n",
+            id="of rows that an outer join may lack, and the condition then rejects",
+        ),
+        pytest.param(
+            "SELECT 1 FROM s0 ASOF JOIN s2 ON s0.k = s2.k AND s0.j >= s2.m JOIN s1 ON s0.j = s1.n",
+            "s0.j=s1.n",
+            id="of the left side of an ASOF join",
+        ),
         # Each of these is another column, or of another row.
+        pytest.param(
+            "SELECT 1 FROM s0 ASOF JOIN s2 ON s0.k = s2.k AND s0.j >= s2.m JOIN s1 ON s2.m = s1.n",
+            "",
+            id="of the right side of an ASOF join, which without a row has another",
+        ),
+        pytest.param("SELECT 1 FROM s0 POSITIONAL JOIN s2 JOIN s1 ON s0.j = s1.n", "", id="of a POSITIONAL join"),
         pytest.param(
             "SELECT 1 FROM s0, (SELECT k, m FROM s2) v, s1 WHERE s0.j = v.k AND v.m = s1.n", "", id="two columns"
         ),
