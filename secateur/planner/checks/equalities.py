@@ -40,8 +40,8 @@ class Equalities:
         return other in self._classes.get(one, ())
 
     def _read(self, select: Node) -> None:
-        # Below an outer join, items are joined separately from the rest; conditions above it may name them all the same,
-        # and are not met where it has extended them with NULL.
+        # Below an outer join, items are joined separately from the rest. Conditions above it may name them all the
+        # same, and are not met where it has extended them with NULL.
         parts: list[tuple[set[int], list[Node]]] = [(set(), list(flat_and(select["where_clause"])))]
         pending: list[tuple[Node, tuple[set[int], ...], list[Node]]] = [
             (select["from_table"], (parts[0][0],), parts[0][1])

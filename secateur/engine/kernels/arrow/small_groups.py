@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
+from itertools import groupby
 from operator import add
 from typing import Any, Final, NamedTuple, assert_never
 
@@ -61,6 +62,8 @@ _INTEGERS: Final = frozenset(
         TypeKind.UBIGINT,
     }
 )
+_BLOCK_ROWS: Final = 16
+"""The doubles that Arrow's sum without keys adds one after the other."""
 _ORDERED: Final = _INTEGERS | {TypeKind.VARCHAR}  # UTF-8 bytes and code points have one order
 
 
@@ -72,10 +75,8 @@ def compile_small_aggregation(fragment: ArrowFragment) -> SmallAggregation | Non
     """
     if fragment.keys is None or fragment.having is not None or fragment.distinct or len(fragment.order) > 1:
         return None
-    if not fragment.keys and any(_is_double(aggregate) for aggregate in fragment.aggregates):
-        return None  # Arrow adds the values of one group in another order than Python
     keys = [_plain(key) for key in fragment.keys]
-    folds = [_fold(aggregate) for aggregate in fragment.aggregates]
+    folds = [_fold(aggregate, is_one_group=not fragment.keys) for aggregate in fragment.aggregates]
     slots = {slot_name(position): position for position in range(len(keys) + len(folds))}
     outputs = [_slot(expression, slots) for _, expression in fragment.outputs]
     order = fragment.order[0] if fragment.order else None
@@ -110,14 +111,14 @@ def compile_small_aggregation(fragment: ArrowFragment) -> SmallAggregation | Non
     def aggregate(column: Values, row_count: int, window: Callable[[int], tuple[int, int]]) -> list[list[Any]]:
         groups, lists = grouped(column, row_count)
         arguments: dict[tuple[str, bool], list[Any]] = {}
-        for name, counts, fold in finished:
+        for name, counts, fold, takes_nulls in finished:
             if name is None:
                 lists.append([fold(rows) for rows in groups])
                 continue
             values = arguments.get((name, counts))
             if values is None:
                 values = arguments[name, counts] = column(name, counts)
-            if not key_names and None not in values:
+            if takes_nulls or (not key_names and None not in values):
                 lists.append([fold(values)])
                 continue
             lists.append([fold([value for row in rows if (value := values[row]) is not None]) for rows in groups])
@@ -148,10 +149,6 @@ def values_of_arrays(columns: Mapping[str, Any]) -> Values:
     return values
 
 
-def _is_double(aggregate: ArrowAggregate) -> bool:
-    return aggregate.argument is not None and aggregate.argument.type.is_float
-
-
 def _plain(expression: Expression) -> ColumnExpression | None:
     return expression if isinstance(expression, ColumnExpression) else None
 
@@ -168,14 +165,16 @@ class _Folded(NamedTuple):
         column: Its column; None for an operation on rows.
         counts: Whether values only count, whatever they are.
         fold: The operation on the values that are not NULL, or on the rows.
+        takes_nulls: Whether it wants the NULLs between the values as well.
     """
 
     column: str | None
     counts: bool
     fold: _Fold
+    takes_nulls: bool = False
 
 
-def _fold(aggregate: ArrowAggregate) -> _Folded | None:
+def _fold(aggregate: ArrowAggregate, *, is_one_group: bool) -> _Folded | None:
     """How an aggregate is computed; None to leave it to Arrow."""
     argument = aggregate.argument
     if argument is None:
@@ -183,6 +182,7 @@ def _fold(aggregate: ArrowAggregate) -> _Folded | None:
     if not isinstance(argument, ColumnExpression):
         return None
     kind = argument.type.kind
+    is_pairwise = is_one_group and kind is TypeKind.DOUBLE
     match aggregate.function:
         case AggregateFunction.COUNT_ROWS:
             return None
@@ -203,9 +203,13 @@ def _fold(aggregate: ArrowAggregate) -> _Folded | None:
                     if is_held and aggregate.type.kind is TypeKind.DECIMAL
                     else None
                 )
-            return _Folded(argument.name, False, _sum) if _adds_up(kind, aggregate.type) else None
+            if not _adds_up(kind, aggregate.type):
+                return None
+            return _Folded(argument.name, False, _pairwise_sum if is_pairwise else _sum, is_pairwise)
         case AggregateFunction.AVG:
-            return _Folded(argument.name, False, _average) if kind in _INTEGERS | {TypeKind.DOUBLE} else None
+            if kind not in _INTEGERS | {TypeKind.DOUBLE}:
+                return None
+            return _Folded(argument.name, False, _pairwise_average if is_pairwise else _average, is_pairwise)
         case _:
             assert_never(aggregate.function)
 
@@ -219,6 +223,39 @@ def _adds_up(kind: TypeKind, result: SqlType) -> bool:
 def _sum(values: Sequence[Any]) -> Any:
     # Python's sum() of floats compensates for what rounding loses from 3.12 on; Arrow and DuckDB do not.
     return reduce(add, values) if values else None
+
+
+def _pairwise_sum(values: Sequence[float | None]) -> float | None:
+    """The sum of doubles as Arrow's scalar function adds them.
+
+    Runs between NULLs are cut into blocks; each second block is added to the one before it, each second pair of blocks
+    to the pair before it, and so on.
+
+    Source: pairwise summation, as ``SumArray`` in Arrow's ``aggregate_internal.h`` does it.
+    """
+    runs = [values] if None not in values else [list(run) for null, run in groupby(values, _is_null) if not null]
+    sums: list[float] = []
+    count = 0
+    for run in runs:
+        for start in range(0, len(run), _BLOCK_ROWS):
+            total = reduce(add, run[start : start + _BLOCK_ROWS], 0.0)
+            level = 0
+            while count >> level & 1:
+                total += sums[level]
+                sums[level] = 0.0
+                level += 1
+            sums[level : level + 1] = [total]
+            count += 1
+    return reduce(add, sums) if sums else None
+
+
+def _is_null(value: object) -> bool:
+    return value is None
+
+
+def _pairwise_average(values: Sequence[float | None]) -> float | None:
+    total = _pairwise_sum(values)
+    return None if total is None else total / sum(value is not None for value in values)
 
 
 def _average(values: Sequence[Any]) -> float | None:
