@@ -167,8 +167,8 @@ class _Lookups:
 
     def __init__(self, path: Path) -> None:
         layout = TableLayout.of(_TABLE)
-        assert layout.partition_of_key is not None
-        self._partition_of = layout.partition_of_key
+        assert layout.partition_of_prefix[-1] is not None
+        self._partition_of = layout.partition_of_prefix[-1]
         self._partitions: list[Partition] = []
         file = pa.ipc.open_file(pa.memory_map(str(path)))
         for number in range(file.num_record_batches):

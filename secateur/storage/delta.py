@@ -114,6 +114,8 @@ class Delta:
         """
         base = self.base
         start, stop = base.equal_range(prefix)
+        if not self._keys:
+            return None if stop - start > rows_max else (base.columns.run(columns, start, stop), stop - start)
         first, last = prefix_range(self._keys, prefix)
         if max(stop - start, last - first) > 2 * rows_max or stop - start - (last - first) > rows_max:
             return None

@@ -6,56 +6,84 @@ Arrow tables do that are made, put together and turned into Python values afterw
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
-from secateur.storage.hosted_tables import HostedTable
-from secateur.storage.key_order import KeyOrder
+from secateur.storage.hosted_tables import HostedTable, HostedTables
+from secateur.storage.key_column import NOT_OF_TYPE
 from secateur.storage.key_windows import partition_of_prefix
-from secateur.storage.partition import Partition
-from secateur.storage.stored_columns import StoredColumns
+from secateur.storage.read_lease import ReadLease
 from secateur.wire import ShortTable
 
+FindFew: TypeAlias = Callable[[Sequence[int], Sequence[tuple[Any, ...]], int], ShortTable | None]
+"""A function that finds the rows in some partitions whose keys begin with some values.
 
-def find_few(
+Its arguments are partitions hosted here, each once; canonical values of leading key columns, at least one, and of
+equally many each, of which no two are equal; and the most rows. It returns the rows, in no order, with HUGEINTs as
+Decimals; None if there are more, or if Python has no object for a value. Its result is not to be changed.
+
+It raises TopologyChangedError if a partition is not here or the lease has ended, UnknownTableError if the table is not
+here any more, and DataError for a value of another type than its column.
+"""
+
+
+def few_finder(tables: HostedTables, lease: ReadLease, table_id: int, columns: Sequence[str]) -> FindFew:
+    """What finds rows of a table by leading values of their keys; worked out once for many searches.
+
+    Args:
+        tables: Those of this member.
+        lease: Until when it may answer.
+        table_id: The table.
+        columns: Columns wanted, in that order.
+
+    Raises:
+        UnknownTableError: The table is not here.
+        UnknownColumnError: It has no such column.
+    """
+    layout = tables.table(table_id).layout
+    positions = layout.column_positions(columns)
+    makers = [column.to_cell for column in layout.order.columns]
+    nothing: list[list[Any]] = [[] for _ in positions]
+
+    def find(partitions: Sequence[int], prefixes: Sequence[tuple[Any, ...]], rows_max: int) -> ShortTable | None:
+        lease.check()
+        table = tables.get(table_id) or tables.table(table_id)
+        try:
+            if len(prefixes) == 1 == len(partitions):  # most statements
+                (number,), (prefix,) = partitions, prefixes
+                if None in prefix:  # no key equals NULL
+                    return ShortTable(nothing, 0)
+                try:
+                    cells = tuple([make(value) for make, value in zip(makers, prefix, strict=False)])
+                except NOT_OF_TYPE:
+                    table.layout.order.cells(prefix)  # which says so
+                    raise
+                only = (table.partitions.get(number) or table.partition(number)).values(positions, cells, rows_max)
+                return None if only is None else ShortTable(*only)
+            return _found(table, positions, partitions, prefixes, rows_max)
+        except (ValueError, OverflowError):
+            return None
+
+    return find
+
+
+def _found(
     table: HostedTable,
+    positions: Sequence[int],
     partitions: Sequence[int],
-    columns: Sequence[str],
     prefixes: Sequence[tuple[Any, ...]],
     rows_max: int,
 ) -> ShortTable | None:
-    """The rows in some partitions whose keys begin with some values.
-
-    Args:
-        table: The table.
-        partitions: Partitions hosted here, each once.
-        columns: Columns wanted, in that order.
-        prefixes: Canonical values of leading key columns, at least one, and of equally many each; no two are equal.
-        rows_max: The most rows.
-
-    Returns:
-        The rows, in no order; HUGEINTs as Decimals. None if there are more, or if Python has no object for a value.
-
-    Raises:
-        TopologyChangedError: A partition is not here.
-        DataError: A value of another type than its column.
-    """
-    layout = table.layout
-    positions = layout.column_positions(columns)
-    if len(prefixes) == 1 == len(partitions):  # most statements
-        try:
-            only = _found(table.partition(partitions[0]), layout.order, positions, prefixes[0], rows_max)
-        except (ValueError, OverflowError):
-            return None
-        return None if only is None else ShortTable(*only)
+    order = table.layout.order
     found: list[list[Any]] = [[] for _ in positions]
     count = 0
     for prefix in prefixes:
-        for number in _searched(table, partitions, prefix):
-            try:
-                rows = _found(table.partition(number), layout.order, positions, prefix, rows_max - count)
-            except (ValueError, OverflowError):
-                return None
+        searched = _searched(table, partitions, prefix)
+        cells = order.cells(prefix) if searched else None
+        if cells is None:
+            continue
+        for number in searched:
+            rows = table.partition(number).values(positions, cells, rows_max - count)
             if rows is None:
                 return None
             values, rows_found = rows
@@ -65,31 +93,7 @@ def find_few(
     return ShortTable(found, count)
 
 
-def _found(
-    partition: Partition, order: KeyOrder, positions: Sequence[int], prefix: Sequence[Any], rows_max: int
-) -> tuple[Sequence[list[Any]], int] | None:
-    """The rows of one partition with a prefix, by column, and their number; None if there are too many."""
-    if len(prefix) < len(order.columns):
-        cells = order.cells(prefix)
-        return (_nothing(positions), 0) if cells is None else partition.values(positions, cells, rows_max)
-    row = partition.find_values(prefix)
-    if row is None:
-        return _nothing(positions), 0
-    if rows_max < 1:
-        return None
-    if isinstance(row, list):
-        return [[row[position]] for position in positions], 1
-    columns, at = row
-    if isinstance(columns, StoredColumns):
-        return columns.run(positions, at, at + 1), 1
-    return [[columns[position][at].as_py()] for position in positions], 1
-
-
-def _nothing(positions: Sequence[int]) -> list[list[Any]]:
-    return [[] for _ in positions]
-
-
-def _searched(table: HostedTable, partitions: Sequence[int], prefix: Sequence[Any]) -> Iterable[int]:
+def _searched(table: HostedTable, partitions: Sequence[int], prefix: Sequence[Any]) -> Sequence[int]:
     """Those of the partitions that can hold keys with a prefix."""
     if len(partitions) == 1:
         return partitions

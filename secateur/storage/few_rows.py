@@ -45,7 +45,7 @@ class FewRows:
                 cannot hold.
             NullKeyError: A NULL in a NOT NULL column.
 
-        Cost: a microsecond for each value.
+        Cost: a microsecond for each value that is not canonical yet, and a tenth of that for every other.
         """
         table, columns = layout.tdef, layout.key_columns if are_keys else layout.tdef.columns
         if len(given.columns) != len(columns) or not layout.takes_values:
@@ -54,12 +54,17 @@ class FewRows:
                 f" {', '.join(f'{column.name} {column.type}' for column in columns)}: send them in Arrow",
                 table=table.name,
             )
+        tests = layout.are_canonical
+        if are_keys:
+            tests = tuple([tests[at] for at in layout.key_positions])
         admitted = []
-        for column, values in zip(columns, given.columns, strict=True):
-            kind, name = column.type, column.name
-            if None in values and not column.nullable:
+        for column, values, are_canonical in zip(columns, given.columns, tests, strict=True):
+            name = column.name
+            if not column.nullable and None in values:
                 raise layout.null_in(name, values.count(None), given.num_rows)
-            admitted.append([coerce(value, kind, column=name) for value in values])
+            admitted.append(
+                values if are_canonical(values) else [coerce(value, column.type, column=name) for value in values]
+            )
         return cls(layout, admitted, given.num_rows, are_keys=are_keys)
 
     def keys(self) -> list[Cells]:
@@ -89,7 +94,7 @@ class FewRows:
             NoRangeError: No range holds one of them.
         """
         layout = self._layout
-        partition_of = layout.partition_of_key if self.are_keys else layout.partition_of_row
+        partition_of = layout.partition_of_prefix[-1] if self.are_keys else layout.partition_of_row
         if partition_of is None:
             return
         for row, values in enumerate(zip(*self.columns, strict=True)):

@@ -33,6 +33,8 @@ from secateur.storage.key_view import (
     integer_view,
 )
 
+NOT_OF_TYPE: Final = (TypeError, ValueError, ArithmeticError)
+"""What the conversion of a value of another Python type raises."""
 _FORMATS: Final[dict[TypeKind, IntegerFormat]] = {
     TypeKind.TINYINT: "b",
     TypeKind.SMALLINT: "h",
@@ -66,12 +68,13 @@ class KeyColumn:
         table: Name of the table, for messages.
         name: Name of the column.
         type: Its type.
+        to_cell: :meth:`cell`, which raises one of :data:`NOT_OF_TYPE` as it comes.
     """
 
     table: str
     name: str
     type: SqlType
-    _to_cell: Callable[[Any], Cell]
+    to_cell: Callable[[Any], Cell]
 
     @classmethod
     def of(cls, table: str, name: str, type_: SqlType) -> KeyColumn:
@@ -123,8 +126,8 @@ class KeyColumn:
             DataError: The value is of another Python type.
         """
         try:
-            return self._to_cell(value)
-        except (TypeError, ValueError, ArithmeticError) as error:
+            return self.to_cell(value)
+        except NOT_OF_TYPE as error:
             message = (
                 f"{self.table}.{self.name}: {value!r} ({type(value).__name__}) is not a value of type"
                 f" {self.type}; coerce it to the column type first"

@@ -14,7 +14,7 @@ from secateur.partitioning.pruning.key_range import KeyRange
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.cast import scalar_text
 from secateur.storage.gather import single_array
-from secateur.storage.key_column import KeyColumn
+from secateur.storage.key_column import NOT_OF_TYPE, KeyColumn
 from secateur.storage.key_view import Cell, CellView
 
 Cells: TypeAlias = tuple[Cell, ...]
@@ -112,9 +112,10 @@ class KeyOrder:
             )
         if None in prefix:
             return None
-        if len(prefix) == 1:
-            return (self.columns[0].cell(prefix[0]),)
-        return tuple([column.cell(value) for column, value in zip(self.columns, prefix, strict=False)])
+        try:
+            return tuple([column.to_cell(value) for column, value in zip(self.columns, prefix, strict=False)])
+        except NOT_OF_TYPE:  # each says so of its own value
+            return tuple([column.cell(value) for column, value in zip(self.columns, prefix, strict=False)])
 
     def cells_of_key(self, key: Sequence[Any]) -> Cells:
         """Cells of a whole key.

@@ -72,15 +72,11 @@ def partition_of_prefix(layout: TableLayout, prefix: Sequence[Any]) -> int | Non
 
     None when there may be several, or none that is known.
     """
-    scheme = layout.tdef.scheme
-    if not scheme.is_known_function or not scheme.columns:
+    partition_of = layout.partition_of_prefix[len(prefix)]
+    if partition_of is None:
         return None
-    shared = dict(zip(layout.tdef.primary_key, prefix, strict=False))
-    for name in scheme.columns:
-        if name not in shared:
-            return None
     try:
-        return scheme.partition_of(shared)
+        return partition_of(prefix)
     except Error:
         # A value that no range holds, or that the column cannot have: no partition has such keys, and searching all
         # partitions for it is not wrong.

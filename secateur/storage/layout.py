@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -13,6 +13,7 @@ import pyarrow as pa
 from secateur.engine_limits import EngineLimits
 from secateur.errors import DataError, DuplicateKeyError, NullKeyError, TopologyChangedError
 from secateur.partitioning.tables.table import Column, TableDef
+from secateur.partitioning.types.coerce import canonical_test
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.empty_rows import empty_table
 from secateur.storage.key_order import KeyOrder
@@ -29,13 +30,15 @@ class TableLayout:
         types: The types of its columns.
         hugeints: The positions of those that are HUGEINT, which Arrow gives as Decimals.
         takes_values: Whether rows may come as plain values, which represent these types completely.
+        are_canonical: For each column, whether values of it are canonical as they stand.
         no_rows: A table of that schema without rows; made once, because a table may have 100,000 partitions.
         positions: The positions of the columns in it, by name.
         key_schema: The key columns in key order: the schema of a table of keys to delete.
         key_columns: The same columns as the description has them.
         key_positions: Their positions in the schema, in key order.
         partition_of_row: The partition of the canonical values of all columns; None where it cannot be computed here.
-        partition_of_key: The same for those of the key, in key order.
+        partition_of_prefix: The same for the leading values of the key, by how many there are; None also where these
+            leave several partitions.
         order: The order of the rows.
         limits: Those of the member.
     """
@@ -45,13 +48,14 @@ class TableLayout:
     types: tuple[SqlType, ...]
     hugeints: tuple[int, ...]
     takes_values: bool
+    are_canonical: tuple[Callable[[Iterable[Any]], bool], ...]
     no_rows: pa.Table
     positions: Mapping[str, int]
     key_schema: pa.Schema
     key_columns: tuple[Column, ...]
     key_positions: tuple[int, ...]
     partition_of_row: Callable[[Sequence[Any]], int] | None
-    partition_of_key: Callable[[Sequence[Any]], int] | None
+    partition_of_prefix: tuple[Callable[[Sequence[Any]], int] | None, ...]
     order: KeyOrder
     limits: EngineLimits
 
@@ -76,13 +80,19 @@ class TableLayout:
             types,
             tuple(at for at, kind in enumerate(types) if kind.kind is TypeKind.HUGEINT),
             travels_short(types),
+            tuple(map(canonical_test, types)),
             empty_table(schema),
             positions,
             key_schema,
             tuple(tdef.column(name) for name in order.names),
             tuple(positions[name] for name in order.names),
             tdef.partition_of_row if is_placed else None,
-            scheme.partition_function(order.names) if is_placed and set(scheme.columns) <= set(order.names) else None,
+            tuple(
+                scheme.partition_function(order.names[:width])
+                if is_placed and set(scheme.columns) <= set(order.names[:width])
+                else None
+                for width in range(len(order.names) + 1)
+            ),
             order,
             limits or EngineLimits(),
         )

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import pyarrow as pa
 
@@ -18,7 +17,7 @@ from secateur.partitioning.tables.table import TableDef, TableDefinition
 from secateur.protocol.codec import encode
 from secateur.storage.change import ChangeCount, ChangeOperation, load_mode
 from secateur.storage.change_feed import ChangeFeed
-from secateur.storage.few_found import find_few
+from secateur.storage.few_found import FindFew, few_finder
 from secateur.storage.fold_queue import FoldQueue
 from secateur.storage.hosted_tables import HostedTable, HostedTables, ReadVersions
 from secateur.storage.key_windows import KeyWindows
@@ -376,28 +375,18 @@ class MemberStore:
         empty = layout.no_rows
         return empty if positions is None else empty.select(positions)
 
-    def find_few(
-        self,
-        table_id: int,
-        partitions: Sequence[int],
-        columns: Sequence[str],
-        prefixes: Sequence[tuple[Any, ...]],
-        rows_max: int,
-    ) -> ShortTable | None:
-        """Few rows by leading values of their keys; see :func:`~secateur.storage.few_found.find_few`.
+    def few_finder(self, table_id: int, columns: Sequence[str]) -> FindFew:
+        """What finds few rows by leading values of their keys; see :mod:`~secateur.storage.few_found`.
 
         Who uses them counts that by :meth:`note_reads`; whoever declines them reads the partitions in another way.
 
         Raises:
             UnknownTableError: The table is not here.
-            TopologyChangedError: A partition is not here, or the lease has ended.
-            DataError: A key value of another type than its column.
         """
-        self.lease.check()
-        return find_few(self._tables.table(table_id), partitions, columns, prefixes, rows_max)
+        return few_finder(self._tables, self.lease, table_id, columns)
 
     def note_reads(self, table_id: int, partitions: Iterable[int]) -> None:
-        """Count a read of partitions by :meth:`find_few`; all other methods that return rows count by themselves."""
+        """Count a read of partitions by :meth:`few_finder`; all other methods that return rows count by themselves."""
         hosted = self._tables[table_id].partitions
         for number in partitions:
             partition = hosted.get(number)

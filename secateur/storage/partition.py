@@ -209,28 +209,10 @@ class Partition:
         self._settle()
         return self._delta.find(cells)
 
-    def find_values(self, key: Sequence[Any]) -> list[Any] | tuple[Sequence[pa.ChunkedArray], int] | None:
-        """As :meth:`find`; of a row that was just written, the values of all columns as Arrow would give them.
-
-        Raises:
-            DataError: As :meth:`find`.
-
-        Cost: as :meth:`find`, and less for such a row.
-        """
-        cells = self._layout.order.cells(key)
-        if cells is None:
-            return None
-        if self._snapshot is not None:
-            self._settle()
-        recent = self._delta.recent_values(cells)
-        return self._delta.find(cells) if recent is None else self._layout.as_in_arrow(recent)
-
     def values(self, columns: Sequence[int], prefix: Cells, rows_max: int) -> tuple[list[list[Any]], int] | None:
         """As :meth:`PartitionSnapshot.values` of :meth:`snapshot`, which is not made for it."""
-        self._settle()
-        if self._snapshot is not None:
-            return self._snapshot.values(columns, prefix, rows_max)
-        return self._delta.values(columns, prefix, rows_max)
+        rows = self._delta if self._snapshot is None else self._snapshot
+        return rows.values(columns, prefix, rows_max)
 
     def values_of(self, key: Sequence[Any]) -> list[Any] | None:
         """The row with a key as plain values of all columns, canonical as they were written; None without one.

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         encode_rows,
         has_few_rows,
         is_short,
+        short_check,
         shorten,
         travels_short,
     )
@@ -71,6 +72,7 @@ __all__ = [
     "has_few_rows",
     "hello",
     "is_short",
+    "short_check",
     "shorten",
     "travels_short",
     "wait_at_most",
@@ -93,6 +95,7 @@ _FILES = {
         "encode_rows",
         "has_few_rows",
         "is_short",
+        "short_check",
         "shorten",
         "travels_short",
     ],

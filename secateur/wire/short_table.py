@@ -10,7 +10,7 @@ Payloads of both forms may follow each other: the first byte tells them apart.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -93,13 +93,22 @@ def shorten(arrays: Sequence[pa.Array | pa.ChunkedArray], types: Sequence[SqlTyp
 
 def is_short(columns: Sequence[list[Any]], types: Sequence[SqlType]) -> bool:
     """Whether all texts in columns of plain values are short."""
-    characters = 0
-    for column, kind in zip(columns, types, strict=True):
-        if kind.kind in _LONG_KINDS:
-            for value in column:
+    return short_check(types)(columns)
+
+
+def short_check(types: Sequence[SqlType]) -> Callable[[Sequence[list[Any]]], bool]:
+    """:func:`is_short` for columns of certain types, worked out once."""
+    texts = [position for position, kind in enumerate(types) if kind.kind in _LONG_KINDS]
+
+    def check(columns: Sequence[list[Any]]) -> bool:
+        characters = 0
+        for position in texts:
+            for value in columns[position]:
                 if value is not None:
                     characters += len(value)
-    return characters <= _CHARACTERS_MAX
+        return characters <= _CHARACTERS_MAX
+
+    return check
 
 
 def _values(array: pa.Array | pa.ChunkedArray, kind: SqlType) -> list[Any]:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import secateur
-from secateur.cluster.member.statements import statements
+from secateur.cluster.member.statements import serving_programs
 
 SEED = int(os.environ.get("SECATEUR_SEED", "20261129"))
 STATEMENTS = int(30 * float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
@@ -64,14 +64,19 @@ def test_aggregates_of_few_rows_are_those_of_duckdb(monkeypatch: pytest.MonkeyPa
     r, oracle = random.Random(SEED), duckdb.connect()
     rows = [row_of(r, customer, number) for customer, size in enumerate(SIZES) for number in range(size)]
     answered: list[int] = []
-    original = statements.answer_few
+    compile_few = serving_programs.compile_few
 
-    def noted(*args: Any) -> Any:
-        answer = original(*args)
-        answered.extend([] if answer is None else [answer.rows_read])
-        return answer
+    def compile_noted(*args: Any) -> Any:
+        read = compile_few(*args)
 
-    monkeypatch.setattr(statements, "answer_few", noted)
+        def noted(*asked: Any) -> Any:
+            answer = read(*asked)
+            answered.extend([] if answer is None else [answer[1]])
+            return answer
+
+        return None if read is None else noted
+
+    monkeypatch.setattr(serving_programs, "compile_few", compile_noted)
     with secateur.start(members=1, runtime="embedded") as running, running.connect() as connection:
         connection.execute(f"CREATE TABLE t ({COLUMNS}) PARTITION BY HASH (customer) PARTITIONS 5")
         loaded = pa.table(list(map(list, zip(*rows, strict=True))), schema=connection.table("t").schema)

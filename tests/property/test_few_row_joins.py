@@ -19,7 +19,7 @@ import duckdb
 import pytest
 
 import secateur
-from secateur.cluster.member.statements import statements
+from secateur.cluster.member.statements import serving_programs
 
 SEED = int(os.environ.get("SECATEUR_SEED", "20261127"))
 STATEMENTS = int(6 * float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
@@ -163,19 +163,24 @@ def test_joins_of_few_rows_are_those_of_duckdb(
         rows = {row[: keys[name]]: row for row in (row_of(r, name) for _ in range(60))}
         write(connection, oracle, name, list(rows.values()))
     tried, answered = [], []
-    original = statements.answer_few_joined
+    compile_few = serving_programs.compile_few
 
-    def noted(*args: Any) -> Any:
-        answer = original(*args)
-        tried.append(1)
-        answered.extend([1] if answer is not None else [])
-        return answer
+    def compile_noted(*args: Any) -> Any:
+        read = compile_few(*args)
 
-    monkeypatch.setattr(statements, "answer_few_joined", noted)
+        def noted(*asked: Any) -> Any:
+            answer = read(*asked)
+            answered.extend([1] if answer is not None else [])
+            return answer
+
+        return None if read is None else noted
+
+    monkeypatch.setattr(serving_programs, "compile_few", compile_noted)
     for turn in range(3):
         for number in range(STATEMENTS):
             sql, params = statement(r)
             expected = sorted(map(repr, oracle.execute(sql, params).fetchall()))
+            tried.append(1)
             for pruning in ("on", "off") if number % 4 == 0 else ("on",):
                 connection.execute(f"SET pruning = {pruning}")
                 found = sorted(map(repr, connection.execute(sql, params).fetchall()))

@@ -121,7 +121,7 @@ def test_rows_are_read_as_arrow_gives_them(number: int) -> None:
             [shown(row[name]) for name in names] for row in whole if (row["a"], row["b"])[: len(prefix)] == prefix
         ]
         rows_max = r.choice([0, 1, 3, 99])
-        found = plain.find_few(1, [0], names, [prefix], rows_max)
+        found = plain.few_finder(1, names)([0], [prefix], rows_max)
         where = f"SECATEUR_SEED={SEED}, number {number}, turn {turn}: {names} of {prefix}, at most {rows_max}"
         if found is None:
             assert len(expected) > rows_max or rows_max == 0 or len(whole) > 2 * rows_max, where

@@ -10,7 +10,7 @@ tightest bounds there are, and a binary search that meets neither ends at once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date, datetime
 from typing import Any, Final
 from uuid import UUID
@@ -19,7 +19,7 @@ import msgspec
 
 from secateur.partitioning.pruning.key_bounds import KeyBounds
 from secateur.partitioning.pruning.key_range import IndexSlice, KeyBoundary, KeyPrefix, KeyRange, KeyRanges, KeySlice
-from secateur.partitioning.pruning.operand import Operand, resolve_operand
+from secateur.partitioning.pruning.operand import Operand, Parameter, resolve_operand
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 
 _OWN_TYPES: Final[dict[TypeKind, type]] = {
@@ -101,6 +101,27 @@ class DirectSearch(msgspec.Struct, frozen=True, array_like=True):
         chosen = dict.fromkeys([key.bind(params) for key in self.choices])
         return None if None in chosen else [(*prefix, value) for value in chosen]
 
+    def compiled(self) -> Callable[[Sequence[Any]], Sequence[tuple[Any, ...]] | None]:
+        """:meth:`prefixes` as a function, which takes a third of its time where all values are parameters."""
+        if self.lower is not None or self.upper is not None:
+            return self.prefixes
+        prefix, choices = _parameters(self.prefix), _parameters(self.choices)
+        if prefix is None or choices is None:
+            return self.prefixes
+
+        def prefixes(params: Sequence[Any]) -> Sequence[tuple[Any, ...]] | None:
+            values = _own_values(prefix, params)
+            if values is None:
+                return self.prefixes(params)
+            if not choices:
+                return (tuple(values),)
+            chosen = _own_values(choices, params)
+            if chosen is None:
+                return self.prefixes(params)
+            return [(*values, value) for value in dict.fromkeys(chosen)]
+
+        return prefixes
+
     def bind(self, params: Sequence[Any]) -> KeySlice | None:
         """The part of each partition that holds the rows; None if a value is not a canonical key.
 
@@ -130,6 +151,31 @@ class DirectSearch(msgspec.Struct, frozen=True, array_like=True):
             upper = KeyBoundary((*prefix, value), after=self.upper.closed)
         span = KeyRange(lower, upper)
         return KeyRanges(() if span.is_empty else (span,))
+
+
+def _parameters(keys: Sequence[KeyOperand]) -> list[tuple[int, type, Any, Any]] | None:
+    """The index of each parameter, the Python type of values that are canonical, and the bounds of integers.
+
+    None if a key is another operand, or if values of its type are not canonical as they come.
+    """
+    found: list[tuple[int, type, Any, Any]] = []
+    for key in keys:
+        own = int if key.type.is_integer else _OWN_TYPES.get(key.type.kind)
+        if not isinstance(key.operand, Parameter) or own is None or own is datetime:
+            return None
+        found.append((key.operand.index, own, *(key.type.integer_range if own is int else (None, None))))
+    return found
+
+
+def _own_values(keys: Sequence[tuple[int, type, Any, Any]], params: Sequence[Any]) -> list[Any] | None:
+    """The values of some parameters; None if one of them may have to be converted."""
+    values = []
+    for index, own, least, greatest in keys:
+        value = params[index]
+        if type(value) is not own or (least is not None and not least <= value <= greatest):
+            return None
+        values.append(value)
+    return values
 
 
 class KeySearch(msgspec.Struct, frozen=True, array_like=True):

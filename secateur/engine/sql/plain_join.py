@@ -39,7 +39,7 @@ _MATCHED: Final = frozenset(
 _Row: TypeAlias = tuple[Any, ...]
 _Prefixes: TypeAlias = Sequence[tuple[Any, ...]]
 FindRows: TypeAlias = Callable[[int, _Prefixes, int], ShortTable | None]
-"""The rows of a scan, by its number, whose keys begin with some values, none of them twice, as ``find_few`` of a store.
+"""The rows of a scan, by its number, whose keys begin with some values, none of them twice.
 
 The last argument is how many they may be."""
 

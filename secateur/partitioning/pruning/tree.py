@@ -74,7 +74,7 @@ class PartitionTree(msgspec.Struct, frozen=True, array_like=True, dict=True):
 
     def __post_init__(self) -> None:
         force_setattr(self, "scheme_or_reference", self.scheme.reference or self.scheme)
-        self._bind  # noqa: B018 - a tree that names columns which its scheme lacks is refused here
+        self.bind_ids  # noqa: B018 - a tree that names columns which its scheme lacks is refused here
 
     @cached_property
     def scheme(self) -> PartitionScheme:
@@ -82,7 +82,13 @@ class PartitionTree(msgspec.Struct, frozen=True, array_like=True, dict=True):
         return find_scheme(self.scheme_or_reference, table=self.table)
 
     @cached_property
-    def _bind(self) -> Callable[[Sequence[Any]], Sequence[int] | None]:
+    def bind_ids(self) -> Callable[[Sequence[Any]], Sequence[int] | None]:
+        """:meth:`bind` as a function to sorted ids, for who has checked the parameters; None for every live partition.
+
+        Raises (the function):
+            IndexError: There are fewer parameters than the tree uses.
+            UnknownRangesError: As :meth:`bind`.
+        """
         root = self.root if self.scheme.is_known_function else All()
         compiled = compile_node if self.scheme.partial is None else compile_partial
         return compiled(root, self.scheme, self.limit)
@@ -117,7 +123,7 @@ class PartitionTree(msgspec.Struct, frozen=True, array_like=True, dict=True):
         Cost: 2 microseconds for one key; per further element of an IN list half a microsecond.
         """
         try:
-            ids = self._bind(params)
+            ids = self.bind_ids(params)
         except IndexError:
             raise ParameterError(f"the statement uses more than the {len(params)} parameters given") from None
         if ids is None:

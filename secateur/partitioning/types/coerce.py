@@ -40,6 +40,14 @@ _HUGEINT_MAX: Final = 10**38 - 1
 _BIGINT: Final = TypeKind.BIGINT
 _VARCHAR: Final = TypeKind.VARCHAR
 _DOUBLE: Final = TypeKind.DOUBLE
+_OWN_TYPES: Final[dict[TypeKind, type]] = {
+    TypeKind.BOOLEAN: bool,
+    TypeKind.DOUBLE: float,
+    TypeKind.BLOB: bytes,
+    TypeKind.DATE: date,
+    TypeKind.UUID: UUID,
+}
+"""The types all of whose values of one Python class are canonical."""
 _BIGINT_MIN: Final = -(1 << 63)
 _BIGINT_MAX: Final = (1 << 63) - 1
 
@@ -85,6 +93,28 @@ def coerce(value: Any, type_: SqlType, *, column: str | None = None) -> Any:
     )
 
 
+def canonical_test(type_: SqlType) -> Callable[[Iterable[Any]], bool]:
+    """A function that says whether values are canonical for a type as they stand, NULLs among them; to be made once.
+
+    Where it says no, :func:`coerce` decides. Cost: a twentieth of a microsecond for each value.
+    """
+    is_integer, is_text = type_.is_integer, type_.kind is _VARCHAR
+    own: Any = int if is_integer else str if is_text else _OWN_TYPES.get(type_.kind)
+    least, greatest = _integer_range(type_) if is_integer else (0, 0)
+
+    def are_canonical(values: Iterable[Any]) -> bool:
+        for value in values:
+            if value is None:
+                continue
+            if type(value) is not own or (is_integer and not least <= value <= greatest):
+                return False
+            if is_text and not value.isascii():  # others may not be UTF-8
+                return False
+        return True
+
+    return are_canonical
+
+
 def _convert(value: Any, type_: SqlType) -> Any:
     if isinstance(value, np.generic):
         # The shortest text of a single float is shorter than that of the double that it is.
@@ -117,8 +147,12 @@ def _from_numpy(value: np.generic) -> Any:
     return value.item()
 
 
+def _integer_range(type_: SqlType) -> tuple[int, int]:
+    return (-_HUGEINT_MAX, _HUGEINT_MAX) if type_.kind is TypeKind.HUGEINT else type_.integer_range
+
+
 def _to_integer(value: Any, type_: SqlType) -> int:
-    low, high = (-_HUGEINT_MAX, _HUGEINT_MAX) if type_.kind is TypeKind.HUGEINT else type_.integer_range
+    low, high = _integer_range(type_)
     match value:
         case int():
             number = int(value)

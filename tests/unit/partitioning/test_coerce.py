@@ -11,7 +11,7 @@ import pytest
 
 from secateur.errors import DataError
 from secateur.partitioning.types import parse_type
-from secateur.partitioning.types.coerce import coerce
+from secateur.partitioning.types.coerce import canonical_test, coerce
 
 TEXT = "7aca8bbb-0b5d-4ee7-aab5-e32ee907368b"
 EASTERN = timezone(timedelta(hours=-5))
@@ -168,3 +168,34 @@ def test_without_a_column_the_message_still_reads() -> None:
         DataError, match=r"^the value 'x' \(str\) does not fit INTEGER: the text is not a whole number$"
     ):
         coerce("x", parse_type("INTEGER"))
+
+
+@pytest.mark.parametrize(
+    ("type_", "certain"),
+    [
+        ("TINYINT", [-128, 127]),
+        ("UBIGINT", [0, 2**64 - 1]),
+        ("HUGEINT", [10**38 - 1]),
+        ("VARCHAR", ["", "a"]),
+        ("BLOB", [b""]),
+        ("BOOLEAN", [True]),
+        ("DOUBLE", [1.5, -0.0]),
+        ("FLOAT", []),
+        ("DECIMAL(5,2)", []),
+        ("DATE", [date(2024, 1, 1)]),
+        ("TIMESTAMP", []),
+        ("UUID", [UUID(TEXT)]),
+        ("INTEGER[]", []),
+    ],
+)
+def test_what_is_certainly_canonical_stays_as_it_is(type_: str, certain: list[Any]) -> None:
+    others = [128, -129, 2**64, -1, 1, 10**38, "\ud800", "é", 1.5, True, b"a", date(2024, 1, 1), datetime(2024, 1, 1)]
+    kind = parse_type(type_)
+    is_canonical = canonical_test(kind)
+    assert is_canonical([])
+    assert is_canonical([*certain, None]) or not certain
+    found = [value for value in [*certain, *others, Decimal("1.5"), [1], np.int8(1)] if is_canonical([value])]
+    assert certain == found[: len(certain)]
+    for value in found:
+        same = coerce(value, kind)
+        assert (same, type(same)) == (value, type(value))

@@ -40,7 +40,7 @@ def store(orders: TableDef) -> MemberStore:
 
 
 def found(store: MemberStore, *prefixes: tuple[Any, ...], rows_max: int = 99, partitions: Any = range(8)) -> Any:
-    few = store.find_few(7, list(partitions), NAMES, prefixes, rows_max)
+    few = store.few_finder(7, NAMES)(list(partitions), prefixes, rows_max)
     return None if few is None else sorted(zip(*few.columns, strict=True)) if few.num_rows else few.columns
 
 

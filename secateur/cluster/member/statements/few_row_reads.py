@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-from msgspec.structs import force_setattr
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 from secateur.engine.kernels.fragment import Fragment, KernelName
 from secateur.engine.sql.plain_join import compile_plain_join
@@ -14,41 +12,30 @@ from secateur.storage.member_store import MemberStore
 from secateur.tracing import KernelSpan, is_traced
 from secateur.wire import ShortTable
 
-if TYPE_CHECKING:
-    from secateur.engine.kernels.arrow.plain_rows import PlainProgram
+FewRowsRead: TypeAlias = Callable[[Sequence[Sequence[int]], Sequence[Any]], tuple[ShortTable, int] | None]
+"""A function from the partitions of each scan, all of them here, and the parameters of a statement, with the values of
+its expressions behind them, to rows, and how many rows of tables these were computed from; None if the rows have to be
+read as Arrow tables.
+
+It raises UnknownTableError and TopologyChangedError where the partitions are not here, or the lease has ended.
+"""
 
 
-class FewRowsAnswer(NamedTuple):
-    """The answer of a fragment over few rows.
-
-    Attributes:
-        rows: Its rows.
-        rows_read: How many rows it was computed from.
-    """
-
-    rows: ShortTable
-    rows_read: int
-
-
-def answer_few(
-    store: MemberStore, scan: ScanPlan, fragment: Fragment, partitions: Sequence[int], params: Sequence[Any]
-) -> FewRowsAnswer | None:
-    """Answer a fragment over the rows of one scan, if they are few and the statement is simple.
+def compile_few(store: MemberStore, scans: Sequence[ScanPlan], fragment: Fragment) -> FewRowsRead | None:
+    """How a fragment over stored tables is answered from few rows, worked out once for all executions of its plan.
 
     Args:
         store: The partitions of this member.
-        scan: The scan.
+        scans: The scans that it reads, each of which is searched by its key.
         fragment: The fragment, without its WHERE where the search by key decides all of it.
-        partitions: The partitions to read, all of them here.
-        params: The parameters of the statement, with the values of its expressions behind them.
 
     Returns:
-        The answer; None if the rows have to be read as Arrow tables.
+        The function; None where the fragment needs more than a search and plain values.
 
     Raises:
-        UnknownTableError, TopologyChangedError: They are not here.
+        UnknownTableError: A table is not here.
     """
-    if fragment.arrow is None or scan.keys.direct is None:
+    if fragment.arrow is None:
         return None
     # Imported here, as the arrow kernel is everywhere: with its first scalar, Arrow loads pandas.
     from secateur.engine.kernels.arrow.plain_rows import plain_program
@@ -56,80 +43,64 @@ def answer_few(
     program = plain_program(fragment.arrow)
     if program is None:
         return None
-    prefixes = scan.keys.direct.prefixes(params)
-    if prefixes is None:
-        return None
-    found = store.find_few(scan.table_id, partitions, scan.columns, prefixes, program.rows_max)
-    if found is None:
-        return None
-    answer = _finished(fragment, program, scan.columns, found, params, found.num_rows)
-    if answer is not None:
-        store.note_reads(scan.table_id, partitions)
-    return answer
-
-
-def answer_few_joined(
-    store: MemberStore,
-    scans: Sequence[ScanPlan],
-    fragment: Fragment,
-    partitions: Sequence[Sequence[int]],
-    params: Sequence[Any],
-) -> FewRowsAnswer | None:
-    """As :func:`answer_few`, for a join of the rows of several scans, each of which is searched by its key.
-
-    Args:
-        store: The partitions of this member.
-        scans: The scans of stored tables.
-        fragment: The fragment.
-        partitions: For each scan the partitions to read, all of them here.
-        params: The parameters of the statement, with the values of its expressions behind them.
-
-    Raises:
-        UnknownTableError, TopologyChangedError: They are not here.
-    """
-    if fragment.arrow is None:
-        return None
-    join = fragment.arrow.plain_join
-    if join is None:
-        keys = [() if scan.is_fetched else store.table(scan.table_id).primary_key for scan in scans]
-        join = compile_plain_join(fragment.arrow, scans, keys.__getitem__) or False
-        force_setattr(fragment.arrow, "plain_join", join)
-    if join is False:
-        return None
-    from secateur.engine.kernels.arrow.plain_rows import plain_program
-
-    program = plain_program(fragment.arrow)
-    if program is None:
-        return None
-
-    def find(number: int, prefixes: Sequence[tuple[Any, ...]], rows_max: int) -> ShortTable | None:
-        scan = scans[number]
-        return store.find_few(scan.table_id, partitions[number], scan.columns, prefixes, rows_max)
-
-    joined = join.run(find, params, program.rows_max)
-    if joined is None or joined[0].num_rows > program.rows_max:
-        return None
-    answer = _finished(fragment, program, join.names, joined[0], params, joined[1])
-    if answer is not None:
-        for scan, read in zip(scans, partitions, strict=True):
-            store.note_reads(scan.table_id, read)
-    return answer
-
-
-def _finished(
-    fragment: Fragment,
-    program: PlainProgram,
-    names: Sequence[str],
-    found: ShortTable,
-    params: Sequence[Any],
-    rows_read: int,
-) -> FewRowsAnswer | None:
-    """What a fragment answers over rows with columns of these names."""
-    if not is_traced():
-        rows = program.run(names, found, params)
+    rows_max, run = program
+    names: Sequence[str]
+    if len(scans) == 1:
+        names, find = scans[0].columns, _search(store, scans[0], rows_max)
     else:
-        span = KernelSpan(fragment.sql)
-        rows = program.run(names, found, params)
-        if rows is not None:
+        names, find = _join(store, scans, fragment, rows_max)
+    if find is None:
+        return None
+    tables = [scan.table_id for scan in scans]
+
+    def read(partitions: Sequence[Sequence[int]], params: Sequence[Any]) -> tuple[ShortTable, int] | None:
+        found = find(partitions, params)
+        if found is None:
+            return None
+        span = KernelSpan(fragment.sql) if is_traced() else None
+        rows = run(names, found[0], params)
+        if rows is None:
+            return None
+        if span is not None:
             span.end(KernelName.ARROW.value, rows.num_rows)
-    return None if rows is None else FewRowsAnswer(rows, rows_read)
+        for table_id, numbers in zip(tables, partitions, strict=True):
+            store.note_reads(table_id, numbers)
+        return rows, found[1]
+
+    return read
+
+
+def _search(store: MemberStore, scan: ScanPlan, rows_max: int) -> FewRowsRead | None:
+    direct = scan.keys.direct
+    if direct is None:
+        return None
+    prefixes_of, find_few = direct.compiled(), store.few_finder(scan.table_id, scan.columns)
+
+    def find(partitions: Sequence[Sequence[int]], params: Sequence[Any]) -> tuple[ShortTable, int] | None:
+        prefixes = prefixes_of(params)
+        if prefixes is None:
+            return None
+        rows = find_few(partitions[0], prefixes, rows_max)
+        return None if rows is None else (rows, rows.num_rows)
+
+    return find
+
+
+def _join(
+    store: MemberStore, scans: Sequence[ScanPlan], fragment: Fragment, rows_max: int
+) -> tuple[Sequence[str], FewRowsRead | None]:
+    """The names of the columns of the joined rows, and how they are found; None if rows of a scan are not searched."""
+    assert fragment.arrow is not None
+    join = compile_plain_join(fragment.arrow, scans, lambda number: store.table(scans[number].table_id).primary_key)
+    if join is None:
+        return (), None
+    finders = [store.few_finder(scan.table_id, scan.columns) for scan in scans]
+
+    def find(partitions: Sequence[Sequence[int]], params: Sequence[Any]) -> tuple[ShortTable, int] | None:
+        def few(number: int, prefixes: Sequence[tuple[Any, ...]], most: int) -> ShortTable | None:
+            return finders[number](partitions[number], prefixes, most)
+
+        joined = join.run(few, params, rows_max)
+        return None if joined is None or joined[0].num_rows > rows_max else joined
+
+    return join.names, find

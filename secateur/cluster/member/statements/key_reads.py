@@ -14,17 +14,17 @@ from secateur.errors import NoRangeError, ProtocolError, TopologyChangedError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.protocol.key_value import FoundRows, GetRows
+from secateur.storage.few_found import FindFew
 from secateur.storage.member_store import MemberStore
-from secateur.storage.stored_columns import StoredColumns
-from secateur.wire import SHORT_ROWS_MAX, Reply, Request, ShortTable, encode_table, is_short, travels_short
+from secateur.wire import SHORT_ROWS_MAX, Reply, Request, ShortTable, encode_table, short_check, travels_short
 
 _NONE_MISSING: Final[list[int]] = []
 _KEYS_PER_TURN: Final = 64
 """Keys that are looked up in one turn of the event loop: about half a millisecond."""
 
 _Waiting: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
-_Row: TypeAlias = list[Any] | tuple[Sequence[pa.ChunkedArray], int]
-_Found: TypeAlias = _Row | None
+_Row: TypeAlias = ShortTable | tuple[Sequence[pa.ChunkedArray], int]
+"""A row as plain values, or columns that have it and its position in them."""
 
 
 class _KnownTable(NamedTuple):
@@ -33,14 +33,16 @@ class _KnownTable(NamedTuple):
     Attributes:
         definition: The table.
         types: Those of its columns.
-        travels_short: Whether plain values represent these completely.
-        hugeints: The positions of the columns of type HUGEINT, whose values Arrow has as Decimals.
+        find: Finds rows as plain values; None where these do not represent the types completely.
+        is_short: Whether all texts in such columns are short.
+        hugeints: The positions of the columns of type HUGEINT, whose values it gives as Decimals.
         partition_of: The partition of a key.
     """
 
     definition: TableDef
     types: list[SqlType]
-    travels_short: bool
+    find: FindFew | None
+    is_short: Callable[[Sequence[list[Any]]], bool]
     hugeints: tuple[int, ...]
     partition_of: Callable[[Sequence[Any]], int]
 
@@ -86,17 +88,16 @@ class KeyReads:
             return self._in_turns(asked)
         table = self._table(asked)
         found, waiting = self._found(table, asked.keys)
-        values = _one_row(table, found)
-        reply = self._reply(table, found) if values is None else Reply(FoundRows(_NONE_MISSING, values))
+        reply = _reply(table, found)
         return reply if waiting is None else _after(waiting, reply)
 
     async def _in_turns(self, asked: GetRows) -> Reply[FoundRows]:
-        found: list[_Found] = []
+        found: list[_Row | None] = []
         for start in range(0, len(asked.keys), _KEYS_PER_TURN):
             some, waiting = self._found(self._table(asked), asked.keys[start : start + _KEYS_PER_TURN])
             found += some
             await (asyncio.sleep(0) if waiting is None else waiting())
-        return self._reply(self._table(asked), found)
+        return _reply(self._table(asked), found)
 
     def _table(self, asked: GetRows) -> _KnownTable:
         table = self._places.table(asked.table_id)
@@ -112,17 +113,20 @@ class KeyReads:
             known = self._known[asked.table_id] = _KnownTable(
                 table,
                 types,
-                travels_short(types),
+                self._store.few_finder(table.table_id, [column.name for column in table.columns])
+                if travels_short(types)
+                else None,
+                short_check(types),
                 tuple([position for position, kind in enumerate(types) if kind.kind is TypeKind.HUGEINT]),
                 table.scheme.partition_function(table.primary_key),
             )
         return known
 
-    def _found(self, known: _KnownTable, keys: Sequence[list[Any]]) -> tuple[list[_Found], _Waiting | None]:
+    def _found(self, known: _KnownTable, keys: Sequence[list[Any]]) -> tuple[list[_Row | None], _Waiting | None]:
         """The row of each key, and what to wait for before they are sent."""
-        table = known.definition
-        store, table_id, names = self._store, table.table_id, table.primary_key
-        found: list[_Found] = []
+        table, find = known.definition, known.find
+        table_id, names = table.table_id, table.primary_key
+        found: list[_Row | None] = []
         read: list[tuple[int, int]] = []
         for key in keys:
             if len(key) != len(names):
@@ -133,9 +137,10 @@ class KeyReads:
                 found.append(None)
                 continue
             self._places.check_primary(table_id, partition)
-            hosted = store.partition(table_id, partition)
+            hosted = self._store.partition(table_id, partition)
             hosted.reads += 1
-            found.append(hosted.find_values(key))
+            row = None if find is None else find((partition,), (tuple(key),), 1)
+            found.append(hosted.find(key) if row is None else row if row.num_rows else None)
             hot_keys = self._hot_keys
             hot_keys.left -= 1
             if not hot_keys.left:
@@ -143,62 +148,34 @@ class KeyReads:
             read.append((table_id, partition))
         return found, self._acknowledged(read)
 
-    def _reply(self, known: _KnownTable, found: Sequence[_Found]) -> Reply[FoundRows]:
-        missing = [position for position, row in enumerate(found) if row is None]
-        rows = [row for row in found if row is not None]
-        if not rows:
-            return Reply(FoundRows(missing, []))
-        if known.travels_short and len(rows) <= SHORT_ROWS_MAX:
-            values = _short(rows, known)
-            if values is not None:
-                return Reply(FoundRows(missing, values))
+
+def _reply(known: _KnownTable, found: Sequence[_Row | None]) -> Reply[FoundRows]:
+    missing = [position for position, row in enumerate(found) if row is None] if None in found else _NONE_MISSING
+    rows = [row for row in found if row is not None]
+    if not rows:
+        return Reply(FoundRows(missing, []))
+    plain = [row for row in rows if isinstance(row, ShortTable)]
+    if len(plain) < len(rows):
         pieces = (_in_arrow(row, known) for row in rows)
         return Reply(FoundRows(missing), encode_table(pa.concat_tables(pieces).combine_chunks()))
+    columns = list(plain[0].columns) if len(plain) == 1 else _together(plain)
+    if len(plain) > SHORT_ROWS_MAX or not known.is_short(columns):
+        return Reply(FoundRows(missing), encode_table(_in_arrow(ShortTable(columns, len(plain)), known)))
+    for position in known.hugeints:
+        columns[position] = [None if value is None else int(value) for value in columns[position]]
+    return Reply(FoundRows(missing, columns))
+
+
+def _together(rows: Sequence[ShortTable]) -> list[list[Any]]:
+    return [[value for (value,) in column] for column in zip(*[row.columns for row in rows], strict=True)]
 
 
 def _in_arrow(row: _Row, known: _KnownTable) -> pa.Table:
     schema = known.definition.arrow_schema
-    if isinstance(row, list):
-        return ShortTable([[value] for value in row], 1).in_schema(known.types, schema)
+    if isinstance(row, ShortTable):
+        return row.in_schema(known.types, schema)
     columns, position = row
     return pa.Table.from_arrays([column.slice(position, 1) for column in columns], schema=schema)
-
-
-def _values(columns: Sequence[pa.ChunkedArray], position: int) -> list[Any]:
-    if isinstance(columns, StoredColumns):
-        return columns.row(position)
-    return [column[position].as_py() for column in columns]
-
-
-def _one_row(known: _KnownTable, found: Sequence[_Found]) -> list[list[Any]] | None:
-    """The values of a single row that lies among the sorted ones, or was just written; None for every other answer."""
-    if len(found) != 1 or not known.travels_short or (row := found[0]) is None:
-        return None
-    if isinstance(row, list):
-        return _sendable([[value] for value in row], known)
-    if type(row[0]) is not StoredColumns:
-        return None
-    try:
-        values = [[value] for value in row[0].row(row[1])]
-    except (ValueError, OverflowError):
-        return None
-    return _sendable(values, known)
-
-
-def _short(rows: Sequence[_Row], known: _KnownTable) -> list[list[Any]] | None:
-    """Rows as plain values by column; None if texts are long, or Python has no object for a value."""
-    try:
-        found = [row if isinstance(row, list) else _values(*row) for row in rows]
-    except (ValueError, OverflowError):
-        return None
-    return _sendable([list(column) for column in zip(*found, strict=True)], known)
-
-
-def _sendable(values: list[list[Any]], known: _KnownTable) -> list[list[Any]] | None:
-    """Values of Arrow as they travel; None if texts are long."""
-    for position in known.hugeints:
-        values[position] = [None if value is None else int(value) for value in values[position]]
-    return values if is_short(values, known.types) else None
 
 
 async def _after(waiting: _Waiting, reply: Reply[FoundRows]) -> Reply[FoundRows]:

@@ -21,9 +21,10 @@ from secateur.cluster.member.statements.external_reads import ExternalReads
 from secateur.cluster.member.statements.first_stages import FirstStages
 from secateur.cluster.member.statements.local_execution import LocalExecution
 from secateur.cluster.member.statements.open_results import OpenResults, within_bounds
-from secateur.cluster.member.statements.prepared_statements import PreparedStatements
+from secateur.cluster.member.statements.prepared_statements import OwnView, PreparedStatements
 from secateur.cluster.member.statements.read_state import read_here
 from secateur.cluster.member.statements.scattered_statements import Acknowledgements, ScatteredRows, ScatteredStatements
+from secateur.cluster.member.statements.serving_programs import Served, ServingProgram, compile_program
 from secateur.cluster.member.statements.statement_run import StatementRun, while_loads_end
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
 from secateur.engine.kernels.fragment import open_answer, run
@@ -90,6 +91,8 @@ class RunModes(PreparedStatements):
         self._statistics_version = statistics_version
         self._acknowledged = acknowledged
         self._hot_keys = hot_keys or HotKeySampler(store.find, 0, member_id)
+        self._programs: dict[str, ServingProgram | None] = {}
+        self._programs_of: OwnView | None = None
         self.first_stages = FirstStages(
             member_id,
             store,
@@ -101,6 +104,36 @@ class RunModes(PreparedStatements):
             acknowledged,
             self._hot_keys,
         )
+
+    def _served(self, plan: SelectPlan, asked: Execute) -> Served | None:
+        """The answer of the program of a plan; None where it has none, or declines.
+
+        Raises:
+            Error: Of the execution.
+        """
+        view = self._view
+        if self._programs_of is not view or view is None:
+            self._programs_of = view = self._joined()
+            self._programs.clear()
+        try:
+            program = self._programs[plan.plan_id]
+        except KeyError:
+            if len(self._programs) >= self._plans_max:
+                self._programs.clear()
+            program = compile_program(plan, self._store, view, self._statistics_version)
+            self._programs[plan.plan_id] = program
+        if program is None:
+            return None
+        served = program(asked)
+        if served is not None:
+            self._sample(plan, asked)
+        return served
+
+    def _sample(self, plan: SelectPlan, asked: Execute) -> None:
+        hot_keys = self._hot_keys
+        hot_keys.left -= 1
+        if not hot_keys.left:
+            hot_keys.note_statement(plan, asked.params)
 
     def _ran_here(
         self, plan: SelectPlan, asked: Execute, partitions: list[Sequence[int]], topology: Topology

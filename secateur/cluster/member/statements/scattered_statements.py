@@ -17,7 +17,7 @@ import msgspec
 import pyarrow as pa
 
 from secateur.client.execution.plan_backoff import PlanBackoff
-from secateur.cluster.member.statements.few_row_reads import answer_few
+from secateur.cluster.member.statements.few_row_reads import FewRowsRead, compile_few
 from secateur.cluster.peers import Peers
 from secateur.cluster.statement_profile import work_of
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
@@ -43,6 +43,8 @@ Acknowledgements: TypeAlias = Callable[[Iterable[tuple[int, int]]], Waiting | No
 
 _ROWS_READ_MAX: Final = 20_000
 """Rows that one owner reads of partitioned tables; the arrow kernel is done with them in less than a millisecond."""
+_PLANS_MAX: Final = 512
+"""Plans whose way to few rows is kept."""
 _PART_BYTES_MAX: Final = 4 << 20
 """Bytes of the rows that one owner answers with: no queue bounds them."""
 _REPLICATED_PARTITIONS: Final = (0,)
@@ -122,6 +124,7 @@ class ScatteredStatements:
         self._threads = threads
         self._acknowledged = acknowledged
         self._backoff = PlanBackoff()
+        self._few: dict[str, FewRowsRead | None] = {}
 
     def is_due(self, plan: SelectPlan, asked: Execute, partitions: Sequence[Sequence[int]]) -> bool:
         """Whether to scatter an execution over these partitions.
@@ -223,14 +226,19 @@ class ScatteredStatements:
 
     def _few_rows(self, plan: SelectPlan, asked: ExecuteFirstStage) -> FirstStage | None:
         """The rows of the first stage, if they come of few rows that are found by key."""
-        fragment = plan.first_stage_over_few_rows
-        if fragment is None:
-            return None
         started_s = time.perf_counter()
-        few = answer_few(self._store, plan.scans[0], fragment, asked.partitions[0], asked.params)
+        try:
+            read = self._few[plan.plan_id]
+        except KeyError:
+            if len(self._few) >= _PLANS_MAX:
+                self._few.clear()
+            fragment = plan.first_stage_over_few_rows
+            read = None if fragment is None else compile_few(self._store, plan.scans, fragment)
+            self._few[plan.plan_id] = read
+        few = None if read is None else read(asked.partitions, asked.params)
         if few is None:
             return None
-        return FirstStage(few.rows, few.rows_read, busy_s=time.perf_counter() - started_s)
+        return FirstStage(*few, busy_s=time.perf_counter() - started_s)
 
     async def _reply_later(
         self, plan: SelectPlan, asked: ExecuteFirstStage, relations: Mapping[str, pa.Table]

@@ -15,7 +15,6 @@ import pyarrow as pa
 
 from secateur.cluster.member.admission.statement_admission import StatementAdmission
 from secateur.cluster.member.member_threads import THIS_MEMBER
-from secateur.cluster.member.statements.few_row_reads import answer_few, answer_few_joined
 from secateur.cluster.member.statements.local_execution import local_execution
 from secateur.cluster.member.statements.open_results import within_bounds
 from secateur.cluster.member.statements.profiled_statements import ProfiledStatements
@@ -29,7 +28,7 @@ from secateur.partitioning.types.column_type import parse_type
 from secateur.protocol.operations import Operation
 from secateur.protocol.profile import StageWork
 from secateur.protocol.query import Execute, Executed
-from secateur.wire import PeerInfo, Reply, Request, ShortTable, decode_table, decode_tables
+from secateur.wire import Reply, Request, ShortTable, decode_table, decode_tables
 
 A = TypeVar("A", bound="Reply[Executed] | None")
 
@@ -62,23 +61,16 @@ class StatementRunner(ProfiledStatements):
         self._plans.move_to_end(plan.plan_id)
         return self._run(plan, request)
 
-    def executed_now(self, plan: SelectPlan, asked: Execute, peer: PeerInfo) -> Executed | None:
+    def executed_now(self, plan: SelectPlan, asked: Execute) -> Executed | None:
         """The answer of a plan that is kept here, if it is a few rows that are found without waiting; else None.
 
         Raises:
             Error: As :meth:`execute`.
         """
-        if plan.reads_fetched_rows or plan.expressions:
+        served = self._served(plan, asked)
+        if served is None or self._acknowledged(partitions_read(plan, served[1])) is not None:
             return None
-        partitions, topology, is_here = self._placed(plan, asked)
-        if not is_here or self._acknowledged(partitions_read(plan, partitions)) is not None:
-            return None
-        request = Request(Operation.EXECUTE, asked, _NO_PAYLOAD, peer)
-        answer = self._run_local(plan, request, partitions, topology)
-        if not isinstance(answer, Reply):
-            answer.close()
-            return None
-        return None if answer.message.values is None else answer.message
+        return served[0]
 
     async def rows(
         self, plan: SelectPlan, params: Sequence[Any], *, pruning: bool, profiled: bool
@@ -136,13 +128,19 @@ class StatementRunner(ProfiledStatements):
             return reply if isinstance(reply, Reply) else await reply
 
     def _run(self, plan: SelectPlan, request: Request[Execute]) -> _Answering:
+        served = self._served(plan, request.message)
+        if served is not None:
+            said, partitions_served = served
+            reply = Reply(said)
+            # What this member works out for a change need not wait: it is acknowledged behind the changes that it has
+            # read.
+            is_own = request.peer is THIS_MEMBER
+            waiting = None if is_own else self._acknowledged(partitions_read(plan, partitions_served))
+            return reply if waiting is None else after(waiting, reply)
         if request.message.as_written:
             plan = plan.as_written()
         partitions, topology, is_here = self._placed(plan, request.message)
-        hot_keys = self._hot_keys
-        hot_keys.left -= 1
-        if not hot_keys.left:
-            hot_keys.note_statement(plan, request.message.params)
+        self._sample(plan, request.message)
         if not is_here:
             if request.peer is not THIS_MEMBER and self._scattered.is_due(plan, request.message, partitions):
                 return self._run_scattered(plan, request, partitions, topology)
@@ -153,7 +151,6 @@ class StatementRunner(ProfiledStatements):
                 lambda: self._distributed.run(request, self._ran(plan, partitions, topology, "distributed")),
             )
         answering = self._run_local(plan, request, partitions, topology)
-        # What this member works out for a change need not wait: it is acknowledged behind the changes that it has read.
         waiting = None if request.peer is THIS_MEMBER else self._acknowledged(partitions_read(plan, partitions))
         return answering if waiting is None else after(waiting, answering)
 
@@ -162,14 +159,6 @@ class StatementRunner(ProfiledStatements):
     ) -> _Answering:
         asked = request.message
         params, ran = asked.params, self._ran_here(plan, asked, partitions, topology)
-        if asked.pruning and plan.over_few_rows is not None:
-            few = answer_few(self._store, plan.scans[0], plan.over_few_rows, partitions[0], params)
-            if few is not None:
-                return ran.reply(few.rows)
-        elif asked.pruning and len(plan.scans) > 1 and not plan.reads_fetched_rows:
-            few = answer_few_joined(self._store, plan.scans, plan.local, partitions, params)
-            if few is not None:
-                return ran.reply(few.rows)
         call = local_execution(self._store, plan, params, partitions, pruning=asked.pruning)
         if call.is_quick:
             found = answer_by_arrow(call.fragment, call.relations, params)

@@ -21,7 +21,7 @@ _FILES = {
     "row_comparisons": ["rows_told_apart"],
     "row_values": ["DeclinedError", "compile_over_row", "compile_row_filter", "compile_row_tuples"],
     "source": ["ArrowSource", "SourceJoin", "source_column"],
-    "small_groups": ["SMALL_ROWS_MAX"],
+    "small_groups": ["SMALL_ROWS_MAX", "compile_small_aggregation"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

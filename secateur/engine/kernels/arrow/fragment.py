@@ -87,8 +87,6 @@ class ArrowFragment(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
     """
     plain_program: ClassVar[Any] = None
     """The same over plain values."""
-    plain_join: ClassVar[Any] = None
-    """The join of its sources over plain values; False where there is none."""
     types: ClassVar[Any] = None
     """Name and Arrow type of each column that is read; made by the kernel, and kept in the same way."""
 

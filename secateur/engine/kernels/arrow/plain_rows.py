@@ -18,7 +18,7 @@ from secateur.engine.kernels.arrow.fragment import ArrowFragment
 from secateur.engine.kernels.arrow.row_values import DeclinedError, compile_row_filter
 from secateur.engine.kernels.arrow.small_groups import compile_small_aggregation, plain_rows_max
 from secateur.partitioning.types.column_type import SqlType, TypeKind
-from secateur.wire import SHORT_ROWS_MAX, ShortTable, is_short, travels_short
+from secateur.wire import SHORT_ROWS_MAX, ShortTable, short_check, travels_short
 
 _Run: TypeAlias = Callable[[Sequence[str], ShortTable, Sequence[Any]], ShortTable | None]
 
@@ -114,7 +114,7 @@ def _unfiltered(fragment: ArrowFragment) -> PlainProgram | None:
     small = compile_small_aggregation(fragment)
     if small is None:
         return None
-    window = compile_window(fragment.offset, fragment.limit)
+    window, is_short = compile_window(fragment.offset, fragment.limit), short_check(types)
 
     def aggregated(names: Sequence[str], rows: ShortTable, params: Sequence[Any]) -> ShortTable | None:
         columns = dict(zip(names, rows.columns, strict=True))
@@ -122,14 +122,14 @@ def _unfiltered(fragment: ArrowFragment) -> PlainProgram | None:
             values = small(lambda name, _counts: columns[name], rows.num_rows, lambda groups: window(params, groups))
         except (InexactError, pa.ArrowInvalid, pa.ArrowNotImplementedError):  # as the kernel declines
             return None
-        return ShortTable(values, len(values[0])) if is_short(values, types) else None
+        return ShortTable(values, len(values[0])) if is_short(values) else None
 
     return PlainProgram(plain_rows_max(fragment), aggregated)
 
 
 def _choice(chosen: Sequence[str], types: Sequence[SqlType]) -> _Run:
     wide = [index for index, kind in enumerate(types) if kind.kind is TypeKind.HUGEINT]
-    in_order = tuple(chosen)
+    in_order, is_short = tuple(chosen), short_check(types)
 
     def choice(names: Sequence[str], rows: ShortTable, _params: Sequence[Any]) -> ShortTable | None:
         if names == in_order:  # all that was read
@@ -139,7 +139,7 @@ def _choice(chosen: Sequence[str], types: Sequence[SqlType]) -> _Run:
             values = [columns[name] for name in chosen]
         for index in wide:
             values[index] = [None if value is None else int(value) for value in values[index]]
-        return ShortTable(values, rows.num_rows) if is_short(values, types) else None
+        return ShortTable(values, rows.num_rows) if is_short(values) else None
 
     return choice
 

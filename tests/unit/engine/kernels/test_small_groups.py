@@ -11,9 +11,14 @@ import pyarrow.compute as pc
 from hypothesis import given
 from hypothesis import strategies as st
 
-from secateur.engine.kernels.arrow.expression import ColumnExpression
-from secateur.engine.kernels.arrow.fragment import AggregateFunction, ArrowAggregate, ArrowFragment, slot_name
-from secateur.engine.kernels.arrow.small_groups import compile_small_aggregation
+from secateur.engine.kernels.arrow import (
+    AggregateFunction,
+    ArrowAggregate,
+    ArrowFragment,
+    ColumnExpression,
+    compile_small_aggregation,
+    slot_name,
+)
 from secateur.partitioning.types import parse_type
 
 DOUBLE = parse_type("DOUBLE")
