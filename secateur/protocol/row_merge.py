@@ -48,7 +48,7 @@ class MergedOrder(msgspec.Struct, frozen=True, array_like=True):
     nulls_first: bool
 
 
-class RowMerge(msgspec.Struct, frozen=True, array_like=True):
+class RowMerge(msgspec.Struct, frozen=True, cache_hash=True, array_like=True):
     """How rows of owners become the answer.
 
     Attributes:

@@ -30,6 +30,7 @@ from secateur.client.execution.many_changes import ManyChanges
 from secateur.client.execution.many_selects import run_selects
 from secateur.client.execution.result_stream import ResultStream
 from secateur.client.execution.select import RunOptions, SelectResult, run_select
+from secateur.client.execution.serving_calls import compile_call
 from secateur.client.execution.shared_plans import shared_call
 from secateur.client.execution.show_settings import shown_settings
 from secateur.client.execution.statement_cache import Prepared
@@ -46,6 +47,7 @@ from secateur.errors import (
     forget_frames,
 )
 from secateur.protocol import statements
+from secateur.protocol.pruning import Pruning
 from secateur.tracing import statement_span
 from secateur.wire import CallControl, ShortTable
 
@@ -141,13 +143,30 @@ class Cursor:
         params = plain_values(parameters)
         control = self._control = self._session.begin_statement(timeout)
         try:
-            session = self._session
+            session, failed = self._session, None
+            key = operation, tuple(map(type, params))
+            serving = session.serving_calls.get(key)
+            if serving is not None and isinstance(params, list):
+                try:
+                    selected: SelectResult | None = serving(params, started_s)
+                except Error as error:  # the general way decides whether to try again
+                    failed = error
+                    session.serving_calls.pop(key, None)
+                else:
+                    if selected is not None:
+                        self.stats = selected.stats
+                        self._take(selected.result, selected.columns, selected.rest)
+                        return
             known = session.known(operation, params)
             if known is None and not params and self._execute_shared(operation, started_s):
                 return
             prepared = known or session.prepare_anew(operation, params)
             called = StatementCall(session, operation, params, prepared, known is not None, started_s, time.time())
-            self._carry_out(called)
+            self._carry_out(called, failed)
+            if isinstance(known, statements.SelectStatement) and session.pruning is Pruning.ON:
+                calls = session.serving_calls
+                if key not in calls:
+                    calls[key] = compile_call(session, operation, known, params)
         finally:
             self._session.end_statement(control)
 
@@ -446,13 +465,13 @@ class Cursor:
         if rows is not None:
             rows.close()
 
-    def _carry_out(self, call: StatementCall[Prepared]) -> None:
+    def _carry_out(self, call: StatementCall[Prepared], failed: Error | None = None) -> None:
         prepared = call.statement
         if not self._session.local_effects:
             _refuse_local_effects(prepared)
         match prepared:
             case statements.SelectStatement():
-                selected = run_select(call.of(prepared), RunOptions.ROWS_IN_PARTS)
+                selected = run_select(call.of(prepared), RunOptions.ROWS_IN_PARTS, failed)
                 self.stats = selected.stats
                 self._take(selected.result, selected.columns, selected.rest)
             case statements.InsertRows() | statements.EvaluatedInsert():

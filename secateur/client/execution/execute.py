@@ -62,8 +62,12 @@ class Retryable(ABC, Generic[R]):
         return error
 
 
-def execute(execution: Retryable[R]) -> R:
+def execute(execution: Retryable[R], failed: errors.Error | None = None) -> R:
     """Attempt until it succeeds, or the policy gives up.
+
+    Args:
+        execution: The statement or load.
+        failed: The error of a first attempt, if that was made already.
 
     Raises:
         Error: The error of an attempt that may not be repeated; of the last one, through :meth:`Retryable.given_up`;
@@ -73,10 +77,13 @@ def execute(execution: Retryable[R]) -> R:
     while True:
         try:
             try:
+                if failed is not None:
+                    raise failed
                 return execution.attempt()
             except (errors.UnknownRangesError, errors.UnknownOwnersError):
                 return execution.session.when_known(execution.attempt)  # which fetches them
         except errors.Error as error:
+            failed = None
             if not execution.may_repeat(error):
                 raise
             session = execution.session

@@ -41,7 +41,7 @@ from secateur.wire import ShortTable, decode_table, decode_tables
 _VERIFY_ROUNDS: Final = 3
 _MOVED: Final = (errors.TopologyChangedError, errors.MemberLostError, errors.UnreachableError, errors.UnknownTableError)
 """The errors that a member raises when the client's view of the cluster is out of date."""
-_EXECUTIONS: Final = {execution_mode.value: execution_mode for execution_mode in ExecutionMode}
+EXECUTIONS: Final = {execution_mode.value: execution_mode for execution_mode in ExecutionMode}
 
 
 class SelectResult(msgspec.Struct, frozen=True):
@@ -83,7 +83,11 @@ class RunOptions(Enum):
 _ROWS_ONLY: Final = frozenset({RunOptions.ROWS, RunOptions.ROWS_IN_PARTS})
 
 
-def run_select(call: StatementCall[statements.SelectStatement], wanted: RunOptions = RunOptions.ROWS) -> SelectResult:
+def run_select(
+    call: StatementCall[statements.SelectStatement],
+    wanted: RunOptions = RunOptions.ROWS,
+    failed: errors.Error | None = None,
+) -> SelectResult:
     """Run a planned SELECT under the session's pruning setting.
 
     Reads do nothing twice that matters, so while the cluster changes they are tried again with fresh owners and, if
@@ -92,6 +96,7 @@ def run_select(call: StatementCall[statements.SelectStatement], wanted: RunOptio
     Args:
         call: The call.
         wanted: The options of the run; two runs that are compared return their rows at once in any case.
+        failed: The error of a first attempt, if that was made already.
 
     Raises:
         ParameterError: The parameters are not those of the statement.
@@ -101,7 +106,7 @@ def run_select(call: StatementCall[statements.SelectStatement], wanted: RunOptio
     pruning = call.session.pruning
     if pruning is Pruning.VERIFY:
         return _verified(call)
-    return execute(_SelectExecution(call, pruning=pruning is not Pruning.OFF, wanted=wanted))
+    return execute(_SelectExecution(call, pruning=pruning is not Pruning.OFF, wanted=wanted), failed)
 
 
 class _SelectExecution(StatementExecution[statements.SelectStatement, SelectResult]):
@@ -231,7 +236,7 @@ def _run(call: StatementCall[statements.SelectStatement], *, pruning: bool, want
     values = result.values
     has_rows = values is None and wanted is not RunOptions.PROFILE
     stats = call.stats(
-        execution=_EXECUTIONS[result.execution],
+        execution=EXECUTIONS[result.execution],
         members_touched=1 if result.members is None else len(result.members),
         partitions_read=result.partitions_read,
         partitions_total=result.partitions_total,
@@ -271,7 +276,19 @@ def _answered_here(
     topology.check_live(route.members)
     if route.partitions is None or not is_scattered:
         return None
-    found = ask_owners(session, statement, params, route.partitions, topology)
+    return answered_by_owners(call, params, route.partitions, topology)
+
+
+def answered_by_owners(
+    call: StatementCall[statements.SelectStatement], params: Sequence[Any], ids: Sequence[int], topology: Topology
+) -> SelectResult | None:
+    """The answer over partitions of several owners, each of whom the client asks; None where a member has to be asked.
+
+    Raises:
+        Error: As :func:`~secateur.client.execution.scatter.ask_owners`.
+    """
+    session, statement = call.session, call.statement
+    found = ask_owners(session, statement, params, ids, topology)
     if found is None:
         return None
     session.note_topology(found.topology_version)

@@ -8,11 +8,15 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from eventually import eventually
+from msgspec.structs import replace
 
 import secateur
 from secateur.client import Connection
 from secateur.errors import (
+    DataError,
     DeadlineError,
+    JobCancelledError,
     MemberLostError,
     ParameterError,
     PruningMismatchError,
@@ -26,6 +30,16 @@ from secateur.protocol import CONTROLLER_OPERATIONS
 
 def owner_of(cluster: Any, customer: str) -> str:
     return cluster.ownership.primary(cluster.tables[0].scheme.partition_of({"customer_id": customer}))
+
+
+@pytest.fixture(params=[1, 3], ids=["executed once", "with a serving call"])
+def known(request: pytest.FixtureRequest, conn: Connection) -> Connection:
+    """A connection that has executed a text, perhaps so often that it has a serving call."""
+    for _ in range(request.param):
+        conn.execute("one", ["C2"])
+    has_serving_call = conn._session.serving_calls.get(("one", (str,))) is not None
+    assert has_serving_call == (request.param > 1)
+    return conn
 
 
 def test_a_key_goes_straight_to_its_owner_and_nobody_else_is_asked(cluster: Any, conn: Connection) -> None:
@@ -54,6 +68,62 @@ def test_a_full_scan_goes_to_the_owners_in_turn(cluster: Any, conn: Connection) 
         )
     assert sorted(cluster.asked("execute")) == ["m1", "m1", "m2", "m2", "m3", "m3"]
     assert cluster.asked("prepare") == ["controller"]
+
+
+def test_a_serving_call_says_what_the_general_way_says(cluster: Any, conn: Connection) -> None:
+    cursors = [conn.execute("one", ["C2"]) for _ in range(4)]
+    assert conn._session.serving_calls["one", (str,)] is not None
+    first, *_, last = [cursor.stats for cursor in cursors[1:]]
+    assert first is not None
+    assert last is not None
+    assert replace(first, elapsed_ms=0.0) == replace(last, elapsed_ms=0.0)
+    assert last.elapsed_ms > 0
+    assert cursors[-1].fetchall() == cursors[0].fetchall() == [("C2", 1, 1.5), ("C2", 101, None)]
+    assert cursors[-1].description == cursors[0].description
+
+
+def test_a_serving_call_is_for_parameters_of_its_types(cluster: Any, known: Connection) -> None:
+    assert known.execute("one", ["C1"]).rowcount == 2
+    for params in ([], ["a", "b"], {"customer": "C1"}):
+        with pytest.raises(ParameterError):
+            known.execute("one", params)
+    cursor = known.execute("one", [5])
+    assert cursor.stats is not None
+    assert not cursor.stats.plan_cached
+
+
+def test_settings_end_serving_calls(cluster: Any, known: Connection) -> None:
+    known._session.set_pruning(known._session.pruning.OFF)
+    cursor = known.execute("one", ["C2"])
+    assert cursor.stats is not None
+    assert (cursor.stats.pruning, cursor.stats.partitions_read) == ("off", 8)
+    known._session.set_pruning(None)
+    for _ in range(3):
+        cursor = known.execute("one", ["C2"])
+    assert cursor.stats is not None
+    assert (cursor.stats.pruning, cursor.stats.partitions_read) == ("on", 1)
+
+
+def test_an_error_of_the_statement_is_not_tried_again(cluster: Any, known: Connection) -> None:
+    cluster.failures[owner_of(cluster, "C2"), "execute"] = [DataError("divided by zero")]
+    cluster.log.clear()
+    with pytest.raises(DataError, match="divided by zero"):
+        known.execute("one", ["C2"])
+    assert cluster.log == [(owner_of(cluster, "C2"), "execute")]
+    assert known.execute("one", ["C2"]).rowcount == 2
+
+
+def test_a_cursor_that_serves_can_be_cancelled(cluster: Any, known: Connection) -> None:
+    cluster.latch = asyncio.Event()
+    cursor = known.cursor()
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(cursor.execute, "one", ["C2"])
+        eventually(lambda: (owner_of(cluster, "C2"), "execute") in cluster.log)
+        cursor.cancel()
+        with pytest.raises(JobCancelledError, match=r"cursor\.cancel"):
+            waiting.result(10)
+    cluster.call(cluster.latch.set)
+    assert known.execute("one", ["C2"]).rowcount == 2
 
 
 def test_no_partition_is_answered_without_any_frame(cluster: Any, conn: Connection) -> None:
@@ -133,14 +203,13 @@ def test_verify_is_not_fooled_by_a_write_in_between(cluster: Any, conn: Connecti
     assert conn.execute("count").fetchall() == [(19,)]
 
 
-def test_a_moved_partition_is_followed(cluster: Any, conn: Connection) -> None:
-    conn.execute("one", ["C2"])
+def test_a_moved_partition_is_followed(cluster: Any, known: Connection) -> None:
     partition = cluster.tables[0].scheme.partition_of({"customer_id": "C2"})
     before = cluster.ownership.primary(partition)
     after = next(name for name in cluster.members if name != before)
     cluster.topology = cluster.moved(partition, after)
     cluster.log.clear()
-    cursor = conn.execute("one", ["C2"])
+    cursor = known.execute("one", ["C2"])
     assert cursor.rowcount == 2
     assert cursor.stats is not None
     assert cursor.stats.topology_version == 2
@@ -150,7 +219,7 @@ def test_a_moved_partition_is_followed(cluster: Any, conn: Connection) -> None:
         ("controller", "prepare"),
         (after, "execute"),
     ]
-    conn.execute("one", ["C2"])
+    known.execute("one", ["C2"])
     assert cluster.log[-1] == (after, "execute")
     assert len(cluster.log) == 5
 
@@ -166,39 +235,37 @@ def test_an_answer_that_speaks_of_a_newer_topology_is_heard(cluster: Any, conn: 
     assert cluster.asked("get_topology") == ["controller"]
 
 
-def test_a_lost_member_is_followed_by_its_backup(cluster: Any, conn: Connection) -> None:
-    conn.execute("one", ["C2"])
+def test_a_lost_member_is_followed_by_its_backup(cluster: Any, known: Connection) -> None:
     partition = cluster.tables[0].scheme.partition_of({"customer_id": "C2"})
     lost = cluster.ownership.primary(partition)
     heir = cluster.ownership.holders(partition)[1]
     # The controller notices only when it is asked for the third time.
     cluster.topologies = [cluster.topology, cluster.topology, cluster.moved(partition, heir)]
     cluster.kill(lost)
-    cursor = conn.execute("one", ["C2"])
+    cursor = known.execute("one", ["C2"])
     assert cursor.rowcount == 2
     assert cluster.asked("get_topology") == ["controller"] * 3
     assert cluster.log[-1] == (heir, "execute")
 
 
-def test_what_does_not_mend_is_given_up(cluster: Any, conn: Connection) -> None:
-    conn._session.retry_s = 0.1
+def test_what_does_not_mend_is_given_up(cluster: Any, known: Connection) -> None:
+    known._session.retry_s = 0.1
     cluster.failures[owner_of(cluster, "C2"), "execute"] = [TopologyChangedError("moved, always") for _ in range(1000)]
     with pytest.raises(TopologyChangedError, match="moved, always"):
-        conn.execute("one", ["C2"])
-    assert conn.execute("one", ["C1"] if owner_of(cluster, "C1") != owner_of(cluster, "C2") else ["C3"]).rowcount == 2
+        known.execute("one", ["C2"])
+    assert known.execute("one", ["C1"] if owner_of(cluster, "C1") != owner_of(cluster, "C2") else ["C3"]).rowcount == 2
 
 
-def test_a_stale_plan_is_planned_again(cluster: Any, conn: Connection) -> None:
+def test_a_stale_plan_is_planned_again(cluster: Any, known: Connection) -> None:
     """Somebody else dropped the table and created it again: members do not know the id of our plan any more."""
-    conn.execute("one", ["C2"])
     cluster.failures[owner_of(cluster, "C2"), "execute"] = [UnknownTableError("no table 7")]
     cluster.log.clear()
-    assert conn.execute("one", ["C2"]).rowcount == 2
+    assert known.execute("one", ["C2"]).rowcount == 2
     assert cluster.asked("prepare") == ["controller"]
     cluster.failures[owner_of(cluster, "C2"), "execute"] = [UnknownTableError("no table 7")]
     del cluster.statements["one"]
     with pytest.raises(SqlSyntaxError):
-        conn.execute("one", ["C2"])
+        known.execute("one", ["C2"])
 
 
 def test_a_newer_catalog_drops_all_plans(cluster: Any, conn: Connection) -> None:
