@@ -59,7 +59,6 @@ def choose_route(
     topology: Topology,
     *,
     pruning: bool,
-    ids: Sequence[int] | None = None,
 ) -> StatementRoute:
     """Evaluate the partition trees and find the owners.
 
@@ -68,7 +67,6 @@ def choose_route(
         params: Its parameters in order, plain.
         topology: The owners.
         pruning: Whether to leave out partitions that cannot match.
-        ids: The partitions of its only scan, if they were found already.
 
     Raises:
         TopologyChangedError: The topology does not know a table of the statement: one of them is out of date.
@@ -81,7 +79,7 @@ def choose_route(
     empty = True
     last: Sequence[int] = ()
     for scan in statement.scans:
-        last = (partitions_of(scan, params) if pruning else scan.tree.live_ids()) if ids is None else ids
+        last = partitions_of(scan, params) if pruning else scan.tree.live_ids()
         if len(last):
             empty = False
             if not scan.replicated:

@@ -24,7 +24,6 @@ from secateur.client.execution.routing import (
     check_ranges,
     choose_coordinator,
     choose_route,
-    partitions_of,
 )
 from secateur.client.execution.scatter import ask_owners
 from secateur.client.execution.statement_cache import Prepared
@@ -199,20 +198,15 @@ def _run(call: StatementCall[statements.SelectStatement], *, pruning: bool, want
     params = values_of(statement, call.params, call.started)
     topology = session.topology
     steps = statement.steps if pruning else None
-    only = statement.scans[0] if pruning and steps is None and len(statement.scans) == 1 else None
-    ids = None if only is None else partitions_of(only, params)
-    if only is not None and ids is not None and len(ids) == 1 and not only.replicated:  # what most statements need
-        member = session.owner(only.group, ids[0])
-    else:
-        route = (
-            choose_route(statement, params, topology, pruning=pruning, ids=ids)
-            if steps is None
-            else choose_coordinator(statement, statement.first_scans, params, topology)
-        )
-        answered = _answered_here(call, params, topology, route, is_scattered=pruning and wanted in _ROWS_ONLY)
-        if answered is not None:
-            return answered
-        member = route.members[session.turn() % len(route.members)] if len(route.members) > 1 else route.members[0]
+    route = (
+        choose_route(statement, params, topology, pruning=pruning)
+        if steps is None
+        else choose_coordinator(statement, statement.first_scans, params, topology)
+    )
+    answered = _answered_here(call, params, topology, route, is_scattered=pruning and wanted in _ROWS_ONLY)
+    if answered is not None:
+        return answered
+    member = route.members[session.turn() % len(route.members)]
     as_written = session.pruning is Pruning.VERIFY and not pruning
     grant = GRANT_BYTES if wanted is RunOptions.ROWS_IN_PARTS else None
     asked = Execute(statement.plan_id, list(params), pruning, grant, as_written, steps=steps)
