@@ -42,6 +42,13 @@ class RowUpsert(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
     program: ClassVar[Any] = None
     """What :attr:`computed` was compiled to for plain values, or why it was not; kept with it."""
 
+    def replaces_row(self, table: TableDef) -> bool:
+        """Whether the new row takes the place of the row with its key, whatever that one has."""
+        others = {column.name: given for column, given in zip(table.columns, self.given, strict=True)}
+        for name in table.primary_key:
+            others.pop(name, None)
+        return self.computed is None and bool(others) and self.assigned == others
+
     def inserted_values(self, table: TableDef, params: Sequence[Any]) -> list[Any]:
         """The new row as plain values of all columns.
 

@@ -29,7 +29,7 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.changes import ChangedRows, ChangeOnePartition
 from secateur.storage.change import ChangeOperation
 from secateur.storage.member_store import MemberStore
-from secateur.wire import Reply, ShortTable, is_short, travels_short
+from secateur.wire import Reply, ShortTable, short_check, travels_short
 
 _Found: TypeAlias = tuple[int, Sequence[Any] | None, ChangeOperation]
 """A partition, the values of a row or its key, if there is anything to write, and how it is written."""
@@ -39,11 +39,15 @@ _KEPT_MAX: Final = 4096
 
 
 class _Compiled(msgspec.Struct, frozen=True):
-    """What a plan does to the row with a key, if it is such a change, and the table of the row as it is now."""
+    """What a plan does to the row with a key, if it is such a change, and the table of the row as it is now.
+
+    Where it ``replaces_row``, nobody has to read the row that is there.
+    """
 
     table: TableDef
     rows: PlainTable
     change: KeyedChange | RowUpsert | None
+    replaces_row: bool
 
 
 class KeyedChanges:
@@ -98,7 +102,7 @@ class KeyedChanges:
             found = (
                 self._changed_row(asked, compiled.rows, change)
                 if isinstance(change, KeyedChange)
-                else self._upserted_row(asked, compiled.rows, change)
+                else self._upserted_row(asked, compiled.rows, change, replaces_row=compiled.replaces_row)
             )
         except (DeclinedError, NoRangeError, DataError, ValueError, OverflowError):
             return None  # what only a kernel computes, or says in the words of the dialect
@@ -120,7 +124,8 @@ class KeyedChanges:
                     change = KeyedChange.of(plan, table, deletes=operation == "delete")
                 case _:
                     pass
-        compiled = self._compiled[known] = _Compiled(table, rows, change)
+        replaces_row = isinstance(change, RowUpsert) and change.replaces_row(table)
+        compiled = self._compiled[known] = _Compiled(table, rows, change, replaces_row)
         if len(self._compiled) > _KEPT_MAX:
             self._compiled.popitem(last=False)
         return compiled
@@ -139,7 +144,9 @@ class KeyedChanges:
             return partition, key, ChangeOperation.DELETE
         return (partition, new, ChangeOperation.UPSERT) if rows.is_plain(new) else None
 
-    def _upserted_row(self, asked: ChangeOnePartition, rows: PlainTable, upsert: RowUpsert) -> _Found | None:
+    def _upserted_row(
+        self, asked: ChangeOnePartition, rows: PlainTable, upsert: RowUpsert, *, replaces_row: bool
+    ) -> _Found | None:
         """What an INSERT that changes the row with its key writes; None for any other way."""
         new = upsert.inserted_values(rows.table, asked.params)
         if not rows.is_plain(new):
@@ -148,6 +155,8 @@ class KeyedChanges:
         partition = self._partition(asked, rows, key)
         if partition is None:
             return None
+        if replaces_row:
+            return partition, new, ChangeOperation.UPSERT
         old = self._store.partition(rows.table_id, partition).values_of(key)
         updated = new if old is None else upsert.updated_values(rows.table, old, asked.params)
         is_written = updated is None or updated is new or rows.is_plain(updated)
@@ -195,16 +204,17 @@ class PlainTable:
         has_plain_rows: Whether the key of a row says its partition, and plain values represent the row completely.
     """
 
-    __slots__ = ("_needed", "_types", "has_plain_rows", "key_positions", "partition_of", "table", "table_id")
+    __slots__ = ("_is_short", "_needed", "has_plain_rows", "key_positions", "partition_of", "table", "table_id")
 
     def __init__(self, table: TableDef) -> None:
         self.table = table
         self.table_id = table.table_id
         positions = {column.name: at for at, column in enumerate(table.columns)}
         self.key_positions = tuple(positions[name] for name in table.primary_key)
-        self._types = [column.type for column in table.columns]
+        types = [column.type for column in table.columns]
+        self._is_short = short_check(types)
         self._needed = tuple(at for at, column in enumerate(table.columns) if not column.nullable)
-        self.has_plain_rows = table.is_placed_by_key and travels_short(self._types)
+        self.has_plain_rows = table.is_placed_by_key and travels_short(types)
         if self.has_plain_rows:
             self.partition_of: Callable[[Sequence[Any]], int] = table.scheme.partition_function(table.primary_key)
 
@@ -213,4 +223,4 @@ class PlainTable:
         for at in self._needed:
             if row[at] is None:
                 return False
-        return is_short([[value] for value in row], self._types)
+        return self._is_short([[value] for value in row])
