@@ -206,7 +206,7 @@ def _run(call: StatementCall[statements.SelectStatement], *, pruning: bool, want
     answered = _answered_here(call, params, topology, route, is_scattered=pruning and wanted in _ROWS_ONLY)
     if answered is not None:
         return answered
-    member = route.members[session.turn() % len(route.members)]
+    member = route.members[session.turn() % len(route.members)] if len(route.members) > 1 else route.members[0]
     as_written = session.pruning is Pruning.VERIFY and not pruning
     grant = GRANT_BYTES if wanted is RunOptions.ROWS_IN_PARTS else None
     asked = Execute(statement.plan_id, list(params), pruning, grant, as_written, steps=steps)
