@@ -36,10 +36,10 @@ STATEMENTS ?= 1000000
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: demo check test test-slow test-long test-newest test-oldest test-pythons quick-round plans generated nightly faults simulate mutations wheel lint format types bench bench-peers bench-tpc docs lock clean distclean help install java browser pictures
+.PHONY: demo check test test-slow test-long test-newest test-oldest test-pythons quick-round plans generated nightly faults simulate mutations wheel lint format types bench bench-peers bench-postgres bench-tpc docs lock clean distclean help install java browser pictures
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(STAMP) java ## real flights: Spark loads three Ray members, pruned SQL reads them back
 	@$(PY) -m examples.flights $(DEMO_ARGS)
@@ -147,6 +147,9 @@ bench: $(STAMP) java ## latency and load rate; writes build/bench/*.json and pri
 
 bench-peers: $(STAMP) java ## the same statements on Hazelcast, Ignite, Spark, Ray Data, Daft, Polars and DuckDB; fetches them into build/peers
 	@$(PY) -m benchmarks.peers $(BENCH_ARGS)
+
+bench-postgres: $(STAMP) ## short statements beside PostgreSQL and Redis, where their packages are installed; --pin two, one or no
+	@$(PY) -m benchmarks.beside_postgres $(BENCH_ARGS)
 
 bench-tpc: $(STAMP) java ## TPC-H at scale factor 1 on three Ray members, in one DuckDB process and in Spark
 	@$(PY) -m benchmarks.tpch $(BENCH_ARGS)

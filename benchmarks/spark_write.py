@@ -13,10 +13,6 @@ Run: ``python -m benchmarks.spark_write [--rows N] [--rounds N] [--check]``.
 from __future__ import annotations
 
 import argparse
-import os
-import shutil
-import socket
-import subprocess
 import tempfile
 import threading
 import time
@@ -30,6 +26,7 @@ import psutil
 from pyspark.sql import DataFrame, SparkSession
 
 import secateur
+from benchmarks.installed_servers import NotInstalledError, postgres_server
 from benchmarks.record import Bar, print_bars, with_byte_code
 
 _DDL: Final = (
@@ -41,7 +38,6 @@ _PARQUET_BOUND: Final = 0.8
 _MEMORY_BOUND: Final = 1.5
 _JDBC_BOUND: Final = 10.0
 _SAMPLE_S: Final = 0.2
-_POSTGRES_PROGRAMS: Final = "/usr/lib/postgresql/*/bin"
 _POSTGRES_DRIVER: Final = Path("/usr/share/java/postgresql.jar")
 
 
@@ -113,13 +109,17 @@ def _measured(
         print(f"{name}: {median(seconds):.1f} s, {min(seconds):.1f} to {max(seconds):.1f}; {rate:,.0f} rows/s")
     ratio = median(one / other for one, other in taken_s)
     yield Bar.at_least("the rate of a load, to that of Parquet,", ratio, _PARQUET_BOUND)
-    programs = sorted(Path("/").glob(_POSTGRES_PROGRAMS[1:]))
-    if not programs or not options.driver.is_file():
-        print("PostgreSQL or its JDBC driver is not installed: not compared")
+    if not options.driver.is_file():
+        print(f"not compared with PostgreSQL: its JDBC driver is not installed: there is no {options.driver}")
         return
     some = _orders(spark, options.rows // 10)
-    with _postgres(programs[-1]) as url:
-        jdbc_s = _seconds(lambda: some.write.jdbc(url, "orders", "append", {"driver": "org.postgresql.Driver"}))
+    try:
+        with postgres_server() as port:
+            url = f"jdbc:postgresql://127.0.0.1:{port}/postgres?user=bench"
+            jdbc_s = _seconds(lambda: some.write.jdbc(url, "orders", "append", {"driver": "org.postgresql.Driver"}))
+    except NotInstalledError as error:
+        print(f"not compared: {error}")
+        return
     print(f"PostgreSQL by JDBC: {jdbc_s:.1f} s; {options.rows // 10 / jdbc_s:,.0f} rows/s")
     jdbc_rate, load_rate = options.rows // 10 / jdbc_s, options.rows / median(second for _, second in taken_s)
     yield Bar.at_least("the rate of a load, to that of JDBC to a PostgreSQL,", load_rate / jdbc_rate, _JDBC_BOUND)
@@ -170,33 +170,6 @@ def _highest_memory() -> Iterator[list[int]]:
     finally:
         ended.set()
         thread.join()
-
-
-@contextmanager
-def _postgres(programs: Path) -> Iterator[str]:
-    """A PostgreSQL with the settings of its package, in a folder of its own; its JDBC address."""
-    folder = Path(tempfile.mkdtemp(prefix="secateur-postgres-"))
-    user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
-    if user:
-        shutil.chown(folder, "postgres")
-    data = str(folder / "data")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-
-    def run(program: str, *arguments: str) -> None:
-        subprocess.run([*user, programs / program, *arguments], check=True, stdout=subprocess.DEVNULL, cwd=folder)
-
-    try:
-        run("initdb", "--pgdata", data, "--username", "bench", "--auth", "trust")
-        settings = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder}"
-        run("pg_ctl", "start", "--wait", "--pgdata", data, "--log", str(folder / "log"), "--options", settings)
-        try:
-            yield f"jdbc:postgresql://127.0.0.1:{port}/postgres?user=bench"
-        finally:
-            run("pg_ctl", "stop", "--wait", "--pgdata", data, "--mode", "fast")
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":

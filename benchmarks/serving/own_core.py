@@ -9,11 +9,12 @@ spare, a client and a member run on different ones.
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from pathlib import Path
 
 import psutil
 
-__all__ = ["give_client_a_core"]
+__all__ = ["give_client_a_core", "keep_on"]
 
 
 def give_client_a_core() -> None:
@@ -26,11 +27,12 @@ def give_client_a_core() -> None:
     if not others:
         raise SystemExit("a client cannot have a core of its own: this process may use one core only")
     for process in psutil.Process().children(recursive=True):
-        _keep_on(process.pid, others)
-    _keep_on(os.getpid(), [first])
+        keep_on(process.pid, others)
+    keep_on(os.getpid(), [first])
 
 
-def _keep_on(pid: int, cores: list[int]) -> None:
+def keep_on(pid: int, cores: Collection[int]) -> None:
+    """Keep all threads of a process on these cores, and what they start from now on."""
     try:
         threads = [int(task.name) for task in Path(f"/proc/{pid}/task").iterdir()]
         for thread in threads:
