@@ -13,9 +13,8 @@ of one key an attribute and a call at each of its steps.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final, NoReturn, TypeAlias
+from typing import Any, Final, NoReturn
 
 from secateur.client.channel_pool import ChannelOptions
 from secateur.client.controller_calls import connect_to_controller
@@ -25,7 +24,6 @@ from secateur.client.execution.retry_policy import CONNECT_TIMEOUT_S, RETRY_S
 from secateur.client.execution.statement_timeout import sets_timeout
 from secateur.client.known_tables import KnownTables
 from secateur.errors import Error, SerializationError, TopologyChangedError
-from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.hello import Versions
 from secateur.protocol.kept_plans import KeptPlans
 from secateur.protocol.pruning import Pruning
@@ -35,15 +33,6 @@ from secateur.tracing import is_configured
 from secateur.wire import Tls, decode_tables
 
 _STATEMENTS_MAX: Final = 512
-
-
-ServingKey: TypeAlias = tuple[str, tuple[type, ...]]
-"""A text, and the types of its parameters."""
-ServingCall: TypeAlias = Callable[[list[Any], float], Any]
-"""A function from plain parameters, and ``time.perf_counter()`` when the user called, to the result of a query; None if
-it has to be executed the general way. It raises the error of the one attempt that it makes. See
-:mod:`~secateur.client.execution.serving_calls`.
-"""
 
 
 class Session(KnownTables):
@@ -83,7 +72,6 @@ class Session(KnownTables):
         self.statements: KeptPlans[statement_cache.StatementKey, statement_cache.Cached] = KeptPlans(_STATEMENTS_MAX)
         # Of a text without its literals: whether its plan is shared, or the first text, with whose it will be compared.
         self.standings: KeptPlans[statement_cache.StatementKey, bool | str] = KeptPlans(_STATEMENTS_MAX)
-        self._serving_calls: tuple[Topology, dict[ServingKey, ServingCall | None]] = (self._topology, {})
         self.scatter_backoff = PlanBackoff()
         self.local_effects = True
         self.is_traced = is_configured()  # looked at once: a look-up of one key pays for every call
@@ -116,13 +104,11 @@ class Session(KnownTables):
                     self._catalog_version = said.catalog_version
                     self.statements.clear()
                     self.standings.clear()
-                    self._forget_serving()
                     self.forget_tables()
         if said.pruning is not None and said.pruning is not self.cluster_pruning:
             with self._lock:
                 self.cluster_pruning = said.pruning
                 self.pruning = said.pruning if self._own_pruning is None else self._own_pruning
-                self._forget_serving()
         self.note_statistics(said.statistics_version)
         self.note_topology(said.topology_version)
 
@@ -133,22 +119,6 @@ class Session(KnownTables):
                 if version > self._statistics_version:
                     self._statistics_version = version
                     self.statements.keep(lambda kept: not statement_cache.is_estimated(kept))
-                    self._forget_serving()
-
-    @property
-    def serving_calls(self) -> dict[ServingKey, ServingCall | None]:
-        """The serving calls of texts for values of some types; None for one that has none.
-
-        They rest on the plans that are kept, on the topology, and on the settings of the session.
-        """
-        topology = self._topology
-        known_in, calls = self._serving_calls
-        if known_in is not topology or topology.version < self._newest_topology or len(calls) > _STATEMENTS_MAX:
-            _, calls = self._serving_calls = topology, {}
-        return calls
-
-    def _forget_serving(self) -> None:
-        self._serving_calls = self._topology, {}
 
     def prepare(self, sql: str, params: list[Any] | dict[str, Any]) -> tuple[statement_cache.Prepared, bool]:
         """The plan of a statement, and whether it was known already.
@@ -197,7 +167,6 @@ class Session(KnownTables):
         key = sql, pruning, options
         asked = Prepare(sql, params, {"pruning": pruning.value, **dict(options)}, uuid.uuid4().hex)
         prepared, statistics_version = self._prepare(asked, waits=waits)
-        self._serving_calls[1].pop((sql, tuple(map(type, params))), None)
         kept = statement_cache.cacheable(prepared)
         # A plan of the catalog or statistics before must not be kept once another thread has heard of newer ones.
         with self._lock:
@@ -220,14 +189,12 @@ class Session(KnownTables):
         with self._lock:
             self._own_pruning = value
             self.pruning = self.cluster_pruning if value is None else value
-            self._forget_serving()
 
     def set_plan_option(self, name: str, value: str) -> None:
         """Change a setting that plans depend on; an empty value is the default."""
         with self._lock:
             options = {**dict(self._plan_options), name: value}
             self._plan_options = tuple((key, text) for key, text in sorted(options.items()) if text)
-            self._forget_serving()
 
     def _prepare(self, asked: Prepare, *, waits: bool) -> tuple[statement_cache.Prepared, int]:
         """Have a statement prepared; returns it and the version of the statistics with which it was planned.

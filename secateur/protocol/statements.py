@@ -8,7 +8,7 @@ routes. The members keep the plans themselves, by their ids.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 import pyarrow as pa
@@ -82,7 +82,7 @@ class _Prepared(msgspec.Struct, frozen=True, tag=True):
     """A statement that a client executes; its tag is the name of its class."""
 
 
-class SelectStatement(_Prepared, frozen=True):
+class SelectStatement(_Prepared, frozen=True, dict=True):
     """A planned SELECT: what a client needs to route it.
 
     Attributes:
@@ -119,6 +119,8 @@ class SelectStatement(_Prepared, frozen=True):
     reads_clock: bool = False
     merge: RowMerge | None = None
     typed: tuple[int, ...] = ()
+    serving: ClassVar[Any] = None
+    """What a client has compiled of it, with the topology for which it has; kept with it."""
 
     @property
     def partitions_total(self) -> int:

@@ -42,6 +42,7 @@ QUERIES: dict[str, tuple[str, list[list[Any]]]] = {
     "rows of a prefix": ("SELECT v, note FROM t WHERE id = ?", [[n] for n in range(-2, 103)]),
     "aggregate": ("SELECT count(*), sum(v), max(note) FROM t WHERE id = ?", [[n] for n in range(105)]),
     "groups": ("SELECT line % 2 AS odd, sum(v) FROM t WHERE id = ? GROUP BY odd", [[n] for n in range(50)]),
+    "computed in Arrow": ("SELECT DISTINCT v * 2 FROM t WHERE id = ?", [[n] for n in range(50)]),
     "types that differ": ("SELECT v FROM t WHERE id = ?", [[1], ["2"], [3.0], [None], [4]]),
     "several members": ("SELECT sum(v) FROM t WHERE id IN (?, ?, ?)", [[n, n + 1, n + 2] for n in range(20)]),
     "expression": ("SELECT v FROM t WHERE id = ? + 1", [[n] for n in range(10)]),
@@ -120,6 +121,7 @@ def test_a_query_answers_for_each_set_what_duckdb_answers(three: Cluster, conn: 
     [
         ("rows by key", {Operation.EXECUTE_MANY: 3}),
         ("aggregate", {Operation.EXECUTE_MANY: 3}),
+        ("computed in Arrow", {Operation.EXECUTE_MANY: 3}),
         ("one set", {Operation.EXECUTE: 1}),
         ("no sets", {}),
     ],

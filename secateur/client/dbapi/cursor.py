@@ -30,7 +30,7 @@ from secateur.client.execution.many_changes import ManyChanges
 from secateur.client.execution.many_selects import run_selects
 from secateur.client.execution.result_stream import ResultStream
 from secateur.client.execution.select import RunOptions, SelectResult, run_select
-from secateur.client.execution.serving_calls import compile_call
+from secateur.client.execution.serving_calls import serving_call
 from secateur.client.execution.shared_plans import shared_call
 from secateur.client.execution.show_settings import shown_settings
 from secateur.client.execution.statement_cache import Prepared
@@ -47,7 +47,6 @@ from secateur.errors import (
     forget_frames,
 )
 from secateur.protocol import statements
-from secateur.protocol.pruning import Pruning
 from secateur.tracing import statement_span
 from secateur.wire import CallControl, ShortTable
 
@@ -144,29 +143,23 @@ class Cursor:
         control = self._control = self._session.begin_statement(timeout)
         try:
             session, failed = self._session, None
-            key = operation, tuple(map(type, params))
-            serving = session.serving_calls.get(key)
-            if serving is not None and isinstance(params, list):
+            known = session.known(operation, params)
+            if isinstance(known, statements.SelectStatement) and isinstance(params, list):
                 try:
-                    selected: SelectResult | None = serving(params, started_s)
+                    serving = serving_call(session, known)
+                    selected = None if serving is None else serving(session, params, started_s)
                 except Error as error:  # the general way decides whether to try again
                     failed = error
-                    session.serving_calls.pop(key, None)
                 else:
                     if selected is not None:
                         self.stats = selected.stats
                         self._take(selected.result, selected.columns, selected.rest)
                         return
-            known = session.known(operation, params)
             if known is None and not params and self._execute_shared(operation, started_s):
                 return
             prepared = known or session.prepare_anew(operation, params)
             called = StatementCall(session, operation, params, prepared, known is not None, started_s, time.time())
             self._carry_out(called, failed)
-            if isinstance(known, statements.SelectStatement) and session.pruning is Pruning.ON:
-                calls = session.serving_calls
-                if key not in calls:
-                    calls[key] = compile_call(session, operation, known, params)
         finally:
             self._session.end_statement(control)
 

@@ -270,19 +270,7 @@ def _answered_here(
     topology.check_live(route.members)
     if route.partitions is None or not is_scattered:
         return None
-    return answered_by_owners(call, params, route.partitions, topology)
-
-
-def answered_by_owners(
-    call: StatementCall[statements.SelectStatement], params: Sequence[Any], ids: Sequence[int], topology: Topology
-) -> SelectResult | None:
-    """The answer over partitions of several owners, each of whom the client asks; None where a member has to be asked.
-
-    Raises:
-        Error: As :func:`~secateur.client.execution.scatter.ask_owners`.
-    """
-    session, statement = call.session, call.statement
-    found = ask_owners(session, statement, params, ids, topology)
+    found = ask_owners(session, statement, params, route.partitions, topology)
     if found is None:
         return None
     session.note_topology(found.topology_version)

@@ -1,54 +1,72 @@
-"""Serving calls: a query of few partitions, compiled into one function from parameters to the result.
+"""Serving calls: a query whose rows one member has, compiled into one function from parameters to the result.
 
-Most calls repeat a text with other values. What the general way finds out for each of them is found out once here: the
-plan, its partition tree, and who owns the partitions. A serving call makes one attempt; the general way repeats it
-where that may help.
+Most calls repeat a text with other values. What the general way finds out for each of them is found out once here, for
+a plan and a topology: how the parameters route it, and what is asked. A serving call makes one attempt; the general way
+repeats it where that may help.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
+
+from msgspec.structs import force_setattr
 
 from secateur.client.dbapi.stats import QueryStats
 from secateur.client.execution.result_stream import GRANT_BYTES
-from secateur.client.execution.select import EXECUTIONS, SelectResult, answered_by_owners
-from secateur.client.execution.statement_call import Params, StatementCall
-from secateur.client.session import ServingCall, Session
+from secateur.client.execution.select import EXECUTIONS, SelectResult
+from secateur.client.session import Session
 from secateur.protocol.pruning import Pruning
 from secateur.protocol.query import Execute
 from secateur.protocol.statements import SelectStatement
 from secateur.wire import ShortTable, decode_tables
 
+ServingCall: TypeAlias = Callable[[Session, list[Any], float], SelectResult | None]
+"""A function from a session, plain parameters, and ``time.perf_counter()`` when the user called, to the result; None if
+the query needs another number of members than one. It raises the error of the one attempt that it makes.
+"""
+
 _PARTITIONS_MAX: Final = 64
 """The owners of more partitions are found faster all together, as the general way does."""
 
 
-def compile_call(session: Session, sql: str, statement: SelectStatement, params: Params) -> ServingCall | None:
-    """The serving call of a planned query, for parameters of the types of these; None if it has none."""
-    if statement.steps is not None or statement.lists or statement.typed or statement.reads_clock:
-        return None
-    if isinstance(params, dict) or len(params) != statement.parameter_count:
+def serving_call(session: Session, statement: SelectStatement) -> ServingCall | None:
+    """The serving call of a plan that is kept, made once for each topology; None if it has none.
+
+    Raises:
+        Error: As :attr:`Session.topology`.
+    """
+    topology = session.topology
+    known_in, call = statement.serving or (None, None)
+    if known_in is not topology:
+        call = _compiled(statement)
+        force_setattr(statement, "serving", (topology, call))
+    found: ServingCall | None = call
+    return found
+
+
+def _compiled(statement: SelectStatement) -> ServingCall | None:
+    if statement.steps is not None or statement.lists or statement.reads_clock:
         return None
     scans = [scan for scan in statement.scans if not scan.replicated]
-    if not scans or any(scan.tree.expressions for scan in scans):
+    if not scans or statement.parameter_names or any(scan.tree.expressions for scan in scans):
         return None
-    routes = [(scan.tree.bind, _owners(session, scan.group)) for scan in scans]
-    plan_id, columns = statement.plan_id, statement.columns
+    routes = [(scan.tree.bind, scan.group) for scan in scans]
+    plan_id, columns, count = statement.plan_id, statement.columns, statement.parameter_count
 
-    def call(params: list[Any], started_s: float) -> SelectResult | None:
+    def call(session: Session, params: list[Any], started_s: float) -> SelectResult | None:
+        if len(params) != count or session.pruning is not Pruning.ON:
+            return None
         members: set[str] = set()
-        for bind, owner in routes:
+        for bind, group in routes:
             ids = bind(params).ids
             if len(ids) > _PARTITIONS_MAX:
                 return None
-            members.update(map(owner, ids))
+            for partition in ids:
+                members.add(session.owner(group, partition))
         if len(members) != 1:
-            if statement.merge is None or not members:
-                return None
-            several = StatementCall(session, sql, params, statement, True, started_s, 0.0)
-            return answered_by_owners(several, params, ids, session.topology)
+            return None
         (member,) = members
         answer, rest = session.ask_member_for_rows(member, Execute(plan_id, params, True, GRANT_BYTES))
         said = answer.message
@@ -72,16 +90,3 @@ def compile_call(session: Session, sql: str, statement: SelectStatement, params:
         return SelectResult(rows, columns, stats, rest)
 
     return call
-
-
-def _owners(session: Session, group: str) -> Callable[[int], str]:
-    """A function from a partition of an affinity group to its owner, for as long as the topology is the same."""
-    owners: dict[int, str] = {}
-
-    def owner(partition: int) -> str:
-        member = owners.get(partition)
-        if member is None:
-            member = owners[partition] = session.owner(group, partition)
-        return member
-
-    return owner

@@ -32,13 +32,17 @@ def owner_of(cluster: Any, customer: str) -> str:
     return cluster.ownership.primary(cluster.tables[0].scheme.partition_of({"customer_id": customer}))
 
 
+def has_serving_call(conn: Connection) -> bool:
+    known = conn._session.known("one", ["C2"])
+    return known is not None and known.serving is not None and known.serving[1] is not None  # type: ignore[union-attr]
+
+
 @pytest.fixture(params=[1, 3], ids=["executed once", "with a serving call"])
 def known(request: pytest.FixtureRequest, conn: Connection) -> Connection:
     """A connection that has executed a text, perhaps so often that it has a serving call."""
     for _ in range(request.param):
         conn.execute("one", ["C2"])
-    has_serving_call = conn._session.serving_calls.get(("one", (str,))) is not None
-    assert has_serving_call == (request.param > 1)
+    assert has_serving_call(conn) == (request.param > 1)
     return conn
 
 
@@ -72,11 +76,11 @@ def test_a_full_scan_goes_to_the_owners_in_turn(cluster: Any, conn: Connection) 
 
 def test_a_serving_call_says_what_the_general_way_says(cluster: Any, conn: Connection) -> None:
     cursors = [conn.execute("one", ["C2"]) for _ in range(4)]
-    assert conn._session.serving_calls["one", (str,)] is not None
-    first, *_, last = [cursor.stats for cursor in cursors[1:]]
+    assert has_serving_call(conn)
+    first, *_, last = [cursor.stats for cursor in cursors]
     assert first is not None
     assert last is not None
-    assert replace(first, elapsed_ms=0.0) == replace(last, elapsed_ms=0.0)
+    assert replace(first, elapsed_ms=0.0, plan_cached=True) == replace(last, elapsed_ms=0.0)
     assert last.elapsed_ms > 0
     assert cursors[-1].fetchall() == cursors[0].fetchall() == [("C2", 1, 1.5), ("C2", 101, None)]
     assert cursors[-1].description == cursors[0].description
@@ -90,6 +94,14 @@ def test_a_serving_call_is_for_parameters_of_its_types(cluster: Any, known: Conn
     cursor = known.execute("one", [5])
     assert cursor.stats is not None
     assert not cursor.stats.plan_cached
+
+
+def test_a_text_that_is_served_is_kept_among_many_others(cluster: Any, known: Connection) -> None:
+    for number in range(600):
+        cluster.statements[f"other {number}"] = cluster.statements["one"]
+        known.execute(f"other {number}", ["C1"])
+        known.execute("one", ["C2"])
+    assert [sql for sql, _, _ in cluster.prepared].count("one") == 1
 
 
 def test_settings_end_serving_calls(cluster: Any, known: Connection) -> None:

@@ -21,7 +21,7 @@ from secateur.errors import Error
 from secateur.protocol.changes import ChangedRows, ChangeOnePartition
 from secateur.protocol.many import ChangedMany, ChangeMany, ExecutedMany, ExecuteMany
 from secateur.protocol.query import Execute, Executed
-from secateur.wire import Reply, Request, ShortTable
+from secateur.wire import PeerInfo, Reply, Request, ShortTable
 
 _PER_TURN: Final = 32
 """Executions in one turn of the event loop, which then reads other frames: about two milliseconds."""
@@ -63,18 +63,18 @@ class ManyExecutions:
         while left_bytes > 0 and len(answers) < len(asked.params):
             if answers and len(answers) % _PER_TURN == 0:
                 await asyncio.sleep(0)
-            answer = self._executed(plan, asked.params[len(answers)])
+            answer = self._executed(plan, asked.params[len(answers)], request.peer)
             if answer is None:
                 break
             answers.append(answer)
             left_bytes -= ShortTable(answer.values or [], answer.rows).nbytes
         return Reply(ExecutedMany(answers))
 
-    def _executed(self, plan: SelectPlan, params: list[Any]) -> Executed | None:
+    def _executed(self, plan: SelectPlan, params: list[Any], peer: PeerInfo) -> Executed | None:
         """The answer of one execution; None if it fails, or needs more than this turn of the loop."""
         started_s, begun = time.time(), time.perf_counter()
         try:
-            answer = self._statements.executed_now(plan, Execute(plan.plan_id, params, True))
+            answer = self._statements.executed_now(plan, Execute(plan.plan_id, params, True), peer)
         except Error:
             return None  # to be said of an execution of its own, which may be repeated
         if answer is not None:

@@ -28,7 +28,7 @@ from secateur.partitioning.types.column_type import parse_type
 from secateur.protocol.operations import Operation
 from secateur.protocol.profile import StageWork
 from secateur.protocol.query import Execute, Executed
-from secateur.wire import Reply, Request, ShortTable, decode_table, decode_tables
+from secateur.wire import PeerInfo, Reply, Request, ShortTable, decode_table, decode_tables
 
 A = TypeVar("A", bound="Reply[Executed] | None")
 
@@ -61,16 +61,27 @@ class StatementRunner(ProfiledStatements):
         self._plans.move_to_end(plan.plan_id)
         return self._run(plan, request)
 
-    def executed_now(self, plan: SelectPlan, asked: Execute) -> Executed | None:
+    def executed_now(self, plan: SelectPlan, asked: Execute, peer: PeerInfo) -> Executed | None:
         """The answer of a plan that is kept here, if it is a few rows that are found without waiting; else None.
 
         Raises:
             Error: As :meth:`execute`.
         """
         served = self._served(plan, asked)
-        if served is None or self._acknowledged(partitions_read(plan, served[1])) is not None:
+        if served is not None:
+            said, read = served
+            return said if self._acknowledged(partitions_read(plan, read)) is None else None
+        if plan.reads_fetched_rows or plan.expressions:
             return None
-        return served[0]
+        partitions, topology, is_here = self._placed(plan, asked)
+        if not is_here or self._acknowledged(partitions_read(plan, partitions)) is not None:
+            return None
+        request = Request(Operation.EXECUTE, asked, _NO_PAYLOAD, peer)
+        answer = self._run_local(plan, request, partitions, topology)
+        if not isinstance(answer, Reply):
+            answer.close()
+            return None
+        return None if answer.message.values is None else answer.message
 
     async def rows(
         self, plan: SelectPlan, params: Sequence[Any], *, pruning: bool, profiled: bool
