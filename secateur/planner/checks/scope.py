@@ -26,6 +26,9 @@ _READING: Final = {"UNION": None, "INTERSECT": None, "EXCEPT": None}
 _HAVING_ALL_ROWS: Final = {"UNION": 0, "INTERSECT": None, "EXCEPT": 1}
 """The number of the first branches of a set operation that have each of its rows; None for all of them."""
 
+_SERIES: Final = frozenset({"generate_series", "range"})
+"""Table functions with one column, which gets the name of the item by default; so does that of UNNEST of one list."""
+
 _Lineage: TypeAlias = frozenset[tuple[str, str]]
 """Columns of scans, each a relation and the folded name of a column: several for a set operation or a name of USING,
 none for a value that is computed."""
@@ -139,6 +142,10 @@ class Scope:
                 lineages = self._of_query(table["subquery"]["node"], aliases, column)
             case {"type": "EMPTY"}:
                 return []
+            case {"type": "TABLE_FUNCTION", "function": {"function_name": function, "children": given}} if (
+                folded(function) in _SERIES or (folded(function) == "unnest" and len(given) == 1)
+            ) and table["with_ordinality"] == "WITHOUT_ORDINALITY":
+                return [frozenset()] if column == (aliases or [folded(table["alias"] or function)])[0] else []
             case _:
                 return [frozenset()] if column in aliases else None
         return lineages if not lineages or self._has_row_of(table) else [frozenset()]
@@ -155,7 +162,10 @@ class Scope:
 
     def _of_query(self, query: Node, aliases: Sequence[str], column: str) -> list[_Lineage] | None:
         """The same for a query, whose first columns have some aliases."""
-        names = named_by(query)
+        names: Sequence[str | None] | None = named_by(query)
+        if names is None and aliases and query["type"] == "SELECT_NODE":
+            starred = self.inside(query)._star(query)
+            names = None if starred is None else [name for _, name in starred]
         if names is None:
             match query:
                 case {"type": "SELECT_NODE", "select_list": [star]} if not aliases and is_plain_star(star):
