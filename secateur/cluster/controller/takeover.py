@@ -251,6 +251,9 @@ class Takeover:
             if (record := recovery.newest_record(self._reports)) is not None:
                 self._peers.update(record.topology)
             gone = await self._asked(recovery.unheard(self._reports), times.interval_s)
+            heard = recovery.newest_record(self._reports)
+            if record is None or heard is None or (record.epoch, record.version) != (heard.epoch, heard.version):
+                gone.clear()  # they were asked where an older record has them, and may be elsewhere
             is_late = patience.is_over(loop.time(), times.interval_s * 5)
             # The controller of a cold start may have ended before it had come to know the members of now.
             is_cold = recovery.is_from_disk(self._reports)
