@@ -104,9 +104,12 @@ class ReportMemberLost(Message[Versions], frozen=True):
 
 
 class ReportCopyLost(Message[Versions], frozen=True):
-    """A copy of a partition cannot be caught up."""
+    """A copy of a partition cannot be caught up.
 
-    group: str
+    It names a table: the affinity group of one changes with its ranges, also while the report is on its way.
+    """
+
+    table_id: int
     partition: int
     member: str
 

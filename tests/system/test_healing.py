@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pyarrow as pa
@@ -282,12 +283,41 @@ def test_a_copy_that_is_out_of_sync_is_dropped_by_its_member() -> None:
         runtime: Any = cluster._runtime
         member = runtime._members["m3"]
         (table,) = member._store.tables()
-        owned, group = member._store.hosted(table.table_id), table.scheme.affinity_group()
+        owned = member._store.hosted(table.table_id)
         backup = next(partition for partition in owned if conn.table("t").owner_of(partition) != "m3")
-        runtime._loop.run(member._report_out_of_sync(group, backup, "m3"))
+        runtime._loop.run(member._report_out_of_sync(table.table_id, backup, "m3"))
         left = [partition for partition in owned if partition != backup]
         eventually(lambda: member._store.hosted(table.table_id) == left, "rows that nobody counts on are kept")
         assert conn.execute("SELECT count(*) FROM t").fetchall() == [(KEYS,)]
+
+
+def test_a_copy_that_is_out_of_sync_does_not_count_where_ranges_change_meanwhile() -> None:
+    """It was counted out of the affinity group that its table had before, and went on to count in the new one."""
+    with (
+        secateur.start(members=3, runtime="embedded", rebalancing=False) as cluster,
+        cluster.connect() as conn,
+    ):
+        conn.execute(
+            "CREATE TABLE t (day BIGINT, PRIMARY KEY (day)) PARTITION BY RANGE (day)"
+            " (PARTITION 0 <= VALUES < 10, PARTITION 10 <= VALUES < 20) BACKUPS 1"
+        )
+        runtime: Any = cluster._runtime
+        state = runtime._controller._state
+        (table,) = state.catalog.tables()
+        primary, backup = state.topology.ownership(table.scheme.affinity_group()).holders(0)
+        loop = runtime._loop
+        loop.run(state.changing.acquire())
+        with ThreadPoolExecutor(1) as pool:
+            altered = pool.submit(conn.execute, "ALTER TABLE t DROP PARTITION 10 <= VALUES < 20")
+            eventually(lambda: len(state.changing._waiters or ()) == 1)
+            reported = loop.submit(runtime._members[primary]._report_out_of_sync(table.table_id, 0, backup))
+            eventually(lambda: len(state.changing._waiters) == 2)
+            loop.call(state.changing.release)
+            altered.result(10)
+            reported.result(10)
+        (table,) = state.catalog.tables()
+        holders = state.topology.ownership(table.scheme.affinity_group()).holders(0)
+        assert [holder for holder in holders if state.topology.has_member(holder)] == [primary]
 
 
 def test_a_copy_is_not_built_from_a_primary_that_lacks_the_rows(mortal: Cluster) -> None:

@@ -62,6 +62,10 @@ class Catalog:
         """The table of that name without regard to case, or None."""
         return self.by_name.get(name.casefold())
 
+    def by_id(self, table_id: int) -> TableDef | None:
+        """The table of that id, or None."""
+        return next((table for table in self.by_name.values() if table.table_id == table_id), None)
+
     def table(self, name: str) -> TableDef:
         """The table of that name without regard to case.
 

@@ -324,7 +324,7 @@ class Controller:
 
     def _served(self, table_id: int) -> tuple[TableDef, dict[str, list[int]]] | None:
         """A table, and which member serves which rows of it; each row once."""
-        table = next((table for table in self._state.catalog.tables() if table.table_id == table_id), None)
+        table = self._state.catalog.by_id(table_id)
         return None if table is None else (table, served_by(self._state.topology, table))
 
     # -- tables
@@ -456,8 +456,10 @@ class Controller:
 
     async def _copy_lost(self, request: Request[membership.ReportCopyLost]) -> Reply[Versions]:
         lost = request.message
-        self._state.events.add("copy_lost", lost.member, f"partition {lost.partition} of {lost.group} is out of sync")
-        await self._rebalancer.copy_lost(lost.group, lost.partition, lost.member)
+        table = self._state.catalog.by_id(lost.table_id)
+        name = f"table {lost.table_id}" if table is None else table.name
+        self._state.events.add("copy_lost", lost.member, f"partition {lost.partition} of {name} is out of sync")
+        await self._rebalancer.copy_lost(lost.table_id, lost.partition, lost.member)
         return Reply(Versions(**self._versions()))
 
     def _group_of(self, table: str) -> str:

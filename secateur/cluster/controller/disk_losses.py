@@ -92,7 +92,8 @@ def _unusable(
     One without any record has a directory that is new.
     """
     for member, table_id in outdated(reports).items():
-        yield member, f"{member} lacks a load of table {table_id} that others have published: {_HAS_LOST}"
+        if topology.has_member(member):  # one that was removed was not told of loads after that
+            yield member, f"{member} lacks a load of table {table_id} that others have published: {_HAS_LOST}"
     with_data = {member for member in topology.member_ids if member in reports and reports[member].record.version}
     for table in tables:
         held = _held(table, reports)

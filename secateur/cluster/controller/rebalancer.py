@@ -51,7 +51,7 @@ class Rebalancer:
         self._joining = joining
         self._events = events
         self._is_on = is_on
-        self._lost_copies: set[tuple[str, int, str]] = set()
+        self._lost_copies: set[tuple[int, int, str]] = set()
         self._settled_at: object = None
         self._moves_left: int | None = None
         self._shared_among: tuple[MemberAddress, ...] = ()
@@ -71,14 +71,19 @@ class Rebalancer:
         """Move nothing more."""
         await self._background.close()
 
-    async def copy_lost(self, group: str, partition: int, member_id: str) -> None:
+    async def copy_lost(self, table_id: int, partition: int, member_id: str) -> None:
         """A copy is out of sync: have no member count on it, and its member forget it.
 
         If it is being built, it does not become an owner. Returns when no member counts on it.
         """
-        self._lost_copies.add((group, partition, member_id))
+        self._lost_copies.add((table_id, partition, member_id))
         attempt = self._next_attempt()  # a copy that is built from now on is another one
-        await self._state.change(CopyLost(group, partition, member_id))
+        async with self._state.changing:  # a change of ranges, which ends now, gives the table another group
+            table = self._state.catalog.by_id(table_id)
+            if table is None:
+                return
+            group = table.scheme.affinity_group()
+            await self._state.advance(CopyLost(group, partition, member_id))
         self._background.start(self._drop(group, member_id, [partition], attempt), f"drop a copy of {member_id}")
 
     async def drain(self, request: Request[protocol.DrainMembers]) -> Reply[Acknowledged]:
@@ -243,7 +248,7 @@ class Rebalancer:
                 if self._failures < _FAILURES_MAX:
                     await held.enter_async_context(self._state.changing)
                 self._check(move.group, partitions, tables)
-                self._check_still(move, self._state.topology)
+                self._check_still(move, tables, self._state.topology)
                 await self._state.advance(
                     CopiesMoved(move.group, move.target, move.moves),
                     first={move.source} if any(replaced == move.source for _, replaced in move.moves) else (),
@@ -260,7 +265,7 @@ class Rebalancer:
         for member, dropped in replaced.items():
             await self._drop(move.group, member, dropped)
 
-    def _check_still(self, move: CopyMove, topology: Topology) -> None:
+    def _check_still(self, move: CopyMove, tables: Sequence[int], topology: Topology) -> None:
         """Refuse to make a member an owner if its copies may lack a write.
 
         Raises:
@@ -269,7 +274,7 @@ class Rebalancer:
         ownership = topology.ownership(move.group)
         for partition, replaced in move.moves:
             holders = ownership.holders(partition)
-            is_lost = (move.group, partition, move.target) in self._lost_copies
+            is_lost = any((table_id, partition, move.target) in self._lost_copies for table_id in tables)
             if is_lost or holders[0] != move.source or (replaced is not None and replaced not in holders):
                 raise TopologyChangedError(
                     f"the owners of partition {partition} have changed while {move.target} built a copy",

@@ -340,8 +340,8 @@ class MemberParts(ABC):
     async def _describe_statement(self, entry: StatementEntry) -> StatementDescription:
         return (await self._controller.request(DescribeStatement(entry))).message
 
-    async def _report_out_of_sync(self, group: str, partition: int, member: str) -> None:
-        await self._patient.request(ReportCopyLost(group, partition, member))
+    async def _report_out_of_sync(self, table_id: int, partition: int, member: str) -> None:
+        await self._patient.request(ReportCopyLost(table_id, partition, member))
 
     def _address(self) -> MemberAddress:
         at = self._own_address

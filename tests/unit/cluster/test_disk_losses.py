@@ -111,6 +111,19 @@ def test_a_member_that_lacks_replicated_rows_is_of_no_use() -> None:
     assert DiskLosses.of([REPLICATED], TOPOLOGY, nobody, ()) == DiskLosses({}, (), ""), "nobody has them: as before"
 
 
+def test_a_member_that_was_removed_may_lack_a_load_that_came_later() -> None:
+    """What it is the last one to have is as lost as before, and all else is served: it was a reason to stop."""
+    gone = Topology(
+        6, ADDRESSES[:1], {GROUP: Ownership.of(("m2", "m3", "m1"), np.array([[0, 0, 1], [2, 2, 2]], np.uint16))}
+    )
+    reports = {
+        address.id: _report(address, HeldTable(TABLE.table_id, TABLE.version, 8 if address.id == "m1" else 7))
+        for address in ADDRESSES
+    }
+    assert DiskLosses.of([TABLE], gone, reports, ()) == DiskLosses({}, (), "")
+    assert list(DiskLosses.of([TABLE], TOPOLOGY, reports, ()).members) == ["m2", "m3"], "as members, they are of no use"
+
+
 @pytest.mark.parametrize(
     ("held", "lost"),
     [

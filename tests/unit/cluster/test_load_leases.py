@@ -110,8 +110,8 @@ class Cluster:
         self.requests -= self.requests > 0 and not isinstance(message, HoldLoad)
         return self.requests > 0
 
-    async def out_of_sync(self, group: str, partition: int, member: str) -> None:
-        raise AssertionError(f"{member} has a copy of partition {partition} of {group} that differs")
+    async def out_of_sync(self, table_id: int, partition: int, member: str) -> None:
+        raise AssertionError(f"{member} has a copy of partition {partition} of table {table_id} that differs")
 
     async def stage(self) -> LoadPublication:
         await self.links.of("client").ask("m1", StageRows("l", 1, 0, [(0, 1)]), ROWS)

@@ -38,8 +38,8 @@ def request(message: M, payload: bytes = b"") -> Request[M]:
     return Request(operation_of(message), message, memoryview(payload), PeerInfo(1, "test", "test", False))
 
 
-async def out_of_sync(group: str, partition: int, member: str) -> None:
-    raise AssertionError(f"{member} has a copy of partition {partition} of {group} that differs")
+async def out_of_sync(table_id: int, partition: int, member: str) -> None:
+    raise AssertionError(f"{member} has a copy of partition {partition} of table {table_id} that differs")
 
 
 def leases(store: MemberStore, peers: Peers) -> LoadLeases:

@@ -100,8 +100,9 @@ class Cluster:
         self._announce(advance(self.topology, MemberLost(name)))
         return member
 
-    async def out_of_sync(self, group: str, partition: int, member: str) -> None:
-        self._announce(advance(self.topology, CopyLost(group, partition, member)))
+    async def out_of_sync(self, table_id: int, partition: int, member: str) -> None:
+        assert table_id == TABLE.table_id
+        self._announce(advance(self.topology, CopyLost(GROUP, partition, member)))
 
     async def write(self, name: str, number: int, change_id: str = "", mode: str = "append") -> int:
         """What a client asks for; returns the rows."""

@@ -51,8 +51,7 @@ class Replication:
         places: The members that keep copies of them, and the latches of their writes.
         peers: The other members.
         change_registry: Learns which changes this member has made as copies.
-        out_of_sync: Has the cluster count a member out as a holder of a partition, by affinity group, partition and
-            member.
+        out_of_sync: Has the cluster count a member out as a holder of a partition, by table, partition and member.
         limits: How long copies are waited for; None for the defaults.
         log: Records the changes; None for a member without a data directory.
 
@@ -73,7 +72,7 @@ class Replication:
         places: TableDirectory,
         peers: Peers,
         change_registry: ChangeRegistry,
-        out_of_sync: Callable[[str, int, str], Awaitable[object]],
+        out_of_sync: Callable[[int, int, str], Awaitable[object]],
         limits: EngineLimits | None = None,
         log: MemberLog | None = None,
     ) -> None:

@@ -42,8 +42,7 @@ class SentChanges:
         peers: The other members.
         acknowledgements: Who waits for the copies.
         background: Runs what is sent later.
-        out_of_sync: Has the cluster count a member out as a holder of a partition, by affinity group, partition and
-            member.
+        out_of_sync: Has the cluster count a member out as a holder of a partition, by table, partition and member.
         settled_after_s: Seconds from a confirmation until the copies are told that all have it.
     """
 
@@ -54,7 +53,7 @@ class SentChanges:
         peers: Peers,
         acknowledgements: Acknowledgements,
         background: BackgroundTasks,
-        out_of_sync: Callable[[str, int, str], Awaitable[object]],
+        out_of_sync: Callable[[int, int, str], Awaitable[object]],
         settled_after_s: float,
     ) -> None:
         self._replicas = replicas
@@ -190,7 +189,7 @@ class SentChanges:
                 member,
                 reason,
             )
-            await self._out_of_sync(self._places.table(key[0]).scheme.affinity_group(), key[1], member)
+            await self._out_of_sync(*key, member)
         except Error:
             _log.exception("the controller did not hear of a copy that is out of sync")
         else:
