@@ -395,11 +395,14 @@ class Faults:
         """Whether most members are there, without some further ones.
 
         A controller that starts anew needs most of them, unless the leases of the others have not ended meanwhile; it
-        knows no member before it has decided.
+        knows no member before it has decided. A process that was removed for its silence is none of them.
         """
-        hosts = self._world.hosts
-        gone = sum(not host.is_up or host.host is None for host in hosts)
-        return self._is_careless or 2 * (gone + further) < len(hosts)
+        hosts, real = self._world.hosts, self._world.real_controller
+        there = {host.host.member_id for host in hosts if host.is_up and host.host is not None}
+        members = set() if real is None else set(real._state.topology.member_ids)
+        is_most = 2 * (len(there) - further) > len(hosts)
+        is_most &= not members or 2 * (len(members & there) - further) > len(members)
+        return self._is_careless or is_most
 
     def _member_for(self, is_long: bool) -> Host | None:
         return self._member_to_lose() if is_long else self._member()
