@@ -90,8 +90,8 @@ class KnownTopology(ControllerCalls):
             Error: No process can be reached, or the controller answers with an error.
         """
         try:
-            topology = self.ask(GetTopology(), timeout_s=_TOPOLOGY_WAIT_S, waits=False).message.topology
-        except (errors.UnreachableError, errors.MemberLostError, errors.DeadlineError):
+            topology = self._ask_controller(GetTopology()).topology
+        except (errors.UnreachableError, errors.MemberLostError):
             heard = self._owners_of_members()
             if heard is None:
                 raise
@@ -182,11 +182,24 @@ class KnownTopology(ControllerCalls):
             Error: No process can be reached that knows, or the controller answers with an error.
         """
         try:
-            return self.ask(asked, timeout_s=_TOPOLOGY_WAIT_S, waits=False).message
-        except (errors.UnreachableError, errors.MemberLostError, errors.DeadlineError):
+            return self._ask_controller(asked)
+        except (errors.UnreachableError, errors.MemberLostError):
             for heard in self._ask_members(asked):
                 return heard
             raise
+
+    def _ask_controller(self, asked: Message[R]) -> R:
+        """Ask the controller, which is as good as out of reach if it does not answer soon.
+
+        Raises:
+            Error: It cannot be reached, or answers with an error; or the statement was ended meanwhile.
+        """
+        try:
+            return self.ask(asked, timeout_s=_TOPOLOGY_WAIT_S, waits=False).message
+        except errors.DeadlineError as error:
+            self.check_control()  # a deadline of the user's own
+            silent = errors.UnreachableError(f"it has not answered for {_TOPOLOGY_WAIT_S:g} s")
+            raise self._controller_gone(silent) from error
 
     def _owners_of_members(self) -> Topology | None:
         """The newest owners that a member knows of; None when none can be reached."""

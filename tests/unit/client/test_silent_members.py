@@ -17,7 +17,7 @@ from msgspec import structs
 import secateur
 from secateur.client import Connection
 from secateur.client.member_calls import Sign
-from secateur.errors import MemberLostError, UnreachableError
+from secateur.errors import DeadlineError, MemberLostError, UnreachableError
 from secateur.partitioning.topology import MemberAddress, Topology
 from secateur.protocol import Execute
 from secateur.wire import SILENCE_S
@@ -110,6 +110,16 @@ def test_a_plan_stays_known_while_the_controller_is_gone(cluster: Any, conn: Con
         ]
         assert conn.execute("one", ["C2"]).rowcount == 2
     assert cluster.asked("prepare") == ["controller"]
+
+
+def test_a_controller_that_does_not_name_the_owners_in_time_is_out_of_reach(cluster: Any, conn: Connection) -> None:
+    """The error spoke of a timeout of the connection that nobody had set, and the statement was not tried again."""
+    for member in cluster.topology.member_ids:
+        cluster.kill(member)
+    cluster.failures["controller", "get_topology"] = [DeadlineError("no answer within 2 s")]
+    with pytest.raises(UnreachableError, match="the controller of this cluster cannot be reached: it has not answered"):
+        conn._session.refresh_topology()
+    assert conn._session.refresh_topology().version == cluster.topology.version
 
 
 def test_a_member_that_did_not_answer_is_named_when_it_has_left_the_cluster_since(
