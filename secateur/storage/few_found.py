@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from secateur.storage.hosted_tables import HostedTable, HostedTables
-from secateur.storage.key_column import NOT_OF_TYPE
 from secateur.storage.key_windows import partition_of_prefix
 from secateur.storage.read_lease import ReadLease
 from secateur.wire import ShortTable
@@ -42,7 +41,6 @@ def few_finder(tables: HostedTables, lease: ReadLease, table_id: int, columns: S
     """
     layout = tables.table(table_id).layout
     positions = layout.column_positions(columns)
-    makers = [column.to_cell for column in layout.order.columns]
     nothing: list[list[Any]] = [[] for _ in positions]
 
     def find(partitions: Sequence[int], prefixes: Sequence[tuple[Any, ...]], rows_max: int) -> ShortTable | None:
@@ -51,13 +49,9 @@ def few_finder(tables: HostedTables, lease: ReadLease, table_id: int, columns: S
         try:
             if len(prefixes) == 1 == len(partitions):  # most statements
                 (number,), (prefix,) = partitions, prefixes
-                if None in prefix:  # no key equals NULL
+                cells = table.layout.order.cells(prefix)
+                if cells is None:
                     return ShortTable(nothing, 0)
-                try:
-                    cells = tuple([make(value) for make, value in zip(makers, prefix, strict=False)])
-                except NOT_OF_TYPE:
-                    table.layout.order.cells(prefix)  # which says so
-                    raise
                 only = (table.partitions.get(number) or table.partition(number)).values(positions, cells, rows_max)
                 return None if only is None else ShortTable(*only)
             return _found(table, positions, partitions, prefixes, rows_max)

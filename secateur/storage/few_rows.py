@@ -54,9 +54,7 @@ class FewRows:
                 f" {', '.join(f'{column.name} {column.type}' for column in columns)}: send them in Arrow",
                 table=table.name,
             )
-        tests = layout.are_canonical
-        if are_keys:
-            tests = tuple([tests[at] for at in layout.key_positions])
+        tests = layout.are_canonical_keys if are_keys else layout.are_canonical
         admitted = []
         for column, values, are_canonical in zip(columns, given.columns, tests, strict=True):
             name = column.name

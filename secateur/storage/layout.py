@@ -31,6 +31,7 @@ class TableLayout:
         hugeints: The positions of those that are HUGEINT, which Arrow gives as Decimals.
         takes_values: Whether rows may come as plain values, which represent these types completely.
         are_canonical: For each column, whether values of it are canonical as they stand.
+        are_canonical_keys: The same for each key column, in key order.
         no_rows: A table of that schema without rows; made once, because a table may have 100,000 partitions.
         positions: The positions of the columns in it, by name.
         key_schema: The key columns in key order: the schema of a table of keys to delete.
@@ -49,6 +50,7 @@ class TableLayout:
     hugeints: tuple[int, ...]
     takes_values: bool
     are_canonical: tuple[Callable[[Iterable[Any]], bool], ...]
+    are_canonical_keys: tuple[Callable[[Iterable[Any]], bool], ...]
     no_rows: pa.Table
     positions: Mapping[str, int]
     key_schema: pa.Schema
@@ -81,6 +83,7 @@ class TableLayout:
             tuple(at for at, kind in enumerate(types) if kind.kind is TypeKind.HUGEINT),
             travels_short(types),
             tuple(map(canonical_test, types)),
+            tuple(canonical_test(column.type) for column in order.columns),
             empty_table(schema),
             positions,
             key_schema,

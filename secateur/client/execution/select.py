@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from enum import Enum, auto
 from functools import lru_cache
@@ -29,18 +30,19 @@ from secateur.client.execution.scatter import ask_owners
 from secateur.client.execution.statement_cache import Prepared
 from secateur.client.execution.statement_call import StatementCall
 from secateur.client.execution.verify import same_rows
+from secateur.client.session import Session
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol import statements
 from secateur.protocol.profile import RunProfile
 from secateur.protocol.pruning import Pruning
-from secateur.protocol.query import Execute, Profile
+from secateur.protocol.query import Execute, Executed, Profile
 from secateur.protocol.steps import NarrowedScans
 from secateur.wire import ShortTable, decode_table, decode_tables
 
 _VERIFY_ROUNDS: Final = 3
 _MOVED: Final = (errors.TopologyChangedError, errors.MemberLostError, errors.UnreachableError, errors.UnknownTableError)
 """The errors that a member raises when the client's view of the cluster is out of date."""
-EXECUTIONS: Final = {execution_mode.value: execution_mode for execution_mode in ExecutionMode}
+_EXECUTIONS: Final = {execution_mode.value: execution_mode for execution_mode in ExecutionMode}
 
 
 class SelectResult(msgspec.Struct, frozen=True):
@@ -224,22 +226,41 @@ def _run(call: StatementCall[statements.SelectStatement], *, pruning: bool, want
             narrowed = profiled.message.narrowed
         case _:
             assert_never(wanted)
-    session.note_topology(result.topology_version)
-    if result.statistics_version:
-        session.note_statistics(result.statistics_version)
-    values = result.values
-    has_rows = values is None and wanted is not RunOptions.PROFILE
-    stats = call.stats(
-        execution=EXECUTIONS[result.execution],
-        members_touched=1 if result.members is None else len(result.members),
-        partitions_read=result.partitions_read,
-        partitions_total=result.partitions_total,
-        topology_version=result.topology_version,
-        members_total=len(topology.members),
-        steps=result.steps,
-    )
-    rows = decode_tables(parts) if has_rows else ShortTable(values or [], result.rows if values else 0)
+    rows = ShortTable([], 0) if wanted is RunOptions.PROFILE else rows_of(result, parts)
+    stats = stats_of(session, topology, result, call.started_s, is_cached=call.cached)
     return SelectResult(rows, statement.columns, stats, rest, profile, narrowed)
+
+
+def rows_of(said: Executed, parts: Sequence[bytes | memoryview]) -> pa.Table | ShortTable:
+    """The rows of a member's answer."""
+    return decode_tables(parts) if said.values is None else ShortTable(said.values, said.rows)
+
+
+def stats_of(session: Session, topology: Topology, said: Executed, started_s: float, *, is_cached: bool) -> QueryStats:
+    """Hear of the versions that a member's answer is from, and return the cost of the call until now.
+
+    Args:
+        session: Where it came to.
+        topology: The one by which the member was chosen.
+        said: The answer.
+        started_s: ``time.perf_counter()`` when the user called.
+        is_cached: Whether the plan was known.
+    """
+    session.note_topology(said.topology_version)
+    if said.statistics_version:
+        session.note_statistics(said.statistics_version)
+    return QueryStats(
+        1 if said.members is None else len(said.members),
+        len(topology.members),
+        said.partitions_read,
+        said.partitions_total,
+        _EXECUTIONS[said.execution],
+        session.pruning,
+        said.topology_version,
+        is_cached,
+        (time.perf_counter() - started_s) * 1000,
+        said.steps,
+    )
 
 
 def _answered_here(

@@ -7,20 +7,18 @@ repeats it where that may help.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 from msgspec.structs import force_setattr
 
-from secateur.client.dbapi.stats import QueryStats
 from secateur.client.execution.result_stream import GRANT_BYTES
-from secateur.client.execution.select import EXECUTIONS, SelectResult
+from secateur.client.execution.select import SelectResult, rows_of, stats_of
 from secateur.client.session import Session
+from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.pruning import Pruning
 from secateur.protocol.query import Execute
 from secateur.protocol.statements import SelectStatement
-from secateur.wire import ShortTable, decode_tables
 
 ServingCall: TypeAlias = Callable[[Session, list[Any], float], SelectResult | None]
 """A function from a session, plain parameters, and ``time.perf_counter()`` when the user called, to the result; None if
@@ -40,13 +38,13 @@ def serving_call(session: Session, statement: SelectStatement) -> ServingCall | 
     topology = session.topology
     known_in, call = statement.serving or (None, None)
     if known_in is not topology:
-        call = _compiled(statement)
+        call = _compiled(statement, topology)
         force_setattr(statement, "serving", (topology, call))
     found: ServingCall | None = call
     return found
 
 
-def _compiled(statement: SelectStatement) -> ServingCall | None:
+def _compiled(statement: SelectStatement, topology: Topology) -> ServingCall | None:
     if statement.steps is not None or statement.lists or statement.reads_clock:
         return None
     scans = [scan for scan in statement.scans if not scan.replicated]
@@ -70,23 +68,7 @@ def _compiled(statement: SelectStatement) -> ServingCall | None:
         (member,) = members
         answer, rest = session.ask_member_for_rows(member, Execute(plan_id, params, True, GRANT_BYTES))
         said = answer.message
-        session.note_topology(said.topology_version)
-        if said.statistics_version:
-            session.note_statistics(said.statistics_version)
-        stats = QueryStats(
-            1 if said.members is None else len(said.members),
-            len(session.topology.members),
-            said.partitions_read,
-            said.partitions_total,
-            EXECUTIONS[said.execution],
-            Pruning.ON,
-            said.topology_version,
-            True,
-            (time.perf_counter() - started_s) * 1000,
-            said.steps,
-        )
-        values = said.values
-        rows = decode_tables(answer.parts) if values is None else ShortTable(values, said.rows)
-        return SelectResult(rows, columns, stats, rest)
+        stats = stats_of(session, topology, said, started_s, is_cached=True)
+        return SelectResult(rows_of(said, answer.parts), columns, stats, rest)
 
     return call

@@ -11,9 +11,8 @@ tightest bounds there are, and a binary search that meets neither ends at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import date, datetime
-from typing import Any, Final
-from uuid import UUID
+from datetime import datetime
+from typing import Any
 
 import msgspec
 
@@ -21,15 +20,6 @@ from secateur.partitioning.pruning.key_bounds import KeyBounds
 from secateur.partitioning.pruning.key_range import IndexSlice, KeyBoundary, KeyPrefix, KeyRange, KeyRanges, KeySlice
 from secateur.partitioning.pruning.operand import Operand, Parameter, resolve_operand
 from secateur.partitioning.types.column_type import SqlType, TypeKind
-
-_OWN_TYPES: Final[dict[TypeKind, type]] = {
-    TypeKind.VARCHAR: str,
-    TypeKind.BLOB: bytes,
-    TypeKind.BOOLEAN: bool,
-    TypeKind.DATE: date,
-    TypeKind.TIMESTAMP: datetime,
-    TypeKind.UUID: UUID,
-}
 
 
 class KeyOperand(msgspec.Struct, frozen=True, array_like=True):
@@ -45,15 +35,12 @@ class KeyOperand(msgspec.Struct, frozen=True, array_like=True):
 
     def bind(self, params: Sequence[Any]) -> Any:
         """The value, if it is canonical for the column, for the types of most keys; None if it has to be converted."""
-        return _if_canonical(resolve_operand(self.operand, params, self.type), self.type)
-
-
-def _if_canonical(value: Any, type_: SqlType) -> Any:
-    """A value, if it is canonical for a column, for the types of most keys; None if it has to be converted."""
-    if type(value) is int:
-        return value if type_.has_integer(value) else None
-    is_own = type(value) is _OWN_TYPES.get(type_.kind)
-    return value if is_own and (type(value) is not datetime or value.tzinfo is None) else None
+        value, type_ = resolve_operand(self.operand, params, self.type), self.type
+        if type(value) is int:
+            return value if type_.has_integer(value) else None
+        if type(value) is datetime:
+            return value if type_.kind is TypeKind.TIMESTAMP and value.tzinfo is None else None
+        return value if type(value) is type_.value_class and not type_.is_float else None
 
 
 class KeyEnd(msgspec.Struct, frozen=True, array_like=True):
@@ -160,8 +147,8 @@ def _parameters(keys: Sequence[KeyOperand]) -> list[tuple[int, type, Any, Any]] 
     """
     found: list[tuple[int, type, Any, Any]] = []
     for key in keys:
-        own = int if key.type.is_integer else _OWN_TYPES.get(key.type.kind)
-        if not isinstance(key.operand, Parameter) or own is None or own is datetime:
+        own = key.type.value_class
+        if not isinstance(key.operand, Parameter) or own is None or own is float:
             return None
         found.append((key.operand.index, own, *(key.type.integer_range if own is int else (None, None))))
     return found

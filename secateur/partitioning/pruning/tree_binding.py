@@ -6,10 +6,8 @@ column's own Python type.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Sequence
-from datetime import date
-from typing import Any, Final, assert_never
+from typing import Any, assert_never
 
 from xxhash import xxh64_intdigest
 
@@ -24,20 +22,10 @@ from secateur.partitioning.pruning.select_partitions import select_partitions
 from secateur.partitioning.schemes.components import HashComponent
 from secateur.partitioning.schemes.hashing import first_seed, pmod
 from secateur.partitioning.schemes.scheme import PartitionScheme
-from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.partitioning.types.column_type import SqlType
 from secateur.partitioning.types.encoding import scalar_encoder
 
 Bind = Callable[[Sequence[Any]], Sequence[int] | None]
-
-# A value of exactly this Python type is canonical for the column and compares exactly with it; integers are checked
-# against the range of the type as well.
-_OWN_TYPES: Final[dict[TypeKind, Any]] = {
-    TypeKind.VARCHAR: str,
-    TypeKind.BLOB: bytes,
-    TypeKind.BOOLEAN: bool,
-    TypeKind.DATE: date,
-    TypeKind.UUID: uuid.UUID,
-}
 
 
 def compile_node(node: Node, scheme: PartitionScheme, limit: int) -> Bind:
@@ -247,10 +235,7 @@ def _compile_column(
 ) -> tuple[int, Any, Any, Any, Callable[[Any], bytes]] | None:
     if index is None:
         return None
-    if column_type.is_integer:
-        return index, int, *column_type.integer_range, scalar_encoder(column_type)
-    own_type = _OWN_TYPES.get(column_type.kind)
-    if own_type is None:
-        # Instants may have a zone and decimals any scale: the general form converts them.
+    if column_type.value_class is None:
         return None
-    return index, own_type, None, None, scalar_encoder(column_type)
+    limits = column_type.integer_range if column_type.is_integer else (None, None)
+    return index, column_type.value_class, *limits, scalar_encoder(column_type)

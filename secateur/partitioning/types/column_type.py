@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container
+from datetime import date
 from enum import Enum
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
+from uuid import UUID
 
 import msgspec
 import pyarrow as pa
@@ -87,6 +89,16 @@ _ARROW: Final[dict[TypeKind, pa.DataType]] = {
     TypeKind.TIMESTAMPTZ: pa.timestamp("us", "UTC"),
     TypeKind.INTERVAL: pa.month_day_nano_interval(),
     TypeKind.UUID: pa.uuid(),
+}
+
+_CLASSES: Final[dict[TypeKind, type[Any]]] = {
+    **dict.fromkeys(_INTEGERS, int),
+    TypeKind.BOOLEAN: bool,
+    TypeKind.DOUBLE: float,
+    TypeKind.VARCHAR: str,
+    TypeKind.BLOB: bytes,
+    TypeKind.DATE: date,
+    TypeKind.UUID: UUID,
 }
 
 _ALIASES: Final = {
@@ -239,6 +251,15 @@ class SqlType(msgspec.Struct, frozen=True, array_like=True):
         """Whether this is an integer type that an integer fits in."""
         limits = _INTEGERS.get(self.kind)
         return limits is not None and limits[0] <= value <= limits[1]
+
+    @property
+    def value_class(self) -> type[Any] | None:
+        """The Python class whose values, and not those of subclasses, are canonical as they stand.
+
+        Integers are if the type has them, and texts if UTF-8 has them. None for a type whose values may have to be
+        converted, as those with a zone or a scale.
+        """
+        return _CLASSES.get(self.kind)
 
     @property
     def is_float(self) -> bool:
