@@ -11,6 +11,7 @@ import pyarrow as pa
 from secateur.client.dbapi.frames import pandas_frame, polars_frame
 from secateur.client.dbapi.html_table import html_table
 from secateur.client.dbapi.rows import Rows
+from secateur.drawing.quantity import count_text
 from secateur.errors import ProtocolError
 from secateur.http.arrow_answers import description_of
 from secateur.partitioning.tables.identifier import told_apart
@@ -108,7 +109,7 @@ class HttpResult:
 
     def __repr__(self) -> str:
         names = ", ".join(column.name for column in self.columns)
-        return f"<HttpResult of {len(self)} row{'' if len(self) == 1 else 's'}: {names or 'no columns'}>"
+        return f"<HttpResult of {count_text(len(self), 'row')}: {names or 'no columns'}>"
 
     def _repr_html_(self) -> str:
         """The first rows, as a notebook shows them."""

@@ -113,7 +113,7 @@ def test_pruning_off_is_shown(explained: secateur.Connection, cluster: Cluster) 
 def test_analyze_adds_what_a_run_cost(explained: secateur.Connection) -> None:
     cursor = explained.execute(f"EXPLAIN ANALYZE {QUERY}", ["a"])
     (last,) = [line for (line,) in cursor.fetchall() if line.startswith("actual")]
-    assert last.startswith("actual: local on 1 of 3 members, 1 of 11 partitions, 1 rows, ")
+    assert last.startswith("actual: local on 1 of 3 members, 1 of 11 partitions, 1 row, ")
     assert cursor.stats is not None
     analyzed = document(explained.execute(f"EXPLAIN ANALYZE (FORMAT JSON) {QUERY}", ["a"]))["analyze"]
     assert (analyzed["execution"], analyzed["rows"], analyzed["members_touched"]) == ("local", 1, 1)

@@ -11,6 +11,7 @@ import pytest
 
 import secateur
 from secateur.cluster import Cluster
+from secateur.drawing import count_text
 
 SALES = "SELECT n AS id, n % 10 AS g, CASE WHEN n % 7 = 0 THEN NULL ELSE n::DOUBLE END AS v FROM range(20000) t(n)"
 
@@ -76,7 +77,7 @@ def test_rows_are_those_of_duckdb(analyzed: Cluster, oracle: duckdb.DuckDBPyConn
         assert len(worked) == found["members_touched"]
         assert found["planning_ms"] >= 0
         lines = [line for (line,) in conn.execute(f"EXPLAIN ANALYZE {sql}").fetchall()]
-        assert any(line.startswith("actual: ") and f" {expected} rows, " in line for line in lines)
+        assert any(line.startswith("actual: ") and f", {count_text(expected, 'row')}, " in line for line in lines)
 
 
 def test_what_each_member_reads_makes_and_sends(analyzed: Cluster) -> None:
@@ -111,7 +112,7 @@ def test_steps_and_skipped_members_are_named(analyzed: Cluster) -> None:
             ).fetchall()
         ]
         found = document(conn, "SELECT * FROM sales WHERE id = ?", [7])
-    assert any(line.strip().startswith("stage step 1: local: 1 rows, ") for line in lines)
+    assert any(line.strip().startswith("stage step 1: local: 1 row, ") for line in lines)
     assert len(found["skipped_members"]) == len(analyzed.members()) - 1
     assert found["partitions_read"] == 1
 

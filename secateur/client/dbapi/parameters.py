@@ -12,6 +12,7 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 
+from secateur.drawing.quantity import count_text
 from secateur.errors import ParameterError
 from secateur.partitioning.types.python_column import without_missing
 from secateur.protocol.statements import SelectStatement
@@ -95,14 +96,17 @@ def ordered_values(params: list[Any] | dict[str, Any], count: int, names: Sequen
             )
         if len(params) != count:
             raise ParameterError(
-                f"the statement has {_counted(count)}, {len(params)} were given", expected=count, given=len(params)
+                f"the statement has {count_text(count, 'parameter')}, {len(params)} were given",
+                expected=count,
+                given=len(params),
             )
         return params
     if not params and not count:
         return []
     if not names:
         raise ParameterError(
-            f"the statement has {_counted(count)} without names: pass a sequence of values, not a mapping",
+            f"the statement has {count_text(count, 'parameter')} without names: pass a sequence of values, not a"
+            " mapping",
             expected=count,
             given=len(params),
         )
@@ -121,10 +125,6 @@ def ordered_values(params: list[Any] | dict[str, Any], count: int, names: Sequen
             given=len(params),
         )
     return [by_folded[name.casefold()] for name in names]
-
-
-def _counted(count: int) -> str:
-    return f"{count} parameter{'' if count == 1 else 's'}"
 
 
 def _name(name: Any) -> str:

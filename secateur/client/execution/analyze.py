@@ -21,6 +21,7 @@ from secateur.client.execution.select import RunOptions, run_select
 from secateur.client.execution.statement_call import Params, StatementCall
 from secateur.client.loads.load import LoadResult
 from secateur.client.session import Session
+from secateur.drawing.quantity import count_text
 from secateur.errors import InterfaceError
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol import statements
@@ -137,10 +138,11 @@ def _with_actuals(plan: statements.PlanText, run: _Run, members: Sequence[str]) 
         return [json.dumps(document)]
     lines.append(
         f"actual: {stats.execution} on {stats.members_touched} of {stats.members_total} members, "
-        f"{stats.partitions_read} of {stats.partitions_total} partitions, {run.rows} rows, {stats.elapsed_ms:.2f} ms"
+        f"{stats.partitions_read} of {stats.partitions_total} partitions, {count_text(run.rows, 'row')},"
+        f" {stats.elapsed_ms:.2f} ms"
     )
     lines += [
-        f"  step {number} found {step.values:,} values{'' if step.used else ', which are not used'}"
+        f"  step {number} found {count_text(step.values, 'value')}{'' if step.used else ', which are not used'}"
         for number, step in enumerate(stats.steps, 1)
     ]
     if run.narrowed is not None:
@@ -173,9 +175,9 @@ def _narrowed_text(narrowed: NarrowedScans) -> str:
 def _work_text(work: StageWork) -> str:
     words = []
     if work.partitions:
-        words.append(f"{work.partitions} partition{'s' if work.partitions > 1 else ''}")
+        words.append(f"{count_text(work.partitions, 'partition')}")
     if work.rows_in:
-        words.append(f"{work.rows_in:,} rows in")
+        words.append(f"{count_text(work.rows_in, 'row')} in")
     words.append(_rows(work.rows_out, work.bytes_out))
     if work.sent_bytes:
         words.append(f"sent {work.sent_bytes:,} bytes")
@@ -184,4 +186,4 @@ def _work_text(work: StageWork) -> str:
 
 
 def _rows(rows: int, size: int) -> str:
-    return f"{rows:,} rows, {size:,} bytes"
+    return f"{count_text(rows, 'row')}, {size:,} bytes"

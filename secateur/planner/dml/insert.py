@@ -19,11 +19,12 @@ import pyarrow as pa
 from msgspec.structs import replace
 from sqlglot import TokenType
 
+from secateur.drawing.quantity import count_text
 from secateur.engine.kernels.duckdb.kernel import default_kernel
-from secateur.errors import ProgrammingError
+from secateur.errors import ProgrammingError, UnknownColumnError
 from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.distinct_keys import first_of_each_key
-from secateur.partitioning.tables.identifier import quoted
+from secateur.partitioning.tables.identifier import quoted, text_literal
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.binding.evaluation import calls_only_bounded
 from secateur.planner.dml.assignments import read_column
@@ -346,7 +347,7 @@ def _read_rows(cursor: TokenCursor, columns: Sequence[str]) -> tuple[tuple[Value
         values = _read_row(cursor)
         if len(values) != len(columns):
             message = (
-                f"row {len(rows) + 1} has {len(values)} value{'' if len(values) == 1 else 's'} for the {len(columns)}"
+                f"row {len(rows) + 1} has {count_text(len(values), 'value')} for the {len(columns)}"
                 f" columns {', '.join(columns)}"
             )
             raise cursor.error(ProgrammingError, message, offset)
@@ -383,7 +384,14 @@ def _read_row(cursor: TokenCursor) -> tuple[Value, ...]:
         else:
             first = cursor.peek()
             span = read_expression(cursor, ",", ")")
-            is_literal = first is not None and first.token_type in _LITERALS and first.end + 1 == span.end
+            single = first if first is not None and first.end + 1 == span.end else None
+            if single is not None and single.token_type is TokenType.IDENTIFIER:
+                message = (
+                    f"column {single.text!r} cannot be used here: VALUES reads no table; a text has single quotes:"
+                )
+                message += f" {text_literal(single.text)}"
+                raise cursor.error(UnknownColumnError, message, span.start, span.end - span.start)
+            is_literal = single is not None and single.token_type in _LITERALS
             values.append(Value(span, is_literal))
         if cursor.accept(")"):
             return tuple(values)

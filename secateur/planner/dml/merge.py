@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from secateur.drawing.quantity import count_text
 from secateur.engine.sql.row_changes import RowAction
 from secateur.errors import ProgrammingError, SqlSyntaxError
 from secateur.partitioning.tables.identifier import quoted
@@ -323,9 +324,7 @@ def _read_insert(cursor: TokenCursor, table: TableDef) -> dict[str, Value] | _Co
     values = cursor.listed(_read_value)
     cursor.expect(")")
     if len(values) != len(columns):
-        message = (
-            f"{len(values)} value{'' if len(values) == 1 else 's'} for the {len(columns)} columns {', '.join(columns)}"
-        )
+        message = f"{count_text(len(values), 'value')} for the {len(columns)} columns {', '.join(columns)}"
         raise cursor.error(ProgrammingError, message, offset)
     return dict(zip(columns, values, strict=True))
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, assert_never
 
+from secateur.drawing.quantity import count_text
 from secateur.engine.sql.select_job import describe_select
 from secateur.engine.sql.select_plan import SelectPlan, Strategy
 from secateur.expression_values import complete
@@ -204,7 +205,7 @@ def _explain_insert(insert: EvaluatedInsert, topology: Topology, *, enabled: boo
     (scan,) = pruning["scans"]
     partitions = None if scan["partitions"] is None else [f"p{partition}" for partition in scan["partitions"]]
     lines = [
-        f"INSERT of {rows.num_rows} row{'' if rows.num_rows == 1 else 's'} into {table.name}",
+        f"INSERT of {count_text(rows.num_rows, 'row')} into {table.name}",
         (
             f"execution: {pruning['execution']} on {len(pruning['required_members'])} of {pruning['members_total']}"
             f" members{listed(pruning['required_members'])}"

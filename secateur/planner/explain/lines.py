@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any, Final, assert_never
 
+from secateur.drawing.quantity import count_text
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.engine.sql.stage import ExchangeKind, stage_relation
 from secateur.partitioning.pruning.domain import Domain
@@ -73,7 +74,7 @@ def _key_values_text(fact: ScanExplanation) -> list[str]:
 
 def _rows_text(fact: ScanExplanation) -> list[str]:
     """Return the columns that are read, the expected rows, and the filter that the rows have to pass."""
-    rows = "" if fact.rows is None else f"; about {fact.rows:,} row{'' if fact.rows == 1 else 's'}"
+    rows = "" if fact.rows is None else f"; about {count_text(fact.rows, 'row')}"
     lines = [f"  columns: {', '.join(fact.scan.columns)}{rows}"]
     return [*lines, f"  filter: {fact.filter}"] if fact.filter else lines
 

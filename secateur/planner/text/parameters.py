@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from sqlglot import Token, TokenType
 
+from secateur.drawing.quantity import count_text
 from secateur.errors import NotSupportedError, ParameterError
 from secateur.planner.text.positions import located, syntax_error
 
@@ -99,8 +100,7 @@ class Parameters:
             raise ParameterError(f"parameters are a sequence of values, not {type(params).__name__}: pass [value]")
         if len(params) != self.count:
             raise ParameterError(
-                f"the statement has {self.count} parameter{'' if self.count == 1 else 's'}, {len(params)}"
-                f" given{self._foreign_text()}"
+                f"the statement has {count_text(self.count, 'parameter')}, {len(params)} given{self._foreign_text()}"
             )
         return (*params, *self.lists)
 

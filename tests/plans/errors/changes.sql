@@ -129,6 +129,14 @@ NotSupportedError: BY NAME with VALUES is not supported: name the columns behind
                                 ^^^^^^
 */
 ----
+-- a name where a text is meant
+INSERT INTO customers VALUES (1, "b", 1)
+/*
+UnknownColumnError: column 'b' cannot be used here: VALUES reads no table; a text has single quotes: 'b' (line 1, column 34)
+  INSERT INTO customers VALUES (1, "b", 1)
+                                   ^^^
+*/
+----
 -- a NULL key
 INSERT INTO customers VALUES (NULL, 'b', 1)
 /*
