@@ -25,10 +25,9 @@ from secateur.planner.ddl.create_table import read_create_table, read_drop_table
 from secateur.planner.ddl.create_table_as import is_create_table_as, read_create_table_as
 from secateur.planner.dml.backup import read_backup, read_restore
 from secateur.planner.dml.copy import read_copy
-from secateur.planner.dml.delete import read_delete, read_truncate
 from secateur.planner.dml.insert import InsertValues, read_insert
 from secateur.planner.dml.merge import read_merge
-from secateur.planner.dml.update import read_update
+from secateur.planner.dml.searched_change import read_searched_change
 from secateur.planner.dml.with_clause import split_with
 from secateur.planner.explain.read_explain import read_explain
 from secateur.planner.query_planner import QueryPlanner
@@ -130,22 +129,12 @@ class StatementPlanner:
             case "INSERT":
                 insert = read_insert(cursor, parameters, self._catalog.table, ctes)
                 return self._queries.changes(sql, parameters, parameters.arrange(params)).insert(insert)
-            case "UPDATE":
-                update = read_update(cursor, parameters, self._catalog.table, ctes)
-                if update.sources is not None:
-                    check_dialect(
-                        sql, tokens
-                    )  # the query has the sources in its middle, where more than sources would read strangely
-                return self._queries.changes(sql, parameters, arrange(parameters, params)).update(update)
-            case "DELETE":
-                delete = read_delete(cursor, parameters, self._catalog.table, ctes)
-                if delete.sources is not None:
+            case "UPDATE" | "DELETE" | "TRUNCATE":
+                change = read_searched_change(cursor, parameters, self._catalog.table, ctes)
+                if change.sources is not None:
+                    # The query has the sources in its middle, where more than sources would read strangely.
                     check_dialect(sql, tokens)
-                return self._queries.changes(sql, parameters, arrange(parameters, params)).delete(delete)
-            case "TRUNCATE":
-                return self._queries.changes(sql, parameters, arrange(parameters, params)).delete(
-                    read_truncate(cursor, parameters, self._catalog.table)
-                )
+                return self._queries.changes(sql, parameters, arrange(parameters, params)).searched(change)
             case "MERGE":
                 return self._queries.changes(sql, parameters, arrange(parameters, params)).merge(
                     read_merge(cursor, parameters, self._catalog.table, ctes)

@@ -312,7 +312,7 @@ PLANTED: Final = (
     ),
     Mutation(
         "an UPDATE of the primary key leaves rows in the partitions of their old keys",
-        "planner/dml/update.py",
+        "planner/dml/searched_change.py",
         "return not moves and self.ctes is None and self.sources is None and self.returning is None",
         "return self.ctes is None and self.sources is None and self.returning is None",
     ),

@@ -11,8 +11,7 @@ import pytest
 import secateur
 from secateur.errors import PruningMismatchError
 from secateur.planner import stages
-from secateur.planner.dml.delete import Delete
-from secateur.planner.dml.update import Update
+from secateur.planner.dml.searched_change import SearchedChange
 from secateur.planner.fragments import PartialFinal, split_select
 
 
@@ -113,23 +112,17 @@ def faulty(original: Any, **fault: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("kind", "method", "fault", "sql"),
+    ("method", "fault", "sql"),
     [
+        pytest.param("in_partitions", {"where": None}, "DELETE FROM verified WHERE k IN (11, 12)", id="of partitions"),
         pytest.param(
-            Delete, "in_partitions", {"where": None}, "DELETE FROM verified WHERE k IN (11, 12)", id="of partitions"
-        ),
-        pytest.param(
-            Delete,
             "row_changes",
             {"where": None},
             "DELETE FROM verified USING others WHERE k = j AND j = 13",
             id="using",
         ),
+        pytest.param("in_partitions", {"where": None}, "UPDATE verified SET a = -1 WHERE k IN (11, 12)", id="update"),
         pytest.param(
-            Update, "in_partitions", {"where": None}, "UPDATE verified SET a = -1 WHERE k IN (11, 12)", id="update"
-        ),
-        pytest.param(
-            Update,
             "in_partitions",
             {"where": None},
             "UPDATE verified SET s = now()::VARCHAR WHERE k IN (11, 12)",
@@ -138,10 +131,10 @@ def faulty(original: Any, **fault: Any) -> Any:
     ],
 )
 def test_a_change_is_compared_with_what_duckdb_makes_of_the_text(
-    changed: secateur.Connection, monkeypatch: pytest.MonkeyPatch, kind: Any, method: str, fault: Any, sql: str
+    changed: secateur.Connection, monkeypatch: pytest.MonkeyPatch, method: str, fault: Any, sql: str
 ) -> None:
     before = sorted(changed.execute("SELECT * FROM verified").fetchall(), key=repr)
-    monkeypatch.setattr(kind, method, faulty(getattr(kind, method), **fault))
+    monkeypatch.setattr(SearchedChange, method, faulty(getattr(SearchedChange, method), **fault))
     with pytest.raises(PruningMismatchError, match="DuckDB leaves"):
         changed.execute(sql)
     assert sorted(changed.execute("SELECT * FROM verified").fetchall(), key=repr) == before

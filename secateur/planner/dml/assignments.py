@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Final
+from collections.abc import Container
+from typing import Final, TypeAlias
 
 from sqlglot import TokenType
 
@@ -17,20 +17,11 @@ _IN_LIST: Final = (",", ")")
 _QUERIES: Final = ("SELECT", "WITH", "FROM", "VALUES")
 
 
-@dataclass(frozen=True, slots=True)
-class Assignment:
-    """``column = value``.
-
-    Attributes:
-        column: The column, as the table spells it.
-        value: The place of its value in the text; None for DEFAULT, which is NULL: columns have no defaults.
-    """
-
-    column: str
-    value: TextSpan | None
+Assignments: TypeAlias = dict[str, TextSpan | None]
+"""The place of each new value in the text, by column as the table spells it; None for DEFAULT, which is NULL."""
 
 
-def read_assignments(cursor: TokenCursor, table: TableDef, *ends: str) -> tuple[Assignment, ...]:
+def read_assignments(cursor: TokenCursor, table: TableDef, *ends: str) -> Assignments:
     """Read a list of assignments.
 
     Args:
@@ -43,16 +34,16 @@ def read_assignments(cursor: TokenCursor, table: TableDef, *ends: str) -> tuple[
         UnknownColumnError: The table has no such column; with its position.
         ProgrammingError: A column is assigned twice, or a list has fewer or more values than columns.
     """
-    found: list[Assignment] = []
+    found: Assignments = {}
     while True:
         if cursor.at("("):
-            found.extend(_read_several(cursor, table, found, ends))
+            found |= _read_several(cursor, table, found, ends)
         else:
             column = _read_new_column(cursor, table, found)
             cursor.expect("=")
-            found.append(_read_value(cursor, column, ",", *ends))
+            found[column] = _read_value(cursor, ",", *ends)
         if not cursor.accept(","):
-            return tuple(found)
+            return found
 
 
 def read_column(cursor: TokenCursor, table: TableDef) -> str:
@@ -72,9 +63,7 @@ def read_column(cursor: TokenCursor, table: TableDef) -> str:
     return column
 
 
-def _read_several(
-    cursor: TokenCursor, table: TableDef, before: list[Assignment], ends: tuple[str, ...]
-) -> list[Assignment]:
+def _read_several(cursor: TokenCursor, table: TableDef, before: Container[str], ends: tuple[str, ...]) -> Assignments:
     """``(a, b) = (x, y)``, ``(a, b) = ROW(x, y)``, or ``(a, b) = x``, which gives x to each of them."""
     cursor.expect("(")
     columns = [_read_new_column(cursor, table, before)]
@@ -84,13 +73,12 @@ def _read_several(
     cursor.expect("=")
     offset = cursor.offset
     if not _is_row(cursor, ends):
-        value = _read_value(cursor, columns[0], ",", *ends)
-        return [replace(value, column=column) for column in columns]
+        return dict.fromkeys(columns, _read_value(cursor, ",", *ends))
     cursor.accept("ROW")
     cursor.expect("(")
-    found: list[Assignment] = []
-    while len(found) < len(columns):
-        found.append(_read_value(cursor, columns[len(found)], *_IN_LIST))
+    found: Assignments = {}
+    for column in columns:
+        found[column] = _read_value(cursor, *_IN_LIST)
         if not cursor.accept(","):
             break
     if len(found) < len(columns) or not cursor.at(")"):
@@ -117,22 +105,20 @@ def _is_row(cursor: TokenCursor, ends: tuple[str, ...]) -> bool:
     return is_whole and not is_query and (is_named or commas > 0)
 
 
-def _read_new_column(
-    cursor: TokenCursor, table: TableDef, before: list[Assignment], others: list[str] | None = None
-) -> str:
+def _read_new_column(cursor: TokenCursor, table: TableDef, before: Container[str], others: Container[str] = ()) -> str:
     offset = cursor.offset
     qualifier = cursor.peek(1)
     if qualifier is not None and qualifier.text == ".":
         cursor.take()
         raise cursor.expected("'=' (columns are assigned by their bare names)")
     column = read_column(cursor, table)
-    if column in (others or ()) or any(column == other.column for other in before):
+    if column in others or column in before:
         raise cursor.error(ProgrammingError, f"column {column!r} is assigned twice", offset, len(column))
     return column
 
 
-def _read_value(cursor: TokenCursor, column: str, *ends: str) -> Assignment:
+def _read_value(cursor: TokenCursor, *ends: str) -> TextSpan | None:
     if is_default(cursor, *ends):
         cursor.take()
-        return Assignment(column, None)
-    return Assignment(column, read_expression(cursor, *ends))
+        return None
+    return read_expression(cursor, *ends)

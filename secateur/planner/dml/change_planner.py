@@ -13,14 +13,14 @@ from typing import Final, TypeAlias
 from msgspec.structs import replace
 from sqlglot import Token
 
-from secateur.planner.dml.change import ChangeQuery, check_columns, check_reading, is_local
-from secateur.planner.dml.delete import Delete
+from secateur.engine.sql.row_changes import RowAction
+from secateur.planner.dml.change import check_columns, check_reading, is_local
 from secateur.planner.dml.insert import Insert, InsertValues, ValuesRows
 from secateur.planner.dml.insert_row_changes import insert_row_changes
 from secateur.planner.dml.merge import Merge
 from secateur.planner.dml.row_changes import RowChangesQuery
 from secateur.planner.dml.row_upserts import with_row_upsert
-from secateur.planner.dml.update import Update
+from secateur.planner.dml.searched_change import SearchedChange
 from secateur.planner.statement import PlannedSelect
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import syntax_error
@@ -46,40 +46,25 @@ class ChangePlanner:
         self._plan_with_action = plan_with_action
         self._plan_source = plan_source
 
-    def update(self, update: Update) -> ChangeStatement[PlannedSelect] | CoordinatedChange[PlannedSelect]:
-        """Plan an UPDATE.
+    def searched(self, change: SearchedChange) -> ChangeStatement[PlannedSelect] | CoordinatedChange[PlannedSelect]:
+        """Plan an UPDATE, DELETE or TRUNCATE.
 
         Raises:
             Error: The statement is invalid; with the position.
         """
-        if update.stays:
-            change = update.in_partitions()
-            check_reading(self._sql, change.query, "UPDATE", update.target.end)
-            select = change.query.plan(self._plan)
-            check_columns(self._sql, change, select)
-            if is_local(select):
-                return ChangeStatement(change.table, change.kind, select)
-        changes = update.row_changes()
-        check_reading(self._sql, changes.query, "UPDATE", update.target.end)
-        return self._coordinated(changes)
-
-    def delete(self, delete: Delete) -> ChangeStatement[PlannedSelect] | CoordinatedChange[PlannedSelect]:
-        """Plan a DELETE or TRUNCATE.
-
-        Raises:
-            Error: The statement is invalid; with the position.
-        """
-        if delete.stays:
-            change: ChangeQuery = delete.in_partitions()
-            check_reading(self._sql, change.query, "DELETE", delete.target.end)
-            select = change.query.plan(self._plan)
-            if delete.where is None:
+        if change.stays:
+            in_place = change.in_partitions()
+            check_reading(self._sql, in_place.query, change.action, change.target.end)
+            select = in_place.query.plan(self._plan)
+            if change.action is RowAction.UPDATE:
+                check_columns(self._sql, in_place, select)
+            elif change.where is None:
                 scans = tuple(replace(scan, reason=scan.reason and _EVERY_ROW) for scan in select.plan.scans)
                 select = with_plan(select, plan=replace(select.plan, scans=scans, plan_id="").named())
             if is_local(select):
-                return ChangeStatement(change.table, change.kind, select)
-        changes = delete.row_changes()
-        check_reading(self._sql, changes.query, "DELETE", delete.target.end)
+                return ChangeStatement(in_place.table, in_place.kind, select)
+        changes = change.row_changes()
+        check_reading(self._sql, changes.query, change.action, change.target.end)
         return self._coordinated(changes)
 
     def merge(self, merge: Merge) -> CoordinatedChange[PlannedSelect]:

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from secateur.errors import ProgrammingError
 from secateur.partitioning.tables.table import TableDef
-from secateur.planner.dml.assignments import Assignment, read_assignments, read_column
+from secateur.planner.dml.assignments import Assignments, read_assignments, read_column
 from secateur.planner.dml.expressions import TextSpan, read_expression
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.protocol.statements import InsertMode
@@ -30,7 +30,7 @@ class DoUpdate:
         condition: Which rows are changed; None for all.
     """
 
-    assignments: tuple[Assignment, ...]
+    assignments: Assignments
     condition: TextSpan | None
 
 

@@ -22,9 +22,15 @@ from secateur.planner.dml.composed import Composed, Composer
 from secateur.planner.dml.conflict import DoUpdate
 from secateur.planner.dml.expressions import TextSpan
 from secateur.planner.dml.insert import Insert, ValuesRows
-from secateur.planner.dml.row_changes import RowChangesQuery, action_text, column_of, row_changes_items, target_text
+from secateur.planner.dml.row_changes import (
+    RowChangesQuery,
+    action_text,
+    assigned_values,
+    column_of,
+    row_changes_items,
+    target_text,
+)
 from secateur.planner.dml.row_changes import Value as Words
-from secateur.planner.dml.update import assigned_values
 from secateur.protocol.changes import DuplicateMatchPolicy
 from secateur.protocol.statements import InsertMode
 

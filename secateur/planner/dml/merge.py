@@ -33,12 +33,12 @@ from secateur.planner.dml.row_changes import (
     RowChangesQuery,
     Value,
     action_text,
+    assigned_values,
     column_of,
     row_changes_items,
     target_text,
 )
 from secateur.planner.dml.target import ChangeTarget, read_target
-from secateur.planner.dml.update import assigned_values
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor, is_name

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from secateur.engine.sql.row_changes import RowAction
 from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.table import TableDef
+from secateur.planner.dml.assignments import Assignments
 from secateur.planner.dml.composed import Composed, Composer
 from secateur.planner.dml.expressions import TextSpan
 from secateur.planner.dml.target import ChangeTarget
@@ -18,6 +19,11 @@ from secateur.protocol.changes import DuplicateMatchPolicy
 
 Value = tuple[str | TextSpan, ...]
 """An expression, as words of ours and pieces of the user's."""
+
+
+def assigned_values(assignments: Assignments) -> dict[str, Value]:
+    """The values by column; DEFAULT is NULL."""
+    return {column: ("NULL",) if place is None else (place,) for column, place in assignments.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,11 +74,10 @@ def _row_upsert(insert: Insert, columns: Sequence[str], select: PlannedSelect, p
     computed: dict[str, Words] = {}
     condition: Words | None = None
     if isinstance(insert.conflict, DoUpdate):
-        for assignment in insert.conflict.assignments:
-            name = assignment.column
-            value = _value_of(insert, assignment.value, row, table.column(name).type)
+        for name, place in insert.conflict.assignments.items():
+            value = _value_of(insert, place, row, table.column(name).type)
             if value is None:
-                computed[name] = _in_terms_of_row(insert, assignment.value, row)
+                computed[name] = _in_terms_of_row(insert, place, row)
             else:
                 assigned[name] = _given(insert, value, table.column(name).type)
         if insert.conflict.condition is not None:

@@ -1,0 +1,165 @@
+"""UPDATE, DELETE and TRUNCATE, which change the rows that a search condition finds.
+
+::
+
+    [WITH ...] UPDATE t [[AS] x] SET a = value, (b, c) = (value, value), ... [FROM tables] [WHERE condition]
+      [RETURNING ...]
+    [WITH ...] DELETE FROM t [[AS] x] [USING tables] [WHERE condition] [RETURNING ...]
+    TRUNCATE [TABLE] t
+
+Each value is cast to the type of its column, as the dialect does; all values are computed from the old row. A row that
+matches several rows of FROM takes the values of one of them. Columns of the primary key may be assigned: the row moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from secateur.engine.sql.row_changes import RowAction
+from secateur.partitioning.tables.identifier import quoted
+from secateur.partitioning.tables.table import TableDef
+from secateur.planner.dml.assignments import read_assignments
+from secateur.planner.dml.change import ChangeQuery, read_clause
+from secateur.planner.dml.composed import Composed, Composer
+from secateur.planner.dml.expressions import TextSpan, read_expression
+from secateur.planner.dml.returning import read_returning
+from secateur.planner.dml.row_changes import (
+    RowChangesQuery,
+    Value,
+    action_text,
+    assigned_values,
+    column_of,
+    row_changes_items,
+    target_text,
+)
+from secateur.planner.dml.target import ChangeTarget, read_table, read_target
+from secateur.planner.text.parameters import Parameters
+from secateur.planner.text.token_cursor import TokenCursor
+from secateur.protocol.changes import DuplicateMatchPolicy
+from secateur.protocol.statements import ChangeKind
+
+_OF_OTHERS: Final = (("CASCADE",), ("RESTRICT",), ("RESTART", "IDENTITY"), ("CONTINUE", "IDENTITY"))
+"""Words that other databases allow after the table of TRUNCATE, which would be parsed as its alias."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchedChange:
+    """A parsed UPDATE, DELETE or TRUNCATE.
+
+    Attributes:
+        action: UPDATE or DELETE.
+        target: The table that it changes.
+        values: The new values by column; none of a DELETE.
+        ctes: Its WITH clause.
+        sources: The tables of its FROM or USING clause.
+        where: Its WHERE clause.
+        returning: As :func:`~secateur.planner.dml.returning.read_returning`.
+    """
+
+    sql: str
+    parameters: Parameters
+    action: RowAction
+    target: ChangeTarget
+    values: dict[str, Value] = field(default_factory=dict)
+    ctes: TextSpan | None = None
+    sources: TextSpan | None = None
+    where: TextSpan | None = None
+    returning: tuple[Composed, bool] | None = None
+
+    @property
+    def stays(self) -> bool:
+        """Whether rows stay in their partitions and nothing is returned, so that members can change them in place."""
+        moves = any(column in self.target.table.primary_key for column in self.values)
+        return not moves and self.ctes is None and self.sources is None and self.returning is None
+
+    def in_partitions(self) -> ChangeQuery:
+        """The query for complete rows, or keys to delete, that members run where the rows are."""
+        table, values = self.target.table, self.values
+        is_delete = self.action is RowAction.DELETE
+        unchanged = (column.name for column in table.columns if column.name not in values)
+        columns = table.primary_key if is_delete else (*values, *unchanged)
+        # The target comes first, so that it is the first scan whatever subqueries the values have.
+        composer = Composer(self.sql, self.parameters).say(f"FROM {target_text(self.target)} SELECT ")
+        for position, name in enumerate(columns):
+            composer.say(", " if position else "")
+            if name in values:
+                composer.say("CAST((", *values[name], f") AS {table.column(name).type}) AS {quoted(name)}")
+            else:
+                composer.say(column_of(self.target, name))
+        if self.where is not None:
+            composer.say(" ", self.where)
+        return ChangeQuery(
+            self.target, ChangeKind.DELETE if is_delete else ChangeKind.UPDATE, composer.finish(), columns
+        )
+
+    def row_changes(self) -> RowChangesQuery:
+        """The query for the row changes; deleted rows themselves are read only where they are to be returned."""
+        values = self.values
+        if self.action is RowAction.DELETE and self.returning is None:
+            values = {column.name: ("NULL",) for column in self.target.table.columns}
+        composer = Composer(self.sql, self.parameters, self.ctes)
+        composer.say("SELECT ")
+        row_changes_items(composer, self.target, (action_text(self.action),), values)
+        composer.say(" FROM ")
+        if self.sources is not None:
+            # Before the target: after it, a subquery among the sources could name columns of the target, which
+            # the dialect refuses.
+            composer.say(self.sources, ", ")
+        composer.say(target_text(self.target))
+        if self.where is not None:
+            composer.say(" ", self.where)
+        query, names_action = self.returning or (None, False)
+        return RowChangesQuery(self.target.table, composer.finish(), DuplicateMatchPolicy.FIRST, query, names_action)
+
+
+def read_searched_change(
+    cursor: TokenCursor, parameters: Parameters, find: Callable[[str], TableDef], ctes: TextSpan | None
+) -> SearchedChange:
+    """Read an UPDATE, DELETE or TRUNCATE statement.
+
+    Args:
+        cursor: At its first word; its tokens have numbered parameters.
+        parameters: As read from the same tokens.
+        find: The catalog's lookup by name.
+        ctes: The WITH clause in front of it.
+
+    Raises:
+        SqlSyntaxError: At the first token that cannot be.
+        UnknownTableError, UnknownColumnError: With the position of the name.
+        ProgrammingError: A column is assigned twice.
+        NotSupportedError: A form that we do not have.
+    """
+    if cursor.at("TRUNCATE"):
+        return SearchedChange(cursor.sql, parameters, RowAction.DELETE, _read_truncated(cursor, find))
+    values: dict[str, Value] = {}
+    if cursor.accept("UPDATE"):
+        action, joins = RowAction.UPDATE, "FROM"
+        target = read_target(cursor, find)
+        cursor.expect("SET")
+        values = assigned_values(read_assignments(cursor, target.table, "FROM", "WHERE", "RETURNING"))
+    else:
+        action, joins = RowAction.DELETE, "USING"
+        cursor.expect("DELETE")
+        cursor.expect("FROM")
+        target = read_target(cursor, find)
+    sources = read_expression(cursor, "WHERE", "RETURNING", what="a table") if cursor.accept(joins) else None
+    before = "',', " if values else ""
+    where = read_clause(cursor, f"{before}{joins}, WHERE or the end of the statement")
+    returning = read_returning(cursor, target, parameters)
+    return SearchedChange(cursor.sql, parameters, action, target, values, ctes, sources, where, returning)
+
+
+def _read_truncated(cursor: TokenCursor, find: Callable[[str], TableDef]) -> ChangeTarget:
+    cursor.expect("TRUNCATE")
+    cursor.accept("TABLE")
+    if any(cursor.at_ahead(2 * cursor.at_ahead(1, ".") + 1, *words) for words in _OF_OTHERS):
+        read_table(cursor, find)
+        raise cursor.unsupported(
+            f"TRUNCATE ... {cursor.word()}",
+            "there are no foreign keys and no identity columns; leave it out",
+        )
+    target = read_target(cursor, find)
+    cursor.expect_end()
+    return target
