@@ -18,7 +18,7 @@ from held_requests import Held
 import secateur
 from secateur.cluster import Cluster
 from secateur.cluster.peers import Peers
-from secateur.errors import PartitionLostError, UnreachableError
+from secateur.errors import PartitionLostError, TopologyChangedError, UnreachableError
 from secateur.protocol import OpenCopies, Operation
 
 SILENCE_S = 2.0
@@ -96,6 +96,30 @@ def test_the_last_copies_are_there_again_when_their_member_comes_back(cluster: C
         assert other.execute(READ, [key]).fetchall() == [(1000,)]
         assert conn.execute("UPDATE t SET v = v + 1").rowcount == ROWS
         assert other.execute(READ, [key]).fetchall() == [(1001,)]
+
+
+def test_a_member_that_cannot_return_yet_keeps_the_only_copies(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another member, which was asked meanwhile, had no lease for a moment: the rows were given up for that."""
+    joining: Any = cluster._runtime._controller._joining  # type: ignore[attr-defined]
+    let_back, refused = joining.let_back, []
+
+    async def refuse_once(address: Any) -> bool:
+        if not refused:
+            refused.append(address.id)
+            raise TopologyChangedError("m2 has received nothing from its cluster for longer than its lease")
+        return bool(await let_back(address))
+
+    monkeypatch.setattr(joining, "let_back", refuse_once)
+    with cluster.connect() as conn:
+        conn.execute(DDL.format(backups=0))
+        conn.table("t").load(rows())
+        with without(cluster, "m1"):
+            pass
+        is_back(cluster)
+        assert refused == ["m1"]
+        assert conn.execute(TOTALS).fetchall() == TOTAL
 
 
 def test_a_member_that_left_while_it_built_copies_keeps_nothing_of_them(

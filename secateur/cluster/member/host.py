@@ -17,7 +17,7 @@ from secateur.cluster.member.member import Member
 from secateur.cluster.process_address import LOOPBACK, ProcessAddress
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.sockets import peer_at
-from secateur.errors import DeadlineError, DiskError, Error, MemberLostError, UnreachableError
+from secateur.errors import DiskError, Error, OperationalError
 from secateur.protocol.membership import MemberName, NameMember
 from secateur.protocol.message import Role
 from secateur.storage.log.disk import Disk, LocalDisk
@@ -225,11 +225,12 @@ class MemberHost:
         """Whether the member is in the cluster again.
 
         Raises:
-            Error: The controller cannot be reached; later it may.
+            OperationalError: The cluster is not ready for it; later it may be. Until then nothing is given up: what
+                this member has may be the only copy.
         """
         try:
             return await self.member.come_back()
-        except (MemberLostError, UnreachableError, DeadlineError):
+        except OperationalError:
             raise
         except Error as error:
             _log.warning("member %s cannot return with its data: %s", self.member_id, error)
