@@ -25,18 +25,14 @@ from secateur.engine.kernels.arrow.fragment import (
     slot_name,
 )
 from secateur.engine.sql.select_plan import SelectPlan
-from secateur.partitioning.types.column_type import TypeKind, parse_type
+from secateur.partitioning.types.column_type import WORD_INTEGERS, TypeKind, parse_type
 from secateur.protocol.row_merge import MergedColumn, MergedOrder, MergeFunction, RowMerge
 
 _SUMMED: Final = frozenset({TypeKind.HUGEINT, TypeKind.DECIMAL, TypeKind.DOUBLE})
 # Not floats, for which SQL has an order and an equality of their own.
-_COMPARED: Final = frozenset(
-    {
-        *(TypeKind.TINYINT, TypeKind.SMALLINT, TypeKind.INTEGER, TypeKind.BIGINT, TypeKind.HUGEINT),
-        *(TypeKind.UTINYINT, TypeKind.USMALLINT, TypeKind.UINTEGER, TypeKind.UBIGINT),
-        *(TypeKind.BOOLEAN, TypeKind.DECIMAL, TypeKind.VARCHAR, TypeKind.DATE, TypeKind.TIMESTAMP),
-    }
-)
+_COMPARED: Final = WORD_INTEGERS | {
+    *(TypeKind.HUGEINT, TypeKind.DECIMAL, TypeKind.BOOLEAN, TypeKind.VARCHAR, TypeKind.DATE, TypeKind.TIMESTAMP)
+}
 _FUNCTIONS: Final = {
     AggregateFunction.SUM: MergeFunction.SUM,
     AggregateFunction.MIN: MergeFunction.MIN,

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from secateur.engine.kernels.arrow.expression import ColumnExpression, Expression
 from secateur.engine.kernels.arrow.fragment import ArrowFragment
 from secateur.engine.kernels.arrow.row_values import (
+    COMPUTED_CLASSES,
     DeclinedError,
     RowFilter,
     TupleEvaluator,
@@ -22,19 +23,10 @@ from secateur.engine.kernels.arrow.row_values import (
 )
 from secateur.engine.kernels.arrow.source import ArrowSource, SourceJoin, can_search, source_column
 from secateur.engine.sql.select_plan import ScanPlan
-from secateur.partitioning.types.column_type import TypeKind
 from secateur.wire import ShortTable
 
 _JOINED_MAX: Final = 512
 """More rows on a side, or pairs of rows, are left to Arrow."""
-_MATCHED: Final = frozenset(
-    {
-        *(TypeKind.TINYINT, TypeKind.SMALLINT, TypeKind.INTEGER, TypeKind.BIGINT),
-        *(TypeKind.UTINYINT, TypeKind.USMALLINT, TypeKind.UINTEGER, TypeKind.UBIGINT),
-        *(TypeKind.BOOLEAN, TypeKind.VARCHAR, TypeKind.DATE, TypeKind.TIMESTAMP),
-    }
-)
-"""The kinds of join keys whose Python values are equal exactly where the dialect's are."""
 
 _Row: TypeAlias = tuple[Any, ...]
 _Prefixes: TypeAlias = Sequence[tuple[Any, ...]]
@@ -221,7 +213,7 @@ def _compile_step(
     side = _compile_side(source, numbers, scans)
     columns = scans[side.scan].columns
     own = _positions(source.relation, columns)
-    if any(left.type.kind not in _MATCHED for left, _ in source.keys):
+    if any(left.type.kind not in COMPUTED_CLASSES for left, _ in source.keys):
         return None
     searched = _searched([right for _, right in source.keys], source.relation, primary_key(side.scan))
     if side.search is None and not searched:

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from secateur.partitioning.pruning.condition import Box
 from secateur.partitioning.pruning.domain import EVERYTHING, NOTHING, Domain
 from secateur.partitioning.pruning.value_set import ValueSet, may_hold
-from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.partitioning.types.column_type import WORD_INTEGERS, SqlType, TypeKind
 
 _COMPARED_ALIKE: Final = frozenset({TypeKind.VARCHAR, TypeKind.DATE, TypeKind.TIMESTAMP, TypeKind.DECIMAL})
 """Arrow compares values of these as the dialect does.
@@ -139,7 +139,7 @@ def _box_expression(box: Mapping[str, Domain], types: Mapping[str, SqlType]) -> 
 def _domain_expression(column: str, domain: Domain, column_type: SqlType) -> pc.Expression | None:
     if domain.is_everything:
         return None
-    is_number = column_type.is_integer and column_type.kind is not TypeKind.HUGEINT
+    is_number = column_type.kind in WORD_INTEGERS
     is_flag = column_type.kind is TypeKind.BOOLEAN and not domain.spans
     if not (is_number or is_flag or column_type.kind in _COMPARED_ALIKE):
         return None

@@ -35,7 +35,7 @@ import pyarrow.compute as pc
 from secateur.errors import DataError
 from secateur.partitioning.types.calendar import instant_text
 from secateur.partitioning.types.coerce import coerce
-from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.partitioning.types.column_type import WORD_INTEGERS, SqlType, TypeKind
 from secateur.partitioning.types.computed_columns import decimals_of_floats, parse_uuids, wrap_uuids
 from secateur.partitioning.types.nested_parts import with_parts
 from secateur.partitioning.types.plain_layout import plain_type, plain_values
@@ -106,7 +106,7 @@ def scalar_text(value: pa.Scalar) -> str:
 
 
 def _hint(type_: SqlType) -> str:
-    if type_.is_integer and type_.kind is not TypeKind.HUGEINT:
+    if type_.kind in WORD_INTEGERS:
         low, high = type_.integer_range
         return f", which holds whole numbers from {low} to {high}"
     match type_.kind:
@@ -208,7 +208,7 @@ def _to_number(source: pa.DataType, type_: SqlType, exact: _Convert, one_by_one:
     if pa.types.is_string(source) or pa.types.is_large_string(source):
         return one_by_one
     if pa.types.is_boolean(source):
-        return exact if type_.is_integer and type_.kind is not TypeKind.HUGEINT else one_by_one
+        return exact if type_.kind in WORD_INTEGERS else one_by_one
     if pa.types.is_integer(source):
         return one_by_one if is_boolean else exact if type_.arrow.id != pa.lib.Type_DECIMAL128 else exact_decimal
     if pa.types.is_decimal(source) and not is_boolean:

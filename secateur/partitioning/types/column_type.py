@@ -68,6 +68,9 @@ _INTEGERS: Final = {
     TypeKind.HUGEINT: (-(2**127), 2**127 - 1),
 }
 
+WORD_INTEGERS: Final = frozenset(_INTEGERS) - {TypeKind.HUGEINT}
+"""The integers of 8 to 64 bits."""
+
 _ARROW: Final[dict[TypeKind, pa.DataType]] = {
     TypeKind.BOOLEAN: pa.bool_(),
     TypeKind.TINYINT: pa.int8(),

@@ -16,11 +16,10 @@ import pyarrow as pa
 
 from secateur.errors import DataError
 from secateur.partitioning.types.coerce import coerce
-from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.partitioning.types.column_type import WORD_INTEGERS, SqlType, TypeKind
 
 _SAME: Final[dict[TypeKind, type]] = {
-    **dict.fromkeys((TypeKind.TINYINT, TypeKind.SMALLINT, TypeKind.INTEGER, TypeKind.BIGINT), int),
-    **dict.fromkeys((TypeKind.UTINYINT, TypeKind.USMALLINT, TypeKind.UINTEGER, TypeKind.UBIGINT), int),
+    **dict.fromkeys(WORD_INTEGERS, int),
     TypeKind.BOOLEAN: bool,
     TypeKind.VARCHAR: str,
     TypeKind.BLOB: bytes,

@@ -9,15 +9,14 @@ from typing import Any, Final, assert_never
 
 import pyarrow as pa
 
-from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.partitioning.types.column_type import WORD_INTEGERS, SqlType, TypeKind
 from secateur.partitioning.types.decimals import fits
 
 _INTEGER_IN_FLOAT_MAX: Final = 2**24
 """Integers up to this one are exact as FLOAT and DOUBLE. DuckDB rounds a larger one that meets a FLOAT column."""
 
 LISTED_CLASSES: Final[dict[TypeKind, type]] = {
-    **dict.fromkeys((TypeKind.TINYINT, TypeKind.SMALLINT, TypeKind.INTEGER, TypeKind.BIGINT), int),
-    **dict.fromkeys((TypeKind.UTINYINT, TypeKind.USMALLINT, TypeKind.UINTEGER, TypeKind.UBIGINT), int),
+    **dict.fromkeys(WORD_INTEGERS, int),
     TypeKind.VARCHAR: str,
     TypeKind.DATE: dt.date,
 }

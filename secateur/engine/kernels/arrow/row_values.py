@@ -22,7 +22,7 @@ from secateur.engine.kernels.arrow.expression import (
     ScalarFunction,
     conjuncts,
 )
-from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.partitioning.types.column_type import WORD_INTEGERS, SqlType, TypeKind
 
 _Row: TypeAlias = tuple[Any, ...]
 RowEvaluator: TypeAlias = Callable[[Sequence[Any], Sequence[Any]], Any]
@@ -32,23 +32,17 @@ RowFilter: TypeAlias = Callable[[Sequence[_Row], Sequence[Any]], Sequence[_Row]]
 TupleEvaluator: TypeAlias = Callable[[Sequence[_Row], Sequence[Any]], list[_Row]]
 """The values of some expressions for each of some rows, for these and the values of the parameters."""
 
-_INTEGERS: Final = frozenset(
-    {
-        *(TypeKind.TINYINT, TypeKind.SMALLINT, TypeKind.INTEGER, TypeKind.BIGINT),
-        *(TypeKind.UTINYINT, TypeKind.USMALLINT, TypeKind.UINTEGER, TypeKind.UBIGINT),
-    }
-)
-_CLASSES: Final[dict[TypeKind, type]] = {
-    **dict.fromkeys(_INTEGERS, int),
+COMPUTED_CLASSES: Final[dict[TypeKind, type]] = {
+    **dict.fromkeys(WORD_INTEGERS, int),
     TypeKind.BOOLEAN: bool,
     TypeKind.VARCHAR: str,
     TypeKind.DATE: dt.date,
     TypeKind.TIMESTAMP: dt.datetime,
 }
-"""Kinds that are computed with, and the class of their values. Texts are ordered by code points, which is the order of
-their UTF-8 bytes; floats are left out for their NaN.
+"""Kinds that are computed with, and the class of their values, which are equal exactly where the dialect's are. Texts
+are ordered by code points, which is the order of their UTF-8 bytes; floats are left out for their NaN.
 """
-_GIVEN: Final[dict[TypeKind, type]] = {**_CLASSES, TypeKind.DOUBLE: float, TypeKind.BLOB: bytes}
+_GIVEN: Final[dict[TypeKind, type]] = {**COMPUTED_CLASSES, TypeKind.DOUBLE: float, TypeKind.BLOB: bytes}
 """The kinds of parameters that are assigned as they are."""
 _COMPARISONS: Final[dict[ScalarFunction, Callable[[Any, Any], bool]]] = {
     ScalarFunction.EQUAL: operator.eq,
@@ -191,7 +185,7 @@ def _compile_parameter(number: int, type_: SqlType) -> RowEvaluator:
 
 def _compile_call(call: CallExpression, positions: Mapping[str, int]) -> RowEvaluator:
     for operand in (call, *call.arguments):
-        if operand.type.kind not in _CLASSES:
+        if operand.type.kind not in COMPUTED_CLASSES:
             raise DeclinedError(f"{call.function.value} of {operand.type} is not computed over one row")
     if call.function is ScalarFunction.IN:
         return _compile_in(call, positions)
@@ -199,7 +193,7 @@ def _compile_call(call: CallExpression, positions: Mapping[str, int]) -> RowEval
     function = call.function
     if function in _COMPARISONS and len(arguments) == 2:
         return _null_or(_COMPARISONS[function], *arguments)
-    if function in _ARITHMETIC and call.type.kind in _INTEGERS:
+    if function in _ARITHMETIC and call.type.kind in WORD_INTEGERS:
         return _folded_arithmetic(_ARITHMETIC[function], arguments, call.type)
     match function, arguments:
         case ScalarFunction.AND, _:
@@ -210,9 +204,9 @@ def _compile_call(call: CallExpression, positions: Mapping[str, int]) -> RowEval
             return lambda row, params: _not(inner(row, params))
         case ScalarFunction.IS_NULL, [inner]:
             return lambda row, params: inner(row, params) is None
-        case ScalarFunction.CAST, [inner] if {call.type.kind, call.arguments[0].type.kind} <= _INTEGERS:
+        case ScalarFunction.CAST, [inner] if {call.type.kind, call.arguments[0].type.kind} <= WORD_INTEGERS:
             return _checked(inner, call.type)
-        case ScalarFunction.NEGATE, [inner] if call.type.kind in _INTEGERS:
+        case ScalarFunction.NEGATE, [inner] if call.type.kind in WORD_INTEGERS:
             return _checked(_null_or(lambda value, _: -value, inner, lambda _row, _params: 0), call.type)
         case ScalarFunction.COALESCE, [first, second]:
             return lambda row, params: second(row, params) if (value := first(row, params)) is None else value
