@@ -98,6 +98,7 @@ def app(
     made.add_middleware(Guard, callers=server.callers, hosts=hosts, limits=bounds)
     made.add_exception_handler(Error, answer_error)
     made.add_exception_handler(HTTPException, answer_http_error)
+    made.add_exception_handler(404, pages.answer_not_found)
     made.add_exception_handler(RequestValidationError, refuse_invalid_request)
     made.add_exception_handler(Exception, answer_bug)
     for routes in (statement_routes, job_routes, system_routes, pages, plan_routes):

@@ -92,9 +92,10 @@ class ServerOfCaller:
             )
 
 
-def _of_caller(request: Request) -> ServerOfCaller:
+def server_of_caller(request: Request) -> ServerOfCaller:
+    """The server as the caller of a request has it."""
     return ServerOfCaller(request.app.state.server, request.state.caller)
 
 
-Server = Annotated[ServerOfCaller, Depends(_of_caller)]
+Server = Annotated[ServerOfCaller, Depends(server_of_caller)]
 """The parameter of a route that gets its server, as its caller has it."""

@@ -28,8 +28,8 @@ from secateur.server.dashboard.statement_groups import (
     statement_groups,
 )
 from secateur.server.dashboard.templating import PAGE_HEADERS, STATIC_FILES, rendered
-from secateur.server.problems import status_of
-from secateur.server.state import Server, ServerOfCaller
+from secateur.server.problems import answer_http_error, status_of
+from secateur.server.state import Server, ServerOfCaller, server_of_caller
 
 NEXT_HEADER: Final = "Secateur-Next-Ms"
 """After so many milliseconds there may be something new: the script fetches the page then."""
@@ -59,6 +59,7 @@ _GROUPS_MAX: Final = 100
 _MINOR_SHARE: Final = 0.01
 _MAJOR_MIN: Final = 5
 """So many tables stand on the page however little time their statements took."""
+_API: Final = "/api/"
 _DOWN: Final = 500
 """From this status on the cluster, not the request, is to blame."""
 
@@ -257,6 +258,10 @@ def _sql(_: ServerOfCaller, query: Query) -> dict[str, Any]:
     return {"sql": query.get("sql", "")}
 
 
+def _no_page(_: ServerOfCaller, query: Query) -> dict[str, Any]:
+    raise HTTPException(404, f"there is no page {query['path']!a}")
+
+
 _PAGES: Final = (
     _Page("/", "Overview", "overview.html", _overview),
     _Page("/members", "Members", "members.html", _members),
@@ -272,6 +277,7 @@ _PAGES: Final = (
     _Page("/jobs/{job_id}", "Job", "job.html", _job, is_listed=False),
     _Page("/events", "Events", "events.html", _events),
 )
+_UNKNOWN: Final = _Page("/unknown", "Not found", "error.html", _no_page)
 _LISTED: Final = tuple((page.path, page.title) for page in _PAGES if page.is_listed)
 
 
@@ -282,17 +288,28 @@ def html_answer(text: str, status: int = 200, headers: Mapping[str, str] | None 
     )
 
 
+async def _answer(request: Request, server: ServerOfCaller, page: _Page, query: Query) -> Response:
+    status, text = await server.in_thread(_text_of, server, page, query)
+    tag = f'"{hashlib.sha256(text.encode()).hexdigest()[:20]}"'
+    headers = {"ETag": tag, NEXT_HEADER: str(server.readings.next_ms())}
+    if request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers=headers)
+    return html_answer(text, status, headers)
+
+
 def _add(page: _Page) -> None:
     async def answer(request: Request, server: Server) -> Response:
-        query = {**request.query_params, **request.path_params}
-        status, text = await server.in_thread(_text_of, server, page, query)
-        tag = f'"{hashlib.sha256(text.encode()).hexdigest()[:20]}"'
-        headers = {"ETag": tag, NEXT_HEADER: str(server.readings.next_ms())}
-        if request.headers.get("if-none-match") == tag:
-            return Response(status_code=304, headers=headers)
-        return html_answer(text, status, headers)
+        return await _answer(request, server, page, {**request.query_params, **request.path_params})
 
     router.add_api_route(page.path, answer, name=f"page_{page.template}", methods=["GET"])
+
+
+async def answer_not_found(request: Request, error: Exception) -> Response:
+    """The handler of what is not there: a page for a browser that looks for one, a problem for everybody else."""
+    path = request.url.path
+    if "text/html" not in request.headers.get("accept", "") or path.startswith(_API):
+        return await answer_http_error(request, error)
+    return await _answer(request, server_of_caller(request), _UNKNOWN, {"path": path})
 
 
 def _text_of(server: ServerOfCaller, page: _Page, query: Query) -> tuple[int, str]:

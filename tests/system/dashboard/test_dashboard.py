@@ -257,6 +257,17 @@ def test_a_job_is_drawn_and_a_page_without_a_cluster_says_so(browser: Browser, c
             assert answer is not None
             assert answer.status == 404
             expect(page.locator(".alert")).to_contain_text("none")
+        answer = page.goto("/no/such<b>page")
+        assert answer is not None
+        assert answer.status == 404
+        expect(page.locator(".alert")).to_have_text("there is no page '/no/such<b>page'")
+        assert page.locator("nav [aria-current]").count() == 0
+        bearer = {"Authorization": f"Bearer {cluster.token}"}
+        for path, accept in (("/no/such", "application/json"), ("/no/such", "*/*"), ("/api/v1/no", "text/html")):
+            problem = page.request.get(path, headers=bearer | {"Accept": accept})
+            assert (problem.status, problem.headers["content-type"]) == (404, "application/problem+json")
+        page.click("text=To the overview")
+        expect(page.locator("h1")).to_have_text("Overview")
         page.goto("/members")
         expect(page.locator("#fresh")).to_have_text("live")
         cluster.stop()

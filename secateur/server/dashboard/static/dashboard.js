@@ -52,7 +52,8 @@ function showAge() {
 async function refresh() {
   let next = PAUSE_MS;
   try {
-    const answer = await fetch(here(location.pathname + location.search), { headers: { "If-None-Match": tag } });
+    const headers = { Accept: "text/html", "If-None-Match": tag };
+    const answer = await fetch(here(location.pathname + location.search), { headers });
     if (answer.status !== 304) {
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       const isDown = answer.status >= 500; // what was known of the cluster stays, below what the answer says
