@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final
 import msgspec
 from fastapi import Header, Path, Query
 from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic.config import JsonDict
 
 from secateur.http.json_values import PARAMETER_TYPES
 from secateur.partitioning.tables.table import TableDef
@@ -19,6 +20,9 @@ _LIMITS: Final = ServerLimits()
 
 PAGE_ROWS: Final = 10_000
 """Rows of an answer, unless the request says."""
+
+EXAMPLE: Final[JsonDict] = {"sql": "SELECT * FROM orders WHERE customer = ?", "params": ["C1"]}
+"""A body for those who read about the requests."""
 
 SqlText = Annotated[str, Field(min_length=1, description="one statement of SQL")]
 Params = Annotated[
@@ -52,7 +56,7 @@ WaitSeconds = Annotated[
 class StatementForm(BaseModel):
     """A statement to be executed."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [EXAMPLE]})
 
     sql: SqlText
     params: Params = []
@@ -69,7 +73,7 @@ class StatementForm(BaseModel):
 class ExplainForm(BaseModel):
     """A statement whose plan is asked for."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [EXAMPLE]})
 
     sql: SqlText
     params: Params = []

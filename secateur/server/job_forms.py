@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from secateur.client.jobs.job_status import JobStatus
 from secateur.protocol.job_config import RESULT_BYTES_MAX, JobConfig
 from secateur.server.dag_forms import DagForm
-from secateur.server.forms import Params, ResultColumnForm, Settings, SqlText
+from secateur.server.forms import EXAMPLE, Params, ResultColumnForm, Settings, SqlText
 
 
 class JobConfigForm(BaseModel):
@@ -46,7 +46,7 @@ class JobConfigForm(BaseModel):
 class JobForm(BaseModel):
     """A job to be run: exactly one of `sql`, `dag` and `encoded_dag`."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [EXAMPLE]})
 
     sql: SqlText | None = Field(
         default=None,

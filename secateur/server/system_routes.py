@@ -21,7 +21,9 @@ router = APIRouter(prefix="/api/v1")
 _NAMES: Final = ("members", "tables", "columns", "partitions", "events", "loads", "latencies", "settings")
 _NEWEST_FIRST: Final = frozenset({"events", "loads"})
 
-TableName = Annotated[str | None, Query(min_length=1, max_length=256, description="rows of this table only")]
+TableName = Annotated[
+    str | None, Query(min_length=1, max_length=256, description="rows of this table only", examples=["orders"])
+]
 
 
 def _add(name: str) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import os
 import re
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -333,3 +336,14 @@ def test_a_table_among_many_is_found_by_a_part_of_its_name(browser: Browser, clu
         page.goto("/partitions")
         expect(page.locator("main strong").first).to_have_text("orders")
         expect(page.locator("nav[aria-label=Tables]")).to_contain_text("The 40 largest of 106 tables")
+
+
+def test_the_first_example_of_the_operations_is_sent_as_it_stands_there(browser: Browser, cluster: Cluster) -> None:
+    with HttpServer(cluster.address) as server, visited(browser, cluster, server) as page:
+        page.goto("/docs")
+        assert "`" not in text(page, "main")
+        expect(page.locator("p code", has_text="EXPLAIN (FORMAT JSON)")).to_have_count(1)
+        names = {"SECATEUR_URL": server.url, "SECATEUR_TOKEN": cluster.token or ""}
+        command = ["bash", "-c", text(page, "pre")]
+        sent = subprocess.run(command, env=os.environ | names, capture_output=True, check=True)
+    assert json.loads(sent.stdout)["row_count"] == 200
