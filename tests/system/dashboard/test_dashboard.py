@@ -166,7 +166,8 @@ def test_the_map_by_hits_and_hot_keys_are_those_of_the_statements(browser: Brows
 
         page.click("nav >> text=Hot keys")
         first = page.locator("tbody tr").first
-        expect(first).to_contain_text('{"customer":"C7"}', timeout=WAIT_MS)
+        expect(first.locator("code")).to_have_text("'C7'", timeout=WAIT_MS)
+        expect(first.locator("code")).to_have_attribute("title", "customer")
         ((share, sampled),) = conn.execute(
             "SELECT share, sampled FROM secateur.hot_keys ORDER BY share DESC LIMIT 1"
         ).fetchall()

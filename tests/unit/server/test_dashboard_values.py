@@ -145,14 +145,31 @@ def test_a_map_by_hits_tells_them_by_shade_height_and_words() -> None:
 def test_hot_keys_of_several_members_are_added_up() -> None:
     def row(key: str, member: str, share: float, sampled: int) -> dict[str, Any]:
         known = {"table_name": "orders", "partition": 3, "share_error": 0.01}
-        return known | {"key": key, "member": member, "share": share, "sampled": sampled}
+        return known | {"key": f'{{"tenant":"{key}"}}', "member": member, "share": share, "sampled": sampled}
 
     rows = [row("A", "m1", 0.25, 10), row("B", "m2", 0.375, 15), row("A", "m3", 0.5, 20)]
     found = hot_keys_by_share(rows)
     assert [(one["key"], one["share"], one["sampled"], one["member"]) for one in found] == [
-        ("A", 0.75, 30, "m3"),
-        ("B", 0.375, 15, "m2"),
+        ("'A'", 0.75, 30, "m3"),
+        ("'B'", 0.375, 15, "m2"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("key", "columns", "expected"),
+    [
+        pytest.param('{"customer":"C12","id":7}', "customer, id", "'C12', 7", id="a text and a number"),
+        pytest.param('{"name":"O\'Hara \\u00e9"}', "name", "'O''Hara é'", id="a text with a quotation mark"),
+        pytest.param('{"n":170141183460469231731687303715884105727}', "n", str(2**127 - 1), id="all digits"),
+        pytest.param('{"flag":true,"x":-0.5}', "flag, x", "True, -0.5", id="a boolean and a double"),
+        pytest.param('{"day":"2024-01-31","price":"12.50"}', "day, price", "'2024-01-31', '12.50'", id="as texts"),
+        pytest.param('{"x":null}', "x", "not finite", id="a double without a number in JSON"),
+    ],
+)
+def test_a_hot_key_is_spelled_as_in_sql(key: str, columns: str, expected: str) -> None:
+    row = {"table_name": "t", "key": key, "share": 1.0, "share_error": 0.0, "sampled": 1}
+    (found,) = hot_keys_by_share([row])
+    assert (found["key"], found["columns"]) == (expected, columns)
 
 
 def group(**values: Any) -> dict[str, Any]:
