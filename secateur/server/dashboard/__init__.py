@@ -19,6 +19,7 @@ _FILES = {
     "readings": ["PERIOD_S", "Reading", "Readings"],
     "sorting": ["SortedColumn", "TableSort"],
     "statement_groups": ["tables_of"],
+    "table_names": ["NameableTable", "nameable_tables"],
     "templating": ["rendered"],
 }
 

@@ -27,6 +27,7 @@ from secateur.server.dashboard.statement_groups import (
     running_statements,
     statement_groups,
 )
+from secateur.server.dashboard.table_names import nameable_tables
 from secateur.server.dashboard.templating import PAGE_HEADERS, STATIC_FILES, rendered
 from secateur.server.problems import answer_http_error, status_of
 from secateur.server.state import Server, ServerOfCaller, server_of_caller
@@ -39,6 +40,11 @@ router = APIRouter(include_in_schema=False)
 Query = Mapping[str, str]
 
 _TABLES: Final = "SELECT * FROM secateur.tables ORDER BY table_name"
+_COLUMNS_MAX: Final = 1000
+_COLUMNS: Final = (
+    "SELECT table_name, column_name, data_type FROM secateur.columns"
+    f" ORDER BY table_name, position LIMIT {_COLUMNS_MAX + 1}"
+)
 _PARTITIONS: Final = (
     'SELECT partition, "range", primary_member, backup_members, copies_missing, rows, bytes{}'
     " FROM secateur.partitions WHERE table_name = ? ORDER BY partition LIMIT {} OFFSET {}"
@@ -254,8 +260,13 @@ def _hot_keys(server: ServerOfCaller, query: Query) -> dict[str, Any]:
     return {"sort": sort, "rows": sort.rows(hot_keys_by_share(server.readings.rows(HOT_KEYS))), "every": every}
 
 
-def _sql(_: ServerOfCaller, query: Query) -> dict[str, Any]:
-    return {"sql": query.get("sql", "")}
+def _sql(server: ServerOfCaller, query: Query) -> dict[str, Any]:
+    rows = server.readings.rows(_COLUMNS)
+    return {
+        "sql": query.get("sql", ""),
+        "tables": nameable_tables(rows[:_COLUMNS_MAX]),
+        "is_cut": len(rows) > _COLUMNS_MAX,
+    }
 
 
 def _no_page(_: ServerOfCaller, query: Query) -> dict[str, Any]:
@@ -330,7 +341,7 @@ def _text_of(server: ServerOfCaller, page: _Page, query: Query) -> tuple[int, st
 
 @router.get("/static/{name}")
 async def get_static_file(name: str) -> Response:
-    """The style sheet, the script or the icon."""
+    """The style sheet, a script or the icon."""
     if name not in STATIC_FILES:
         raise HTTPException(404, f"there is no file {name!a}")
     kind, content = STATIC_FILES[name]

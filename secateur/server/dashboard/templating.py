@@ -26,7 +26,7 @@ STATIC_FILES: Final[Mapping[str, tuple[str, bytes]]] = MappingProxyType(
         if path.suffix in _KINDS
     }
 )
-"""Type and content of the style sheet, the script and the icon."""
+"""Type and content of the style sheet, the scripts and the icon."""
 PAGE_HEADERS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "Content-Security-Policy": (
@@ -35,7 +35,7 @@ PAGE_HEADERS: Final[Mapping[str, str]] = MappingProxyType(
         )
     }
 )
-"""A page runs the script of this server and no other; nothing in it is inline, and nothing comes from outside."""
+"""A page runs the scripts of this server and no other; nothing in it is inline, and nothing comes from outside."""
 
 
 def rendered(name: str, values: Mapping[str, Any]) -> str:

@@ -348,3 +348,51 @@ def test_the_first_example_of_the_operations_is_sent_as_it_stands_there(browser:
         command = ["bash", "-c", text(page, "pre")]
         sent = subprocess.run(command, env=os.environ | names, capture_output=True, check=True)
     assert json.loads(sent.stdout)["row_count"] == 200
+
+
+def test_the_page_sql_names_tables_keeps_texts_and_shows_values_as_they_are(browser: Browser, cluster: Cluster) -> None:
+    rows = "SELECT NULL AS a, 'NULL' AS b, '<b>' || repeat('x', 997) AS c, 9007199254740993 AS d"
+    with HttpServer(cluster.address) as server, visited(browser, cluster, server) as page:
+        page.set_viewport_size({"width": 390, "height": 844})
+        page.goto("/sql")
+        expect(page.locator("#schema")).to_be_hidden()
+        page.click("summary >> text=Tables")
+        expect(page.locator("#schema li")).to_have_text(["customer VARCHAR", "id BIGINT"])
+        page.fill("#sql", "SELECT  FROM orders")
+        page.evaluate("document.getElementById('sql').setSelectionRange(7, 7)")
+        page.click("#schema button >> text=customer")
+        expect(page.locator("#sql")).to_have_value("SELECT customer FROM orders")
+
+        page.fill("#sql", f"{rows} FROM orders LIMIT 2")
+        page.click("button[value=run]")
+        expect(page.locator("#result tbody tr")).to_have_count(2)
+        expect(page.locator("#result-facts")).to_be_in_viewport()
+        cells = page.locator("#result tbody tr").first.locator("td")
+        expect(cells.nth(0)).to_have_class("num null")
+        expect(cells.nth(1)).to_have_text("NULL")
+        expect(cells.nth(1)).not_to_have_class(re.compile("null"))
+        assert len(cells.nth(2).inner_text()) == 81
+        cells.nth(2).locator("summary").click()
+        expect(cells.nth(2).locator("div")).to_have_text("<b>" + 997 * "x")
+        expect(cells.nth(3)).to_have_text("9007199254740993")
+        with page.expect_download() as saved:
+            page.click("text=CSV")
+        line = f"\n,NULL,<b>{997 * 'x'},9007199254740993"
+        assert saved.value.path().read_text() == "a,b,c,d" + 2 * line + "\n"
+
+        page.fill("#sql", ONE)
+        page.fill("#params", '["C1"]')
+        page.click("button[value=explain]")
+        expect(page.locator("svg.dag")).to_be_visible()
+        page.reload()
+        page.click("summary >> text=Sent from this browser")
+        expect(page.locator("#history li")).to_have_text([ONE, f"{rows} FROM orders LIMIT 2"])
+        page.click("#history li >> nth=0")
+        expect(page.locator("#sql")).to_have_value(ONE)
+        expect(page.locator("#params")).to_have_value('["C1"]')
+        page.evaluate("for (let n = 0; n < 70; n++) remember({ sql: `SELECT ${n}`, params: '[]' })")
+        expect(page.locator("#history li")).to_have_count(50)
+        expect(page.locator("#history li").first).to_have_text("SELECT 69")
+        page.click("text=Forget them")
+        page.reload()
+        expect(page.locator("#history li")).to_have_count(0)

@@ -9,12 +9,14 @@ import pytest
 from secateur.errors import ProgrammingError
 from secateur.server.dashboard import (
     HeatOfTable,
+    NameableTable,
     SortedColumn,
     TableSort,
     Uses,
     check_query,
     draw_partition_map,
     hot_keys_by_share,
+    nameable_tables,
     rendered,
     report_pruning,
     tables_of,
@@ -237,3 +239,12 @@ def test_queries_are_measured(sql: str) -> None:
 def test_what_may_change_something_is_not(sql: str) -> None:
     with pytest.raises(ProgrammingError, match="only queries"):
         check_query(sql)
+
+
+def test_tables_and_columns_are_named_as_a_statement_writes_them() -> None:
+    columns = [("carts", "id", "BIGINT"), ("carts", "order", "DATE"), ('My "t"', "Größe", "VARCHAR")]
+    rows = [dict(zip(("table_name", "column_name", "data_type"), column, strict=True)) for column in columns]
+    assert nameable_tables(rows) == [
+        NameableTable("carts", (("id", "BIGINT"), ('"order"', "DATE"))),
+        NameableTable('"My ""t"""', (('"Größe"', "VARCHAR"),)),
+    ]
