@@ -8,6 +8,7 @@ _FILES = {
     "charts": ["Bar", "Mark", "Series", "draw_chart"],
     "cluster_line": ["ClusterLine", "line_from", "missing_members"],
     "hot_key_shares": ["hot_keys_by_share"],
+    "job_values": ["with_times"],
     "overview": ["alerts"],
     "page_texts": ["PageTexts"],
     "pages": ["NEXT_HEADER"],

@@ -12,10 +12,10 @@ from fastapi import APIRouter, Request, Response
 from starlette.exceptions import HTTPException
 
 from secateur.client.jobs.job_log import JobLog
-from secateur.drawing.svg import layered_svg
 from secateur.errors import AuthenticationError, Error
 from secateur.server.dashboard.cluster_line import MEMBERS, cluster_line_now
 from secateur.server.dashboard.hot_key_shares import HOT_KEYS, SAMPLING, hot_keys_by_share
+from secateur.server.dashboard.job_values import failed_vertex, job_svg, with_times
 from secateur.server.dashboard.overview import overview_values
 from secateur.server.dashboard.partition_map import draw_partition_map
 from secateur.server.dashboard.pruning_report import report_pruning
@@ -217,7 +217,7 @@ def _loads(server: ServerOfCaller, _: Query) -> dict[str, Any]:
 
 
 def _jobs(server: ServerOfCaller, _: Query) -> dict[str, Any]:
-    return {"rows": server.readings.rows(_JOBS)}
+    return {"rows": with_times(server.readings.rows(_JOBS))}
 
 
 def _job(server: ServerOfCaller, query: Query) -> dict[str, Any]:
@@ -225,10 +225,15 @@ def _job(server: ServerOfCaller, query: Query) -> dict[str, Any]:
     if not rows:
         raise HTTPException(404, f"there is no job {query['job_id']!a} on record")
     with server.readings.connection() as connection:
-        plan = connection.job(query["job_id"]).plan()
-    svg = None if plan is None else layered_svg(plan.diagram(), "The vertices of the job and the edges between them")
-    address = server.connections.address
-    return {"job": rows[0], "plan": plan, "svg": svg, "log": _log_of(server, query["job_id"]), "address": address}
+        job = connection.job(query["job_id"])
+        plan, failed = job.plan(), failed_vertex(job, rows[0]["status"])
+    return {
+        "job": with_times(rows)[0],
+        "plan": plan,
+        "svg": None if plan is None else job_svg(plan, failed),
+        "log": _log_of(server, query["job_id"]),
+        "address": server.connections.address,
+    }
 
 
 def _log_of(server: ServerOfCaller, job_id: str) -> JobLog | None:

@@ -20,7 +20,8 @@ from playwright.sync_api import Browser, Page, expect
 import secateur
 from secateur.cluster import Cluster
 from secateur.connectors import collect, table_source
-from secateur.errors import Error, JobCancelledError
+from secateur.drawing import duration_text
+from secateur.errors import Error, JobCancelledError, JobFailedError
 from secateur.processors import count_rows, map_batches
 from secateur.server import HttpServer
 
@@ -396,3 +397,29 @@ def test_the_page_sql_names_tables_keeps_texts_and_shows_values_as_they_are(brow
         page.click("text=Forget them")
         page.reload()
         expect(page.locator("#history li")).to_have_count(0)
+
+
+def test_a_job_that_failed_shows_how_long_it_took_and_its_vertex_in_red(browser: Browser, cluster: Cluster) -> None:
+    def fail(batch: pa.RecordBatch) -> pa.RecordBatch:
+        raise ValueError(f"{batch.num_rows} rows")
+
+    with HttpServer(cluster.address) as server, visited(browser, cluster, server) as page, cluster.connect() as conn:
+        dag = secateur.DAG()
+        dag.new_vertex("read", table_source("orders", keys=[{"customer": "C1"}]))
+        dag.new_vertex("break", map_batches(fail))
+        dag.edge(secateur.between("read", "break"))
+        job = conn.submit(dag)
+        with pytest.raises(JobFailedError):
+            job.result()
+        ((submitted, ended),) = conn.execute(
+            "SELECT submitted, ended FROM secateur.jobs WHERE id = ?", [job.job_id]
+        ).fetchall()
+        page.goto("/jobs")
+        took = page.locator(f"#job-{job.job_id} td.num").nth(1).inner_text()
+        assert took == duration_text((ended - submitted).total_seconds())
+        page.click(f"#job-{job.job_id} a")
+        expect(page.locator("#job-time")).to_have_text(took)
+        expect(page.locator("g", has=page.locator(".dag-box.failed")).locator(".dag-name")).to_have_text("break")
+        red = page.evaluate("getComputedStyle(document.querySelector('.state.failed')).color")
+        expect(page.locator(".dag-box.failed")).to_have_css("stroke", red)
+        expect(page.locator("p.bad")).to_contain_text("vertex 'break'")

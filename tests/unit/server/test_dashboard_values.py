@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from secateur.server.dashboard import (
     rendered,
     report_pruning,
     tables_of,
+    with_times,
 )
 
 COLUMNS = (SortedColumn("id", "Member"), SortedColumn("rows", "Rows", True))
@@ -248,3 +250,11 @@ def test_tables_and_columns_are_named_as_a_statement_writes_them() -> None:
         NameableTable("carts", (("id", "BIGINT"), ('"order"', "DATE"))),
         NameableTable('"My ""t"""', (('"Größe"', "VARCHAR"),)),
     ]
+
+
+def test_the_time_of_a_job_ends_with_it() -> None:
+    begun = datetime(2026, 3, 1, 12)
+    rows = [{"id": "a", "submitted": begun, "ended": begun + timedelta(seconds=2)}]
+    rows += [{"id": "b", "submitted": begun, "ended": None}]
+    timed = with_times(rows, begun + timedelta(minutes=1))
+    assert [(row["id"], row["elapsed_ms"]) for row in timed] == [("a", 2000.0), ("b", 60_000.0)]
