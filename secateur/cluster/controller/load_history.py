@@ -36,6 +36,7 @@ class LoadStatus:
         rows: Rows that it has brought; while they are staged, those of failed attempts count as well.
         partitions: Partitions that they are in.
         started_s: When its first rows arrived, in seconds since 1970.
+        elapsed_s: Seconds since then; of a published load, until all its members had its rows ready.
         stream: The batch of a stream that it has brought; None for any other load, and until it is published.
     """
 
@@ -45,6 +46,7 @@ class LoadStatus:
     rows: int
     partitions: int
     started_s: float
+    elapsed_s: float
     stream: StreamBatch | None = None
 
 
@@ -72,7 +74,7 @@ class LoadHistory:
         """A load was published whose first rows arrived ``age_s`` seconds ago."""
         started_s = self._clock() - age_s
         self._published[load_id] = LoadStatus(
-            load_id, table_id, LoadState.PUBLISHED, rows, partitions, started_s, stream
+            load_id, table_id, LoadState.PUBLISHED, rows, partitions, started_s, age_s, stream
         )
         if len(self._published) > _PUBLISHED_MAX:
             self._published.popitem(last=False)
@@ -92,13 +94,15 @@ class LoadHistory:
             for partition, count in load.parts:
                 parts[partition] = max(count, parts.get(partition, 0))
             before = found.get(load.load_id)
+            started_s = min(now_s - load.age_s, now_s if before is None else before.started_s)
             is_prepared = load.is_prepared or (before is not None and before.state is LoadState.PUBLISHING)
             found[load.load_id] = LoadStatus(
                 load.load_id,
                 load.table_id,
                 LoadState.PUBLISHING if is_prepared else LoadState.STAGED,
                 *_counted(parts),
-                min(now_s - load.age_s, now_s if before is None else before.started_s),
+                started_s,
+                now_s - started_s,
             )
         return sorted([*found.values(), *self._published.values()], key=lambda status: status.started_s)
 

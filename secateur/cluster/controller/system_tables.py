@@ -284,6 +284,7 @@ class SystemTables:
                 "started": _moment(load.started_s),
                 "stream": None if load.stream is None else load.stream.stream,
                 "batch": None if load.stream is None else load.stream.batch,
+                "elapsed_ms": 1000 * load.elapsed_s,
             }
             for load in self._loads.statuses(told)
             if load.table_id in names

@@ -170,6 +170,7 @@ _TABLES: Final = (
         started=_MOMENT,
         stream=_TEXT,
         batch=_NUMBER,
+        elapsed_ms="DOUBLE",
     ),
     _table(
         "events",

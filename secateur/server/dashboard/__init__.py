@@ -9,6 +9,7 @@ _FILES = {
     "cluster_line": ["ClusterLine", "line_from", "missing_members"],
     "hot_key_shares": ["hot_keys_by_share"],
     "job_values": ["with_times"],
+    "load_rates": ["with_rates"],
     "overview": ["alerts"],
     "page_texts": ["PageTexts"],
     "pages": ["NEXT_HEADER"],

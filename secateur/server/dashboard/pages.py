@@ -16,6 +16,7 @@ from secateur.errors import AuthenticationError, Error
 from secateur.server.dashboard.cluster_line import MEMBERS, cluster_line_now
 from secateur.server.dashboard.hot_key_shares import HOT_KEYS, SAMPLING, hot_keys_by_share
 from secateur.server.dashboard.job_values import failed_vertex, job_svg, with_times
+from secateur.server.dashboard.load_rates import with_rates
 from secateur.server.dashboard.overview import overview_values
 from secateur.server.dashboard.partition_map import draw_partition_map
 from secateur.server.dashboard.pruning_report import report_pruning
@@ -213,7 +214,7 @@ def _tables(server: ServerOfCaller, query: Query) -> dict[str, Any]:
 
 
 def _loads(server: ServerOfCaller, _: Query) -> dict[str, Any]:
-    return {"rows": server.readings.rows(_LOADS)}
+    return {"rows": with_rates(server.readings.rows(_LOADS))}
 
 
 def _jobs(server: ServerOfCaller, _: Query) -> dict[str, Any]:

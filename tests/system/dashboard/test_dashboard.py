@@ -130,6 +130,12 @@ def test_numbers_are_those_of_the_client_and_of_sql(browser: Browser, cluster: C
         page.goto("/loads")
         expect(page.locator("tbody tr")).to_have_count(1)
         expect(page.locator("tbody tr")).to_contain_text("published")
+        ((rows, parts, elapsed_ms),) = conn.execute(
+            "SELECT rows, partitions, elapsed_ms FROM secateur.loads"
+        ).fetchall()
+        rate = f"{1000 * rows / elapsed_ms:,.0f}"
+        expect(page.locator("tbody td.num")).to_have_text(["20,000", str(parts), duration_text(elapsed_ms / 1e3), rate])
+        expect(page.locator("progress")).to_have_count(0)
 
 
 def test_the_map_by_hits_and_hot_keys_are_those_of_the_statements(browser: Browser) -> None:

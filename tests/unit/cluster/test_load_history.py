@@ -15,7 +15,7 @@ def test_rows_of_several_copies_count_once() -> None:
         StagedLoads([staged("a", 7.0, (1, 4), (2, 0))]),
         StagedLoads([]),
     ]
-    assert history.statuses(told) == [LoadStatus("a", 7, LoadState.STAGED, 14, 2, 93.0)]
+    assert history.statuses(told) == [LoadStatus("a", 7, LoadState.STAGED, 14, 2, 93.0, 7.0)]
 
 
 def test_a_load_that_one_member_has_prepared_is_being_published() -> None:
@@ -31,8 +31,8 @@ def test_published_loads_stay_and_the_oldest_are_forgotten() -> None:
     history.published("a", 7, rows=14, partitions=2, age_s=10.0)
     late = StagedLoads([staged("a", 10.0, (0, 10)), staged("b", 20.0, (0, 1))])
     assert history.statuses([late]) == [
-        LoadStatus("b", 7, LoadState.STAGED, 1, 1, 980.0),
-        LoadStatus("a", 7, LoadState.PUBLISHED, 14, 2, 990.0),
+        LoadStatus("b", 7, LoadState.STAGED, 1, 1, 980.0, 20.0),
+        LoadStatus("a", 7, LoadState.PUBLISHED, 14, 2, 990.0, 10.0),
     ]
     for number in range(1000):
         history.published(f"n{number}", 7, rows=1, partitions=1, age_s=0.0)

@@ -21,6 +21,7 @@ from secateur.server.dashboard import (
     rendered,
     report_pruning,
     tables_of,
+    with_rates,
     with_times,
 )
 
@@ -258,3 +259,8 @@ def test_the_time_of_a_job_ends_with_it() -> None:
     rows += [{"id": "b", "submitted": begun, "ended": None}]
     timed = with_times(rows, begun + timedelta(minutes=1))
     assert [(row["id"], row["elapsed_ms"]) for row in timed] == [("a", 2000.0), ("b", 60_000.0)]
+
+
+def test_the_rate_of_a_load_is_that_of_all_its_time() -> None:
+    rows = [{"rows": 5000, "elapsed_ms": 250.0}, {"rows": 0, "elapsed_ms": 40.0}, {"rows": 1, "elapsed_ms": 0.0}]
+    assert [row["rows_per_s"] for row in with_rates(rows)] == [20_000.0, 0.0, None]
