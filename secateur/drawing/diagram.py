@@ -15,12 +15,14 @@ class DiagramNode:
         lines: Texts below the heading.
         detail: The tooltip, shown with the full name; may have several lines.
         is_faint: Whether it represents something that is left out.
+        is_failed: Whether it represents what has failed.
     """
 
     name: str
     lines: tuple[str, ...] = ()
     detail: str = ""
     is_faint: bool = False
+    is_failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,8 +42,8 @@ def layered_svg(diagram: Diagram, title: str) -> str:
     """The diagram from top to bottom as an ``<svg>`` element for an HTML page, without its captions.
 
     It has no colours: the page's style sheet gives them to the classes ``dag-box``, ``dag-name``, ``dag-line``,
-    ``dag-edge``, ``dag-head`` and ``dag-label``, together with ``faint``, ``bold`` and ``dashed``. Takes about a
-    millisecond for a hundred boxes.
+    ``dag-edge``, ``dag-head`` and ``dag-label``, together with ``faint``, ``failed``, ``bold`` and ``dashed``. Takes
+    about a millisecond for a hundred boxes.
 
     Args:
         diagram: The boxes and arrows.
@@ -149,8 +149,8 @@ def _box(box: DiagramNode, spot: _Spot) -> Iterator[str]:
     left = spot.x - spot.width / 2
     yield f"<g><title>{escape(f'{box.name}: {box.detail}' if box.detail else box.name)}</title>"
     yield (
-        f'<rect class="dag-box{faint}" x="{left:.1f}" y="{spot.y:.0f}" width="{spot.width:.1f}"'
-        f' height="{spot.height:.0f}" rx="4"/>'
+        f'<rect class="dag-box{faint}{_classes(failed=box.is_failed)}" x="{left:.1f}" y="{spot.y:.0f}"'
+        f' width="{spot.width:.1f}" height="{spot.height:.0f}" rx="4"/>'
     )
     for number, line in enumerate((box.name, *box.lines)):
         kind = "dag-line" if number else "dag-name"

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any
 
 from secateur.client.jobs.job import Job
 from secateur.client.jobs.job_status import JobStatus
 from secateur.client.jobs.resolved_plan import ResolvedPlan
 from secateur.drawing.svg import layered_svg
 from secateur.errors import Error
-
-_BOX: Final = '<rect class="dag-box'
 
 
 def with_times(rows: Sequence[Mapping[str, Any]], now: datetime | None = None) -> list[dict[str, Any]]:
@@ -41,7 +40,5 @@ def failed_vertex(job: Job, status: str) -> str | None:
 def job_svg(plan: ResolvedPlan, failed: str | None) -> str:
     """The picture of a job; the box of the vertex that has failed has the class ``failed``."""
     diagram = plan.diagram()
-    svg = layered_svg(diagram, "The vertices of the job and the edges between them")
-    before, *boxes = svg.split(_BOX)  # as many as the diagram has, in its order: texts in a picture are escaped
-    marks = (" failed" if box.name == failed else "" for box in diagram.boxes)
-    return before + "".join(f"{_BOX}{mark}{rest}" for mark, rest in zip(marks, boxes, strict=True))
+    boxes = tuple(replace(box, is_failed=box.name == failed) for box in diagram.boxes)
+    return layered_svg(replace(diagram, boxes=boxes), "The vertices of the job and the edges between them")
