@@ -394,6 +394,8 @@ def test_the_page_sql_names_tables_keeps_texts_and_shows_values_as_they_are(brow
         page.reload()
         page.click("summary >> text=Sent from this browser")
         expect(page.locator("#history li")).to_have_text([ONE, f"{rows} FROM orders LIMIT 2"])
+        page.set_viewport_size({"width": 1120, "height": 800})
+        assert page.evaluate("document.getElementById('history').getBoundingClientRect().right < innerWidth")
         page.click("#history li >> nth=0")
         expect(page.locator("#sql")).to_have_value(ONE)
         expect(page.locator("#params")).to_have_value('["C1"]')
