@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from eventually import eventually
+
 from secateur.cluster import Cluster
 
 __all__ = ["copies_of"]
@@ -25,4 +27,6 @@ def copies_of(cluster: Cluster, name: str) -> dict[int, list[dict[str, Any]]]:
                 found.setdefault(partition, []).append(rows.to_pydict())
         return found
 
+    # A replacement is a member of the cluster a moment before its start has returned.
+    eventually(lambda: runtime._members.keys() >= set(runtime._controller._state.topology.member_ids))
     return runtime._loop.run(read())  # type: ignore[no-any-return]

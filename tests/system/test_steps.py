@@ -291,7 +291,7 @@ def test_explain_analyze_has_the_partitions_of_all_steps(conn: secateur.Connecti
     assert "tree: orders: ($2[])" in lines
     assert "runs first, for $2[]: SELECT customer_id FROM vip WHERE id = $1" in lines
     assert re.fullmatch(
-        r"actual: \w+ on [12] of 3 members, 2 of 14 partitions, 1 rows, .* ms",
+        r"actual: \w+ on [12] of 3 members, 2 of 14 partitions, 1 row, .* ms",
         next(line for line in lines if line.startswith("actual")),
     )
 
