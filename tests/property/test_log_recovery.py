@@ -7,7 +7,7 @@ random moment, recovers, compares with a model, and goes on from there.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import pyarrow as pa
@@ -19,10 +19,11 @@ from secateur.partitioning.schemes import PartitionScheme
 from secateur.partitioning.tables import Column, TableDef
 from secateur.partitioning.types import parse_type
 from secateur.storage import ChangeOperation, DuplicateKeys, MemberStore, TableLayout, sort_rows
-from secateur.storage.log.checkpoint import Checkpoint, WrittenSnapshot
+from secateur.storage.log.checkpoint import Checkpoint
 from secateur.storage.log.frames import HEAD_BYTES, FrameWriter, read_frames
 from secateur.storage.log.records import CheckpointHead, LoggedChange, MakeBody, body_of
 from secateur.storage.log.replay import SEGMENT, recover
+from secateur.storage.log.snapshot_file import WrittenSnapshot
 from secateur.wire import ShortTable, encode_rows
 from virtual_disk import VirtualDisk
 
@@ -51,10 +52,7 @@ class _Machine:
         found = recover(disk, self.store)
         self.recovered = found
         self.last = found.copies[1, 0].last if (1, 0) in found.copies else 0
-        self.written = {
-            key: WrittenSnapshot(self.store.partition(*key), version, record)
-            for key, (record, version) in found.snapshots.items()
-        }
+        self.written: Mapping[tuple[int, int], WrittenSnapshot] = found.snapshots
         self.number = found.number
         self.pending: list[MakeBody] = []
         self.store.record_to(self)
@@ -121,7 +119,7 @@ def test_after_a_crash_the_store_is_as_at_some_moment_since_the_last_sync(seed: 
         model = machine.rows()
         states: list[Rows] = [dict(model)]  # since the last sync
         for _ in range(rng.randint(0, 12)):
-            match rng.choice(["upsert", "upsert", "delete", "load", "flush", "sync", "checkpoint"]):
+            match rng.choice(["upsert", "upsert", "delete", "load", "build", "flush", "sync", "checkpoint"]):
                 case "upsert":
                     rows = {rng.randint(0, 9): rng.randint(0, 99) for _ in range(rng.randint(1, 4))}
                     machine.write(ChangeOperation.UPSERT, rows)
@@ -132,6 +130,9 @@ def test_after_a_crash_the_store_is_as_at_some_moment_since_the_last_sync(seed: 
                     rows = {rng.randint(0, 9): rng.randint(100, 199) for _ in range(rng.randint(1, 6))}
                     mode = rng.choice(["upsert", "overwrite", "ignore"])
                     machine.load(f"load{loads}", mode, rows, publishes=rng.random() < 0.7)
+                case "build":
+                    _of_a_partition_that_comes(machine, {rng.randint(0, 9): rng.randint(0, 99)}, partition=0)
+                    states[:] = [{}]  # its rows are missing until they are complete
                 case "flush":
                     machine.flush(syncs=False)
                 case "sync":
@@ -271,10 +272,10 @@ def _frame_starts(number: int, data: bytes) -> list[int]:
     return starts
 
 
-def _of_a_partition_that_comes(machine: _Machine, rows: Rows) -> None:
-    machine.store.begin_copy(1, 1)
+def _of_a_partition_that_comes(machine: _Machine, rows: Rows, partition: int = 1) -> None:
+    machine.store.begin_copy(1, partition)
     machine.flush(syncs=True)
-    machine.store.install_copy(1, 1, sort_rows(TableLayout.of(TABLE), [table_of(rows)], DuplicateKeys.REFUSED))
+    machine.store.install_copy(1, partition, sort_rows(TableLayout.of(TABLE), [table_of(rows)], DuplicateKeys.REFUSED))
 
 
 @pytest.mark.parametrize("has_checkpoint", [False, True])
@@ -302,6 +303,18 @@ def test_a_copy_that_was_built_is_whole_after_a_restart() -> None:
     again = _Machine(disk)
     assert (again.store.hosted(1), again.store.arriving(1)) == ([0, 1], [])
     assert again.store.relation(1, [1]).to_pydict() == {"k": [1, 2], "v": [10, 20]}
+
+
+def test_a_copy_that_was_built_anew_has_its_new_rows_after_two_restarts() -> None:
+    """Seed 2180064 of the simulation: the checkpoint of the first restart named the file of the rows before."""
+    disk = VirtualDisk(random.Random(1))
+    machine = _Machine(disk)
+    _of_a_partition_that_comes(machine, {1: 10})
+    machine.checkpoint()
+    _of_a_partition_that_comes(machine, {1: 11})
+    machine.flush(syncs=True)
+    for _ in range(2):
+        assert _Machine(disk).store.relation(1, [1]).to_pydict() == {"k": [1], "v": [11]}
 
 
 def test_replicated_rows_that_did_not_arrive_are_known_not_to_be_whole() -> None:

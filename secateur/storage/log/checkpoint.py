@@ -13,22 +13,13 @@ from secateur.storage.log.disk import Disk
 from secateur.storage.log.frames import FrameWriter
 from secateur.storage.log.records import CheckpointHead, LoggedBuild, LoggedOutcome, LoggedSnapshot, MakeBody, body_of
 from secateur.storage.log.replay import CHECKPOINT, SEGMENT, file_number
-from secateur.storage.log.snapshot_file import write_snapshot
+from secateur.storage.log.snapshot_file import WrittenSnapshot, write_snapshot
 from secateur.storage.member_store import MemberStore, table_body
 from secateur.storage.partition import Partition
 from secateur.storage.snapshot import PartitionSnapshot
 from secateur.storage.store_loads import load_body
 
 _SNAPSHOT_END = ".arrow"
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenSnapshot:
-    """A partition that is on disk as it was at a version; equal versions of one partition have equal rows."""
-
-    partition: Partition
-    version: int
-    record: LoggedSnapshot
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from secateur.storage.load_registry import LoadOutcome
 from secateur.storage.log import records
 from secateur.storage.log.disk import Disk
 from secateur.storage.log.frames import read_frames
-from secateur.storage.log.snapshot_file import read_snapshot
+from secateur.storage.log.snapshot_file import WrittenSnapshot, read_snapshot
 from secateur.storage.member_store import MemberStore
 from secateur.wire import decode_rows, decode_table
 
@@ -54,7 +54,7 @@ class RecoveredData:
         head: Whose it is; None for a directory that was never used.
         copies: The state of each copy that has had changes.
         known: The changes that were made, the latest ones.
-        snapshots: The snapshot that each partition was read from, and the version of the partition right after it.
+        snapshots: The snapshots that partitions were read from.
         number: The highest number of a file.
         log_bytes: The bytes of the log that were replayed.
         cut_bytes: The bytes of a torn tail that were cut off.
@@ -63,7 +63,7 @@ class RecoveredData:
     head: records.CheckpointHead | None = None
     copies: dict[Key, RecoveredCopy] = field(default_factory=dict)
     known: list[records.LoggedChange] = field(default_factory=list)
-    snapshots: dict[Key, tuple[records.LoggedSnapshot, int]] = field(default_factory=dict)
+    snapshots: dict[Key, WrittenSnapshot] = field(default_factory=dict)
     number: int = 0
     log_bytes: int = 0
     cut_bytes: int = 0
@@ -220,8 +220,8 @@ class _Replay:
             )
         rows = read_snapshot(data)
         self._store.apply(record.table_id, record.partition, ChangeOperation.OVERWRITE, rows, is_copy=True)
-        version = self._store.partition(record.table_id, record.partition).version
-        self._found.snapshots[record.table_id, record.partition] = record, version
+        partition = self._store.partition(record.table_id, record.partition)
+        self._found.snapshots[record.table_id, record.partition] = WrittenSnapshot(partition, partition.version, record)
 
     def _change(self, record: records.LoggedChange, payload: memoryview) -> None:
         key = record.table_id, record.partition

@@ -2,7 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pyarrow as pa
+
+from secateur.storage.log.records import LoggedSnapshot
+from secateur.storage.partition import Partition
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenSnapshot:
+    """A partition that is on disk as it was at a version; equal versions of one partition have equal rows.
+
+    A partition that is dropped and built again is another object, which begins with the same versions.
+    """
+
+    partition: Partition
+    version: int
+    record: LoggedSnapshot
 
 
 def write_snapshot(table: pa.Table) -> bytes:

@@ -20,10 +20,11 @@ from secateur.cluster.member.replication.replication import Replication
 from secateur.cluster.settings import ClusterSettings
 from secateur.errors import DiskError
 from secateur.protocol.recovery import ClusterRecord
-from secateur.storage.log.checkpoint import Checkpoint, WrittenSnapshot
+from secateur.storage.log.checkpoint import Checkpoint
 from secateur.storage.log.disk import Disk
 from secateur.storage.log.records import CheckpointHead
-from secateur.storage.log.replay import RecoveredData, recover
+from secateur.storage.log.replay import recover
+from secateur.storage.log.snapshot_file import WrittenSnapshot
 from secateur.storage.member_store import MemberStore
 
 _log = logging.getLogger(__name__)
@@ -86,7 +87,7 @@ class Persistence:
         for change in found.known:
             key = change.table_id, change.partition, change.change_id
             change_registry.note(key, RecordedChange(change.rows, change.sequence))
-        await self.log.begin(found.number + 1, self._written(found))
+        await self.log.begin(found.number + 1, found.snapshots)
         self._store.record_to(self.log)
         if found.head is not None:
             _log.info(
@@ -129,16 +130,6 @@ class Persistence:
         if _RESERVE not in self._disk.list():
             with contextlib.suppress(OSError):
                 self._disk.replace(_RESERVE, bytes(_RESERVE_BYTES))
-
-    def _written(self, found: RecoveredData) -> dict[tuple[int, int], WrittenSnapshot]:
-        written = {}
-        for (table_id, number), (record, version) in found.snapshots.items():
-            if any(table.table_id == table_id for table in self._store.tables()) and number in self._store.hosted(
-                table_id
-            ):
-                partition = self._store.partition(table_id, number)
-                written[table_id, number] = WrittenSnapshot(partition, version, record)
-        return written
 
     def _checkpoint(self, number: int, written: Mapping[tuple[int, int], WrittenSnapshot]) -> Checkpoint:
         copies = [] if self._replication is None else self._replication.records()
