@@ -177,6 +177,17 @@ class LoadRegistry:
         self._staged_bytes += nbytes
         return sum(table.num_rows for table in kept)
 
+    def unstage(self, table_id: int, partition: int) -> None:
+        """Forget the rows of a partition in all loads under way into its table."""
+        for load in self.of_table(table_id):
+            load.sorted.pop(partition, None)
+            for key in [key for key in load.staged if key[0] == partition]:
+                for rows in load.staged.pop(key):
+                    nbytes = message_bytes(rows)
+                    load.rows -= rows.num_rows
+                    load.nbytes -= nbytes
+                    self._staged_bytes -= nbytes
+
     def check_others(
         self, layout: TableLayout, load: StagedLoad, operation: ChangeOperation, part: PreparedPart
     ) -> None:

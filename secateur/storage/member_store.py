@@ -242,12 +242,15 @@ class MemberStore:
     def begin_copy(self, table_id: int, partition: int) -> TableLayout:
         """Host a partition whose rows are on their way from another member; it is empty until :meth:`install_copy`.
 
+        What loads under way have staged for it is forgotten: that comes from the other member as well.
+
         Raises:
             UnknownTableError: The table is not here.
         """
         table = self._tables.table(table_id)
         table.partitions[partition] = Partition(table.layout, partition, table.changes)
         table.arriving.add(partition)
+        self.loads.forget_partition(table_id, partition)
         self._record_build(table_id, partition)
         return table.layout
 

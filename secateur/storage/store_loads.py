@@ -131,6 +131,10 @@ class StoreLoads:
                     rows = rows.slice(0, 0)
         return found
 
+    def forget_partition(self, table_id: int, partition: int) -> None:
+        """Forget what is staged for a partition: it comes again with the rows of its primary."""
+        self._registry.unstage(table_id, partition)
+
     def prepare(self, load_id: str, table_id: int, mode: str, parts: Mapping[int, Sequence[int]]) -> int:
         """Check everything that can fail and build the new partitions aside; readers do not see them.
 

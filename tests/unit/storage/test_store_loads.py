@@ -178,6 +178,19 @@ def test_several_attempts_may_each_bring_a_share(store: MemberStore, keys_of: li
     assert content(store) == before | {keys_of[0][2]: 1} | dict.fromkeys(keys_of[0][3:6], 2)
 
 
+def test_what_was_staged_for_a_partition_that_is_built_anew_does_not_count_twice(
+    store: MemberStore, keys_of: list[list[int]], batch: Any
+) -> None:
+    """Seed 2180040 of the simulation: a partition went to another member and came back during a load."""
+    staged = batch(keys_of[0][2:4], 1)
+    store.loads.stage("a", 1, 0, 0, staged)
+    store.loads.stage("a", 1, 1, 0, batch(keys_of[1][2:4], 1))
+    store.begin_copy(1, 0)
+    assert store.loads.staged_bytes == message_bytes(staged)
+    store.loads.stage("a", 1, 0, 0, staged)
+    assert store.loads.prepare("a", 1, "append", {0: [0], 1: [0]}) == 4
+
+
 def test_abort_leaves_everything_as_it_was_and_frees_the_rows(
     store: MemberStore, keys_of: list[list[int]], batch: Any, allocated: Any
 ) -> None:
