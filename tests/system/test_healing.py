@@ -18,8 +18,8 @@ from stored_copies import copies_of
 import secateur
 from secateur.cluster import Cluster
 from secateur.cluster.peers import Peers
-from secateur.errors import Error, PartitionLostError
-from secateur.protocol import BuildCopies, DrainMembers, GetRebalancing, OpenCopies, Operation
+from secateur.errors import Error, PartitionLostError, TopologyChangedError
+from secateur.protocol import BuildCopies, DrainMembers, ForgetCopies, GetRebalancing, OpenCopies, Operation
 
 KEYS = 60
 ROWS = 400
@@ -209,6 +209,23 @@ def test_what_was_built_for_a_controller_that_has_died_is_dropped(mortal: Cluste
         )
         assert not source._built_copies._fixed
         assert conn.execute("SELECT count(*) FROM t").fetchall() == [(KEYS,)]
+
+
+def test_a_copy_that_was_given_up_is_not_begun_by_a_message_that_comes_late(mortal: Cluster) -> None:
+    """Seed 9649440 of the simulation: it had been sent again after its connection broke."""
+    runtime: Any = mortal._runtime
+
+    with mortal.connect() as conn:
+        built = copy_to_build(conn, runtime._members["m3"])
+        ((table_id,), strange), source = (built.tables, built.partitions), runtime._members[built.source]
+
+        controller, m3 = runtime._controller._state, runtime._members["m3"]._peers
+        runtime._loop.run(controller.call(source.member_id, ForgetCopies([table_id], strange, "m3", 1)))
+        with pytest.raises(TopologyChangedError, match="attempt 1 to build copies was given up"):
+            runtime._loop.run(m3.call(source.member_id, OpenCopies(table_id, strange, "m3", 1)))
+        assert not source._replication.learners.of(table_id, strange)
+        runtime._loop.run(m3.call(source.member_id, OpenCopies(table_id, strange, "m3", 2)))
+        assert source._replication.learners.of(table_id, strange) == {"m3": strange}
 
 
 def test_nothing_is_kept_of_copies_of_a_table_that_was_dropped(mortal: Cluster) -> None:
