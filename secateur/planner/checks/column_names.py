@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from secateur.partitioning.tables.identifier import folded
 from secateur.planner.checks.conjuncts import references
@@ -42,9 +42,9 @@ def listed(select: Node) -> tuple[str, ...] | None:
     return tuple(item["column_names"][0] for item in items) if plain else None
 
 
-def mentioned(part: object) -> set[str]:
-    """All parts of all names of columns in a part of a tree, folded."""
-    named = (name for reference in references(part) for name in reference["column_names"])
+def mentioned(part: object, apart_from: Collection[int] = ()) -> set[str]:
+    """All parts of all names of columns in a part of a tree, folded; without the references of some ids."""
+    named = (name for node in references(part) if id(node) not in apart_from for name in node["column_names"])
     joined = (name for node in nodes_in(part) for name in node.get("using_columns") or ())
     return {folded(name) for names in (named, joined) for name in names}
 

@@ -33,7 +33,7 @@ from secateur.partitioning.tables.identifier import folded
 from secateur.planner.checks.claims import Cutting, PlacedText, Source
 from secateur.planner.checks.column_names import all_folded, are_names, called, mentioned
 from secateur.planner.checks.columns_by_position import read_by_position
-from secateur.planner.checks.conjuncts import inner_leaves, joins_plainly, leaves, same_tree
+from secateur.planner.checks.conjuncts import inner_leaves, joins_plainly, leaves, references, same_tree
 from secateur.planner.checks.lookups import is_lookup
 from secateur.planner.checks.moved_scans import MovedScan, MovedScans
 from secateur.planner.checks.recomposed import tree_difference
@@ -126,6 +126,7 @@ class _Placed:
         self._trees = trees
         self._scans = MovedScans(user, {f"x{number}": text for number, text in enumerate(texts)}, sources, trees)
         self._known: dict[tuple[int, int, int], bool] = {}
+        self._in_hints: set[int] = set()  # ids of references to columns
         self._kept: list[object] = []
 
     def is_query(self, other: Node) -> bool:
@@ -215,8 +216,9 @@ class _Placed:
         clause = next((key for key in was if key not in _APART and not self.is_same(was[key], now[key], around)), None)
         if clause is not None:
             return self._differs("the SELECT list" if clause == "select_list" else clause.replace("_", " "))
-        # What only the text of the stage mentions is that a column which never is NULL is not.
-        names = mentioned(was) & mentioned(now)
+        # The stage's text alone mentions keys of look-ups. A hint names a column that its scan has, and so none that
+        # another scan leaves out; the user's text may mention that name in a query that has become rows of its own.
+        names = mentioned(was) & mentioned(now, apart_from=self._in_hints)
         has_columns = all(self._scans.has_columns(text, names) for _, text in moved)
         return has_columns or self._differs("which columns it looks at")
 
@@ -373,17 +375,16 @@ class _Placed:
     def _are_conditions(self, was: Node | None, now: Node | None, moved: Sequence[MovedScan], around: Scope) -> bool:
         """Whether a condition is the user's, apart from conditions that the rows of moved scans have passed.
 
-        Conditions that all rows pass may be added.
+        Conditions that all rows pass may be added, as hints.
         """
         left, right = list(flat_and(was)), list(flat_and(now))
-        return (
-            len(left) <= len(right)
-            and all(
-                self.is_same(conjunct, other, around)
-                or (_is_true(other) and self._scans.is_met(conjunct, moved, around))
-                for conjunct, other in zip(left, right, strict=False)
-            )
-            and all(self._scans.is_always_met(conjunct, moved) for conjunct in right[len(left) :])
+        hints = right[len(left) :]
+        if len(left) > len(right) or not all(self._scans.is_always_met(hint, moved) for hint in hints):
+            return False
+        self._in_hints.update(map(id, references(hints)))
+        return all(
+            self.is_same(conjunct, other, around) or (_is_true(other) and self._scans.is_met(conjunct, moved, around))
+            for conjunct, other in zip(left, right, strict=False)
         )
 
     # Expressions

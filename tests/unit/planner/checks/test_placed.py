@@ -317,6 +317,35 @@ def test_a_condition_for_the_optimizer_is_on_a_column_that_is_never_null(
 
 
 @pytest.mark.parametrize(
+    ("on", "hint", "difference"),
+    [
+        ("c.j = a.j", "NOT s0.k IS NULL", None),
+        ("c.k = a.j", "NOT s0.k IS NULL", "which columns it looks at"),
+        ("c.j = a.j", "NOT s0.j IS NULL", "WHERE"),
+    ],
+)
+def test_a_hint_needs_no_column_of_another_scan_if_a_query_that_is_computed_before_mentions_its_name(
+    on: str, hint: str, difference: str | None
+) -> None:
+    user = read_statement(
+        f"SELECT c.j FROM (SELECT max(k) AS n FROM s2) q JOIN (SELECT * FROM s0) a ON q.n = a.j JOIN s1 c ON {on}"
+    )
+    assert user is not None
+    sources = {relation: Source(("k", "j"), frozenset({"k"}), relation) for relation in ("s0", "s1", "s2")}
+    texts = [
+        PlacedText("SELECT max(k) AS n FROM s2", ("n",)),
+        PlacedText("SELECT k, j FROM s0", ("k", "j"), scans=True),
+        PlacedText("SELECT j FROM s1", ("j",), scans=True),
+        PlacedText(
+            f"SELECT c.j FROM x0 AS q JOIN (SELECT * FROM x1 AS s0 WHERE {hint}) AS a ON q.n = a.j"
+            f" JOIN x2 AS c ON {on}",
+            ("j",),
+        ),
+    ]
+    assert placed_difference(user, texts, sources) == difference
+
+
+@pytest.mark.parametrize(
     ("where", "difference"), [("k = 3", None), ("j = 3", "the rows of a scan"), ("k = 4", "the rows of a scan")]
 )
 def test_a_filter_is_on_the_column_that_a_query_has_renamed(where: str, difference: str | None) -> None:
