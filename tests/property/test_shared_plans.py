@@ -89,7 +89,8 @@ def test_queries(conn: secateur.Connection, table_name: str, seed: int) -> None:
 @pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + WORLDS))
 def test_changes(conn: secateur.Connection, table_name: str, seed: int) -> None:
     rng = random.Random(32_000 + seed)
-    duck = duckdb.connect()
+    # From the statistics of its own table DuckDB may know that a disjunct is TRUE, and be spared an error of the other.
+    duck = duckdb.connect(config={"disabled_optimizers": "statistics_propagation"})
     columns = "(k BIGINT, j INTEGER, s VARCHAR, d DATE, x DECIMAL(9, 2), y DOUBLE, i SMALLINT, ts TIMESTAMP"
     conn.execute(f"CREATE TABLE {table_name} {columns}, PRIMARY KEY (k, j)) PARTITION BY HASH (k) PARTITIONS 5")
     duck.execute(f"CREATE TABLE {table_name} {columns}, PRIMARY KEY (k, j))")

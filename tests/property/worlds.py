@@ -287,8 +287,10 @@ class World:
     ) -> pa.Table:
         values = list(params)
         for step in materialized.steps:
-            found = self.in_steps(step.query, values[: step.query.plan.parameter_count], owners)
-            rows = _python_rows(found)
+            try:
+                rows = _python_rows(self.in_steps(step.query, values[: step.query.plan.parameter_count], owners))
+            except DataError:  # the whole may be spared it: for no rows, DuckDB evaluates no subquery
+                rows = None
             if rows is None or len(rows) > step.values_max:
                 return self.distributed(statement.plan, params, self.kept(statement.plan, params), owners)
             match step.use:
