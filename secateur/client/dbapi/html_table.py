@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any, Final
 
+from secateur.drawing.quantity import count_text
 from secateur.protocol.statements import ResultColumn
 
 _CHARS_MAX: Final = 200
@@ -24,7 +25,7 @@ def html_table(columns: Sequence[ResultColumn], rows: Sequence[Sequence[Any]], l
     if left is None:
         count = f"the next {shown} rows; more are to come"
     elif left == len(rows):
-        count = f"{shown} row{'' if left == 1 else 's'}"
+        count = count_text(left, "row")
     else:
         count = f"the next {shown} of {left:,} rows"
     return f"{_table(head, rows)}<small>{count}</small>"

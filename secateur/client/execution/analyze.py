@@ -175,7 +175,7 @@ def _narrowed_text(narrowed: NarrowedScans) -> str:
 def _work_text(work: StageWork) -> str:
     words = []
     if work.partitions:
-        words.append(f"{count_text(work.partitions, 'partition')}")
+        words.append(count_text(work.partitions, "partition"))
     if work.rows_in:
         words.append(f"{count_text(work.rows_in, 'row')} in")
     words.append(_rows(work.rows_out, work.bytes_out))

@@ -34,7 +34,10 @@ class KeyOperand(msgspec.Struct, frozen=True, array_like=True):
     type: SqlType
 
     def bind(self, params: Sequence[Any]) -> Any:
-        """The value, if it is canonical for the column, for the types of most keys; None if it has to be converted."""
+        """The value, if it is canonical for the column, for the types of most keys; None if it has to be converted.
+
+        A float never is: -0.0 and 0.0 are one key, and so are all NaNs, which in Python differ even from themselves.
+        """
         value, type_ = resolve_operand(self.operand, params, self.type), self.type
         if type(value) is int:
             return value if type_.has_integer(value) else None

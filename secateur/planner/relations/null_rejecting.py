@@ -23,8 +23,6 @@ _COMPARISONS: Final = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 # Operators that are NULL when an operand is.
 _STRICT: Final = (*_COMPARISONS, exp.Add, exp.Sub, exp.Mul, exp.Like, exp.ILike)
 
-_QUANTIFIERS: Final = frozenset({"ALL", "ANY", "SOME"})
-
 _Truth = frozenset[bool | None]
 
 
@@ -49,7 +47,9 @@ def rejects_nulls(conjunct: BoundPredicate, is_null: Callable[[Attribute], bool]
                 return _NULL if attribute is not None and is_null(attribute) else _ANY
             case exp.Is() if isinstance(node.expression, exp.Null):
                 return frozenset({True}) if values(node.this) == _NULL else _ANY
-            case exp.Binary() if isinstance(node, _STRICT) and not _is_quantified(node.expression.unnest()):
+            case exp.Binary(args={"expression": exp.Any() | exp.All()}):  # ``NULL <> ALL`` over nothing is TRUE
+                return _ANY
+            case exp.Binary() if isinstance(node, _STRICT):
                 return _NULL if values(node.this) == _NULL or values(node.expression) == _NULL else _ANY
             case exp.In() if isinstance(node.args.get("query"), exp.Expr):
                 # FALSE over an empty subquery, whatever is looked for in it.
@@ -64,16 +64,6 @@ def rejects_nulls(conjunct: BoundPredicate, is_null: Callable[[Attribute], bool]
                 return _ANY
 
     return True not in values(conjunct.predicate)
-
-
-def _is_quantified(operand: exp.Expr) -> bool:
-    """Whether it is the ALL or ANY of a comparison: ``NULL <> ALL`` over nothing is TRUE.
-
-    In front of a set operation in parentheses, or a list, sqlglot takes the word for the name of a function.
-    """
-    return isinstance(operand, (exp.Any, exp.All)) or (
-        isinstance(operand, exp.Anonymous) and operand.name.upper() in _QUANTIFIERS
-    )
 
 
 def _all(parts: list[_Truth]) -> _Truth:

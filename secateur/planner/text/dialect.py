@@ -39,6 +39,9 @@ if not str(sqlglot.parser.__file__).endswith(".py"):
     )
 
 
+_QUANTIFIERS: Final = {"ALL": exp.All, "SOME": exp.Any}
+
+
 class Secateur(DuckDB):
     """DuckDB's dialect, read whole: no keyword makes the tokenizer swallow the rest of the text."""
 
@@ -88,7 +91,15 @@ class Secateur(DuckDB):
         def _build_predicate(
             self, klass: type[exp.Binary], this: exp.Expr | None, expression: exp.Expr | None, *args: Any, **named: Any
         ) -> exp.Expr:
-            """``x = ANY (SELECT ...)`` is ``x IN (SELECT ...)``, ``x <> ALL (...)`` is NOT IN, as DuckDB reads it."""
+            """``x = ANY (SELECT ...)`` is ``x IN (SELECT ...)``, ``x <> ALL (...)`` is NOT IN, as DuckDB reads it.
+
+            In front of a list, or a set operation in parentheses, sqlglot takes ALL and SOME for names of functions.
+            """
+            match expression:
+                case exp.Anonymous(this=str() as name, expressions=[content]) if name.upper() in _QUANTIFIERS:
+                    expression = _QUANTIFIERS[name.upper()](
+                        this=content if isinstance(content, exp.Query) else exp.Paren(this=content)
+                    )
             query = expression.this if isinstance(expression, (exp.Any, exp.All)) else None
             kinds = (exp.EQ, exp.Any) if isinstance(expression, exp.Any) else (exp.NEQ, exp.All)
             if not isinstance(query, exp.Query) or (klass, type(expression)) != kinds:

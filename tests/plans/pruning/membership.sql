@@ -371,6 +371,19 @@ scan orders: 1 of 271 partitions [p262]
   filter: CONTAINS($1, customer_id)
 */
 ----
+-- each spelling prunes by the elements, 31
+-- parameters: ['C1']
+SELECT * FROM orders WHERE customer_id = SOME($1)
+/*
+execution: local on 1 of 3 members
+tree: orders: ($1[])
+scan orders: 1 of 271 partitions [p262]
+  partitioning key (customer_id): ('C1')
+  primary key bounds: ('C1')
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id = ANY($1)
+*/
+----
 -- what is no membership keeps everything: negated
 -- parameters: ['C1']
 SELECT * FROM orders WHERE NOT customer_id = ANY($1)
@@ -392,9 +405,9 @@ SELECT * FROM orders WHERE customer_id <> ALL($1)
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because customer_id is compared with ALL($1), whose value is not known while planning: compute it first and pass it as a parameter
+  because customer_id is compared with ALL ($1), whose value is not known while planning: compute it first and pass it as a parameter
   columns: customer_id, id, priority, amount, day
-  filter: customer_id <> ALL($1)
+  filter: customer_id <> ALL ($1)
 when distributed: two-stage
 */
 ----

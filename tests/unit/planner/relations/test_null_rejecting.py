@@ -39,6 +39,8 @@ def bound_predicate(text: str) -> BoundPredicate:
         ("NOT x <> ALL (SELECT 1)", True),
         ("x <> ALL ((SELECT 1) INTERSECT (SELECT 2))", False),
         ("x < ALL ((SELECT 1) UNION (SELECT 2))", False),
+        ("NOT x <> ALL ((SELECT 1) INTERSECT (SELECT 2))", True),
+        ("x = SOME ((SELECT 1) UNION (SELECT 2))", True),
         ("x < all ([1, 2])", False),
         ("x BETWEEN 1 AND y", True),
         ("NOT x BETWEEN 1 AND y", True),
