@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from sqlglot import exp
@@ -98,7 +98,25 @@ def qualified_block(select: exp.Select, names: VisibleNames) -> tuple[exp.Select
     group = copy.args.get("group")
     if isinstance(group, exp.Group) and group.find(exp.Rollup, exp.Cube, exp.GroupingSets) is not None:
         check_spellings(group, [key_of(part) for part in grouping_expressions(group)])
+        _check_merged(columns for part in (group, *copy.expressions) for columns in part.find_all(exp.Column))
     return copy, frozenset(name for source in names.sources for name, _ in source.columns)
+
+
+def _check_merged(columns: Iterable[exp.Column]) -> None:
+    """Check that grouping sets, and the items that they may name, do not name a column of USING in two ways.
+
+    Without its table it mostly is the column of one of the tables: for DuckDB both are then one expression of several
+    sets, and their values are those of one of the sets.
+
+    Raises:
+        NotDistributable: They do.
+    """
+    names: dict[bool, set[str]] = {True: set(), False: set()}
+    for column in filter(is_qualified, columns):
+        names[bool(column.table)].add(folded(column.name))
+    if twice := names[True] & names[False]:
+        name = min(twice)
+        raise NotDistributable(f"grouping sets name {name}, a column of USING, with and without its table")
 
 
 def _outside_queries(part: exp.Expr) -> Iterator[exp.Expr]:
