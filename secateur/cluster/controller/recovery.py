@@ -9,6 +9,10 @@ goes on without them only if no newer record can exist than those reported:
   it.
 - Or those that reported are a majority of the members. The topology that follows next has at least one of them.
 
+All members of a topology may have been silent for so long that others, which had come meanwhile, were left alone. So
+where none of those that reported holds a lease, those of a newer topology are waited for as well, as long as a member
+may be silent.
+
 A process that was started anew with what a member has on disk reports that. Where every process was, all of them are
 waited for, and the cluster goes on from their disks. Where a process has lived on, it is no member: what the one before
 had in memory has ended with it, and the address of the record is not its own.
@@ -178,11 +182,11 @@ def recovered(reports: Mapping[str, MemberReport], gone: Collection[str], *, is_
     members = record.topology.member_ids
     lost = unheard(reports)
     present = [member for member in members if member not in lost]
-    if lost:
-        may_live = not is_late and not all(member in gone for member in lost)
-        all_held_leases = bool(present) and all(reports[member].holds_lease for member in present)
-        if may_live or not (all_held_leases or 2 * len(present) > len(members)):
-            return None
+    leases = [reports[member].holds_lease for member in present]
+    if not is_late and not (any(leases) and all(member in gone for member in lost)):
+        return None
+    if lost and not (any(leases) and all(leases)) and 2 * len(present) <= len(members):
+        return None
     return _going_on(record, reports, lost)
 
 

@@ -132,6 +132,16 @@ def test_one_of_three_goes_on_alone_only_with_a_lease(holds_lease: bool) -> None
     assert (found is not None) == holds_lease
 
 
+def test_without_a_lease_those_of_a_topology_that_has_none_of_its_members_are_waited_for() -> None:
+    """m1 was silent while m4 joined, and was removed without hearing of either."""
+    reports = {"m1": report("m1", record(3, ("m1",)), holds_lease=False)}
+    assert recovered(reports, (), is_late=False) is None
+    found = recovered(reports | {"m4": report("m4", record(5, ("m4",)))}, (), is_late=False)
+    assert found is not None
+    assert found.record.state == b"5"
+    assert recovered(reports, (), is_late=True) is not None, "it was suspended, as everybody was"
+
+
 def test_law_a_topology_that_members_act_on_is_never_replaced_by_an_older_one() -> None:
     """Members are removed one after the other; each removal reaches all who stay, and the one removed has no lease."""
     tried = 0
