@@ -51,8 +51,9 @@ class Partition:
         self._reserved: dict[str, SortedRows] = {}
         self.feed = ChangeFeed(layout.limits.change_feed_bytes_max) if layout.tdef.change_feed else None
         """Its last changes, for tables with a change feed."""
-        self.version = 0
-        """Number of changes so far; equal versions mean equal rows."""
+        self.version = self._changes.total
+        """The number of its last change among those of the table: equal versions mean equal rows, also of a partition
+        that has been dropped and built again."""
         self.reads = 0
         """How often statements, jobs and look-ups of keys have read it on this member."""
         self.writes = 0
@@ -396,8 +397,8 @@ class Partition:
 
     def _note_change(self) -> None:
         self._snapshot = None
-        self.version += 1
         self._changes.total += 1
+        self.version = self._changes.total
 
 
 def _in_arrow(rows: pa.Table | FewRows) -> pa.Table:

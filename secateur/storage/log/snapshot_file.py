@@ -12,9 +12,10 @@ from secateur.storage.partition import Partition
 
 @dataclass(frozen=True, slots=True)
 class WrittenSnapshot:
-    """A partition that is on disk as it was at a version; equal versions of one partition have equal rows.
+    """A partition that is on disk as it was at a version.
 
-    A partition that is dropped and built again is another object, which begins with the same versions.
+    A table that is dropped here and comes again is another object, and so are its partitions, which begin with the same
+    versions.
     """
 
     partition: Partition

@@ -8,7 +8,15 @@ import pytest
 from secateur.engine_limits import EngineLimits
 from secateur.errors import DuplicateKeyError, LoadFailedError, TopologyChangedError
 from secateur.partitioning.tables import TableDef
-from secateur.storage import ChangeCount, ChangeOperation, Partition, TableLayout
+from secateur.storage import (
+    ChangeCount,
+    ChangeOperation,
+    DuplicateKeys,
+    MemberStore,
+    Partition,
+    TableLayout,
+    sort_rows,
+)
 
 # Small writes go to the delta, large ones merge the whole partition: everything must hold for both.
 SIZES = [pytest.param(256, id="delta"), pytest.param(0, id="whole")]
@@ -104,6 +112,20 @@ def test_versions_grow_with_changes_only(layout: TableLayout, rows: Any, keys: A
     counted.snapshot().fold()
     counted.apply(ChangeOperation.OVERWRITE, rows())
     assert counted.version == changes.total == 2
+
+
+def test_a_partition_that_is_built_anew_has_no_version_of_the_one_before(make_table: Any) -> None:
+    """What was worked out from the rows before, such as a load that is prepared, is not taken for what it has now."""
+    store, table = MemberStore(), make_table({"k": "BIGINT"}, ["k"], partitions=1, table_id=1)
+    store.create_table(table, [0])
+    seen = set()
+    for key in range(3):
+        one = pa.table({"k": [key]}, schema=table.arrow_schema)
+        store.begin_copy(1, 0)
+        seen.add(store.partition(1, 0).version)
+        store.install_copy(1, 0, sort_rows(TableLayout.of(table), [one], DuplicateKeys.REFUSED))
+        seen.add(store.partition(1, 0).version)
+    assert len(seen) == 6
 
 
 def test_snapshots_are_shared_until_a_write(either: Partition, rows: Any) -> None:
