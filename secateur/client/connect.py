@@ -1,7 +1,8 @@
 """Connects a client to its cluster.
 
 The random secrets of clusters that this process has started stay in it: only it may connect to them by address alone,
-as ``cluster.connect()`` does. A secret that the user chose is not kept here; the user may pass it on.
+as ``cluster.connect()`` does. A secret that the user chose is not kept here; the user may pass it on. A cluster has a
+secret by default, because any process of the machine can reach a loopback port, and could submit functions there.
 """
 
 from __future__ import annotations

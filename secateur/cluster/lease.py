@@ -10,6 +10,8 @@ copy and acts on a newer topology, so the promise of all other members not to ac
 the lease has ended is as good. A process that is gone (its address refuses connections) acts on nothing any more; but
 its *earlier* actions are only excluded while the lease is still valid, so only then does it count as a promise.
 
+A known gap: a controller that is cut off from *all* members can drop a table for which they still answer.
+
 **Invariant**: while the lease of a member is valid, no member acts on a topology from which it is missing.
 `tests/unit/cluster/test_lease.py` runs these machines under random faults on a virtual clock and network.
 

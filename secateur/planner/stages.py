@@ -3,6 +3,9 @@
 A statement on one table is split in two (:mod:`~secateur.planner.fragments.partial_final`), which is exact for most
 statements and cheap to plan. Otherwise it is placed (:mod:`~secateur.planner.placement.place`). If that is not certain
 to be exact either, the coordinator gathers the rows that the statement needs and runs it as a whole.
+
+Everything between two exchanges is one kernel call, and not one call for each operator: DuckDB plans the joins, filters
+and groups inside of it better than a graph of our own operators would. So placement decides only which rows move.
 """
 
 from __future__ import annotations

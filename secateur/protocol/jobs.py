@@ -327,6 +327,8 @@ class GetJobResult(Message[JobSinks], frozen=True):
 class StartRun(Notice, frozen=True, array_like=True):
     """Run your part of a job: the payload is the plan.
 
+    It carries its trace itself: as a notice it is sent behind others of a queue, so no frame of a trace can precede it.
+
     Attributes:
         job: The job.
         sender: The member that coordinates it.

@@ -2,6 +2,10 @@
 
 All processes of a cluster and its clients run one release, so a message may change freely: a release that changes one
 has another :data:`~secateur.protocol.hello.PROTOCOL_VERSION`, by which the others are recognised and refused.
+
+msgspec reads a request straight into its type, so a handler does not check it again, and one that cannot be read is an
+error of that request and not of its connection. SQL values, in fields of type ``Any``, are the exception: msgspec would
+send them as text, so :mod:`secateur.protocol.values` packs such a message.
 """
 
 from __future__ import annotations

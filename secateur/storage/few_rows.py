@@ -1,7 +1,9 @@
 """A few rows that are written, as the plain values in which they came: kept so until a reader wants them in Arrow.
 
 Making an Arrow table of one row takes longer than all else that a write does, and nobody may read it before the next
-row replaces it.
+row replaces it. With Arrow at the client, at each copy and in the log, 60 % of the processor time of a write went into
+making, writing, reading and checking such tables. Whoever stores the rows first brings each value into the canonical
+form of its column, so that they can always become Arrow.
 """
 
 from __future__ import annotations

@@ -1,5 +1,8 @@
 """The form in which the DuckDB kernel scans rows fastest.
 
+Over our Arrow tables as they are stored, DuckDB took 1.35 times as long as over its own. To store this form alone would
+have made every other reader handle it, so it is a second copy of the columns that are scanned often.
+
 Arrays are long, short decimals are as wide as DuckDB stores them, and texts of few values are dictionaries. The values
 are the same in other Arrow types, so the form is only for readers that do not depend on the type. A decimal of up to 18
 digits is then not narrowed row by row in each scan, and a condition on a text is evaluated once for each distinct

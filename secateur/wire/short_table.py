@@ -2,8 +2,8 @@
 
 An Arrow stream costs some ten microseconds to write, as many to read, and more to become Python values, however small
 it is. The answer of a key lookup or of one customer's aggregate is a handful of values that its receiver wants as
-Python values: as msgpack they cost one microsecond. All other results stay in Arrow, and a short table is converted to
-an Arrow table on demand.
+Python values: as msgpack they cost one microsecond. As Arrow they raised the time for one key's aggregate from 0.30 to
+0.58 of an empty Ray call. All other results stay in Arrow, and a short table is converted to an Arrow table on demand.
 
 Payloads of both forms may follow each other: the first byte tells them apart.
 """

@@ -2,6 +2,8 @@
 
 The first byte of a connection says what its client speaks, and is looked at before a protocol gets the socket:
 asyncio's own server would hang up on a plain client without a word.
+
+Clients have no certificates: the token says who the client is, and certificates would be a second way to say the same.
 """
 
 from __future__ import annotations

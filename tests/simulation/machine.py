@@ -3,7 +3,7 @@
 Threads are greenlets of one thread of the operating system. One of them runs until it blocks: in a lock, a sleep, a
 socket or the selector of an event loop. Which thread goes on, and how long everything takes, comes from one random
 generator, so that the same seed gives the same run. No time passes while nobody can run: the clock jumps to the next
-timer.
+timer. Threads change only where they block, so a race between two instructions is not found.
 
 Source: FoundationDB's simulator (Zhou et al., "FoundationDB: A Distributed Unbundled Transactional Key Value Store",
 SIGMOD 2021, section 4) and TigerBeetle's VOPR; the real code runs here above a virtual operating system.

@@ -1,4 +1,8 @@
-"""COPY from the client: files are read and written in this process."""
+"""COPY from the client: files are read and written in this process.
+
+Members never open a path that a user names. DuckDB reads and writes the files: code of our own for CSV and JSON, which
+was tried first, returned other values for 7 of 32 types.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Reads files with DuckDB as its own COPY does: CSV and Parquet by position, JSON by name."""
+"""Reads files with DuckDB as its own COPY does: CSV and Parquet by position, JSON by name.
+
+A file goes into a temporary table by DuckDB's COPY, because its table functions do not read every file in the same way.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """``CREATE TABLE ... AS``: the client reads the query's rows, has the controller make the table, and loads them.
 
 The rows are read before the table exists, so the query may read the table that it replaces, and a query that fails
-changes nothing. If the load fails, the new table is dropped, unless somebody else has begun to use it.
+changes nothing. If the load fails, the new table is dropped, unless somebody else has begun to use it. The price is
+that the rows pass through the client, and that a replaced table is empty during the load.
 """
 
 from __future__ import annotations

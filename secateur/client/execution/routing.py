@@ -1,5 +1,8 @@
 """Routes a statement to a member in one of the execution modes, from its partition trees and the known owners.
 
+Only an owner coordinates a distributed statement: otherwise a member without data would take part in every statement of
+its clients (Hazelcast issue 24813).
+
 Source: Apache Ignite IEP-24, "Thin Clients": the client evaluates the partition tree and goes straight to the owning
 node.
 """

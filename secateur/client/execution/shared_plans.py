@@ -7,6 +7,8 @@ comes once costs nothing more, and errors of planning have their places in the u
 
 Partitions may be more than those of a plan of its own where literals contradict each other in columns that are no
 partitioning keys: no row meets both, and only the text shows it.
+
+The controller could judge better which texts have the same plan, but only after a round trip.
 """
 
 from __future__ import annotations

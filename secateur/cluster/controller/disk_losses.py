@@ -2,7 +2,9 @@
 
 A member has a table, and a copy that it has built, on disk before the cluster counts on them. So a disk that lacks one
 has lost what it said it had written, or was never asked to write it (``fsync="off"``). What another member has is not
-lost: that one goes on as the owner, and the copy is built again.
+lost: that one goes on as the owner, and the copy is built again. Whole frames of a log can be trusted; its end
+may be missing. A member that comes back with last copies has no other member to be compared with: see
+:mod:`secateur.cluster.controller.publication_numbers`.
 """
 
 from __future__ import annotations

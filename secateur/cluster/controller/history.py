@@ -1,7 +1,11 @@
 """The last fifteen minutes of the cluster: statements, failures, times and memory, every five seconds.
 
 The controller asks each member for what its statements have come to and for what its process takes, and keeps the
-differences. ``secateur.history`` has them.
+differences. ``secateur.history`` has them. A controller that starts anew begins without any.
+
+Members only count, so nothing is done for a statement. If each member kept the differences by itself, the clocks of all
+of them would have to agree. Queries of system tables count apart, so the statements that a dashboard shows do not
+include its own.
 """
 
 from __future__ import annotations

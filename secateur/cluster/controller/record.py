@@ -1,4 +1,8 @@
-"""The controller's state as the record that members keep for it; see :mod:`secateur.protocol.recovery`."""
+"""The controller's state as the record that members keep for it; see :mod:`secateur.protocol.recovery`.
+
+A consensus log among the members would need a majority for each change. Here the controller is the only one that
+changes the state, and members may be lost one after the other without stopping the rest.
+"""
 
 from __future__ import annotations
 

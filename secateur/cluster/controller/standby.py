@@ -4,6 +4,9 @@ A standby is a second process of the controller, which waits for the first one t
 system lets one process listen at an address, and takes it back when that has ended, however it has. So whoever listens
 is the controller: there is no vote and no heartbeat, and two cannot serve at a time. One that is suspended keeps the
 address, and nobody takes over.
+
+A standby saves the time that a new process needs: on a busy machine Ray takes 2 to 7 seconds to start a worker, which
+takes as long again to import the planner. It follows no state, which would have to be as right as the members' record.
 """
 
 from __future__ import annotations

@@ -6,6 +6,9 @@ table, with the id of the load that brings it. The record is with all members *b
 members know of every load whether it was: together, this says of each batch whether it is in the table, whatever has
 died in between. :mod:`secateur.cluster.controller.stream_publisher` acts by it.
 
+The price is one delivery of the record for each batch. Numbers of batches in the messages of the two phases would need
+none, but every load would have to carry something of streams.
+
 **Invariant**: a batch is never published under two loads. Before a batch is tried under another load, every member has
 given up the one before (`tests/system/test_stream_batches.py`).
 """

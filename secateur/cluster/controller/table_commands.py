@@ -64,7 +64,7 @@ class TableCommands:
 
         Raises:
             TableExistsError: The name is taken.
-            NotSupportedError: It wants more backups than the tables that it is co-located with.
+            NotSupportedError: The name has a schema in front.
             PartitionLostError: No member is left.
         """
         if table.scheme.range is not None and len(table.scheme.range.ranges) > RANGES_INLINE_MAX:

@@ -6,6 +6,9 @@ has the load published or :meth:`LoadWriter.abort` has it dropped.
 
 **Invariant**: a row counts only under the attempt of a task whose message reached ``commit``. A task that failed, was
 retried or ran twice at once leaves rows under another attempt, which is never published.
+
+Several tasks may send rows of one partition, and the members sort them, so Spark need not shuffle: to bring the rows of
+a partition together first costs more than it saves (``tasks=n`` of :func:`secateur.spark.write` does it all the same).
 """
 
 from __future__ import annotations

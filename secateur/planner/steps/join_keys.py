@@ -13,7 +13,8 @@ alone, so its key is among the values, or NULL, which equals nothing; where the 
 ``o.customer_id = c.id``, they imply ``c.id IN $1`` (:mod:`~secateur.planner.steps.join_facts`). The consequences for
 the scans are derived from that as from any condition. The implication holds for one state of the build side. The
 statement therefore reads it again, and members that find it changed since the step refuse
-(:mod:`secateur.storage.hosted_tables`); the statement then runs undivided.
+(:mod:`secateur.storage.hosted_tables`); the statement then runs undivided. Keys that were filters on both sides would
+need no comparison of states, but the answer could then have half of a load.
 
 **When.** Only where the rows that are not read are estimated to be worth more than the round trip. Statements over
 small tables are not examined.

@@ -1,4 +1,7 @@
-"""What a member keeps of jobs on record, for a controller that starts anew; on disk if it has one."""
+"""What a member keeps of jobs on record, for a controller that starts anew; on disk if it has one.
+
+Jobs are not in the record of the cluster: their DAGs may be large, and they change far more often than the catalog.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """The hottest values of the partitioning keys, from a sample of the statements, gets and writes of a member.
 
 One in some of them is looked at, at random distances, so that a client which does the same things in the same order
-again and again is not always met at the same one. All others pay for one decrement: each place that samples does
+again and again is not always met at the same one: to count every key would cost a hash table on the path of statements
+that take some tens of microseconds. All others pay for one decrement: each place that samples does
 
 .. code-block:: python
 

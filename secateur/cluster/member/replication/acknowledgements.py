@@ -1,4 +1,8 @@
-"""Who waits until all copies have a change: its writer, and readers who have seen it."""
+"""Who waits until all copies have a change: its writer, and readers who have seen it.
+
+The primary makes a change before the other copies do, so changes of a partition follow each other without a pause. If
+the primary made it only once the copies have it, each write would have to wait for the round trip of the write before.
+"""
 
 from __future__ import annotations
 

@@ -20,6 +20,8 @@ change behind the snapshot that it copies, and acknowledges writes without it. O
 primary *counts* it: from then on writes wait for it as for any copy, and only then the controller makes it an owner. So
 an owner has every acknowledged write from its first moment on.
 
+Raft would elect the primary as well; here the controller appoints it, and a term is a version of the topology.
+
 Source: the recovery of Viewstamped Replication (Liskov and Cowling, 2012), with the controller in the place of the view
 change.
 """

@@ -4,6 +4,9 @@ Every member answers reads of a replicated table from its own copy, and members 
 answer with its rows waits until all members have them: whoever reads next, at whichever member, must not find the rows
 of before.
 
+Readers are not stopped before the first member publishes: that would need no message of the controller, but all of them
+would wait for the slowest member that prepares a large load.
+
 The controller tells when all have published. If it does not, because it is gone or its word was lost, the members are
 asked.
 

@@ -23,7 +23,10 @@ from secateur.storage.member_store import MemberStore
 from secateur.wire import Reply, Request
 
 _BYTES_BEFORE_FIRST: Final = 16 << 20
-"""Bytes of a placed statement's result that are made before the first are sent."""
+"""Bytes of a placed statement's result that are made before the first are sent.
+
+Until then the statement can still be run in another form.
+"""
 _LATE: Final = (
     "rows of the result had been read when this came up, too late to run the statement in a form that evaluates nothing"
     " else than it asks for: if a filter or a join leaves the value out, use TRY_CAST or CASE where it is evaluated"

@@ -5,6 +5,8 @@ whose partitions are all at one other member runs there. Values that replace a s
 it ran. Keys of a join are valid only for the rows that they were found in: the rest reads those again, and if they have
 changed the query runs undivided.
 
+The client sends the ids of the plans of all steps with its request, so no plan of steps is kept anywhere.
+
 Source: Apache Ignite IEP-24, "Materialization".
 """
 

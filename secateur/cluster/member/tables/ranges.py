@@ -231,7 +231,10 @@ def cuts_catch_all(before: TableDef, after: TableDef) -> bool:
 
 
 def check_catch_all(table: TableDef, rest: Mapping[int, PartitionSnapshot]) -> None:
-    """Refuse ranges whose rows the catch-all has. Costs the partition function of its rows."""
+    """Refuse ranges whose rows the catch-all has. Costs the partition function of its rows.
+
+    To move these rows would have a statement that defines ranges copy an unknown amount of data.
+    """
     found = sum(
         int(np.count_nonzero(table.scheme.partitions_of(snapshot.table) != number)) for number, snapshot in rest.items()
     )
