@@ -15,6 +15,7 @@ from secateur.wire import Reply, Request
 ANSWER_WAIT_S: Final = 2.0
 """How long each member may take to report its contents, when all members are listed."""
 _NOTHING_SAID: Final = MemberStats()
+_COUNTERS: Final = frozenset(MemberStats.__struct_fields__).intersection(MemberInfo.__struct_fields__)
 
 
 class MemberList:
@@ -88,14 +89,8 @@ class MemberList:
                 if partition in primaries[table.table_id]
             ),
             bytes=sum(table.bytes for table in known),
-            executions=stats.executions,
-            frames_received=stats.frames_received,
-            memory_limit=stats.memory_limit,
-            memory_used=stats.memory_used,
-            running_statements=stats.running_statements,
-            waiting_statements=stats.waiting_statements,
-            refused_statements=stats.refused_statements,
             draining=member.id in leaving.draining or member.id in leaving.drained,
+            **{name: getattr(stats, name) for name in _COUNTERS},
         )
 
 

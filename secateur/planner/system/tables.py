@@ -11,9 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+import msgspec
+
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.types.column_type import parse_type
+from secateur.protocol.membership import MemberInfo
 
 SCHEMA: Final = "secateur"
 """The schema of the system tables; also the catalog's name in ``information_schema``."""
@@ -22,8 +25,14 @@ _TEXT, _NUMBER, _FLAG, _TEXTS, _MOMENT = "VARCHAR", "BIGINT", "BOOLEAN", "VARCHA
 
 
 def _table(name: str, key: Mapping[str, str], /, **others: str) -> TableDef:
-    columns = tuple(Column(column, parse_type(kind), column in others) for column, kind in {**key, **others}.items())
+    columns = tuple(Column(column, parse_type(kind), column not in key) for column, kind in {**key, **others}.items())
     return TableDef(name, 0, columns, tuple(key), PartitionScheme(), replicated=True)
+
+
+def _columns_of(row: type[msgspec.Struct]) -> dict[str, str]:
+    """The columns of a table whose rows are these values."""
+    kinds = {str: _TEXT, int: _NUMBER, bool: _FLAG}
+    return {field.name: kinds[field.type] for field in msgspec.structs.fields(row)}
 
 
 _STATEMENT_KEY: Final = {"member": _TEXT, "number": _NUMBER}
@@ -55,25 +64,7 @@ _ENDED_STATEMENT: Final = {
 }
 
 _TABLES: Final = (
-    _table(
-        "members",
-        {"id": _TEXT},
-        address=_TEXT,
-        node=_TEXT,
-        state=_TEXT,
-        partitions_primary=_NUMBER,
-        partitions_backup=_NUMBER,
-        rows=_NUMBER,
-        bytes=_NUMBER,
-        executions=_NUMBER,
-        frames_received=_NUMBER,
-        memory_limit=_NUMBER,
-        memory_used=_NUMBER,
-        running_statements=_NUMBER,
-        waiting_statements=_NUMBER,
-        refused_statements=_NUMBER,
-        draining=_FLAG,
-    ),
+    _table("members", {"id": _TEXT}, **_columns_of(MemberInfo)),
     _table(
         "tables",
         {"table_name": _TEXT},
