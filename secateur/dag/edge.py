@@ -23,7 +23,21 @@ QUEUE_BYTES_MAX: Final = 32 << 20
 WINDOW_BYTES_MAX: Final = 16 << 20
 
 
-class Unicast(msgspec.Struct, frozen=True, array_like=True, tag="unicast"):
+class _Kind(msgspec.Struct, frozen=True, array_like=True):
+    """A routing or a reach."""
+
+    @property
+    def name(self) -> str:
+        """Its word in EXPLAIN, plans and diagrams."""
+        return str(self.__struct_config__.tag)
+
+    @property
+    def words(self) -> str:
+        """The word, and what else tells it from others of its kind."""
+        return self.name
+
+
+class Unicast(_Kind, frozen=True, array_like=True, tag="unicast"):
     """Each batch goes to one consumer; they take turns, and one without room is passed over.
 
     Distributed: to any consumer of the job.
@@ -46,7 +60,7 @@ class UnmatchedRows(Enum):
     """
 
 
-class Partitioned(msgspec.Struct, frozen=True, array_like=True, tag="partitioned"):
+class Partitioned(_Kind, frozen=True, array_like=True, tag="partitioned"):
     """Each row goes to the consumer that its key selects: equal keys meet in one processor.
 
     Attributes:
@@ -66,16 +80,21 @@ class Partitioned(msgspec.Struct, frozen=True, array_like=True, tag="partitioned
     table: str | None = None
     unmatched: UnmatchedRows = UnmatchedRows.REFUSE
 
+    @property
+    def words(self) -> str:
+        columns = f"({', '.join(self.columns)})" if self.columns else ""
+        return f"{self.name}{columns}{'' if self.table is None else f' like {self.table}'}"
 
-class Broadcast(msgspec.Struct, frozen=True, array_like=True, tag="broadcast"):
+
+class Broadcast(_Kind, frozen=True, array_like=True, tag="broadcast"):
     """Every batch goes to every consumer. Distributed: on every participant."""
 
 
-class Isolated(msgspec.Struct, frozen=True, array_like=True, tag="isolated"):
+class Isolated(_Kind, frozen=True, array_like=True, tag="isolated"):
     """Producer i feeds consumer i modulo their number, so order is kept and chains stay separate. Always local."""
 
 
-class AllToOne(msgspec.Struct, frozen=True, array_like=True, tag="all-to-one"):
+class AllToOne(_Kind, frozen=True, array_like=True, tag="all-to-one"):
     """All rows go to one consumer: the one that owns the routing partition of ``key``.
 
     Attributes:
@@ -87,8 +106,12 @@ class AllToOne(msgspec.Struct, frozen=True, array_like=True, tag="all-to-one"):
     key: str = ""
     apart: bool = False
 
+    @property
+    def words(self) -> str:
+        return f"{self.name}({self.key})" if self.key else self.name
 
-class FanOut(msgspec.Struct, frozen=True, array_like=True, tag="fan-out"):
+
+class FanOut(_Kind, frozen=True, array_like=True, tag="fan-out"):
     """Each batch goes to one consumer **on each** participant; on a member the consumers take turns.
 
     Local, it is unicast.
@@ -98,15 +121,15 @@ class FanOut(msgspec.Struct, frozen=True, array_like=True, tag="fan-out"):
 Routing = Unicast | Partitioned | Broadcast | Isolated | AllToOne | FanOut
 
 
-class Local(msgspec.Struct, frozen=True, array_like=True, tag="local"):
+class Local(_Kind, frozen=True, array_like=True, tag="local"):
     """Rows stay on the member where they are made."""
 
 
-class Distributed(msgspec.Struct, frozen=True, array_like=True, tag="distributed"):
+class Distributed(_Kind, frozen=True, array_like=True, tag="distributed"):
     """Rows may go to any participant that runs the destination."""
 
 
-class DistributedTo(msgspec.Struct, frozen=True, array_like=True, tag="to"):
+class DistributedTo(_Kind, frozen=True, array_like=True, tag="to"):
     """All rows go to one member, which becomes a participant.
 
     Attributes:
@@ -114,6 +137,10 @@ class DistributedTo(msgspec.Struct, frozen=True, array_like=True, tag="to"):
     """
 
     member: str
+
+    @property
+    def words(self) -> str:
+        return f"distributed to {self.member}"
 
 
 Reach = Local | Distributed | DistributedTo

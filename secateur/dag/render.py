@@ -3,42 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, assert_never
+from typing import Any
 
-from secateur.dag.edge import (
-    AllToOne,
-    Broadcast,
-    Distributed,
-    DistributedTo,
-    Edge,
-    FanOut,
-    Isolated,
-    Local,
-    Partitioned,
-    Routing,
-    Unicast,
-)
+from secateur.dag.edge import Edge
 from secateur.dag.vertex import Vertex
 from secateur.drawing.diagram import Diagram, DiagramEdge, DiagramNode
-
-
-def routing_name(routing: Routing) -> str:
-    """The word for a routing in EXPLAIN, plans and diagrams."""
-    match routing:
-        case Unicast():
-            return "unicast"
-        case Partitioned():
-            return "partitioned"
-        case Broadcast():
-            return "broadcast"
-        case Isolated():
-            return "isolated"
-        case AllToOne():
-            return "all-to-one"
-        case FanOut():
-            return "fan-out"
-        case _:
-            assert_never(routing)
 
 
 def to_text(vertices: Sequence[Vertex], edges: Sequence[Edge]) -> str:
@@ -110,7 +79,7 @@ def to_dict(
         {
             "from": edge.source,
             "to": edge.destination,
-            "kind": routing_name(edge.routing),
+            "kind": edge.routing.name,
             "distributed": edge.is_distributed,
         }
         for edge in edges
@@ -120,24 +89,9 @@ def to_dict(
 
 def edge_words(edge: Edge) -> list[str]:
     """Describe an edge in words: routing, distance and priority, each only if it is not the default."""
-    words = [routing_name(edge.routing)]
-    match edge.routing:
-        case Partitioned(columns, _, table):
-            words[0] += f"({', '.join(columns)})" if columns else ""
-            words[0] += "" if table is None else f" like {table}"
-        case AllToOne(key) if key:
-            words[0] += f"({key})"
-        case _:
-            pass
-    match edge.reach:
-        case Local():
-            pass
-        case Distributed():
-            words.append("distributed")
-        case DistributedTo(member):
-            words.append(f"distributed to {member}")
-        case _:
-            assert_never(edge.reach)
+    words = [edge.routing.words]
+    if edge.is_distributed:
+        words.append(edge.reach.words)
     if edge.priority:
         words.append(f"priority {edge.priority}")
     return words

@@ -9,7 +9,7 @@ from typing import Final
 from secateur.dag.dag import FrozenDAG
 from secateur.dag.edge import Edge
 from secateur.dag.placement import OnPartitions
-from secateur.dag.render import edge_words, routing_name
+from secateur.dag.render import edge_words
 from secateur.engine.execution_plan.member_plan import EdgePlan
 from secateur.engine.execution_plan.plan_builder import ExecutionPlan
 from secateur.engine.runtime.running_job import RunningJob
@@ -131,7 +131,7 @@ def _edge(edge: Edge, running: EdgePlan | None) -> ResolvedEdge:
         name=edge.name,
         source=edge.source,
         destination=edge.destination,
-        kind=routing_name(edge.routing),
+        kind=edge.routing.name,
         words=tuple(edge_words(edge)),
         distributed=edge.is_distributed,
         priority=edge.priority,
