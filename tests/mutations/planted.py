@@ -183,8 +183,8 @@ PLANTED: Final = (
     Mutation(
         "a reader gets the snapshot from before the last write",
         "storage/partition.py",
-        "        self._snapshot = None\n        self.version += 1",
-        "        self.version += 1",
+        "        self._snapshot = None\n        self._changes.total += 1",
+        "        self._changes.total += 1",
     ),
     Mutation(
         "an upsert of many rows keeps the row that was there",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import sys
@@ -58,7 +59,11 @@ def test_duckdb_works_in_threads_of_low_priority_and_its_caller_keeps_its_own() 
         ]
         workers = {int(entry.name) for entry in THREADS.iterdir()} - before
         assert len(workers) >= 2
-        assert [niceness(worker) for worker in workers].count(lowered()) >= 2
+        found = []
+        for worker in workers:
+            with contextlib.suppress(ProcessLookupError):  # one of another test may have been about to end
+                found.append(niceness(worker))
+        assert found.count(lowered()) >= 2
         assert niceness() == own
     finally:
         kernel.close()
