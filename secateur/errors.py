@@ -317,7 +317,7 @@ _CLASSES: Final = _subclasses(Error)
 
 
 _MISTAKES: Final = (InterfaceError, ProgrammingError, DataError, IntegrityError, NotSupportedError)
-"""What the caller has to change."""
+"""The classes of errors that are mistakes of the caller."""
 
 
 def rebuilt(name: str, message: str, details: dict[str, Any]) -> Error:

@@ -46,7 +46,7 @@ _TEXT: Final = re.compile(r"'(?:[^']|'')*'|\$([0-9]+)")
 MADE_CHARS_MAX: Final = 256
 """The characters that a guarded call may make: a key is not longer."""
 GUARD: Final = "error('too large')"
-"""What the guard of a call evaluates that would make more, once in the text of each guarded call."""
+"""The SQL that DuckDB evaluates in place of a guarded call whose result would be too long; it raises an error."""
 _MEMORY_LIMIT: Final = "64MB"
 _KEPT_MAX: Final = 256
 _INSTANT: Final = "TIMESTAMP WITH TIME ZONE"

@@ -87,7 +87,7 @@ def setting(description: str, **field_options: Any) -> Any:
 
 
 def description_of(one: Field[Any]) -> str | None:
-    """What a field says of itself; None for a field that users do not set."""
+    """The description of a field; None for a field that users do not set."""
     found: str | None = one.metadata.get(_DESCRIPTION)
     return found
 

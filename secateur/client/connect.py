@@ -125,5 +125,5 @@ def is_own(host: str, port: int) -> bool:
 
 
 def own_tls(host: str, port: int) -> Tls | None:
-    """How connections to the cluster of this process that listens there are encrypted; None if they are not."""
+    """The encryption of connections to the cluster of this process that listens there; None if they are plain."""
     return _tls.get(f"{host}:{port}")

@@ -19,7 +19,7 @@ from secateur.wire import Channel
 R = TypeVar("R")
 
 _TOPOLOGY_WAIT_S: Final = 2.0
-"""How long the controller may take to name the owners, before the members are asked."""
+"""Seconds that the controller may take to name the owners before the members are asked."""
 
 
 class KnownTopology(ControllerCalls):
@@ -27,7 +27,7 @@ class KnownTopology(ControllerCalls):
 
     Args:
         controller: A channel to the controller, which is connected.
-        options: What all channels have in common.
+        options: Options of all channels.
 
     Raises:
         ProtocolError: Something answers that is not the controller of a cluster of ours.

@@ -22,7 +22,7 @@ R = TypeVar("R")
 MEMBERS_AT_ONCE: Final = 32
 """Members that one thread asks at the same time: the call for each is inside the call for the one before."""
 _OWNERS_WAIT_S: Final = 1.0
-"""How long a member may take to name the owners, when the controller is out of reach."""
+"""Seconds that a member may take to name the owners, when the controller is out of reach."""
 
 
 class MemberCalls(KnownTopology):
@@ -30,7 +30,7 @@ class MemberCalls(KnownTopology):
 
     Args:
         controller: A channel to the controller, which is connected.
-        options: What all channels have in common.
+        options: Options of all channels.
     """
 
     def __init__(self, controller: Channel, options: ChannelOptions) -> None:
@@ -89,7 +89,7 @@ class MemberCalls(KnownTopology):
         return found
 
     def answers_of(self, messages: Sequence[tuple[str, Message[R]]]) -> list[Answer[R] | Error]:
-        """As :meth:`ask_members`, with the error of each member that did not answer in the place of its answer."""
+        """Ask as :meth:`ask_members` does; for a member that did not answer, return the error in its place."""
         answers: list[Answer[R] | Error] = []
 
         def ask_from(position: int) -> None:
@@ -236,7 +236,7 @@ def _name_member(error: Error, channel: Channel, member_id: str) -> None:
 
 
 _PROBE_S: Final = 0.5
-"""How long a member that did not answer may take to say hello over another connection."""
+"""Seconds that a member which did not answer may take to say hello over another connection."""
 _PROBES_MAX: Final = 3
 
 

@@ -17,7 +17,7 @@ class BackgroundTasks:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def __len__(self) -> int:
-        """How many have not ended."""
+        """The number of tasks that have not ended."""
         return len(self._tasks)
 
     def start(self, work: Coroutine[Any, Any, None], name: str | None = None) -> None:

@@ -1,4 +1,4 @@
-"""When the changes of a cluster with a data directory are on disk."""
+"""Defines when the changes of a cluster with a data directory are on disk."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from enum import StrEnum
 
 
 class Fsync(StrEnum):
-    """When an acknowledged write is on disk.
+    """The moment at which an acknowledged write is on disk.
 
-    Loads and definitions of tables are there before they are acknowledged, unless it is ``off``.
+    Loads and definitions of tables are on disk before they are acknowledged, unless it is ``off``.
     """
 
     ALWAYS = "always"
-    """Before it is acknowledged, on all copies."""
+    """Before the write is acknowledged, on all copies."""
     INTERVAL = "interval"
-    """A twentieth of a second later. What was acknowledged since is lost if all copies end at once."""
+    """A twentieth of a second later. Writes acknowledged since are lost if all copies end at once."""
     OFF = "off"
-    """When the operating system writes it: a loss of power loses more. The end of processes loses as much as with
-    ``interval``."""
+    """Whenever the operating system writes it: a power failure loses more than with ``interval``, the end of processes
+    as much."""

@@ -46,22 +46,22 @@ class LeaseTimes:
 
     @property
     def lease_s(self) -> float:
-        """How long a lease lasts for its holder: shorter than the silence after which the member is removed."""
+        """Seconds that a lease lasts for its holder: less than the silence after which the member is removed."""
         return 0.6 * self.silence_s
 
     @property
     def promise_s(self) -> float:
-        """How long a lease lasts for its granter: longer, by the possible difference in pace of two clocks."""
+        """Seconds that a lease lasts for its granter: more, by the possible difference in pace of two clocks."""
         return 1.01 * self.lease_s
 
     @property
     def interval_s(self) -> float:
-        """Between two renewals."""
+        """Seconds between two renewals."""
         return 0.1 * self.silence_s
 
     @property
     def patience_s(self) -> float:
-        """How long the controller may take to answer before the other members are asked as well."""
+        """Seconds that the controller may take to answer before the other members are asked as well."""
         return 0.1 * self.silence_s
 
 

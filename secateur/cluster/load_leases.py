@@ -99,7 +99,7 @@ class LoadLeases:
 
     @property
     def held(self) -> int:
-        """How many latches are closed."""
+        """The number of closed latches."""
         return len(self._latches)
 
     def holds(self, load_id: str) -> bool:
@@ -121,7 +121,7 @@ class LoadLeases:
         return Reply(self.asked(request.message.load_id))
 
     def asked(self, load_id: str) -> changes.StandingAnswer:
-        """As :meth:`standing`."""
+        """Answer as :meth:`standing` does."""
         standing = self._protocol.standing(load_id)
         self._carry_out()
         return standing
@@ -141,12 +141,12 @@ class LoadLeases:
         return Reply(Acknowledged())
 
     def settled(self, told: changes.SettleLoad) -> None:
-        """As :meth:`settle`."""
+        """Take a decision as :meth:`settle` does."""
         self._protocol.settled(told.load_id, changes.LoadVerdict(True, told.published, told.number))
         self._carry_out()
 
     async def stop(self) -> None:
-        """End what is under way."""
+        """Cancel the requests that are under way."""
         if self._timer is not None:
             self._timer.cancel()
         await self._asking.close()
@@ -187,7 +187,7 @@ def _now_s() -> float:
 
 @asynccontextmanager
 async def renewed(caller: MemberCaller, members: Iterable[str], lease: changes.HoldLoad) -> AsyncIterator[None]:
-    """While what is known by an id may have closed latches, renew their leases at these members.
+    """Renew the leases of a load or change at these members, as long as it may have closed latches there.
 
     Args:
         caller: How to reach the members.

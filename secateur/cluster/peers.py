@@ -20,7 +20,7 @@ R = TypeVar("R")
 
 
 class MemberCaller(Protocol):
-    """How the parts of the controller speak to members, for those that need nothing else of :class:`Peers`."""
+    """The one method of :class:`Peers` that most parts of the controller need: requests to members."""
 
     def call(self, member_id: str, message: Message[R]) -> Coroutine[Any, Any, R]:
         """Send a housekeeping request and return what the answer says."""

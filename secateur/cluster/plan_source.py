@@ -19,10 +19,10 @@ from secateur.protocol.query import GetPlan
 from secateur.wire.peer import Peer
 
 _CONTROLLER_FIRST_S: Final = 0.5
-"""How long only the controller is asked. It looks the plan up, which takes a millisecond."""
+"""Seconds for which only the controller is asked. It looks the plan up, which takes a millisecond."""
 _MEMBERS_AT_ONCE: Final = 8
 _MEMBERS_WAIT_S: Final = 1.0
-"""How long so many members may take; the others are asked then."""
+"""Seconds that these members may take before others are asked."""
 _OUT_OF_REACH: Final = (UnreachableError, MemberLostError, DeadlineError)
 
 

@@ -1,4 +1,4 @@
-"""Where a process of a cluster listens, and by which address others reach it."""
+"""The addresses of a process of a cluster: the one on which it listens, and the one by which others reach it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ProcessAddress:
 
 
 LOOPBACK: Final = ProcessAddress("127.0.0.1", "127.0.0.1", "127.0.0.1")
-"""For a cluster of which all processes and clients are on one machine."""
+"""The addresses of a process in a cluster whose processes and clients are all on one machine."""
 
 
 def address_at(node: str, host: str | None) -> ProcessAddress:

@@ -1,4 +1,4 @@
-"""What the operating system says of this process: the processor time that it has taken, and its resident memory."""
+"""Asks the operating system for the processor time and the resident memory of this process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _STATM: Final = Path("/proc/self/statm")
 
 
 class ProcessVitals(NamedTuple):
-    """What a process takes.
+    """The processor time and memory that a process takes.
 
     Attributes:
         process_id: Its number on its machine.

@@ -1,4 +1,4 @@
-"""What the controller and members check alike of requests whose token is good for some tables only."""
+"""Checks requests whose token is for some tables only; the controller and the members make the same checks."""
 
 from __future__ import annotations
 

@@ -220,7 +220,7 @@ class ClusterSettings:
         default=Pruning.ON,
     )
     secret: str = field(default_factory=lambda: secrets.token_hex(32), repr=False)
-    """By this members and controller recognise each other; made at random, and given to no client."""
+    """The secret by which members and controller recognise each other; random, and given to no client."""
 
     def identity(self, role: Role) -> ClusterIdentity:
         """The identity that a process of this cluster proves in its hello."""
@@ -233,7 +233,7 @@ class ClusterSettings:
 
     @property
     def lease_times(self) -> LeaseTimes:
-        """How long leases last."""
+        """The durations of leases."""
         return LeaseTimes(self.member_silence_s)
 
     def __post_init__(self) -> None:

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 
 class SharedLock:
-    """Lives on one event loop.
+    """A lock for tasks. Lives on one event loop.
 
     Who waits to hold it exclusively comes before those who come later to share it, so no holder may ask to share it
     again.

@@ -52,7 +52,7 @@ def combined_profile(profiles: Sequence[RunProfile]) -> RunProfile:
 
 
 def fetched_work(plan: SelectPlan) -> tuple[StageWork, ...]:
-    """What members read of the external tables of a query, before it ran over these rows."""
+    """The reading of the external tables of a query by members, which came before the query ran over these rows."""
     return tuple(
         work
         for scan in plan.scans

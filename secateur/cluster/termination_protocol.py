@@ -38,11 +38,11 @@ from secateur.storage.load_registry import LoadOutcome
 _log = logging.getLogger(__name__)
 
 LEASE_RENEWED_S: Final = 2.0
-"""How often the controller renews. A load that takes less costs no renewal."""
+"""Seconds between two renewals by the controller. A load that takes less costs no renewal."""
 
 
 class LoadProgress(StrEnum):
-    """How far a load has come on a member. The value is its name on the wire."""
+    """The progress of a load on a member. The value is its name on the wire."""
 
     UNKNOWN = "unknown"
     """The load was not prepared, and it will not be, because a member has asked for its outcome."""
@@ -63,16 +63,16 @@ class TwoPhases(Protocol):
     """The operations that a member prepares and then publishes or aborts, by id."""
 
     def outcome(self, load_id: str) -> LoadOutcome | None:
-        """How one has ended here; None when it has not."""
+        """The outcome of an operation here; None when it has not ended."""
 
     def is_prepared(self, load_id: str) -> bool:
-        """Whether one is prepared here and has not ended."""
+        """Whether an operation is prepared here and has not ended."""
 
     def publish(self, load_id: str, number: int) -> object:
-        """Publish what is prepared. Cannot fail."""
+        """Publish a prepared operation. Cannot fail."""
 
     def abort(self, load_id: str) -> object:
-        """Forget one, and refuse it from now on; nothing happens to what has ended."""
+        """Forget an operation, and refuse it from now on; nothing happens to one that has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ class TerminationProtocol:
 
     @property
     def due_s(self) -> float | None:
-        """When :meth:`look` has something to do; None for never."""
+        """The time at which :meth:`look` has something to do; None for never."""
         leases = [hold.ends_s for load_id, hold in self._holds.items() if load_id not in self._deciding]
         pauses = [deciding.again_s for deciding in self._deciding.values() if deciding.again_s is not None]
         return min(leases + pauses, default=None)

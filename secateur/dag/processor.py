@@ -28,7 +28,7 @@ Params = Sequence[Any] | Mapping[str, Any]
 
 
 class Outbox(Protocol):
-    """Where a processor puts its output: one *output* for each outbound edge, with the edge's source ordinal.
+    """The outputs of a processor: one *output* for each outbound edge, with the edge's source ordinal.
 
     An output refuses a batch until an earlier one has found room downstream; this is how a slow consumer slows its
     producers. The processor then returns False and offers **the same batch** again in the next call. Offers never block

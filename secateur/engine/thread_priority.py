@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
 NICENESS: Final = 10
-"""How much nicer these threads are than the process: a tenth of the share of a thread that is not.
+"""The niceness of these threads above that of the process: a tenth of the share of a thread that is not nice.
 
 SCHED_IDLE was worse: a thread that never gets a core keeps DuckDB's locks, and the heavy statements took twice as
 long.

@@ -55,7 +55,7 @@ class HttpClient:
     server takes some milliseconds: where the members can be reached, :func:`secateur.connect` is faster.
 
     Args:
-        url: Where the server listens, ``http://host:port`` or ``https://host:port``.
+        url: The address at which the server listens, ``http://host:port`` or ``https://host:port``.
         token: A token of the cluster, or a function that returns one, called for each request: a token that is rotated
             in a file is then used at once. The default is the variable ``SECATEUR_TOKEN``; ``""`` sends none.
         tls: Whom to trust if the server speaks HTTPS: ``Tls(ca=...)``. By default the file that ``SECATEUR_TLS_CA``
@@ -84,7 +84,7 @@ class HttpClient:
 
     @property
     def url(self) -> str:
-        """Where the server listens."""
+        """The address at which the server listens."""
         return self._transport.url
 
     def execute(
@@ -98,7 +98,7 @@ class HttpClient:
     ) -> HttpResult:
         """Execute a statement, wait for its end, and return its rows; none if it is no query.
 
-        Ctrl-C cancels it. What it cost is in ``submit_statement(...).info``.
+        Ctrl-C cancels it. Its cost is in ``submit_statement(...).info``.
 
         Args:
             sql: One statement.
@@ -186,7 +186,7 @@ class HttpClient:
         return self._transport.read("GET", _STATEMENTS, _Statements, query={"limit": limit}).items
 
     def explain(self, sql: str, params: Parameters = (), *, settings: Mapping[str, str] | None = None) -> Explain:
-        """How a statement would run; nothing is executed.
+        """Return the plan of a statement; nothing is executed.
 
         Raises:
             Error: Why it cannot be planned.

@@ -120,7 +120,7 @@ class HttpJob:
         return self._transport.read("GET", f"{self._path}/metrics", _Metrics).items
 
     def logs(self, limit: int = 1000) -> JobLog:
-        """What its processors have logged so far.
+        """Return the lines that its processors have logged so far.
 
         Args:
             limit: Lines, the first ones, from 1 to 10,000.
@@ -148,7 +148,7 @@ class HttpJob:
 
 
 def job_body(job: str | Submittable | Mapping[str, Any]) -> dict[str, Any]:
-    """What a request says of the job that is submitted.
+    """Describe a job in the body of the request that submits it.
 
     Args:
         job: The text of a statement; a :class:`secateur.DAG` or a :class:`secateur.Pipeline`; or the ``dag`` of

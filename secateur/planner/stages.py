@@ -357,7 +357,7 @@ def _in_two(
 
 
 def _at_readers(settled: _Settled, read: QueryReading, schemas: Schemas, columns: Columns) -> PartialAtReaders | None:
-    """What a statement over one external table has its readers compute; None where that saves nothing."""
+    """The part of a statement over one external table that its readers compute; None where that saves nothing."""
     query, binder = settled.query, settled.binder
     if len(query.scans) != 1 or query.scans[0].external is None:
         return None

@@ -61,7 +61,7 @@ class PlannedSelect:
         filters: For each scan the predicates that are tested on the rows that the search finds, as SQL; empty where
             there are none. EXPLAIN shows them.
         estimated_rows: For each scan how many rows are expected to pass its predicates; None without statistics.
-        type_uses: What the types of parameters are to it.
+        type_uses: The parameters on whose types it depends.
     """
 
     plan: SelectPlan
@@ -97,7 +97,7 @@ class PlannedStep:
 
     @property
     def parameter_count(self) -> int:
-        """How many parameters of the rest it gives."""
+        """The number of parameters of the rest for which the step gives values."""
         return len(self.query.plan.columns) if self.use is SubqueryUse.KEYS else 1
 
 

@@ -9,9 +9,9 @@ import msgspec
 from secateur.protocol.message import Message
 
 LATEST: Final = -1
-"""In place of a version: behind everything that there is."""
+"""Stands for the newest version: a reader gets only later changes."""
 EARLIEST: Final = -2
-"""In place of a version: the oldest that can be followed from."""
+"""Stands for the oldest version from which a reader can follow."""
 
 
 class ChangesRead(msgspec.Struct, frozen=True):
@@ -45,7 +45,7 @@ class ReadChanges(Message[ChangesRead], frozen=True):
 
 
 class ChangesBound(msgspec.Struct, frozen=True):
-    """How far about so many changes reach: by partition, the version of the last of them."""
+    """The versions up to which about so many changes reach: by partition, the version of the last change."""
 
     reached: list[tuple[int, int]]
 

@@ -24,7 +24,7 @@ class DuplicateMatchPolicy(StrEnum):
 
 
 class RowCount(msgspec.Struct, frozen=True):
-    """How many rows were concerned."""
+    """The number of rows that a request has written, staged or returned."""
 
     rows: int
 
@@ -523,7 +523,7 @@ class StandingOfLoad(Message[StandingAnswer], frozen=True):
 
 
 class LoadOutcomeAnswer(msgspec.Struct, frozen=True):
-    """How a load has ended on a member.
+    """The outcome of a load on a member.
 
     Attributes:
         is_published: Whether it is visible.
@@ -537,7 +537,7 @@ class LoadOutcomeAnswer(msgspec.Struct, frozen=True):
 
 
 class GetLoadOutcome(Message[LoadOutcomeAnswer], frozen=True):
-    """Ask how a load has ended. What is not prepared by then is aborted."""
+    """Ask for the outcome of a load. A load that is not prepared by then is aborted."""
 
     load_id: str
 

@@ -53,7 +53,7 @@ _NATIVE: Final = (
 )
 """The types that msgspec encodes exactly as the packer of values does, or for which it asks a hook."""
 _UNPACKABLE: Final = (inspect.DataclassType, inspect.CustomType, inspect.SetType, inspect.FrozenSetType)
-"""The types that the packer of values does not know; it knows structs, and what is in them."""
+"""The types that the packer of values does not know; it knows structs and their fields."""
 _encoder: Final = msgspec.msgpack.Encoder(enc_hook=to_plain)
 _sorting_encoder: Final = msgspec.msgpack.Encoder(enc_hook=to_plain, order="deterministic")
 
@@ -128,7 +128,7 @@ def _reader_of(kind: Any) -> Callable[[bytes | memoryview], Any]:
 
 
 def _writer_of(kind: Any) -> Callable[[Any], bytes]:
-    """How values of a type are written fastest."""
+    """The fastest encoder of values of a type."""
     parts = list(_parts(described(kind), set()))
     has_sets = any(isinstance(part, inspect.SetType | inspect.FrozenSetType) for part in parts)
     if all(isinstance(part, _NATIVE) for part in parts):

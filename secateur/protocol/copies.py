@@ -71,7 +71,7 @@ class StagedPiece(msgspec.Struct, frozen=True):
 
 
 class OpenedCopies(msgspec.Struct, frozen=True):
-    """What can be fetched; partitions of ranges that were dropped are left out, and of no others.
+    """The copies that can be fetched; partitions of dropped ranges are left out, and no others.
 
     Attributes:
         published: The number of the last publication of the table.

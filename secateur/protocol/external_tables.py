@@ -28,7 +28,7 @@ class RegisterExternalTable(Message[Versions], frozen=True):
 
 
 class ConnectorDescription(msgspec.Struct, frozen=True):
-    """What a connector says of itself.
+    """The table that a connector offers, in its own words.
 
     Attributes:
         columns: The columns of its table.

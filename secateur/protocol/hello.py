@@ -18,7 +18,7 @@ It grows with a release in which frames, messages or the values in them change: 
 
 
 class Versions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How new what the controller knows is; clients compare it with what they know. 0 says nothing.
+    """The versions that the controller has; clients compare them with their own. 0 says nothing.
 
     Attributes:
         catalog_version: The version of the tables and views.

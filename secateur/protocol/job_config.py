@@ -22,7 +22,7 @@ class OnMemberLost(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JobConfig:
-    """How a job runs.
+    """Options of a job.
 
     Attributes:
         name: ``Connection.job`` finds the job by it; unique among the jobs that have not ended, or None. For light

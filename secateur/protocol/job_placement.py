@@ -33,7 +33,7 @@ class PlacedVertex:
 
 @dataclass(frozen=True, slots=True)
 class SourceScan:
-    """What a source reads of a table, in the words of EXPLAIN.
+    """The scan of a table by a source, in the words of EXPLAIN.
 
     Attributes:
         table: The name of the table.
@@ -64,7 +64,7 @@ class ResolvedVertex:
     Attributes:
         name: Its name.
         placed: The members it runs on, in topology order. Empty: it is left out, since no row can reach it.
-        scan: What it reads, for a source that says so.
+        scan: The scan of a source that describes it.
     """
 
     name: str

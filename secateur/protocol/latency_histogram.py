@@ -21,7 +21,7 @@ _LAST_BUCKET: Final = 32 * _BUCKETS_PER_DOUBLING
 
 
 class LatencyHistogram(msgspec.Struct, frozen=True, array_like=True):
-    """How many latencies are in each bucket.
+    """A histogram of latencies.
 
     Attributes:
         counts: Latencies by number of their bucket; empty buckets are left out. A bucket has the latencies above the

@@ -189,7 +189,7 @@ class StoredTable(msgspec.Struct, frozen=True):
 
 
 class UsedTable(msgspec.Struct, frozen=True):
-    """How often a member's partitions of a table were used since it has them.
+    """The uses of a member's partitions of a table since it has them.
 
     Attributes:
         table_id: The table.
@@ -245,7 +245,7 @@ class GetMemberStats(Message[MemberStats], frozen=True):
 
 
 class Vitals(msgspec.Struct, frozen=True):
-    """What the statements of a member have come to, and what its process takes.
+    """The totals of the statements of a member, and the time and memory that its process takes.
 
     Attributes:
         totals: All statements since the member is there, by how they ran.

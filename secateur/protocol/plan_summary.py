@@ -1,4 +1,4 @@
-"""What the executions of one plan on a member come to, for ``secateur.statement_summaries``."""
+"""The executions of one plan on a member, summed up for ``secateur.statement_summaries``."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class ListedExecutions(msgspec.Struct, frozen=True, array_like=True):
         queries: How many are queries that were answered; the four that follow are theirs.
         partitions_read: Partitions that were read, added up.
         partitions_total: The most partitions that the tables of one have.
-        pruned: Those that left a partition out.
-        unpruned: Those that read all of several partitions.
+        pruned: Queries that left a partition out.
+        unpruned: Queries that read all of several partitions.
         answered: How many were answered.
         members_touched: The members that took part in those, added up.
         counted: How many say how many rows they have sent or changed.
@@ -56,7 +56,7 @@ class PlanSummary(msgspec.Struct, frozen=True, array_like=True):
         running: How many run or wait.
         executions: How many have ended since the member is there, failed ones included.
         elapsed_ms: Milliseconds that these took together.
-        listed: Those of them that the member lists; None if it lists none any more.
+        listed: The executions that the member still lists; None if it lists none any more.
     """
 
     plan_id: str

@@ -47,14 +47,14 @@ class Prepare(Message[PreparedAnswer], frozen=True):
 
 
 class Explained(msgspec.Struct, frozen=True):
-    """How a statement would run, as text and as the JSON document."""
+    """The plan of a statement, as text and as the JSON document."""
 
     text: str
     json: dict[str, Any]
 
 
 class ExplainRequest(Message[Explained], frozen=True):
-    """How a statement would run; see :class:`Prepare`."""
+    """Ask for the plan of a statement, as EXPLAIN shows it; see :class:`Prepare`."""
 
     sql: str
     params: list[Any] | dict[str, Any]
@@ -289,7 +289,7 @@ class StatementEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StatementDescription(msgspec.Struct, frozen=True, array_like=True):
-    """What the controller knows of a statement that a member has run.
+    """The facts about a statement that the controller adds for the member that has run it.
 
     Attributes:
         statement: Its text; None if its plan is not known any more, like the next two.
@@ -338,8 +338,8 @@ class ExecutionTotals(msgspec.Struct, frozen=True, array_like=True):
         elapsed_ms: Milliseconds that they took together.
         latencies: The time of each.
         members_touched: The members that took part, added up over all of them.
-        pruned: Those that left a partition out.
-        unpruned: Those that read all of several partitions.
+        pruned: Queries that left a partition out.
+        unpruned: Queries that read all of several partitions.
     """
 
     execution: str
@@ -355,10 +355,10 @@ class Statements(msgspec.Struct, frozen=True):
     """The statements of a member.
 
     Attributes:
-        statements: Those that run, then the newest that have ended, newest first.
+        statements: The running statements, then the newest that have ended, newest first.
         executions: The executions of each plan.
         totals: All that have ended, by how they ran.
-        summaries: What the executions of each plan come to.
+        summaries: The executions of each plan, summed up.
     """
 
     statements: list[StatementEntry] = []

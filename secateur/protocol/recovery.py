@@ -1,4 +1,4 @@
-"""What members keep for the controller, and report to one that starts anew.
+"""The data that members keep for the controller, and report to one that starts anew.
 
 The controller sends its record to every member before it acknowledges a change. A controller that starts anew collects
 the reports of the members, and goes on from the newest record in the next epoch
@@ -125,7 +125,7 @@ class HeldTable(msgspec.Struct, frozen=True):
 
 
 class MemberReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What a member tells a controller that starts anew.
+    """The report of a member to a controller that starts anew.
 
     Attributes:
         address: The member.

@@ -1,4 +1,4 @@
-"""How a client makes the answer of a statement from the rows of each owner, when it asks all of them itself.
+"""Describes how a client merges the rows of the owners of a statement, when it asks all of them itself.
 
 It is data, so that a client needs no kernel for it. Only what Python does exactly as the kernels do has a form here:
 rows one after the other, groups and aggregates of values that Python has exactly, and their order.
@@ -49,7 +49,7 @@ class MergedOrder(msgspec.Struct, frozen=True, array_like=True):
 
 
 class RowMerge(msgspec.Struct, frozen=True, cache_hash=True, array_like=True):
-    """How rows of owners become the answer.
+    """The merging of the owners' rows into the answer.
 
     Attributes:
         columns: The merged columns.

@@ -1,4 +1,4 @@
-"""What the controller prepares for a client: a closed union of statements, each of which the client executes.
+"""The statements that the controller prepares for a client to execute: a closed union.
 
 A statement that contains a query is generic in the form of that query: the planner makes it with a
 :class:`~secateur.planner.statement.PlannedSelect`, and a client gets it with a :class:`SelectStatement`, by which it
@@ -28,7 +28,7 @@ class InsertMode(StrEnum):
     """The treatment of existing keys by an INSERT. The value is the mode's name in the storage API."""
 
     APPEND = "append"
-    """It is an error."""
+    """An existing key is an error."""
     UPSERT = "upsert"
     """The new row replaces the old one: ``INSERT OR REPLACE``."""
     IGNORE = "ignore"
@@ -42,9 +42,9 @@ class ChangeKind(StrEnum):
     """
 
     UPDATE = "upsert"
-    """They replace those with the same keys."""
+    """The rows found replace those with the same keys."""
     DELETE = "delete"
-    """They are keys: the rows with these keys go."""
+    """The query finds keys: the rows with these keys are deleted."""
 
 
 class ResultColumn(NamedTuple):
@@ -120,7 +120,7 @@ class SelectStatement(_Prepared, frozen=True, dict=True):
     merge: RowMerge | None = None
     typed: tuple[int, ...] = ()
     serving: ClassVar[Any] = None
-    """What a client has compiled of it, with the topology for which it has; kept with it."""
+    """The form to which a client has compiled it, with the topology for which it has done so."""
 
     @property
     def partitions_total(self) -> int:
@@ -205,10 +205,10 @@ class Literal(msgspec.Struct, frozen=True, array_like=True):
 
 
 class InsertTemplate(msgspec.Struct, frozen=True):
-    """How a client makes the rows of an ``INSERT ... VALUES`` of nothing but parameters and literals.
+    """A template from which a client makes the rows of an ``INSERT ... VALUES`` of parameters and literals only.
 
     Attributes:
-        columns: Those that get values, in order; the others become NULL.
+        columns: The columns that get values, in order; the others become NULL.
         rows: The values, one row for each row of the statement: the index of a parameter, or a literal.
         parameter_count: How many parameters the statement has.
         parameter_names: Their names in order, when they are named, else empty.

@@ -15,7 +15,7 @@ from secateur.errors import AuthenticationError
 
 
 class TokenRole(IntEnum):
-    """What the bearer of a token may do; each role may do what those before it may."""
+    """The role of the bearer of a token; each role includes those before it."""
 
     READ = 1
     """Queries, snapshots, BACKUP; the lists of statements, jobs and members."""
@@ -55,13 +55,13 @@ def grants_text(grants: Sequence[TableGrant]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TableRights:
-    """What the bearer of a token for some tables may do. A bearer of any other token has none of these.
+    """The rights of the bearer of a token for some tables. A bearer of any other token has no such object.
 
     Attributes:
         token_id: Names the token.
         text: Its grants, for people.
         readable: The case-folded names of the tables that it may read.
-        writable: Those that it may change.
+        writable: The names of the tables that it may change.
     """
 
     token_id: str

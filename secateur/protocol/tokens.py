@@ -15,9 +15,9 @@ class GrantedToken(msgspec.Struct, frozen=True):
 
     Attributes:
         id: Names it; no secret.
-        role: What its bearer may do.
+        role: The role of its bearer.
         digest: :func:`digest_of` the token, which itself is kept nowhere.
-        name: What it is for, in words of the one who made it.
+        name: Its purpose, in the words of the one who made it.
         created: Seconds since the epoch.
         tables: The only tables for which it is good; empty for all. The highest role in them is ``role``.
     """
@@ -31,7 +31,7 @@ class GrantedToken(msgspec.Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """What it was made for: ``read``, or ``read on orders; write on carts``."""
+        """The purpose of the token: ``read``, or ``read on orders; write on carts``."""
         return grants_text(self.tables) or self.role.title
 
     def __repr__(self) -> str:
@@ -63,8 +63,8 @@ class CreateToken(Message[NewToken], frozen=True):
     """Make a token. It is valid everywhere when the answer comes.
 
     Attributes:
-        role: What its bearer may do.
-        name: What it is for.
+        role: The role of its bearer.
+        name: Its purpose.
         tables: The only tables for which it is good, with a role each; empty for all.
     """
 

@@ -35,15 +35,15 @@ _ENTRY_BYTES: Final = 512
 
 
 class ChangeType(StrEnum):
-    """What has happened to a row."""
+    """The kind of change of a row."""
 
     INSERT = "insert"
     UPDATE_PREIMAGE = "update_preimage"
     """The row before an update."""
     UPDATE_POSTIMAGE = "update_postimage"
-    """The row behind it, with the same key."""
+    """The row after an update, with the same key."""
     DELETE = "delete"
-    """The row as it was."""
+    """The row before it was deleted."""
 
 
 def feed_schema(schema: pa.Schema) -> pa.Schema:
@@ -86,7 +86,7 @@ class ChangeFeed:
         self.start = 0
 
     def begin(self, published: int, sequence: int) -> None:
-        """The rows of the partition are those of this moment, and what led to them is not known."""
+        """Begin anew with the rows of this moment; the changes that led to them are not known."""
         self.go_on(sequence)
         self._drop_up_to(published + sequence)
 
@@ -95,20 +95,20 @@ class ChangeFeed:
         return rows.nbytes <= self._bytes_max
 
     def note(self, rows: pa.Table | None) -> None:
-        """A change was made, of the rows of :func:`changed_rows`; None for one of which nothing is kept."""
+        """Note the rows of a change that was made, as :func:`changed_rows` has them; None if none of them are kept."""
         self._noted = rows
 
     def changed(self, published: int, sequence: int) -> None:
-        """What was noted last is a change with this number."""
+        """Append the rows that were noted last, as a change with this number."""
         self._sequence = sequence
         self._append(published + sequence)
 
     def loaded(self, published: int) -> None:
-        """What was noted last is a load with this number."""
+        """Append the rows that were noted last, as a load with this number."""
         self._append(published + self._sequence)
 
     def replaced(self, published: int) -> None:
-        """A load with this number has replaced all rows: nobody can follow from before."""
+        """Begin anew after a load with this number has replaced all rows: nobody can follow from before."""
         self.begin(published, self._sequence)
 
     def since(

@@ -225,7 +225,7 @@ class Delta:
         return [rows.column(position)[at].as_py() for position in columns]
 
     def _growth(self, key: Cells) -> int:
-        """How many rows a reader sees more for a changed key: 1, 0 or -1."""
+        """The number of rows that a changed key adds for a reader: 1, 0 or -1."""
         entry = self._entries[key]
         return (entry.source is not None) - entry.replaces
 

@@ -1,6 +1,6 @@
 """Few rows that are found by leading values of their keys, as Python values.
 
-What most serving statements read is a row or some tens of them. As Python values they cost a fraction of what slices of
+Most serving statements read a row or some tens of them. As Python values these rows cost a fraction of what slices of
 Arrow tables do that are made, put together and turned into Python values afterwards.
 """
 
@@ -27,11 +27,11 @@ here any more, and DataError for a value of another type than its column.
 
 
 def few_finder(tables: HostedTables, lease: ReadLease, table_id: int, columns: Sequence[str]) -> FindFew:
-    """What finds rows of a table by leading values of their keys; worked out once for many searches.
+    """Make a function that finds rows of a table by leading values of their keys, once for many searches.
 
     Args:
-        tables: Those of this member.
-        lease: Until when it may answer.
+        tables: The tables of this member.
+        lease: The time until which it may answer.
         table_id: The table.
         columns: Columns wanted, in that order.
 
@@ -88,7 +88,7 @@ def _found(
 
 
 def _searched(table: HostedTable, partitions: Sequence[int], prefix: Sequence[Any]) -> Sequence[int]:
-    """Those of the partitions that can hold keys with a prefix: to hash a key costs a fifth of a search in vain."""
+    """The partitions that can hold keys with a prefix: to hash a key costs a fifth of a search in vain."""
     only = partition_of_prefix(table.layout, prefix)
     if only is None:
         return partitions

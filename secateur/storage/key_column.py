@@ -34,7 +34,7 @@ from secateur.storage.key_view import (
 )
 
 NOT_OF_TYPE: Final = (TypeError, ValueError, ArithmeticError)
-"""What the conversion of a value of another Python type raises."""
+"""The errors of a conversion of a value of another Python type."""
 _FORMATS: Final[dict[TypeKind, IntegerFormat]] = {
     TypeKind.TINYINT: "b",
     TypeKind.SMALLINT: "h",
@@ -60,7 +60,7 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class KeyColumn:
-    """How one primary-key column compares.
+    """The order of one primary-key column.
 
     The order is that of the SQL dialect: text by UTF-8 bytes, false before true, NaN last.
 

@@ -47,7 +47,7 @@ class LoadInfo:
 
 @dataclass(frozen=True, slots=True)
 class LoadOutcome:
-    """How a load ended: published or aborted.
+    """The outcome of a load: published or aborted.
 
     A published load has its number of rows on this member, and a number that is the same on all members.
     """
@@ -79,7 +79,7 @@ class LoadRegistry:
         return self._loads.get(load_id)
 
     def outcome(self, load_id: str) -> LoadOutcome | None:
-        """How the load ended, as far as that is remembered."""
+        """The outcome of a load; None if it is not remembered."""
         return self._outcomes.get(load_id)
 
     def of_table(self, table_id: int) -> list[StagedLoad]:

@@ -72,7 +72,7 @@ class TableStats:
 
 @dataclass(frozen=True, slots=True)
 class TableHits:
-    """How often the partitions of a table were used on one member since they are there.
+    """The uses of the partitions of a table on one member since it has them.
 
     Attributes:
         table_id: The table.
@@ -93,7 +93,7 @@ class TableScan:
         snapshots: The partitions.
         positions: The columns wanted.
         stored: The schema of all columns.
-        limits: Those of the member.
+        limits: The limits of the member.
     """
 
     snapshots: tuple[PartitionSnapshot, ...]
@@ -103,7 +103,7 @@ class TableScan:
 
     @property
     def rows(self) -> int:
-        """How many they are."""
+        """The number of these rows."""
         return sum(snapshot.rows for snapshot in self.snapshots)
 
     @property
@@ -130,7 +130,7 @@ class MemberStore:
     Args:
         staged_bytes_max: Bytes of rows that all loads together may have staged; None for no limit.
         clock: Seconds that only grow.
-        limits: Those of the member; None for the defaults.
+        limits: The limits of the member; None for the defaults.
 
     Attributes:
         loads: The loads in progress.
@@ -380,9 +380,9 @@ class MemberStore:
         return empty if positions is None else empty.select(positions)
 
     def few_finder(self, table_id: int, columns: Sequence[str]) -> FindFew:
-        """What finds few rows by leading values of their keys; see :mod:`~secateur.storage.few_found`.
+        """Make a function that finds few rows by leading values of their keys; see :mod:`~secateur.storage.few_found`.
 
-        Who uses them counts that by :meth:`note_reads`; whoever declines them reads the partitions in another way.
+        Its caller counts the reads by :meth:`note_reads`, or declines the rows and reads the partitions in another way.
 
         Raises:
             UnknownTableError: The table is not here.

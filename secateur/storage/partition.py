@@ -25,9 +25,9 @@ from secateur.wire import ShortTable
 _FOLDED_ROWS_MAX: Final = 1 << 16
 """Copying so many rows takes about a millisecond."""
 _FOLDED_ROWS_PER_CHANGE: Final = 256
-"""In a larger partition, so many rows may be copied for one change."""
+"""The rows that may be copied for one change in a larger partition."""
 _FEW_CHANGES: Final = 64
-"""As :attr:`Delta.size` counts them: 32 rows."""
+"""A few changes, as :attr:`Delta.size` counts them: 32 rows."""
 
 
 class Partition:
@@ -55,9 +55,9 @@ class Partition:
         """The number of its last change among those of the table: equal versions mean equal rows, also of a partition
         that has been dropped and built again."""
         self.reads = 0
-        """How often statements, jobs and look-ups of keys have read it on this member."""
+        """The number of its reads by statements, jobs and look-ups of keys on this member."""
         self.writes = 0
-        """How often it has changed on this member, each load that was published once."""
+        """The number of its changes on this member, each published load counted once."""
 
     @property
     def rows(self) -> int:
@@ -284,7 +284,7 @@ class Partition:
         return filled(self._layout, rows, before, np.array([places.get(key, -1) for key in keys]))
 
     def _changed_rows(self, operation: ChangeOperation, rows: pa.Table, *, is_small: bool) -> pa.Table | None:
-        """What a change is about to do, for the feed; an APPEND of a key that is there is refused afterwards."""
+        """The rows for the feed of a change that is about to be made; an APPEND of existing keys is refused later."""
         if operation.replaces_all:
             return None
         if is_small:

@@ -105,7 +105,7 @@ _Search = Callable[[PartitionSnapshot, int], Sequence[pa.Table]]
 
 
 def _search(layout: TableLayout, positions: Sequence[int], keys: KeySlice | None) -> _Search | None:
-    """What finds the wanted rows of a partition; None if all are."""
+    """Make a function that finds the wanted rows of a partition; None if all are wanted."""
     if isinstance(keys, IndexSlice):
         order, spans = index_windows(layout, keys)
         return lambda snapshot, _: [snapshot.read_index(positions, order, spans)]

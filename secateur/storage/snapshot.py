@@ -82,7 +82,7 @@ class PartitionSnapshot:
         return int(base.table.select(columns).nbytes * self.rows / base.rows)
 
     def bytes_beside(self, current: SortedRows | None) -> list[tuple[object, int]]:
-        """What this snapshot keeps in memory, with its bytes, if its partition has gone on to other sorted rows.
+        """The objects that this snapshot keeps in memory, with their bytes, if its partition has other sorted rows now.
 
         Args:
             current: The sorted rows of the partition now, None if it is gone.

@@ -22,7 +22,7 @@ from secateur.storage.sorted_rows import SortedRows
 from secateur.wire import encode_table
 
 _NO_VERSION = -1
-"""No version of a partition: what was prepared before a restart is merged again when it is published."""
+"""Equals no version of a partition, so that rows prepared before a restart are merged again at publication."""
 
 
 class StoreLoads:
@@ -31,7 +31,7 @@ class StoreLoads:
     Every method runs on the member's loop thread.
 
     Args:
-        tables: Those of the store.
+        tables: The tables of the store.
         staged_bytes_max: Bytes of rows that all loads together may have staged; None for no limit.
         clock: Seconds that only grow.
         outcomes_max: How many outcomes are remembered.
@@ -68,7 +68,7 @@ class StoreLoads:
         return self._registry.age_s(load_id)
 
     def outcome(self, load_id: str) -> LoadOutcome | None:
-        """How a load has ended, as far as that is remembered."""
+        """The outcome of a load; None if it is not remembered."""
         return self._registry.outcome(load_id)
 
     def is_prepared(self, load_id: str) -> bool:
@@ -227,7 +227,7 @@ class StoreLoads:
         return Preparation(load_id, table.layout, operation, staged, load.nbytes)
 
     def keep_sorted(self, preparation: Preparation) -> None:
-        """After a step of :meth:`prepare`: keep what it has sorted in place of what was staged.
+        """Keep the rows that a step of :meth:`prepare` has sorted in place of the staged ones.
 
         From the first call on the load takes no more rows, and the attempts that do not count are gone.
 
@@ -327,7 +327,7 @@ class StoreLoads:
         return [load for load in self._registry.all() if load.operation is not None]
 
     def outcomes(self) -> list[tuple[str, LoadOutcome]]:
-        """How loads have ended, as far as that is remembered, in that order."""
+        """The outcomes of loads that are remembered, the oldest first."""
         return self._registry.outcomes()
 
     def publish(self, load_id: str, number: int | None = None) -> int:

@@ -34,7 +34,7 @@ _WORD_PRECISION_MAX: Final = 18
 
 
 class _Reader(NamedTuple):
-    """How a column is read.
+    """The functions that read a column.
 
     Attributes:
         one: The value at a position.

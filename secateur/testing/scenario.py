@@ -16,7 +16,7 @@ _BATCHES_MAX: Final = 200
 
 
 class BatchSplit(Enum):
-    """How the rows of an input are split into batches."""
+    """The way in which the rows of an input are split into batches."""
 
     AS_GIVEN = "input as it was given"
     WHOLE = "input in one batch"

@@ -19,7 +19,7 @@ FileStamp: TypeAlias = tuple[int, int, int] | None
 
 
 def file_stamp(path: str | Path | None) -> FileStamp:
-    """What changes when a file is written or replaced; links are followed."""
+    """The stamp of a file, which changes when the file is written or replaced; links are followed."""
     if path is None:
         return None
     try:
@@ -37,7 +37,7 @@ class RenewedCertificate:
         key: File in PEM of its key; None: it is in the same file.
 
     Attributes:
-        context: What the server listens with.
+        context: The context with which the server listens.
 
     Raises:
         OSError: A file cannot be read, or the key does not belong to the certificate.

@@ -40,10 +40,10 @@ class TokenBook:
         self._tokens = {token.digest: token for token in tokens}
 
     def find(self, token: str) -> GrantedToken | None:
-        """What a token was made for; None if there is no such token.
+        """The record of a token; None if there is no such token.
 
         Raises:
-            UnreachableError: That is not known yet.
+            UnreachableError: The tokens of the cluster are not known yet.
         """
         found = self._tokens.get(digest_of(token))
         if found is None and not self.is_complete:

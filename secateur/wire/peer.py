@@ -246,7 +246,7 @@ def _too_late(address: str, operation: OperationBase, waited_s: float) -> errors
 
 
 class _Answers(Protocol):
-    """What takes the answers to one request."""
+    """A queue for the answers to one request."""
 
     def put_nowait(self, answer: Frame | errors.Error, /) -> None:
         """The next piece of the answer, or the error that ends it."""

@@ -1,4 +1,4 @@
-"""How long a blocking socket waits for its peer.
+"""Bounds the time for which a blocking socket waits for its peer.
 
 Python bounds a wait with a call of ``poll`` before each ``send`` and ``recv``: four system calls for a request and its
 answer, where the kernel can bound two by itself.
@@ -13,7 +13,7 @@ import sys
 from typing import Final
 
 TIMEOUTS: Final = (TimeoutError, BlockingIOError)
-"""What ``send`` and ``recv`` raise at the end of a wait: Python's own bound, and that of the kernel."""
+"""The errors of ``send`` and ``recv`` at the end of a wait: by Python's own bound, and by that of the kernel."""
 
 _TIMEVAL: Final = struct.Struct("ll")
 _KERNEL_BOUNDS: Final = sys.platform == "linux" and _TIMEVAL.size == 16

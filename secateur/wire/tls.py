@@ -52,7 +52,7 @@ class Tls:
 
 
 def server_context(tls: Tls) -> ssl.SSLContext:
-    """What a server needs to accept connections. Each handshake shows the certificate that the files have by then.
+    """The context in which a server accepts connections. Each handshake shows the certificate in the files by then.
 
     Raises:
         ProgrammingError: There is no certificate, or a file cannot be read or used.
@@ -69,7 +69,7 @@ def server_context(tls: Tls) -> ssl.SSLContext:
 
 
 def client_context(tls: Tls) -> ssl.SSLContext:
-    """What the side that connects needs. The file of the authorities is read again when it has changed.
+    """The context of the side that connects. The file of the authorities is read again when it has changed.
 
     Raises:
         ProgrammingError: The file with the authorities cannot be read or used.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import asyncio  # a blocking client, such as a task of Spark, has no event loop
 
 CONTROLLER: Final = "controller"
-"""What a server that is no member calls itself."""
+"""The name of the controller in traces."""
 _contexts: Final[Codec[TraceContext]] = Codec(TraceContext)
 _PLANNING: Final = frozenset({Operation.PREPARE, Operation.EXPLAIN})
 
@@ -38,8 +38,8 @@ class TracedRequest:
 
     Args:
         header: The header of the frame that came before the request.
-        server: What the server calls itself.
-        operation: What it is asked.
+        server: The name of the server in traces.
+        operation: The operation of the request.
 
     Raises:
         ProtocolError: The header is no trace.
@@ -53,7 +53,7 @@ class TracedRequest:
         self.context = self._span.context
 
     def handle(self, handler: Handler, request: Request[Any]) -> Handled:
-        """As the handler; an answer that is there at once ends the span."""
+        """Call the handler in the span; an answer that is there at once ends the span."""
         try:
             handled = self.context.run(handler.handle, request)
         except Exception as error:
@@ -64,5 +64,5 @@ class TracedRequest:
         return handled
 
     def ended(self, _: asyncio.Task[None]) -> None:
-        """The task has ended that has answered."""
+        """End the span with the task that has answered."""
         self._span.end()

@@ -28,7 +28,7 @@ _VALUE: Final = re.compile(
     r"[-+]?(\d[\d_]*\.?\d*|\.\d+)(e[-+]?\d+)?|\d+[-/:.]\d+([-/:. T].*)?|true|false|null|nan|[-+]?inf(inity)?",
     re.IGNORECASE,
 )
-"""What is no name of a column, unless there is one of that name."""
+"""Texts of a first line that are no names of columns, unless the table has a column of that name."""
 _EXPLAINED: Final = re.compile(
     r"CSV Error on Line: (?P<record>\d+)\nOriginal Line: .*?\n(?P<what>(?:Expected|Value|Invalid|Error|Maximum)\b.*?)\n"
     r".*\n  file = (?P<file>[^\n]*)\n  delimiter = (?P<delimiter>[^\n]*?) \([^\n]*\n  quote = (?P<quote>[^\n]*?) \(",
@@ -45,7 +45,7 @@ _SNIFFED: Final = re.compile(r"they contain: (?P<expected>\d+) columns.*?found b
 
 @dataclass(frozen=True, slots=True)
 class CsvForm:
-    """How a CSV file is written.
+    """The form of a CSV file.
 
     Attributes:
         path: The file, in UTF-8.
@@ -83,7 +83,7 @@ class CsvForm:
 
         Args:
             row: Its row, from 0.
-            position: That of its column.
+            position: The position of its column.
         """
         records = list(islice(self._rows(), row, row + 1))
         if not records:
@@ -101,7 +101,7 @@ class CsvForm:
 
 
 def csv_form(path: Path, asked: AskedFile) -> CsvForm:
-    """Find out how a file is written, from its first line and what is said.
+    """Find the form of a file, from its first line and the options of its caller.
 
     Args:
         path: The file, in UTF-8.

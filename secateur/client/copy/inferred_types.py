@@ -1,4 +1,4 @@
-"""The types of columns that only a file has: those that all of its texts are written as, looked at to the last row.
+"""Infers the types of columns that the table does not have, from all texts that a file has for them.
 
 A type is taken only if nothing is lost: ``00501`` and ``+49 30`` stay texts, and amounts that all have two digits
 behind the point, or more, are decimals, since a sum of DOUBLEs would not be what the file adds up to.
@@ -39,11 +39,11 @@ class Inferred(NamedTuple):
 
 
 class MayBe(Enum):
-    """What texts may be, if they are written so."""
+    """The types that texts may have, if they are written so."""
 
     ANY = "numbers, booleans, dates, times and texts"
     NUMBER = "numbers and booleans"
-    """Those of JSON, which are DOUBLEs to whoever wrote them."""
+    """Scalars of JSON; its numbers are DOUBLEs."""
     MOMENT = "dates, times and texts"
     TEXT = "texts"
 
@@ -57,7 +57,7 @@ def inferred_types(
     """Find the types of columns of texts.
 
     Args:
-        connection: Where the source can be asked.
+        connection: The database that reads the source.
         source: SQL of rows whose columns are VARCHAR.
         columns: Their names, and what they may be.
         conversion: How dates are written.

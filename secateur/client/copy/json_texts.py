@@ -48,7 +48,7 @@ _SCALARS: Final[dict[type, Callable[[Any], str | None]]] = {
     FloatText: lambda value: value,
 }
 _NOT_FINITE: Final = re.compile(r'"(?:[^"\\]|\\.)*"|-?\b(?:Infinity|NaN|inf|nan)\b')
-"""What DuckDB writes for the DOUBLEs that JSON does not have, and the texts in which it means nothing."""
+"""DuckDB's spellings of the DOUBLEs that JSON does not have; also matches quoted texts, in which they mean nothing."""
 _NOT_FINITE_TEXTS: Final = frozenset({"NaN", "Infinity", "-Infinity"})
 _TOKEN: Final = re.compile(r'(?P<name>"(?:[^"\\]|\\.)*")(?P<colon>\s*:\s*)?|[{}\[\]]')
 _BETWEEN: Final = re.compile(r"[\s,\[\]]*")
@@ -71,7 +71,7 @@ class JsonObjects:
     """The objects of files, which DuckDB has put into the table ``objects``.
 
     Attributes:
-        connection: Where that table is.
+        connection: The database that has that table.
         place: The place of an object by its number from 0, for messages, or of the value of a name in it.
         lenient: NULL in place of what is no object of values.
         are_records: Whether each is an object of columns; else it is the value of the only column, of whatever name.
@@ -300,7 +300,7 @@ def place_in_json(path: Path, number: int, name: str | None) -> str:
 
 
 def _start_of(name: str | None, text: str) -> int:
-    """Where the value of a name begins in the text of an object; 0 for no name."""
+    """The place at which the value of a name begins in the text of an object; 0 for no name."""
     depth = 0
     for token in _TOKEN.finditer(text):
         depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(token[0], 0)

@@ -1,4 +1,4 @@
-"""What a caller says about a file of rows, where the file itself does not say it."""
+"""The options with which a caller describes a file of rows, where the file does not describe itself."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class FileKeywords(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class FileOptions:
-    """How a file is to be read. None leaves it to the file, and to the columns of the table.
+    """Options for reading a file. None leaves one to the file, and to the columns of the table.
 
     Attributes:
         file_format: One of :data:`FORMATS`; None takes it from the ending of the name.

@@ -26,7 +26,7 @@ from secateur.protocol.copy_file import CopyFile, CopyFormat, OptionValue
 
 _BATCH_ROWS: Final = 65_536
 _AS_WRITTEN: Final[dict[str, OptionValue]] = {"QUOTE": '"', "ALLOW_QUOTED_NULLS": False}
-"""How COPY TO writes, unless the statement says otherwise.
+"""The form in which COPY TO writes, unless the statement says otherwise.
 
 DuckDB would guess the quote from the first 20,480 rows, and take an empty text for NULL.
 """

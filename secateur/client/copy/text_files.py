@@ -133,7 +133,7 @@ def _hints(name: str, found: Inferred) -> list[str]:
 
 
 def _may_be(kinds: set[type]) -> MayBe:
-    """What the scalars of a JSON column may be, by their types in Python."""
+    """The types that the scalars of a JSON column may have, by their types in Python."""
     if str not in kinds:
         return MayBe.NUMBER
     return MayBe.MOMENT if kinds <= {str, type(None)} else MayBe.TEXT

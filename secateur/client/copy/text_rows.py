@@ -26,13 +26,13 @@ class TextRows:
     """Rows of texts, and the columns that they are for.
 
     Attributes:
-        connection: Where they are.
+        connection: The database that reads them.
         source: SQL that reads them, in the order of the file; it may be asked several times.
         columns: Their names there, each with the column that it is for.
         conversion: How texts become values.
-        place: Where a value is in the file, for messages, by its row from 0 and the position of its column.
+        place: Gives the place of a value in the file, for messages, by its row from 0 and the position of its column.
         in_parts: Whether lists, structs and maps are such already, of texts.
-        hints: What to know about the types that were found for columns.
+        hints: Advice about the types that were found for columns.
         lenient: NULL in place of what is no value of its column.
     """
 
@@ -63,7 +63,7 @@ class TextRows:
 
     @contextmanager
     def _blaming(self) -> Iterator[None]:
-        """Around the reading of values: the error of DuckDB becomes that of the text that is to blame."""
+        """Replace an error of DuckDB, while values are read, by one that names the text that cannot be converted."""
         import duckdb
 
         try:
@@ -73,7 +73,7 @@ class TextRows:
             raise (duckdb.InvalidInputException(str(error)) if culprit is None else culprit) from error
 
     def place_of_null(self, name: str) -> str | None:
-        """Where the first NULL of a column is; None if it has none."""
+        """The place of the first NULL of a column; None if it has none."""
         for position, (text, column) in enumerate(self.columns):
             if column.name == name:
                 found = self._first(f"{self._value(text, column)} IS NULL", text)

@@ -27,7 +27,7 @@ _PATTERNS: Final = {
     **dict.fromkeys((TypeKind.TIMESTAMP, TypeKind.TIMESTAMPTZ), rf"{_DAY}([ T]{_TIME}{_ZONE})?\s*{_OTHER_DAYS}"),
 }
 _NO_VALUE: Final = "~"
-"""In front of a text, it makes one that no CAST to a type other than text takes."""
+"""A prefix that makes a text which no CAST takes, except one to a text."""
 _WITH_A_TIME: Final = re.compile(r"%[HIMSTXcf]")
 _TIMES: Final = ("", " %H:%M:%S", " %H:%M:%S.%f", " %H:%M", "T%H:%M:%S", "T%H:%M:%S.%f")
 _TEXTS: Final = frozenset({TypeKind.VARCHAR, TypeKind.BLOB})
@@ -51,7 +51,7 @@ def text_form(type_: SqlType) -> SqlType:
 
 @dataclass(frozen=True, slots=True)
 class TextConversion:
-    """How the texts of a file become values.
+    """Converts the texts of a file to values.
 
     Attributes:
         exact: Refuse what CAST would round or cut; otherwise all is as CAST has it.
@@ -83,7 +83,7 @@ class TextConversion:
                 return f"{cast}({given} AS {type_})"
 
     def or_null(self, value: str, type_: SqlType, *, in_parts: bool = False) -> str:
-        """As :meth:`of_text`, or :meth:`of_parts`, but NULL where there is no value."""
+        """Convert as :meth:`of_text` or :meth:`of_parts` does, but to NULL where there is no value."""
         if not type_.parts:  # for which TRY would raise and catch an error in each row
             return self.of_text(value, type_, "TRY_CAST")
         return f"TRY({(self.of_parts if in_parts else self.of_text)(value, type_)})"
@@ -145,7 +145,7 @@ class TextConversion:
 
 
 def hint(text: str, type_: SqlType) -> str:
-    """What to do about a text that is no value of a type, for the end of a message."""
+    """Advise on a text that is no value of a type, for the end of a message."""
     if type_.kind in _DAYS and re.fullmatch(DAY_AND_MONTH, text, re.DOTALL):
         return (
             ": which part is the day, and which the month, is not guessed; say the date format, such as '%d/%m/%Y' or"

@@ -96,7 +96,7 @@ class Connection:
         return self.cursor().executemany(sql, seq_of_params)
 
     def explain(self, sql: str, params: Parameters = ()) -> Explain:
-        """How a statement would run: kept partitions and members, and the reason where nothing is pruned.
+        """Return the plan of a statement: kept partitions and members, and the reason where nothing is pruned.
 
         Nothing is executed.
 
@@ -315,7 +315,7 @@ class Connection:
         self._session.check_open()
 
     def rollback(self) -> None:
-        """Refuse: what was executed has committed already.
+        """Refuse, since every statement has committed already.
 
         Raises:
             NotSupportedError: Always.

@@ -14,7 +14,7 @@ _MEMBERS_SHOWN_MAX: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class Explain(Drawable):
-    """How a statement would run: ``str()`` is the text, :meth:`to_dict` the same as data.
+    """The plan of a statement: ``str()`` is the text, :meth:`to_dict` the same as data.
 
     A notebook shows its DAG as a picture, below the rest of the text.
     """

@@ -31,9 +31,9 @@ class MemberBatch(msgspec.Struct, Generic[P], frozen=True):
 
     Attributes:
         member: The member.
-        positions: What each is to who asks for them all, in order.
+        positions: The name that the caller has for each, in order.
         params: For each the parameters of the plan.
-        alone: So many are executed one by one where an answer ends: twice as many with each frame that was of no use.
+        alone: How many are executed one by one where an answer ends; doubles with each frame without an answer.
     """
 
     member: str
@@ -42,7 +42,7 @@ class MemberBatch(msgspec.Struct, Generic[P], frozen=True):
     alone: int = 1
 
     def add(self, position: P, params: Sequence[Any]) -> None:
-        """One execution more."""
+        """Add an execution."""
         self.positions.append(position)
         self.params.append(list(params))
 
@@ -52,7 +52,7 @@ class MemberBatch(msgspec.Struct, Generic[P], frozen=True):
         return len(self.positions) >= _SETS_PER_FRAME
 
     def behind(self, answered: int, until: int) -> MemberBatch[P]:
-        """Those behind the first ones, of which some were answered in the frame and others were executed one by one."""
+        """The executions from ``until`` on, after those before were answered in the frame or executed one by one."""
         alone = 1 if answered else 2 * self.alone
         return MemberBatch(self.member, self.positions[until:], self.params[until:], alone)
 

@@ -24,15 +24,16 @@ from secateur.errors import (
 )
 
 RETRY_S: Final = 10.0
-"""How long a statement follows a cluster in change: the cluster notices within seconds that a member is lost."""
+"""Seconds for which a statement is tried again; the cluster notices the loss of a member sooner."""
 CONTROLLER_WAIT_S: Final = 20.0
-"""How long a request waits for a controller that is being started anew: a process has to start for it."""
+"""Seconds that a request waits for a controller that is being started anew: a process has to start for it."""
 CONNECT_TIMEOUT_S: Final = 10.0
-"""How long a first connection waits for it; shorter, since the address may be a wrong one."""
+"""Seconds that a first connection waits for the controller: fewer, since the address may be a wrong one."""
 REFUSED_S: Final = 1.5
-"""How long one waits that is refused where this process has never found a cluster: most often, none is there."""
+"""Seconds that a refused connection is tried again where this process has never found a cluster: most often, none is
+there."""
 MOVED: Final = (TopologyChangedError, MemberLostError, UnreachableError, PartitionLostError, UnknownTableError)
-"""What the members asked for the rows of a table answer, or fail with, when its partitions may be elsewhere by now."""
+"""The errors of a member that may mean that partitions have moved to other members."""
 _PAUSE_MIN_S: Final = 0.02
 _PAUSE_MAX_S: Final = 0.5
 
@@ -147,7 +148,7 @@ class RetryPolicy:
         return TryAgain(prepare=is_stale, pause_s=0.0 if topology_version != known else self._next_pause_s())
 
     def nobody_answered(self, now_s: float, wait_s: float) -> Action:
-        """Neither the controller nor a member could be asked for the owners: all may be on their way.
+        """Neither the controller nor a member could be asked for the owners: all may be starting anew.
 
         Args:
             now_s: The time.

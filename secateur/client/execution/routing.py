@@ -24,7 +24,7 @@ from secateur.protocol.statements import RoutedScan, SelectStatement
 
 
 class ExecutionMode(StrEnum):
-    """How much of the cluster a statement needs."""
+    """The part of the cluster that a statement needs, as EXPLAIN and results name it."""
 
     NONE = "none"
     """The client answers: no partition can match, or no table is read."""
@@ -45,7 +45,7 @@ class StatementRoute(msgspec.Struct, frozen=True):
     Attributes:
         execution_mode: How much of the cluster it needs, as far as this client knows.
         members: Any of these may be asked; none for :attr:`ExecutionMode.NONE`.
-        partitions: Those of the only scan of a distributed statement; None for every other one.
+        partitions: The partitions of the only scan of a distributed statement; None for every other one.
     """
 
     execution_mode: ExecutionMode

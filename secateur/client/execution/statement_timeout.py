@@ -1,4 +1,4 @@
-"""How long a statement may take: ``SET statement_timeout`` of its connection, or the ``timeout`` of its call."""
+"""The time limit of a statement: ``SET statement_timeout`` of its connection, or the ``timeout`` of its call."""
 
 from __future__ import annotations
 

@@ -67,13 +67,13 @@ class _Clause(Enum):
     CONDITION = "WHERE"
     """Its literals are taken."""
     SOURCES = "FROM"
-    """Those of a query in parentheses are taken. The head of a statement is one as well."""
+    """The literals of a query in parentheses are taken. The head of a statement is such a clause as well."""
     ASSIGNMENTS = "SET"
     """New values are taken, and nothing in parentheses."""
     OTHER = "SELECT"
-    """Nothing is taken, nor in parentheses."""
+    """Nothing is taken, and nothing in parentheses."""
     INSIDE_OTHER = "("
-    """In parentheses there, whatever clause begins."""
+    """A level of parentheses in ``OTHER``, in which nothing is taken, whatever clause begins."""
 
 
 class _Sign(Enum):

@@ -1,4 +1,4 @@
-"""What the processors of a job have logged, from the members on which they ran."""
+"""The log lines of the processors of a job, from the members on which they ran."""
 
 from __future__ import annotations
 

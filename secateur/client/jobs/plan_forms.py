@@ -47,7 +47,7 @@ def head(plan: JobPlacement) -> Iterator[str]:
 
 
 def scan_texts(vertex: ResolvedVertex) -> Iterator[str]:
-    """What a source reads of its table and why, unless it names all that it reads by partition or key."""
+    """Describe the scan of a source, and why it is not smaller; nothing if it names its partitions or keys."""
     scan = vertex.scan
     if scan is None or (scan.filter is None and scan.reason is None):
         return
@@ -72,7 +72,7 @@ def partitions_text(placed: PlacedVertex) -> str:
 
 
 def route(edge: ResolvedEdge) -> Iterator[str]:
-    """From which members to which, for an edge that leaves them."""
+    """Describe from which members to which the rows of a distributed edge go."""
     if not edge.origins:
         yield "left out"
     elif edge.distributed:

@@ -16,7 +16,7 @@ _PLAIN: Final = frozenset({int, str})
 
 
 class RowKeys:
-    """How keys of one table are read. Made once per definition of the table.
+    """Reads the keys of one table. Made once per definition of the table.
 
     Args:
         table: The table.

@@ -1,4 +1,4 @@
-"""How far a load is, in a line that is written over."""
+"""Shows the progress of a load in one line of the terminal."""
 
 from __future__ import annotations
 

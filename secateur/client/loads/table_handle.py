@@ -81,7 +81,7 @@ class TableHandle:
 
     @property
     def partitions(self) -> int:
-        """How many partitions there are; ids are below it."""
+        """The number of partitions; their ids are below it."""
         return self._table.partition_count
 
     def partition_of(self, key: Mapping[str, Any]) -> int:
@@ -228,7 +228,7 @@ class TableHandle:
 
     @contextmanager
     def dropped_on_failure(self) -> Iterator[Self]:
-        """Around the first load into a table that was created for it: if it fails, the table is dropped again.
+        """Enclose the first load into a table that was created for it: if the load fails, the table is dropped again.
 
         ``with conn.create_table("orders", df, primary_key=["id"]).dropped_on_failure() as table: table.load(df)``. A
         table that somebody else has begun to use stays: one that has ever got a row, for which a load has sent rows, or
@@ -398,7 +398,7 @@ class TableHandle:
         return f"<Table {self.name}: {len(self._table.columns)} columns, {kind}>"
 
     def _traced(self, operation: str, count: int) -> AbstractContextManager[object]:
-        """Around an operation on several rows; those on one look at the session themselves, which costs less."""
+        """Trace an operation on several rows; those on one row look at the session themselves, which costs less."""
         return operation_span(operation, self.name, count) if self._session.is_traced else nullcontext()
 
     @property

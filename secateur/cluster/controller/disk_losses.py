@@ -1,4 +1,4 @@
-"""What the disks of members do not have although they had said so: a function of the members' reports, without I/O.
+"""Finds the tables and copies that members lack on disk although they had written them: a pure function of reports.
 
 A member has a table, and a copy that it has built, on disk before the cluster counts on them. So a disk that lacks one
 has lost what it said it had written, or was never asked to write it (``fsync="off"``). What another member has is not
@@ -27,12 +27,12 @@ _NO_LOAD: Final = LastLoad(0)
 
 @dataclass(frozen=True, slots=True)
 class DiskLosses:
-    """What cannot be gone on with.
+    """The members and copies that cannot be used any more.
 
     Attributes:
-        members: Those of which nothing is of use, each with a sentence that says why.
-        copies: Single copies of the others.
-        lost: A sentence for a partition of which no copy is left; empty while there is none.
+        members: The members of which no data can be used, each with a sentence that says why.
+        copies: Single copies that are lost at the other members.
+        lost: A sentence about a partition of which no copy is left; empty while there is none.
     """
 
     members: Mapping[str, str]
@@ -52,7 +52,7 @@ class DiskLosses:
         Args:
             tables: The tables of the cluster's newest record.
             topology: Its topology.
-            reports: What all members say.
+            reports: The reports of all members.
             gone: Members whose copies do not count anyway.
         """
         members = dict(_unusable(tables, topology, reports))
@@ -120,15 +120,15 @@ def _held(table: TableDef, reports: Mapping[str, MemberReport]) -> dict[str, Hel
 def lost_by(
     report: MemberReport, tables: Iterable[TableDef], topology: Topology, last_loads: Mapping[int, LastLoad]
 ) -> str:
-    """What a member has lost of that of which it was the last owner, in a sentence; empty if it may come back.
+    """Say which table, load or partition a returning member has lost as its last owner; empty if it has lost none.
 
     Nobody can tell whether it lacks changes of single partitions: no other member has made them.
 
     Args:
-        report: What it has.
+        report: The report of the member.
         tables: All tables.
         topology: Members and owners.
-        last_loads: What it was told to publish before it left, by table.
+        last_loads: The loads that it was told to publish before it left, by table.
     """
     known = {held.table_id: held for held in report.tables}
     for table in tables:

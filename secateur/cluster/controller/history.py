@@ -37,19 +37,19 @@ Ask = Callable[[Message[Vitals]], Awaitable[Sequence[tuple[str, Vitals]]]]
 
 @dataclass(frozen=True, slots=True)
 class HistoryLine:
-    """What a process, or the cluster, did in one period.
+    """The work of a process, or of the whole cluster, in one period.
 
     Attributes:
         time: Its end, in UTC.
         process: A member, the controller, or ``"cluster"`` for all members together.
         seconds: How long it was.
         statements: Statements that have ended, without those about the cluster itself. None of the controller.
-        failed: Those of them that ended with an error.
+        failed: Statements that ended with an error.
         p50_ms: The time that half of them did not exceed at the members; None without statements. The next two are the
             same of 95 and 99 %.
         p95_ms: See there.
         p99_ms: See there.
-        queries: Those of them that are queries.
+        queries: Queries that have ended.
         members_touched: The members that took part in these, added up.
         pruned: Queries that left a partition out.
         unpruned: Queries that read all of several partitions.
@@ -89,7 +89,7 @@ class _Ended:
     latencies: dict[int, int] = field(default_factory=dict)
 
     def add(self, before: ExecutionTotals | None, after: ExecutionTotals) -> None:
-        """Count what has ended since the totals before, of one way in which statements run."""
+        """Add the statements that have ended between two totals, of one way in which statements run."""
         if before is None or before.statements > after.statements:  # the member began anew
             before = ExecutionTotals(after.execution, 0, 0.0, LatencyHistogram())
         ended = after.statements - before.statements
@@ -107,7 +107,7 @@ class _Ended:
             self.latencies[bucket] = self.latencies.get(bucket, 0) + count - before.latencies.counts.get(bucket, 0)
 
     def line(self, time: datetime, process: str, seconds: float) -> HistoryLine:
-        """As a line without what the process takes."""
+        """The line for a process, without its processor time and memory."""
         histogram = LatencyHistogram(self.latencies)
         p50_ms, p95_ms, p99_ms = (
             histogram.percentile_ms(fraction) if self.statements else None for fraction in (0.5, 0.95, 0.99)
@@ -161,7 +161,7 @@ class History:
         """A period has ended.
 
         Args:
-            answers: What each member says, by id. One that was not there before counts from the next period on.
+            answers: The totals of each member, by id. A member that was not there before counts from the next period.
             own: The process of the controller.
             seconds: How long it was.
             now: The time, in UTC.

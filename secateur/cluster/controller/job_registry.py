@@ -37,7 +37,7 @@ class RegisteredJob:
         needs: Its requirements; they decide the coordinator of each attempt.
         params: The values of its parameters.
         dag: The packed DAG, empty once the job has ended.
-        record: Where it is.
+        record: The state of the job.
         submitted_s: Seconds since the epoch.
         deadline_s: When it has to have ended, in seconds since the epoch; None without a deadline.
         ended: Set when it has ended, and members keep that.
@@ -45,7 +45,7 @@ class RegisteredJob:
         result_member: The member that has its rows; None before its end and after a failure.
         members: Ids of the members that took part in the attempt that succeeded.
         metrics: The work of each vertex on each member, in the attempt that ended last.
-        plan: Where the attempt that started last ran, or runs; None before.
+        plan: The plan of the attempt that started last; None before.
         trace: The span in which it was submitted; None outside of traces, and after a restart of the controller.
     """
 
@@ -95,7 +95,7 @@ class RegisteredJob:
         )
 
     def kept(self, version: int) -> KeptJob:
-        """What members keep of it."""
+        """The record of the job that members keep."""
         cause = self.record.cause
         return KeptJob(
             version=version,

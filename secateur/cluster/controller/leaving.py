@@ -15,7 +15,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Leaving:
-    """Who is to leave, and how far that has come.
+    """The members that are to leave the cluster, and which of them are drained.
 
     Attributes:
         draining: Members that are to own nothing.
@@ -26,7 +26,7 @@ class Leaving:
     drained: frozenset[str] = frozenset()
 
     def asked(self, members: Collection[str]) -> Leaving:
-        """These are to leave, and no others; but those that are drained stay so."""
+        """Have these members leave, and no others; those that are drained stay so."""
         return replace(self, draining=frozenset(members) - self.drained)
 
     def found_empty(self, members: Collection[str], living: Collection[str]) -> Leaving:

@@ -20,7 +20,7 @@ _ASK_AGAIN_S: Final = 0.1
 
 
 class LoadAnswers:
-    """Lives on the controller's event loop.
+    """Remembers these answers. Lives on the controller's event loop.
 
     Args:
         ask: Asks a member for the outcome of a load.

@@ -15,7 +15,7 @@ _PUBLISHED_MAX: Final = 1_000
 
 
 class LoadState(StrEnum):
-    """How far a load is."""
+    """The state of a load."""
 
     STAGED = "staged"
     """Its rows arrive, or wait; no statement sees them."""

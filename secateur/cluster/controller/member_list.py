@@ -13,7 +13,7 @@ from secateur.protocol.membership import GetMembers, GetMemberStats, MemberInfo,
 from secateur.wire import Reply, Request
 
 ANSWER_WAIT_S: Final = 2.0
-"""How long each member may take to report its contents, when all members are listed."""
+"""Seconds that each member may take to report its contents, when all members are listed."""
 _NOTHING_SAID: Final = MemberStats()
 _COUNTERS: Final = frozenset(MemberStats.__struct_fields__).intersection(MemberInfo.__struct_fields__)
 
@@ -32,13 +32,13 @@ class MemberList:
         self._last: dict[str, MemberStats] = {}
 
     async def members(self, _: Request[GetMembers]) -> Reply[Members]:
-        """All of them, in order."""
+        """List all members, in order."""
         return Reply(Members(await self.rows()))
 
     async def rows(self) -> list[MemberInfo]:
-        """Ask each for what it has.
+        """Ask each member for its tables and counters.
 
-        Of one that does not answer soon, what it said last; who turns out to be gone is among the lost.
+        A member that does not answer soon is listed with its last answer; one that turns out to be gone, as lost.
         """
         addresses = self._state.topology.members
         answers = await asyncio.gather(

@@ -72,7 +72,7 @@ class PlanningThreads:
 
     @property
     def waiting(self) -> int:
-        """How many plannings have not begun."""
+        """The number of plannings that have not begun."""
         return self._waiting
 
     async def run(self, client: int, work: Callable[[], T]) -> T:

@@ -24,7 +24,7 @@ _NOBODY: Final[frozenset[str]] = frozenset()
 
 
 class PublicationNumbers:
-    """Lives on the controller's event loop.
+    """Keeps the numbers that members were told. Lives on the controller's event loop.
 
     Args:
         ask: Asks a member for its report.
@@ -50,10 +50,10 @@ class PublicationNumbers:
         return bool(self._in_doubt)
 
     def last_loads(self, owners: Collection[str]) -> Mapping[str, Mapping[int, LastLoad]]:
-        """What members were told to publish that have left as the last owners of partitions; all others are forgotten.
+        """The last load of each table that members were told to publish before they left; forgets those of all others.
 
         Args:
-            owners: These members.
+            owners: The members that have left as the last owners of partitions.
         """
         self._told = {
             member: told for member, told in self._told.items() if member in owners or self._is_member(member)
@@ -65,7 +65,7 @@ class PublicationNumbers:
         return self._told.get(member, {})
 
     def came(self, member: str) -> None:
-        """A member is let in again: others take its rows for those of now."""
+        """Forget what a member was told, as it is let in again: its rows count as current from now on."""
         self._told.pop(member, None)
 
     def taken_over(
@@ -77,9 +77,9 @@ class PublicationNumbers:
         """Go on from what members tell a controller that starts anew.
 
         Args:
-            reports: What they tell.
+            reports: Their reports.
             members: The members of the record, which have taken part in everything that was published.
-            last_loads: What the record says of those that had left before.
+            last_loads: The last loads of the members that had left before, from the record.
         """
         newest = newest_publications(reports)
         self._newest.update((table_id, load.number) for table_id, load in newest.items())

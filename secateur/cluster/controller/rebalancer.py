@@ -111,7 +111,7 @@ class Rebalancer:
     # --
 
     def _looked_at(self) -> object:
-        """Is equal as long as nothing has changed that copies depend on."""
+        """A value that is equal as long as nothing has changed on which the placement of copies depends."""
         return self._state.topology.version, self._state.catalog.version, self._state.leaving
 
     async def _run(self) -> None:
@@ -170,7 +170,7 @@ class Rebalancer:
             self._settled_at = None  # look again: a move may have made another one possible
 
     async def _drain(self) -> None:
-        """Those that are to leave and own nothing are drained from this step on, in which nobody gives them anything.
+        """Record the leaving members that own nothing as drained; from then on no partition is moved to them.
 
         Moves to them that were decided before have ended: nobody else carries out moves.
         """

@@ -30,14 +30,14 @@ _BATCHES_MAX: Final = 64
 
 _UNEVEN_MAX: Final = 2
 _UNEVEN_SHARE: Final = 0.2
-"""By how many partitions, and by which share of the mean, members may differ before partitions are moved."""
+"""The number of partitions, and the share of the mean, by which members may differ before partitions are moved."""
 
 M = TypeVar("M")
 
 
 @dataclass(frozen=True, slots=True)
 class CopiesOfGroup:
-    """What the tables of an affinity group ask for.
+    """The copies that the tables of an affinity group ask for.
 
     Attributes:
         copies: Copies of each partition, primary included.
@@ -73,13 +73,13 @@ Move = CopyMove | PrimariesMoved | CopiesDropped | CopiesWanted
 
 
 def moves_of(topology: Topology, wanted: Mapping[str, CopiesOfGroup], leaving: Leaving = NOBODY_LEAVES) -> list[Move]:
-    """The moves that lead from the owners of now to those that there should be, the most urgent first.
+    """The moves that lead from the present owners to the wanted ones, the most urgent first.
 
     Costs 0.3 s for 100,000 partitions.
 
     Args:
         topology: The members and owners of now.
-        wanted: What is wanted, by affinity group.
+        wanted: The wanted copies, by affinity group.
         leaving: Members that are to own nothing.
     """
     members = staying(topology, leaving)
@@ -110,7 +110,7 @@ def moves_of(topology: Topology, wanted: Mapping[str, CopiesOfGroup], leaving: L
 
 
 def empty(topology: Topology, wanted: Mapping[str, CopiesOfGroup], draining: Collection[str]) -> tuple[str, ...]:
-    """The members whose end costs no row, of those that are to leave.
+    """The leaving members whose processes may end without the loss of a row.
 
     A member of the cluster is one of them when it owns no partition that can hold rows. Where all members are to leave,
     they own everything still, although there is nothing to move. One that has left the cluster is one of them unless it
@@ -118,7 +118,7 @@ def empty(topology: Topology, wanted: Mapping[str, CopiesOfGroup], draining: Col
 
     Args:
         topology: The members and owners of now.
-        wanted: What is wanted, by affinity group.
+        wanted: The wanted copies, by affinity group.
         draining: The members that are to leave.
     """
     owning: set[str] = set()

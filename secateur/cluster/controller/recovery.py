@@ -37,10 +37,10 @@ _UNSEEN_VERSIONS: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """What the controller goes on from.
+    """The state from which a new controller goes on.
 
     Attributes:
-        record: In the next epoch, with a topology that all receivers take for a newer one.
+        record: The newest record, in the next epoch, with a topology that all receivers take for a newer one.
         lost: The members of it that have not reported, and are to be removed.
     """
 

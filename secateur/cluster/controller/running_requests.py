@@ -18,11 +18,11 @@ from secateur.errors import JobCancelledError, ProgrammingError
 T = TypeVar("T")
 
 CONTROLLER: Final = "controller"
-"""What the ids of these requests begin with, where those of statements name a member."""
+"""The start of the ids of these requests, where the ids of statements name a member."""
 
 
 class RequestState(StrEnum):
-    """What the controller does for a request; the value is the state in ``secateur.statements``."""
+    """The work of the controller for a request; the value is the state in ``secateur.statements``."""
 
     PLANNING = "planning"
     PUBLISHING = "publishing"
@@ -34,7 +34,7 @@ class RunningRequest:
 
     Attributes:
         number: Counts the requests.
-        state: What is done for it.
+        state: The work that is done for it.
         statement: The text of its statement, or what it loads.
         started_s: Seconds since the epoch.
     """
@@ -49,7 +49,7 @@ class RunningRequest:
 
 
 class RunningRequests:
-    """Lives on the controller's event loop."""
+    """Registers these requests. Lives on the controller's event loop."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -65,7 +65,7 @@ class RunningRequests:
         """Do what was asked for, in a task of its own.
 
         Args:
-            state: What is done.
+            state: The work that is done for it.
             statement: The text of the statement, or what is loaded.
             work: Does it. Cancelling it undoes it.
             may_end: Whether it may be cancelled now.

@@ -78,7 +78,7 @@ class PlanningView:
         return self.statistics_snapshot.of(table_id)
 
     def _check(self, name: str) -> None:
-        """Refuse a name before it is looked up: what it is, and names like it, are told to those who may read it."""
+        """Refuse a name whose table may not be read before it is looked up, since errors of the look-up name tables."""
         if self.rights is not None:
             self.rights.check_reads((name.casefold(),))
 
@@ -205,7 +205,7 @@ class StatementReplies:
                 return statement
 
     def explain(self, sql: str, params: Params, settings: Mapping[str, Any], view: PlanningView) -> Explained:
-        """How a statement would run."""
+        """Describe how a statement would run."""
         statement = bounded_depth(lambda: self._planner.prepare(sql, params, view, settings, anew=True))
         if view.rights is not None:
             check_tables(statement, view.rights)
@@ -258,7 +258,7 @@ def estimated_tables(planned: object) -> frozenset[int] | None:
     """The ids of the tables on whose statistics the answer to a client depends; None if it may be those of any table.
 
     Args:
-        planned: What :meth:`StatementReplies.prepare` has returned.
+        planned: The result of :meth:`StatementReplies.prepare`.
     """
     statement = planned.statement if isinstance(planned, Prepared) else None
     match statement:

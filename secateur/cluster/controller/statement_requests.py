@@ -42,7 +42,7 @@ class StatementRequests:
 
     Args:
         state: Catalog, topology and members.
-        statistics: What estimates are made from.
+        statistics: The statistics from which estimates are made.
         statements: Makes the answers, and keeps their plans.
         table_commands: Carries out DDL of tables.
         view_commands: Carries out DDL of views.
@@ -200,7 +200,7 @@ class StatementRequests:
         work: Callable[[str, Params, Mapping[str, Any], PlanningView], T],
         request: Request[query.Prepare] | Request[query.ExplainRequest],
     ) -> tuple[T, int]:
-        """What a planning has made, and the version of the statistics that it had."""
+        """Return the result of a planning, and the version of the statistics that it used."""
         planned, version = await self._plan_now(work, request)
         tables = None if isinstance(planned, query.Explained) else estimated_tables(planned)
         if tables is None or tables:

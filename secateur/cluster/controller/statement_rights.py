@@ -1,6 +1,7 @@
-"""What a statement needs of the token that brings it: a role, and the tables that it reads and changes.
+"""Checks that a token covers a statement: its role, and the tables that the statement reads and changes.
 
-What is not named here is refused, or needs the highest role. See :mod:`secateur.protocol.access` for requests.
+A statement that is not named here is refused, or needs the highest role. Requests are checked by
+:mod:`secateur.protocol.access`.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from secateur.wire import PeerInfo
 
 
 def check_tables(statement: planned.Statement, rights: TableRights) -> None:
-    """Refuse a statement that needs more than these rights. Whether the role allows it is asked elsewhere.
+    """Refuse a statement that needs more than these rights. The role is checked elsewhere.
 
     Raises:
-        AuthenticationError: It does.
+        AuthenticationError: The statement needs more.
     """
     match statement:
         case planned.PlannedSelect():

@@ -39,7 +39,7 @@ def statement_table(
     """The requests of the controller, then the statements of each member.
 
     Args:
-        answers: What each member has told.
+        answers: The answer of each member.
         requests: On which the controller works.
         facts_of: The statement of a plan by the plan's id, as long as it is known.
         members_total: How many members the cluster has.
@@ -54,7 +54,7 @@ def statement_table(
 
 
 def reason_of(entry: StatementEntry, facts: StatementFacts | None) -> str | None:
-    """Why an execution left nothing out; None if it did."""
+    """The reason why an execution left no partition out; None if it left one out."""
     read, whole = entry.partitions_read, entry.partitions_total
     if entry.pruning is not False and read is not None and whole is not None and read < whole:
         return None
@@ -166,7 +166,7 @@ def _facts_row(facts: StatementFacts | None) -> Mapping[str, Any]:
 
 
 def times_row(executions: Sequence[PlanExecutions | ListedExecutions]) -> Mapping[str, Any]:
-    """What executions on all members have taken together; there is at least one."""
+    """The durations of the executions on all members, at least one, as columns of a row."""
     count = sum(each.executions for each in executions)
     longest_ms = max(each.elapsed_max_ms for each in executions)
     latencies = LatencyHistogram.merged(each.latencies for each in executions)
@@ -190,7 +190,7 @@ def statement_summary_rows(
     """A row for each fingerprint of which a member lists a statement or runs one.
 
     Args:
-        answers: What each member has told.
+        answers: The answer of each member.
         facts_of: The statement of a plan by the plan's id, as long as it is known.
         members_total: How many members the cluster has.
     """
@@ -246,7 +246,7 @@ def _listed_row(listed: Sequence[ListedExecutions]) -> Mapping[str, Any]:
 
 
 def _reason(listed: Sequence[tuple[StatementFacts, ListedExecutions]]) -> str | None:
-    """Why the newest execution that left nothing out did not; None if every one did."""
+    """The reason why the newest unpruned execution left no partition out; None if every one left some out."""
     whole = [(each.whole, facts) for facts, each in listed if each.whole is not None]
     if whole:
         (_, pruning), facts = max(whole, key=lambda one: one[0])

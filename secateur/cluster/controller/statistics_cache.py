@@ -31,12 +31,12 @@ _MISS_REST_FACTOR: Final = 99.0
 """The rest after statistics that were collected only because of a wrong estimate and taught nothing: uneven values make
 estimates wrong whatever is collected."""
 _ARRIVAL_WAIT_S: Final = 0.5
-"""How long a statement waits at most to be planned with statistics that are being collected: members need some 15 ms a
-column, however many rows they have."""
+"""The longest that a statement waits for statistics that are being collected; members need some 15 ms a column, however
+many rows they have."""
 
 
 class StatisticsCache:
-    """Lives on the controller's event loop.
+    """Collects and keeps the statistics. Lives on the controller's event loop.
 
     Args:
         members: How to reach them.

@@ -1,4 +1,4 @@
-"""What the members have of each table, put together for the system tables: sizes of partitions, and their uses."""
+"""Sums up for the system tables what the members report of each table: sizes and uses of its partitions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Answers = Iterable[tuple[str, MemberStats]]
 
 @dataclass(slots=True)
 class TableParts:
-    """What members have of a table: rows and bytes of each partition at one copy, and the bytes of all copies."""
+    """The size of a table on all members: rows and bytes of each partition at one copy, and the bytes of all copies."""
 
     rows: dict[int, int]
     partition_bytes: dict[int, int]
@@ -21,10 +21,10 @@ class TableParts:
 
 
 def stored_parts(answers: Answers) -> dict[int, TableParts]:
-    """What members have of each table, by its id.
+    """Sum up the sizes of each table on all members, by table id.
 
     Args:
-        answers: The ids of members, and what they have told.
+        answers: The ids of members, and their reports.
     """
     found: dict[int, TableParts] = {}
     for _, answer in answers:
@@ -39,7 +39,7 @@ def stored_parts(answers: Answers) -> dict[int, TableParts]:
 
 
 class PartitionUse(NamedTuple):
-    """How often a partition was used since its primary has it.
+    """The uses of a partition since its primary has it.
 
     Attributes:
         reads: Reads of statements and jobs, and look-ups of keys.
@@ -51,24 +51,24 @@ class PartitionUse(NamedTuple):
 
 
 class PartitionHits:
-    """How often partitions were used.
+    """The uses of all partitions, as members have reported them.
 
     Args:
-        answers: The ids of members, and what they have told, with hits.
+        answers: The ids of members, and their reports, with hits.
     """
 
     def __init__(self, answers: Answers) -> None:
         self._used = {(member, used.table_id): used for member, answer in answers for used in answer.used}
 
     def of(self, table_id: int, partition: int, primary: str | None) -> PartitionUse:
-        """That of a partition at its primary, which answers all readers."""
+        """The uses of a partition at its primary, which answers all readers."""
         used = None if primary is None else self._used.get((primary, table_id))
         if used is None:
             return PartitionUse(0, 0)
         return PartitionUse(used.reads.get(partition, 0), used.writes.get(partition, 0))
 
     def of_replicated(self, table_id: int) -> PartitionUse:
-        """That of a table that every member has whole: each answers its own readers, and all change alike."""
+        """The uses of a replicated table: each member answers its own readers, and all make the same changes."""
         found = [used for (_, known), used in self._used.items() if known == table_id]
         return PartitionUse(
             sum(used.reads.get(0, 0) for used in found), max((used.writes.get(0, 0) for used in found), default=0)

@@ -69,7 +69,7 @@ class SystemTables:
         facts_of: The statement of a plan by the plan's id, as long as it is known.
         requests: The requests on which the controller works.
         loads: The loads that were published.
-        settings: Those with which the cluster was started.
+        settings: The settings with which the cluster was started.
 
     Attributes:
         history: The last fifteen minutes.
@@ -125,7 +125,7 @@ class SystemTables:
         return Reply(Acknowledged(), encode_table(rows))
 
     def describe(self, request: Request[DescribeStatement]) -> Reply[StatementDescription]:
-        """What ``secateur.statements`` would say of one statement, for the member that logs it."""
+        """The row of ``secateur.statements`` about one statement, for the member that logs it."""
         entry = request.message.entry
         facts = self._facts_of(entry.plan_id)
         return Reply(

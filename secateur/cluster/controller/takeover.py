@@ -39,7 +39,7 @@ _ASK_AGAIN_S: Final = 0.1
 
 
 class Takeover:
-    """Lives on the controller's event loop.
+    """Carries out the takeover. Lives on the controller's event loop.
 
     Args:
         state: The members and the catalog.
@@ -91,7 +91,7 @@ class Takeover:
         self.is_over = is_over
 
     def take_report(self, report: MemberReport) -> None:
-        """A member says what it has."""
+        """Take the report of a member."""
         self._reports[report.address.id] = report
         self._reported.set()
 
@@ -205,7 +205,7 @@ class Takeover:
         As of a member that returns, new partitions of which it is the only owner are empty; others are built.
 
         Args:
-            reports: What the members have.
+            reports: The reports of the members.
             settled: A table whose members have the same ranges by now, whatever they have reported.
         """
         for table in self._state.catalog.tables():
@@ -233,7 +233,7 @@ class Takeover:
                 self._state.events.add("log_cut", member_id, detail)
 
     def _fail(self, error: Error) -> None:
-        """Whoever waits learns that it is not over, and why."""
+        """Give the tasks that wait the error because of which the takeover is not over."""
         self._failure = error
         self._ended.set()
 
@@ -315,7 +315,7 @@ class Takeover:
         return {member_id for member_id, gone in zip(members, asked, strict=True) if gone}
 
     async def _reports_again(self) -> dict[str, MemberReport]:
-        """What the members have now; those that are lost on the way are left out."""
+        """The newest reports of the members; a member that is lost on the way is left out."""
         members = self._state.topology.member_ids
         answers = await asyncio.gather(
             *(self._state.call(member_id, GetReport()) for member_id in members), return_exceptions=True

@@ -24,7 +24,7 @@ _PAUSE_S: Final = 0.1
 
 
 class CommitPhase(Enum):
-    """How far a commit has come."""
+    """The phase of a commit."""
 
     PREPARING = auto()
     """Participants are asked to prepare. Nothing is decided."""
@@ -32,7 +32,7 @@ class CommitPhase(Enum):
     """All have prepared, so commit is decided: each participant is sent the commit until it has committed or is
     gone."""
     ABORTING = auto()
-    """One could not prepare: the others are sent an abort."""
+    """A participant could not prepare: the others are sent an abort."""
     ENDED = auto()
     """No participant is waited for any more."""
 
@@ -125,7 +125,7 @@ async def carry_out(
     *,
     pause_s: float = _PAUSE_S,
 ) -> None:
-    """Give the orders of a commit, and tell it what has become of them, until it has ended.
+    """Give the orders of a commit to its participants, and report their outcomes to it, until it has ended.
 
     Args:
         commit: The commit, which has not begun.

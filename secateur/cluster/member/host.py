@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 
 class MemberDisks(Protocol):
-    """Where a machine has the data of its members."""
+    """The data directories of the members on one machine."""
 
     def has(self, member_id: str) -> bool:
         """Whether there are data of a member."""
@@ -56,8 +56,8 @@ class MemberHost:
         member_id: Id of the first member.
         settings: The settings of the cluster.
         controller_address: ``host:port`` of the controller.
-        own_address: Where it listens.
-        disks: Those of this machine; None takes the directories below the cluster's data directory, if it has one.
+        own_address: The addresses on which it listens.
+        disks: The disks of this machine; None takes the directories below the cluster's data directory, if it has one.
 
     Attributes:
         member: The one that lives here now.
@@ -144,7 +144,7 @@ class MemberHost:
         return None
 
     async def _started(self, *, is_new: bool) -> bool:
-        """Whether the member is in the cluster; one that is not new may find that others have what it had."""
+        """Start the member; false for one that comes back although others have its data."""
         if not is_new:
             return await self.member.start_in_place()
         await self.start()
@@ -262,7 +262,7 @@ def _disks_of(settings: ClusterSettings) -> MemberDisks | None:
 
 
 async def _new_name(settings: ClusterSettings, controller_address: str, *, may_report: bool = False) -> MemberName:
-    """An id that no member of the cluster has had, and those that somebody can come back as."""
+    """Ask the controller for an id that no member has had, and for the ids under which lost members can come back."""
     host, _, port = controller_address.rpartition(":")
     controller = peer_at(host, int(port), settings, name="a member that comes back", role=Role.MEMBER)
     try:

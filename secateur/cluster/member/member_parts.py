@@ -90,7 +90,7 @@ class MemberParts(ABC):
         controller_address: ``host:port`` of the controller, which it joins at :meth:`start`.
         on_given_up: Called on the event loop when the cluster has gone on without this member: it answers nothing any
             more, and has to be stopped.
-        own_address: Where it listens.
+        own_address: The addresses on which it listens.
         disk: Its disk, for a cluster with a data directory.
 
     Attributes:
@@ -365,5 +365,5 @@ def _admission(member_id: str, running_max: int, waiting_max: int) -> StatementA
 
 
 def spill_directory(settings: ClusterSettings) -> Path | None:
-    """Where kernels and jobs write what does not fit into memory; None for nowhere."""
+    """The directory to which kernels and jobs spill what does not fit into memory; None if there is none."""
     return None if settings.spill_directory is None else Path(settings.spill_directory)

@@ -65,7 +65,7 @@ class StatementHandlers:
         self._many = ManyExecutions(counts, log, statements, changes)
 
     def handlers(self) -> dict[OperationBase, Callable[[Request[Any]], Handled]]:
-        """Who answers which operation."""
+        """The handler of each operation."""
         return {
             Operation.EXECUTE: self._execute,
             Operation.EXECUTE_PART: self._execute_part,

@@ -20,7 +20,7 @@ STANDBY: Final = "standby"
 
 
 def address_of_actor(settings: ClusterSettings, is_on_one_machine: bool) -> ProcessAddress:
-    """Where an actor listens that runs on this Ray node."""
+    """The address at which an actor on this Ray node listens."""
     if is_on_one_machine and settings.host is None:
         return LOOPBACK
     return address_at(ray.util.get_node_ip_address(), settings.host)

@@ -47,7 +47,7 @@ class ConnectorPartition(msgspec.Struct, frozen=True):
     """A part of an external table that one processor reads.
 
     Attributes:
-        key: What :meth:`Connector.read` needs to find it.
+        key: The key by which :meth:`Connector.read` finds it.
         values: The values that columns can have in it, by column: :func:`secateur.connectors.one_of` for a list or a
             directory of Hive, :func:`secateur.connectors.between` for a range. A column that is not named can have any
             value.
@@ -58,7 +58,7 @@ class ConnectorPartition(msgspec.Struct, frozen=True):
 
 
 class ExternalScanRequest(msgspec.Struct, frozen=True):
-    """What a statement needs of each partition that it reads.
+    """The columns and rows that a statement needs of each partition that it reads.
 
     Attributes:
         columns: The columns to read, at least one. A batch may have more, in any order.
@@ -123,7 +123,7 @@ class Connector:
 
         Args:
             partition: One that :meth:`partitions` returned.
-            request: What the statement needs.
+            request: The columns and rows that the statement needs.
             context: The member that reads it.
         """
         raise NotImplementedError(f"{type(self).__name__} has no read()")

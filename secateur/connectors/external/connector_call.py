@@ -1,4 +1,4 @@
-"""Calls of a connector's methods: what is wrong with their results, and errors that name the connector."""
+"""Calls a connector's methods, checks their results, and has errors name the connector."""
 
 from __future__ import annotations
 
@@ -106,5 +106,5 @@ def partitions_of(connector: Connector, table: TableDef, context: ConnectorConte
 def needed_partitions(
     partitions: Sequence[ConnectorPartition], predicate: RowPredicate
 ) -> tuple[ConnectorPartition, ...]:
-    """Those that can hold a row that is needed."""
+    """The partitions that can hold a row that is needed."""
     return tuple(partition for partition in partitions if predicate.keeps(partition.values))

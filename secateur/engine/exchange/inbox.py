@@ -83,7 +83,7 @@ class Inbox:
 
     @property
     def taken_bytes(self) -> int:
-        """Their bytes."""
+        """Bytes that the processor has taken so far."""
         return self._taken_local_bytes + self._taken_remote_bytes
 
     @property
@@ -93,7 +93,7 @@ class Inbox:
 
     @property
     def fill(self) -> float:
-        """How full this queue is, 0 to 1: by the tightest of the bounds of local producers and of remote windows."""
+        """The fill level of this queue, 0 to 1, by the tightest of the bounds of local producers and remote windows."""
         local_batches, local_bytes = (
             self._put_batches - self._taken_local_batches,
             self._put_bytes - self._taken_local_bytes,

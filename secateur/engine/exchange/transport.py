@@ -9,7 +9,7 @@ from secateur.protocol.message import Notice
 
 Payload = bytes | memoryview
 RunNotice = StartRun | ExchangeRows | CreditRows | EndRun | CancelRun
-"""What members of a running job send each other.
+"""The messages that members of a running job send each other.
 
 A start goes from the coordinator to each participant, rows and credit between participants, the end back to the
 coordinator, and a cancellation from the coordinator to those who still run.
@@ -31,7 +31,7 @@ class Transport(Protocol):
         A slow connection slows the engine in this way.
 
         Args:
-            member_id: Where to.
+            member_id: The receiver.
             notice: One of those that members of a running job send each other; see :mod:`secateur.protocol.jobs`.
             payload: Bytes; empty when there are none.
 

@@ -24,7 +24,7 @@ def _itself(state: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class AggregateOperation:
-    """How to aggregate the rows of a group.
+    """A user-defined aggregation of the rows of a group.
 
     The state is a plain Python value that ``state_type`` can hold (a number, a text, bytes, a list, a dict for a
     struct): between calls it lies in an Arrow column, and between two stages it travels in one. ``accumulate`` gets the

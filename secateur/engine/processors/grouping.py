@@ -29,7 +29,7 @@ from secateur.partitioning.types.empty_rows import empty_table
 
 
 class _StateKind(Enum):
-    """What a state holds, and so how the states of one key are combined."""
+    """The content of a state, which decides how the states of one key are combined."""
 
     COUNT = "count"
     SUM = "sum"

@@ -329,7 +329,7 @@ class Execution:
         return tasklet
 
     def _scope(self, vertex: str) -> LogScope | None:
-        """Where the lines of a vertex are kept; None if nowhere."""
+        """The scope in which the log lines of a vertex are kept; None if they are not."""
         name = self.plan.job.logged_as
         return None if name is None else LogScope(self._logs, name, vertex)
 

@@ -1,4 +1,4 @@
-"""What the processors of jobs have logged on one member: the first lines of each of the newest jobs.
+"""Keeps the log lines of the processors of jobs on one member: the first lines of each of the newest jobs.
 
 A line belongs to a job if it was logged by a call that the engine made for it: of a supplier, a processor, or what a
 processor has offloaded. Which call that is, a context variable says; so any logger will do, and no code of a job needs
@@ -90,10 +90,10 @@ class JobLogs:
 
 
 class LogScope:
-    """Where the lines of one vertex go.
+    """The log of one vertex.
 
     Args:
-        logs: Those of the member.
+        logs: The logs of the member.
         run: The job, and the number of its attempt.
         vertex: The name of the vertex.
     """
@@ -107,7 +107,7 @@ class LogScope:
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """What is logged inside is of this vertex. Costs about a microsecond."""
+        """Add the lines that are logged inside to the log of this vertex. Costs about a microsecond."""
         token = _scope.set(self)
         try:
             yield

@@ -40,7 +40,7 @@ from secateur.tracing import ServedSpan, TraceContext, carried, in_this_trace, i
 
 _INTERRUPT_DELAY_S: Final = 0.05
 _PARTICIPANT_GRACE_S: Final = 5.0
-"""How much later than the coordinator a participant acts on a deadline by itself: only if the coordinator is silent."""
+"""Seconds after a deadline at which a participant acts by itself, since its coordinator is silent."""
 
 
 class JobRuntime:
@@ -52,7 +52,7 @@ class JobRuntime:
         transport: Its way to the other members.
 
     Attributes:
-        logs: What the processors of jobs have logged here.
+        logs: The log lines of the processors of jobs here.
     """
 
     def __init__(self, member_id: str, services: MemberServices, transport: Transport) -> None:

@@ -1,4 +1,4 @@
-"""Which scattered statements a client merges by itself, and how: the last stage of their plan as a ``RowMerge``.
+"""Finds the scattered statements whose rows a client merges by itself, and describes the last stage as a ``RowMerge``.
 
 A client has no kernel. So only a last stage has this form that Python computes exactly: rows as they come, DISTINCT,
 GROUP BY with counts, sums, minima and maxima, ORDER BY and LIMIT, over types whose values Python compares and adds as
@@ -41,7 +41,7 @@ _FUNCTIONS: Final = {
 
 
 def row_merge_of(plan: SelectPlan) -> RowMerge | None:
-    """How a client merges the rows of the owners of a scattered statement; None if a member has to.
+    """Describe how a client merges the rows of the owners of a scattered statement; None if a member has to.
 
     Its first stage is one call of the arrow kernel over one table, so that an owner answers while it reads the request.
     """
@@ -134,7 +134,7 @@ def _names(arrow: ArrowFragment, given: Sequence[str]) -> dict[str, int]:
 
 
 def _outputs(arrow: ArrowFragment, names: dict[str, int]) -> list[tuple[int, bool]] | None:
-    """For each output the merged column, and whether it is a count; None if one is computed otherwise."""
+    """The merged column of each output, and whether it is a count; None if one is computed otherwise."""
     if arrow.keys is None and arrow.distinct:
         return [(index, False) for index in range(len(arrow.outputs))]
     found = []

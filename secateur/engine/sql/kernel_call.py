@@ -15,7 +15,7 @@ from secateur.tracing import in_this_trace
 T = TypeVar("T")
 
 KERNEL_TIMES: Final[ContextVar[list[float] | None]] = ContextVar("secateur_kernel_times", default=None)
-"""Where the seconds of the kernel calls of a statement are written; None unless slow statements are logged."""
+"""The list to which the seconds of a statement's kernel calls are added; None unless slow statements are logged."""
 
 _INTERRUPT_DELAY_S: Final = 0.05
 _SHORT_ROWS_MAX: Final = 100_000

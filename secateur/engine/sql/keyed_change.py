@@ -27,7 +27,7 @@ from secateur.partitioning.tables.table import TableDef
 
 
 class KeyedChange:
-    """What an UPDATE or DELETE does to the row with one key. Made once for a plan.
+    """The UPDATE or DELETE of the row with one key, compiled. Made once for a plan.
 
     Args:
         key: The values of the primary key, in key order.

@@ -40,7 +40,7 @@ class RowUpsert(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
     assigned: dict[str, GivenValue]
     computed: ArrowFragment | None = None
     program: ClassVar[Any] = None
-    """What :attr:`computed` was compiled to for plain values, or why it was not; kept with it."""
+    """The program for plain values to which :attr:`computed` was compiled, or the reason why it was not."""
 
     def replaces_row(self, table: TableDef) -> bool:
         """Whether the new row takes the place of the row with its key, whatever that one has."""

@@ -35,7 +35,7 @@ _ID_BYTES: Final = 12
 
 
 class Strategy(Enum):
-    """How a statement runs when its partitions are on several members."""
+    """The division of a statement whose partitions are on several members."""
 
     TWO_STAGE = "two_stage"
     """Each owner aggregates, sorts and limits its own rows; the coordinator combines."""
@@ -61,15 +61,15 @@ class PartialAtReaders(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ExternalScan(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a scan needs of an external table.
+    """The rows that a scan needs of an external table.
 
     Attributes:
         predicate: Rows outside of it are not needed.
         limit: As many rows of the table are enough, whichever they are; None: all are needed.
         title: The connector in words.
         listed: The partitions as they were when EXPLAIN listed them; None in a plan that runs.
-        at_readers: What is computed where its rows are read, for a statement that reads nothing else; None where its
-            rows are gathered as they are.
+        at_readers: The part that is computed where its rows are read, for a statement that reads nothing else; None
+            where its rows are gathered as they are.
     """
 
     predicate: OpenPredicate = OpenPredicate()
@@ -98,7 +98,7 @@ class ScanPlan(msgspec.Struct, frozen=True, omit_defaults=True):
             then.
         system: The name of a system table, whose rows are fetched from the controller when the statement runs; None for
             a table of the user.
-        external: What it needs of an external table, whose rows are read when the statement runs; None for any other.
+        external: The rows that it needs of an external table, read when the statement runs; None for any other.
     """
 
     relation: str
@@ -127,9 +127,9 @@ class FetchedRows(NamedTuple):
     Attributes:
         rows: The rows.
         partitions_read: The partitions of an external table that were read.
-        partitions_total: Those that it has.
+        partitions_total: The number of partitions that it has.
         members: The members that read them.
-        work: What each of them read, for EXPLAIN ANALYZE.
+        work: The work of each of them, for EXPLAIN ANALYZE.
         is_partial: Whether the rows are those of ``PartialAtReaders.partial``, and not of the table.
     """
 
@@ -285,7 +285,7 @@ class SelectPlan(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
 
     @cached_property
     def bound_count(self) -> int:
-        """How many values it is executed with: its parameters, and the values of its expressions."""
+        """The number of values with which it is executed: its parameters, and the values of its expressions."""
         return self.expressions[-1].index + 1 if self.expressions else self.parameter_count
 
     @cached_property

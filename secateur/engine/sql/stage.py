@@ -32,7 +32,7 @@ class InputAlias(NamedTuple):
 
 
 class ExchangeKind(Enum):
-    """How the rows of a stage reach the members that run its consumers.
+    """The way in which the rows of a stage reach the members that run its consumers.
 
     A consumer at the coordinator gets all rows, whatever the exchange.
     """

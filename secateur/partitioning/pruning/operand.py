@@ -140,7 +140,7 @@ def _evaluated(operand: Evaluated, params: Sequence[Any], column_type: SqlType) 
 
 
 def not_quick(expressions: Sequence[Evaluated], params: Sequence[Any]) -> tuple[Evaluated, ...]:
-    """Those of the expressions whose values only DuckDB can tell for these parameters."""
+    """The expressions whose values only DuckDB can tell for these parameters."""
     return tuple([each for each in expressions if quick_value(each, params) is UNKNOWN])
 
 

@@ -1,4 +1,4 @@
-"""What a statement asks of the rows of one external table, as data.
+"""The predicate of a statement on the rows of one external table, as data.
 
 The planner reads the conjuncts of a scan into unions of boxes; with the parameters bound, each box is a domain for some
 columns. A row outside of them cannot influence the answer. The conditions that the boxes cannot express are missing, so

@@ -55,7 +55,7 @@ class PartitionSelection:
 
 
 def combination_limit(scheme: PartitionScheme, per_partition: int = COMBINATIONS_PER_PARTITION) -> int:
-    """How many combinations of values are hashed before a component counts as not bounded."""
+    """The number of combinations of values that are hashed before a component counts as not bounded."""
     return per_partition * max(scheme.partition_count, 1)
 
 

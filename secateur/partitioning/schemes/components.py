@@ -87,7 +87,7 @@ class RangeComponent(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def ordinals_used(self) -> int:
-        """How many ordinals have been given out, and so the next one."""
+        """The number of ordinals given out, which is the next ordinal."""
         return len(self.ranges) + len(self.retired) + (self.catch_all is not None)
 
 

@@ -143,7 +143,7 @@ class Layout:
         )
 
     def outline(self, component: RangeComponent) -> PartialRanges:
-        """What a client knows before it has fetched any range."""
+        """The ranges as a client knows them before it has fetched any."""
         rest = component.catch_all
         return PartialRanges(
             self.partition_count,

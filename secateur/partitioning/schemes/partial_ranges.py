@@ -83,7 +83,7 @@ class RangePage(msgspec.Struct, frozen=True, array_like=True):
 
 
 class PartialRanges(msgspec.Struct, frozen=True, array_like=True):
-    """What is known of the ranges of a scheme.
+    """The known ranges of a scheme.
 
     Attributes:
         partition_count: The size of the id space.
@@ -106,7 +106,7 @@ class PartialRanges(msgspec.Struct, frozen=True, array_like=True):
     unknown: tuple[KeyInterval, ...] = (EVERY_KEY,)
 
     def with_pages(self, pages: Iterable[RangePage]) -> PartialRanges:
-        """What is known after some pages came. Cost: linear in the ranges known."""
+        """The known ranges, with those of some more pages. Cost: linear in the ranges known."""
         known = dict(zip(self.ranges, self.bases, strict=True))
         unknown = list(self.unknown)
         for page in pages:

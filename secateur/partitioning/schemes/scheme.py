@@ -42,7 +42,7 @@ _BATCH_ROWS_MIN: Final = 1024
 
 
 class PartitionScheme(msgspec.Struct, frozen=True, array_like=True, dict=True, weakref=True):
-    """How rows map to partitions.
+    """The mapping of rows to partitions.
 
     The partitions are the cross product of the hash components and the ranges. A scheme without components has one
     partition, 0.
@@ -57,7 +57,7 @@ class PartitionScheme(msgspec.Struct, frozen=True, array_like=True, dict=True, w
             another way.
         reference: A name for this scheme that is unique for ever, for large ones that should not travel with every
             statement; see :func:`find_scheme`.
-        partial: What is known of the ranges, where not all are; None where all are. The range component has none then.
+        partial: The known ranges, where not all are known; None where all are. The range component has none then.
     """
 
     hashes: tuple[HashComponent, ...] = ()
@@ -100,7 +100,7 @@ class PartitionScheme(msgspec.Struct, frozen=True, array_like=True, dict=True, w
 
     @property
     def live_partition_count(self) -> int:
-        """How many partitions can hold rows."""
+        """The number of partitions that can hold rows."""
         return self._layout.live_partition_count
 
     def live_partitions(self) -> npt.NDArray[np.int32]:
@@ -418,7 +418,7 @@ class SchemeInColumns(NamedTuple):
 
 
 class RangeBook:
-    """What this process knows of the ranges of one large scheme; it grows. Thread-safe.
+    """The ranges of one large scheme that this process knows; it grows. Thread-safe.
 
     Attributes:
         scheme: The scheme with the ranges known now; replaced as a whole.

@@ -85,7 +85,7 @@ class TableDef(msgspec.Struct, frozen=True, array_like=True, dict=True):
 
     @cached_property
     def scheme(self) -> PartitionScheme:
-        """How rows map to partitions.
+        """The mapping of rows to partitions.
 
         A replicated table has the scheme without components: one partition.
         """

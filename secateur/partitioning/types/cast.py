@@ -91,7 +91,7 @@ class _NotExactError(ValueError):
 
 
 _NOT_EXACT: Final = (pa.ArrowInvalid, pa.ArrowNotImplementedError, DataError, OverflowError, ValueError)
-"""What a conversion raises for a value that it cannot convert."""
+"""The errors that a conversion raises for a value that it cannot convert."""
 
 
 def scalar_text(value: pa.Scalar) -> str:

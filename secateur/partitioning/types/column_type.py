@@ -136,7 +136,7 @@ _NAMES: Final = {kind.value: kind for kind in TypeKind} | _ALIASES
 _SCALAR_TEXT: Final = re.compile(r"([A-Za-z][A-Za-z0-9_ ]*?)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?")
 _NESTED_TEXT: Final = re.compile(r"(STRUCT|ROW|MAP)\s*(\(.*\))", re.IGNORECASE | re.DOTALL)
 DEPTH_MAX: Final = 24
-"""How deep types may be nested. Arrow reads 64 levels from a stream, and a MAP takes two."""
+"""The depth to which types may be nested. Arrow reads 64 levels from a stream, and a MAP takes two."""
 _DECIMAL_PRECISION_MAX: Final = 38
 _APART: Final = NESTED | {TypeKind.FLOAT, TypeKind.DOUBLE, TypeKind.HUGEINT, TypeKind.TIME, TypeKind.INTERVAL}
 _TYPES_CACHED_MAX: Final = 1024

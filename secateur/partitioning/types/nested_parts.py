@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from secateur.partitioning.types.row_numbers import row_numbers
 
 INTERVAL_LAYOUT: Final = np.dtype([("months", "<i4"), ("days", "<i4"), ("nanoseconds", "<i8")])
-"""How Arrow lays out an INTERVAL."""
+"""Arrow's layout of an INTERVAL."""
 
 
 def leaves(array: pa.Array) -> Iterator[pa.Array]:

@@ -26,7 +26,7 @@ _TYPES_CACHED_MAX: Final = 4096
 
 
 class Constructor(Enum):
-    """How a type is built of others."""
+    """The way in which a type is built from others."""
 
     SCALAR = "scalar"
     LIST = "list"

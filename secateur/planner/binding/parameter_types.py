@@ -29,7 +29,7 @@ def sample_value(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class TypeUses:
-    """What the types of parameters are to a text.
+    """The parameters of a text whose types may decide about the types of its columns, and those whose types do not.
 
     Attributes:
         needed: The indexes of the parameters whose types may decide about the types of its columns, or of its parts.
@@ -47,30 +47,31 @@ class TypeUses:
     def typed(self, count: int) -> tuple[int, ...]:
         """The indexes of the parameters, of so many, on whose types a plan of the texts depends.
 
-        Those are among them that stand in none of the texts: who made the texts has looked at their types.
+        A parameter that stands in none of the texts is among them: its type was looked at when the texts were made.
         """
         return tuple(index for index in range(count) if index not in self.unneeded)
 
 
 NO_USES: Final = TypeUses()
-"""Of a text that nobody has read: its plans depend on the types of all parameters."""
+"""The uses in a text that nobody has read: its plans depend on the types of all parameters."""
 
 
 class _Place(Enum):
-    """Where a part of a tree stands."""
+    """The use of a part of a tree."""
 
     FREE = auto()
-    """What it is may be the type of something else."""
+    """Its type may become the type of something else."""
     COMPARED = auto()
-    """It is a side of a comparison, and the values that a row or a list there has."""
+    """It is a side of a comparison, or one of the values of a row or list there."""
     CAST = auto()
     """It is the value of a cast, or such a value is computed from it in each row."""
 
 
 def type_uses_in(reading: DuckDBParse) -> TypeUses:
-    """What the types of the parameters are to a query.
+    """Find out on the types of which parameters the types in a query may depend.
 
-    Of an operand of a comparison only itself: with ``k = $1 + 1`` the planner may do arithmetic of its own.
+    A parameter counts as compared only if it is itself an operand of the comparison: with ``k = $1 + 1`` the planner
+    may do arithmetic of its own.
     """
     needed: set[int] = set()
     unneeded: set[int] = set()
@@ -89,7 +90,7 @@ def type_uses_in(reading: DuckDBParse) -> TypeUses:
 
 
 def _inside(node: Mapping[str, Any], place: _Place, reading: DuckDBParse) -> _Place:
-    """Where the parts of a node stand."""
+    """The use of the parts of a node."""
     match node:
         case {"class": "COMPARISON" | "BETWEEN"} | {"type": "LIMIT_MODIFIER"}:
             return _Place.COMPARED

@@ -1,4 +1,4 @@
-"""What placement claims about the texts of the stages of a statement."""
+"""The claims of placement about the texts of the stages of a statement."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Source:
 
     Attributes:
         columns: The names of those columns that the statement may need, in the order of the table.
-        never_null: Those of them that have no NULLs.
+        never_null: The names of those that have no NULLs.
         rows: Equal for scans that read the same rows.
     """
 

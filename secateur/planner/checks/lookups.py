@@ -11,7 +11,7 @@ from secateur.planner.text.parse_tree import flat_and
 
 
 class TextComparison(Protocol):
-    """How parts of the user's text are compared with parts of the texts of stages."""
+    """Compares parts of the user's text with parts of the texts of stages."""
 
     def is_same(self, was: object, now: object, scope: Scope) -> bool: ...
 

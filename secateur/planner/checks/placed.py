@@ -54,7 +54,7 @@ def placed_difference(user: DuckDBParse, texts: Sequence[PlacedText], sources: M
 
     Args:
         user: DuckDB's parse tree of the user's own text over the relations of its scans.
-        texts: Those of the stages; the rows of the n-th are the relation ``x<n>``, the last one is the answer.
+        texts: The texts of the stages; the rows of the n-th are the relation ``x<n>``, the last one is the answer.
         sources: The scans by their relations.
 
     Returns:
@@ -75,7 +75,7 @@ def placed_difference(user: DuckDBParse, texts: Sequence[PlacedText], sources: M
 
 
 def unsaid_filters(user: DuckDBParse, filters: Mapping[str, str], sources: Mapping[str, Source]) -> frozenset[str]:
-    """Return the scans whose filters are not conditions of the statement.
+    """Return the scans with a filter that does not stand in the user's statement as a condition on their rows.
 
     Args:
         user: As for :func:`placed_difference`.
@@ -97,7 +97,7 @@ def clocks_difference(user: DuckDBParse, settled: DuckDBParse | None, clock: int
 
     Args:
         user: DuckDB's parse tree of the text with clocks.
-        settled: That of the text with the parameter.
+        settled: DuckDB's parse tree of the text with the parameter.
         clock: The number of the parameter, counted from 1.
 
     Returns:
@@ -473,5 +473,5 @@ def _is_true(node: Node) -> bool:
 
 
 def _beside(table: Node) -> tuple[str, list[str], object]:
-    """What stands beside an item of FROM: its alias, the names of its columns, and the sample of its rows."""
+    """The parts of an item of FROM beside its rows: its alias, the names of its columns, and its sample."""
     return folded(table["alias"]), all_folded(table["column_name_alias"]), table["sample"]

@@ -1,4 +1,4 @@
-"""What the names in a statement mean, in DuckDB's parse tree: column lineage.
+"""Resolves the names in a statement, in DuckDB's parse tree: column lineage.
 
 A name is followed through subqueries, common table expressions, set operations and aliases to the columns of scans that
 it stands for unchanged. That way a condition on the rows of a scan is recognized as one of the user's conditions, which

@@ -15,7 +15,7 @@ _Column: TypeAlias = tuple[str, str]
 
 
 class SetOperations:
-    """What follows for the rows of one branch of a set operation from conditions on the rows of another.
+    """Carries conditions on the rows of one branch of a set operation over to the rows of another.
 
     A row of INTERSECT is a row of each branch: a row of one branch that cannot be a row of another one has no effect. A
     row on the right of EXCEPT removes only rows on the left that are equal to it, so what holds for all of these may be

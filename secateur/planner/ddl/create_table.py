@@ -68,10 +68,10 @@ class _Draft:
 
 @dataclass(frozen=True, slots=True)
 class Clauses:
-    """How a table is partitioned and copied.
+    """The partitioning, copies and change feed of a table.
 
     Attributes:
-        offset: Where the clauses begin, or PARTITION BY.
+        offset: The place where the clauses begin, or PARTITION BY.
         partition_by: Its partitions; None for the usual ones.
         backups: Copies beside the primary; None for the usual number.
         replicated: Whether every member has all rows.
@@ -174,7 +174,7 @@ def described(
         columns: Its columns.
         primary_key: The names of those of its key, as in ``columns``.
         clauses: How it is partitioned and copied.
-        key_offset: Where in the statement its key is.
+        key_offset: The place of its key in the statement.
 
     Raises:
         NotSupportedError: A column of the key is of a type without an order.

@@ -93,7 +93,7 @@ def _row_upsert(insert: Insert, columns: Sequence[str], select: PlannedSelect, p
 def _compiled(
     insert: Insert, computed: Mapping[str, Words], condition: Words | None, select: PlannedSelect, plan: PlanQuery
 ) -> ArrowFragment:
-    """What the arrow kernel computes over the row that is there."""
+    """Plan what the arrow kernel computes from the row that is there."""
     table, key = insert.target.table, insert.target.table.primary_key[0]
     values = computed or {key: (column_of(insert.target, key),)}
     composer = Composer(insert.sql, insert.parameters).say(f"FROM {target_text(insert.target)} SELECT ")

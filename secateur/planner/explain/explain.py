@@ -73,7 +73,7 @@ class TopologyView(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ExplainedStatement:
-    """How a statement would run.
+    """The plan of a statement, as EXPLAIN shows it.
 
     Attributes:
         text: For people.
@@ -93,7 +93,7 @@ def explain(
         statement: From the planner, with the values of its parameters.
         params: As the user gave them; the statement has them in order already.
         view: The owners.
-        settings: Those of the session: ``pruning``.
+        settings: The settings of the session: ``pruning``.
     """
     del params
     enabled = settings.get("pruning", "on") != "off"

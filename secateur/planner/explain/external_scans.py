@@ -8,7 +8,7 @@ from secateur.engine.sql.select_plan import ExternalScan
 
 
 def external_reason(external: ExternalScan, *, enabled: bool) -> str | None:
-    """Why every partition of an external table is read; None where some are left out, or it is not known."""
+    """The reason why every partition of an external table is read; None where some are left out, or it is not known."""
     found = external.listed
     if not enabled:
         return "pruning is off: SET pruning = on"
@@ -49,7 +49,7 @@ def external_json(external: ExternalScan) -> dict[str, Any]:
 
 
 def readers_of(external: ExternalScan | None) -> int:
-    """How many members can read partitions of an external table; 0 for any other table, and where it is not known."""
+    """The number of members that can read partitions of an external table; 0 for other tables, or if it is unknown."""
     found = None if external is None else external.listed
     return 0 if found is None or found.kept is None else found.kept
 

@@ -1,4 +1,4 @@
-"""What EXPLAIN says of a distributed statement whose owners may be asked without a job."""
+"""The line of EXPLAIN about a distributed statement whose owners may be asked without a job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the controller can tell of a planned statement, for ``secateur.statements``: its text, and how it is pruned.
+"""The text and the pruning of a planned statement, as ``secateur.statements`` shows them.
 
 Source: Apache Ignite IEP-24, "Management and Monitoring".
 """

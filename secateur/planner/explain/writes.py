@@ -32,7 +32,7 @@ def copy_holders(table: TableDef, partitions: Iterable[int], topology: Topology)
 
 
 def publication(table: TableDef, partitions: int | None) -> str:
-    """How a change of so many partitions becomes visible; None when that depends on parameters."""
+    """Describe how a change of so many partitions becomes visible; None for a number that depends on parameters."""
     if partitions is None:
         return (
             "written: to one partition by its primary and its backups, to several as a load that is staged "

@@ -158,7 +158,7 @@ class _JoinCompiler:
         self._inputs = {id(item.node): item for item in inputs}
         self._read: set[str] = set()
         self._conjuncts: list[Expression] = []
-        """Those of WHERE and of inner joins, which may be applied at any place where their columns are."""
+        """The conjuncts of WHERE and of inner joins, which may be applied at any place where their columns are."""
 
     def compile(self, select: exp.Select, columns: Sequence[tuple[str, str]]) -> ArrowFragment:
         clauses = clauses_of(select, but=("joins",))

@@ -17,7 +17,7 @@ from secateur.planner.text.dialect import to_sql
 from secateur.planner.text.trees import children_of, copied, nodes_in
 
 DIFFERS: Final = "the stages that were made of the statement do not read back as the statement"
-"""How the reason begins for which a statement is gathered whose parts read back as another one."""
+"""The start of the reason why a statement is gathered whose stages read back as another statement."""
 
 _ORDER_ALIAS: Final = "order_alias"
 _SPELLINGS: Final = "spellings"

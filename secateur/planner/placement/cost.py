@@ -163,7 +163,7 @@ class _Selectivity:
         return min(1.0, max((stop - start) / whole, least)) if whole else self._model.range_share
 
     def _distinct(self, side: exp.Expr) -> int | None:
-        """How many values the column has that a side of a comparison is."""
+        """The number of distinct values of a side of a comparison; None if it is unknown, or the side is no column."""
         name = self._column(side)
         known = None if name is None else self._columns.get(name)
         return known.distinct if known is not None else None

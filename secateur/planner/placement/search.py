@@ -35,7 +35,7 @@ class PlacementChoice:
 
     Attributes:
         staying: The scans that stay, by the names of their relations.
-        moving: Those of which every member gets all rows, or the rows for its partitions.
+        moving: The scans of which every member gets all rows, or the rows for its partitions.
         repartitions: How the latter are routed, by the names of their relations.
         cost: The cost of what moves.
         distribution: The distribution that results.
@@ -144,7 +144,7 @@ class _Alternatives:
         classes: Which of their columns are equal.
         distributions: Computes the distribution of an assumption.
         inside: The scans of partitioned tables.
-        forced: Those that every member has to have.
+        forced: The scans that every member has to have.
         cost_of: The cost of sending the rows of a scan to every member.
         model: The cost of sending them to one member instead.
     """
@@ -246,7 +246,7 @@ class _Alternatives:
 
 
 def _route(moving: Scan, anchor: Scan, classes: EquivalenceClasses) -> Repartition | None:
-    """How the rows of a scan get to those of another one that equal them in the partitioning key."""
+    """Route the rows of a scan to those of another one that have equal partitioning keys; None without such columns."""
     scheme = anchor.scan.table.scheme
     keys = {attribute.name: attribute for attribute in anchor.attributes}
     own = frozenset(attribute.owner for attribute in moving.attributes)

@@ -148,7 +148,7 @@ def _by_position(key: exp.Expr, select: exp.Select) -> exp.Expr:
 
 
 def _distinct(column: exp.Column, names: Mapping[str, str], estimates: Mapping[str, Estimate]) -> float:
-    """How many values a column has; without end where that is not known."""
+    """The number of distinct values of a column; infinite where it is not known."""
     estimate = estimates.get(names.get(column.table, ""))
     return estimate.distinct.get(column.name, inf) if estimate is not None else inf
 

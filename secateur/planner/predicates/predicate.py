@@ -1,4 +1,4 @@
-"""From a predicate to boxes: which keys can make it TRUE.
+"""Converts a predicate to boxes: the keys that can make it TRUE.
 
 Each node is read for the truth values that are asked for (:mod:`~secateur.planner.predicates.truth`): NOT p is TRUE
 where p is FALSE, a conjunction is FALSE where some part is FALSE, and where it is neither it is NULL. A form that is
@@ -55,7 +55,7 @@ class PredicateReader:
         column_of: The name of the scan's column that a column node refers to, or None when it is another table's.
         further: The types of the table's other columns, which count where a conjunction equates them with one that
             matters.
-        never_null: Those of the other columns that do not hold NULL.
+        never_null: The other columns that do not hold NULL.
         integers: The indexes of the parameters that are integers in every execution.
         notes: Why predicates on a key column could not be used, in the user's terms; grows as predicates are read.
     """
@@ -83,7 +83,7 @@ class PredicateReader:
 
         Args:
             types: The type of each column that matters, by name.
-            never_null: Those of them that do not hold NULL.
+            never_null: The type of each column that does not hold NULL, by name.
             column_of: As the attribute.
         """
         reader = cls(never_null, column_of)
@@ -122,7 +122,7 @@ class PredicateReader:
         return self._read_beside(conjuncts)
 
     def _read_beside(self, conjuncts: Sequence[exp.Expr]) -> list[Boxes]:
-        """Where each conjunct of a conjunction is TRUE, of rows for which the others are."""
+        """The boxes in which each conjunct of a conjunction is TRUE, for rows that satisfy the others."""
         longest, values = self._leaves.longest, self._leaves.values
         types = {**self._leaves.further, **self._leaves.types}
         self._leaves.longest = {**longest, **longest_texts(conjuncts, self.column_of)}

@@ -57,7 +57,7 @@ def longest_texts(
 
 
 def _bounds(node: exp.Expr) -> Iterable[tuple[exp.Expr, exp.Expr, int]]:
-    """What a comparison bounds from above, the bound, and what is added to this to get the largest integer."""
+    """The sides of a comparison with an upper bound, the bound, and what to add to it for the largest integer."""
     match node:
         case exp.LT() | exp.LTE() | exp.EQ():
             yield node.this.unnest(), node.expression, -isinstance(node, exp.LT)

@@ -1,4 +1,4 @@
-"""What the clauses of a query need of the builder of relations."""
+"""The interface of the builder of relations that the clauses of a query use."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class QueryBuilder(ABC):
     """Makes the relations of queries, and what the clauses of a query need for it.
 
     Attributes:
-        scans: Those of the statement, by the identity of their node.
+        scans: The scans of the statement, by the identity of their node.
         moved: The columns of references to rows that an exchange has moved, by the identity of their node.
         aggregates: The names of the aggregates of the statement; None when they are not known.
         loose: The subqueries that are no input of anything.

@@ -1,4 +1,4 @@
-"""What holds for every value that a subquery may return holds for what equals it.
+"""Applies predicates on every value that a subquery may return to a column that equals it.
 
 ::
 
@@ -40,7 +40,7 @@ def _apply(relation: Relation) -> Relation | None:
 
 
 def _facts(subquery: Relation) -> Iterator[BoundPredicate]:
-    """What holds for each row from which the subquery may take its value: predicates on one column, and equalities."""
+    """The predicates on one column, and equalities, of each row from which the subquery may take its value."""
     implied = ImpliedPredicates(subquery)
     relation = subquery
     while True:

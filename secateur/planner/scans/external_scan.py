@@ -1,4 +1,4 @@
-"""What a scan needs of an external table: the domains of its columns, and how many rows are enough.
+"""Restricts the scan of an external table: the domains of its columns, and the number of rows that are enough.
 
 Predicates are read as for an index, into boxes over all columns that can be compared, each of which may hold NULL.
 """
@@ -24,12 +24,12 @@ _CLAUSES: Final = frozenset({"kind", "expressions", "from_", "limit", "offset"})
 
 
 def external_scan(read: ScanReading, query: Query, *, is_faithful: bool) -> ExternalScan:
-    """What a scan of an external table needs.
+    """Describe the rows that a scan of an external table needs.
 
     Args:
         read: The scan and its predicates.
         query: The statement.
-        is_faithful: Whether its tree reads back as the same.
+        is_faithful: Whether its tree reads back as the same statement.
     """
     types = {column.name: column.type for column in read.scan.table.columns if column.type.kind not in _APART}
     reader = PredicateReader.about(types, {}, read.scope.column_of)
@@ -54,7 +54,7 @@ def _null_column(conjunct: exp.Expr, read: ScanReading) -> str | None:
 
 
 def _rows_enough(query: Query) -> int | None:
-    """How many rows are enough for a SELECT of columns with a LIMIT, whichever they are; None for any other."""
+    """The number of rows, whichever they are, that a SELECT of columns with a LIMIT needs; None for any other."""
     tree = query.tree
     if not isinstance(tree, exp.Select) or len(query.scans) != 1:
         return None

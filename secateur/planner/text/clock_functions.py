@@ -1,4 +1,4 @@
-"""How functions of the clock are written, and how a statement shows those for which a parameter stands."""
+"""Spellings of the functions of the clock, and the text of a statement in which parameters stand for some."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CLOCK: Final = "clock"
 """The mark of a node that stands for a function of the clock; its value is the text of the call."""
 
 KEYWORDS: Final = frozenset({"current_date", "current_time", "current_timestamp", "localtime", "localtimestamp"})
-"""Those that are written without parentheses, like columns."""
+"""The functions that are written without parentheses, like columns."""
 
 
 def sql_as_written(node: exp.Expr) -> str:

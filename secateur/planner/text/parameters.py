@@ -22,7 +22,7 @@ _NO_LISTS: Final[Mapping[int, list[Any]]] = {}
 
 
 class ParameterStyle(Enum):
-    """How a statement writes its parameters. The value is an example."""
+    """The way in which a statement writes its parameters. The value is an example."""
 
     NONE = "none"
     QMARK = "?"
@@ -41,8 +41,8 @@ class Parameters:
         spans: The place of each reference in the text: first offset, end offset, index counted from 0.
         lists: Values of hidden parameters, which follow those of the user
             (:mod:`~secateur.planner.text.hoisted_lists`).
-        foreign: What to write instead of a placeholder of other databases' drivers, such as ``%s``; empty where there
-            is none.
+        foreign: The text to write instead of a placeholder of other databases' drivers, such as ``%s``; empty where
+            there is none.
         clock: The index of the hidden parameter that is the time at which the statement starts; None if it has none.
     """
 
@@ -56,7 +56,7 @@ class Parameters:
 
     @property
     def total(self) -> int:
-        """How many values the plan takes, hidden ones included."""
+        """The number of values that the plan takes, hidden ones included."""
         return max(self.count + len(self.lists), 0 if self.clock is None else self.clock + 1)
 
     def with_clock(self) -> Parameters:

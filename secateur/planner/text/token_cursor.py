@@ -123,7 +123,7 @@ class TokenCursor:
         return tuple(found)
 
     def listed(self, read: Callable[[TokenCursor], _T]) -> list[_T]:
-        """What a reader of one item reads, once or more, with commas between the items."""
+        """Read one or more items with commas between them."""
         found = [read(self)]
         while self.accept(","):
             found.append(read(self))

@@ -29,7 +29,7 @@ class Checkpoint:
     Attributes:
         number: Its number; the log goes on in the file of this number.
         before: The records that come before the snapshots.
-        behind: Those that come after.
+        behind: The records that come after.
         unchanged: The partitions that are on disk already.
         changed: The others that have rows: file name, partition, its version, its rows.
     """
@@ -49,11 +49,11 @@ class Checkpoint:
         copies: Iterable[MakeBody],
         written: Mapping[tuple[int, int], WrittenSnapshot],
     ) -> Checkpoint:
-        """What is in a store in this turn of the event loop. Costs about a microsecond per partition.
+        """Take a checkpoint of a store in this turn of the event loop. Costs about a microsecond per partition.
 
         Args:
             number: Higher than those of all files before.
-            head: Whose it is.
+            head: The cluster and the member.
             store: The store.
             copies: The records of the state of copies, and of changes that copies or clients may ask for.
             written: The snapshots on disk, by table and partition.

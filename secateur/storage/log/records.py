@@ -1,4 +1,4 @@
-"""What a log says: one record for each change of a member's data, in the order in which they were made there."""
+"""The records of a log: one for each change of a member's data, in the order in which they were made there."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class _Record(msgspec.Struct, frozen=True, array_like=True, tag=True):
 
 
 class CheckpointHead(_Record, frozen=True):
-    """The first record of a checkpoint: whose it is.
+    """The first record of a checkpoint: the cluster and the member that it belongs to.
 
     Attributes:
         cluster: The id of the data directory's cluster.
@@ -162,7 +162,7 @@ class LoggedSnapshot(_Record, frozen=True):
 
 
 class LoggedCopy(_Record, frozen=True):
-    """How far the copy of a partition has come; see :class:`~secateur.cluster.member.replication.replica.Replica`."""
+    """The state of a copy of a partition; see :class:`~secateur.cluster.member.replication.replica.Replica`."""
 
     table_id: int
     partition: int

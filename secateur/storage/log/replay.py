@@ -48,10 +48,10 @@ class RecoveredCopy:
 
 @dataclass(slots=True)
 class RecoveredData:
-    """What a data directory holds besides rows.
+    """The contents of a data directory besides rows.
 
     Attributes:
-        head: Whose it is; None for a directory that was never used.
+        head: The cluster and the member that it belongs to; None for a directory that was never used.
         copies: The state of each copy that has had changes.
         known: The changes that were made, the latest ones.
         snapshots: The snapshots that partitions were read from.

@@ -1,1 +1,1 @@
-"""What a member takes on: turns of statements, and memory for rows."""
+"""Admission control of a member: turns for statements, and memory for rows."""

@@ -20,7 +20,7 @@ from secateur.cluster.settings import ClusterSettings
 from secateur.errors import LimitExceededError
 
 KERNEL_SHARE: Final = 4
-"""One part in so many of a limit that was set belongs to the duckdb kernel, unless its own limit is set."""
+"""The duckdb kernel gets one part in so many of a limit that was set, unless its own limit is set."""
 STAGED_FACTOR: Final = 2
 """Staged rows count so many times: they are copied where they are merged into rows that are there."""
 _MACHINE_SHARE: Final = 0.8
@@ -31,7 +31,7 @@ _COUNT_SHARE: Final = 20
 _FAR_SHARE: Final = 4
 """A member that has less than one part in so many of its limit is far from it."""
 _COUNT_FAR_S: Final = 1.0
-"""How old the count may be for writes to a member that is far from its limit."""
+"""The greatest age in seconds of the count, for writes to a member that is far from its limit."""
 _CGROUP_LIMIT: Final = Path("/sys/fs/cgroup/memory.max")
 
 

@@ -26,11 +26,11 @@ from secateur.wire import PeerInfo
 _Turn: TypeAlias = "asyncio.Future[None]"
 
 Refusal: TypeAlias = Callable[[int, int], LimitExceededError]
-"""Makes the error of a statement that is refused, from the numbers of those that run and that wait."""
+"""Makes the error of a refused statement, from the numbers of running and of waiting statements."""
 
 
 class StatementAdmission:
-    """Lives on one event loop.
+    """Lets a bounded number of statements run, and queues the others. Lives on one event loop.
 
     Args:
         running_max: Statements that run at once.
@@ -52,12 +52,12 @@ class StatementAdmission:
 
     @property
     def running(self) -> int:
-        """How many statements run."""
+        """The number of running statements."""
         return self._queue.running
 
     @property
     def waiting(self) -> int:
-        """How many statements wait."""
+        """The number of waiting statements."""
         return self._queue.waiting
 
     def is_waiting(self, task: asyncio.Future[Any]) -> bool:
@@ -70,7 +70,7 @@ class StatementAdmission:
 
     @asynccontextmanager
     async def admitted(self, peer: PeerInfo) -> AsyncIterator[bool]:
-        """Around the work for a statement: begins when it is its turn.
+        """Enclose the work for a statement, which begins when it is its turn.
 
         Args:
             peer: The client, whose session takes turns with others.
@@ -89,7 +89,7 @@ class StatementAdmission:
             self.end()
 
     async def begin(self, peer: PeerInfo) -> bool:
-        """As :meth:`admitted`, until :meth:`end`.
+        """Wait for the turn of a statement, as :meth:`admitted` does; :meth:`end` is to follow.
 
         Raises:
             LimitExceededError: As there.

@@ -16,7 +16,7 @@ _BYTES_MAX: Final = 16 << 20
 
 
 class MemberChangeFeeds:
-    """Lives on the member's event loop.
+    """Answers ``read_changes`` and ``bound_changes``. Lives on the member's event loop.
 
     Args:
         store: The partitions of this member.
@@ -66,7 +66,7 @@ class MemberChangeFeeds:
         return Reply(ChangesRead(reached, has_more, rows.num_rows), encode_table(rows))
 
     async def bound(self, request: Request[BoundChanges]) -> Reply[ChangesBound]:
-        """How far about so many changes of some partitions reach, once they are acknowledged.
+        """Find the versions up to which about so many changes of some partitions reach, once they are acknowledged.
 
         Raises:
             Error: As :meth:`read`.

@@ -1,4 +1,4 @@
-"""Whose turn it is to change a table or a partition: changes of one wait for each other, fairly between connections.
+"""Orders changes of a table or a partition: they take turns, fairly between connections.
 
 A change of several partitions lets no other write to its table in, and one of a single partition finds and writes its
 rows with no other change in between. So those of one table, or of one partition, are made one after the other. Those
@@ -20,7 +20,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 class ChangeTurns(Generic[K]):
-    """Lives on one event loop. A key stands for what changes take turns at. Costs a microsecond where none waits.
+    """The turns of the changes that share a key. Lives on one event loop. A turn costs a microsecond where none waits.
 
     Args:
         waiting_max: Changes that wait for one key; one more is refused.
@@ -36,7 +36,7 @@ class ChangeTurns(Generic[K]):
         """Return when it is the turn of a change; :meth:`end` is to follow.
 
         Args:
-            key: What it changes.
+            key: The key of the table or partition that it changes.
             peer: The client, whose session takes turns with others.
 
         Raises:
@@ -70,7 +70,7 @@ class ChangeTurns(Generic[K]):
 
     @asynccontextmanager
     async def admitted(self, key: K, peer: PeerInfo) -> AsyncIterator[None]:
-        """Around a change, from :meth:`begin` to :meth:`end`.
+        """Enclose a change, from :meth:`begin` to :meth:`end`.
 
         Raises:
             LimitExceededError: As there.

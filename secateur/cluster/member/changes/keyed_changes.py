@@ -32,16 +32,16 @@ from secateur.storage.member_store import MemberStore
 from secateur.wire import Reply, ShortTable, short_check, travels_short
 
 _Found: TypeAlias = tuple[int, Sequence[Any] | None, ChangeOperation]
-"""A partition, the values of a row or its key, if there is anything to write, and how it is written."""
+"""A partition, the values of a row or of its key (None if nothing is to be written), and the operation."""
 _Answered: TypeAlias = Reply[ChangedRows] | asyncio.Future[Reply[ChangedRows]]
 _KEPT_MAX: Final = 4096
 """Plans whose compiled form is kept; some kilobytes each."""
 
 
 class _Compiled(msgspec.Struct, frozen=True):
-    """What a plan does to the row with a key, if it is such a change, and the table of the row as it is now.
+    """A plan compiled to a change of the row with one key, and the definition of its table for which it was compiled.
 
-    Where it ``replaces_row``, nobody has to read the row that is there.
+    ``change`` is None for a plan of another kind. With ``replaces_row`` nobody has to read the row that is there.
     """
 
     table: TableDef
@@ -51,7 +51,7 @@ class _Compiled(msgspec.Struct, frozen=True):
 
 
 class KeyedChanges:
-    """Lives on the member's event loop.
+    """Makes changes of single rows by their keys. Lives on the member's event loop.
 
     Args:
         store: The member's partitions.
@@ -131,7 +131,7 @@ class KeyedChanges:
         return compiled
 
     def _changed_row(self, asked: ChangeOnePartition, rows: PlainTable, change: KeyedChange) -> _Found | None:
-        """What an UPDATE or DELETE writes; None for any other way."""
+        """The row or key that an UPDATE or DELETE writes; None if the change has to be made in another way."""
         key = change.key(asked.params)
         partition = self._partition(asked, rows, key)
         if partition is None:
@@ -147,7 +147,7 @@ class KeyedChanges:
     def _upserted_row(
         self, asked: ChangeOnePartition, rows: PlainTable, upsert: RowUpsert, *, replaces_row: bool
     ) -> _Found | None:
-        """What an INSERT that changes the row with its key writes; None for any other way."""
+        """The row that an INSERT writes over the one with its key; None if the change has to be made in another way."""
         new = upsert.inserted_values(rows.table, asked.params)
         if not rows.is_plain(new):
             return None

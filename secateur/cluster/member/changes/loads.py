@@ -246,7 +246,7 @@ class MemberLoads:
         return Reply(changes.PublicationNumber(self._store.data_version(request.message.table_id).published))
 
     async def _flushed(self) -> None:
-        """Have on disk what was recorded, for whoever goes on from there must know which loads may be published."""
+        """Return when all records are on disk: a member that is recovered must know which loads may be published."""
         if self._log is not None:
             await self._log.flushed()
 
@@ -257,7 +257,7 @@ class MemberLoads:
         return Reply(changes.LoadDropped(dropped))
 
     async def outcome(self, request: Request[changes.GetLoadOutcome]) -> Reply[changes.LoadOutcomeAnswer]:
-        """How a load has ended here; one that is not prepared is aborted."""
+        """Tell the outcome of a load on this member. A load that is not prepared is aborted by the question."""
         load_id = request.message.load_id
         standing = self._leases.asked(load_id).standing
         is_published = standing == LoadProgress.PUBLISHED

@@ -25,7 +25,7 @@ _PER_TURN: Final = 32
 Made: TypeAlias = (
     Reply[ChangedRows] | asyncio.Future[Reply[ChangedRows]] | Reply[RowCount] | asyncio.Future[Reply[RowCount]]
 )
-"""The answer of a change that was made: there, or once all copies have the change."""
+"""The answer of a change that was made: a reply, or a future that ends once all copies have the change."""
 
 
 class ManyWrites:
@@ -77,7 +77,7 @@ async def made_in_turns(
 
 
 async def confirmed(made: Sequence[Made]) -> ChangedMany:
-    """What is said of changes, in their order, once all copies have them or are not waited for any longer."""
+    """Answer for changes in their order, once all copies have them or are not waited for any longer."""
     waiting = [answer for answer in made if not isinstance(answer, Reply)]
     if waiting:
         await asyncio.gather(*waiting, return_exceptions=True)

@@ -34,7 +34,7 @@ class _Content(msgspec.Struct, frozen=True, array_like=True):
 
 
 class JobFiles:
-    """Lives on the member's event loop; files are read and written in threads, one after the other.
+    """Keeps the files. Lives on the member's event loop; files are read and written in threads, one after the other.
 
     Args:
         disk: The member's disk.

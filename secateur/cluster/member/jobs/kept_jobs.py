@@ -1,4 +1,4 @@
-"""What a member keeps of jobs on record, for a controller that starts anew; on disk if it has one.
+"""Keeps the jobs on record that a controller which starts anew asks for; on disk if the member has one.
 
 Jobs are not in the record of the cluster: their DAGs may be large, and they change far more often than the catalog.
 """
@@ -23,7 +23,7 @@ class KeptJobsOfMember:
     """Answers ``keep_job``, ``list_kept_jobs`` and ``get_kept_job``. Lives on the member's event loop.
 
     Args:
-        files: Those on its disk; None for a member without a data directory.
+        files: The files on its disk; None for a member without a data directory.
         ended_max: Jobs that are kept after their end; the controller remembers as many.
     """
 
@@ -75,7 +75,7 @@ class KeptJobsOfMember:
         return Reply(Acknowledged())
 
     def _take(self, job: jobs.KeptJob, dag: bytes) -> list[str]:
-        """Have a job in memory; returns those that have ended, and are too many."""
+        """Keep a job in memory; returns the ended jobs that are forgotten for it."""
         job_id, dropped = job.state.job_id, []
         if job.state.ended_s is None:
             self._running[job_id] = job, dag

@@ -1,4 +1,4 @@
-"""What a member knows, for clients and other members that cannot reach the controller."""
+"""Answers clients and other members that cannot reach the controller: topology, ranges and plans."""
 
 from __future__ import annotations
 

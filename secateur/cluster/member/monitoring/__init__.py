@@ -1,1 +1,1 @@
-"""What a member tells of its work: the statement log, slow statements, counters, and wrong estimates."""
+"""The monitoring of a member: the statement log, slow statements, counters, and wrong estimates."""

@@ -22,7 +22,7 @@ _NOISE: Final = 10
 
 
 class EstimateMisses:
-    """Lives on the member's event loop.
+    """Counts the misses. Lives on the member's event loop.
 
     Args:
         factor: A number of values or rows that is more than this many times the estimate, or less than the estimate by

@@ -163,7 +163,7 @@ def _named_keys(scan: ScanPlan, table: TableDef, params: Sequence[Any]) -> Seque
 
 
 def _searched_keys(scan: ScanPlan, table: TableDef, params: Sequence[Any]) -> Sequence[_Key]:
-    """Those of a search in the sorted rows, which has the literals of the statement as well."""
+    """The keys that a search in the sorted rows looks for, literals of the statement included."""
     direct = scan.keys.direct
     if direct is None:
         return ()
@@ -176,7 +176,7 @@ def _searched_keys(scan: ScanPlan, table: TableDef, params: Sequence[Any]) -> Se
 
 
 def _keys_of_tree(scan: ScanPlan, params: Sequence[Any]) -> Sequence[_Key]:
-    """Those of the partition tree, which has the parameters of the statement."""
+    """The keys that the partition tree names, with the parameters of the statement bound."""
     scheme = scan.tree.scheme
     types = dict(scheme.types)
     found: dict[_Key, None] = {}

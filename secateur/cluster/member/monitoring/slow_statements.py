@@ -31,7 +31,7 @@ _UNKNOWN: Final = StatementDescription(None, None, None, None)
 
 
 class TimeSplit(msgspec.Struct, frozen=True):
-    """Where the time of a statement went.
+    """The time that a statement spent waiting, between the reads of its client, and in kernels.
 
     Attributes:
         queued_s: Seconds for which it waited for its turn.
@@ -111,7 +111,7 @@ def why_slow(entry: StatementEntry, split: TimeSplit, reason: str | None) -> str
 
     Args:
         entry: The statement.
-        split: Where its time went.
+        split: The split of its time.
         reason: Why it read every partition; None if it did not, or if that is not known.
     """
     large_s = _LARGE_SHARE * entry.elapsed_ms / 1000

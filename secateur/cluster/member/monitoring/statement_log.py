@@ -46,7 +46,7 @@ from secateur.wire import PeerInfo, Reply, Request
 
 _ENDED_MAX: Final = 1000
 _SLOWEST_SHARE: Final = 10
-"""Beside the newest, one in so many of their number is kept for being the slowest of those before."""
+"""Besides the newest statements, the slowest older ones are kept: one for so many of the newest."""
 
 M = TypeVar("M", Execute, ChangeOnePartition, StageChange, WorkOutChange)
 
@@ -229,7 +229,7 @@ class StatementLog:
             self._added_up = len(ended)
 
     def _slowest_with(self, dropped: Sequence[EndedStatement]) -> list[EndedStatement]:
-        """The slowest of those that are not among the newest any more, and of these."""
+        """The slowest of the older statements, these included, which are not among the newest any more."""
         return heapq.nlargest(self._slowest_max, [*self._slowest, *dropped], key=lambda entry: entry[4])
 
     def _add_up(self) -> None:
@@ -372,7 +372,7 @@ class StatementLog:
             )
 
     def totals(self) -> list[ExecutionTotals]:
-        """What all that have ended come to, by how they ran."""
+        """The totals of all ended statements, by how they ran."""
         self._add_up()
         return self._sums.totals
 

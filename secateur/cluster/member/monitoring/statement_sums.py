@@ -1,4 +1,4 @@
-"""What the statements of a member come to since it is there: by plan, and by how they ran."""
+"""Totals of the statements of a member since its start: by plan, and by how they ran."""
 
 from __future__ import annotations
 

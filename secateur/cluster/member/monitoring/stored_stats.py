@@ -1,4 +1,4 @@
-"""What a member tells of itself to whoever lists the members."""
+"""The tables and counters of a member, as it reports them."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class StoredStats:
 
     Args:
         store: The member's partitions.
-        counts: What it was asked for.
+        counts: The counts of its requests.
         jobs: Its engine.
         results: The results that clients read.
         memory_limit: The bytes that it may take.
-        memory: What it takes.
+        memory: The memory that it takes.
         admissions: The statements that run and wait.
         statement_totals: Gives what its statements have come to.
     """
@@ -64,12 +64,12 @@ class StoredStats:
         self._statement_totals = statement_totals
 
     def tell_vitals(self, _: Request[GetVitals]) -> Reply[Vitals]:
-        """What its statements have come to, and what its process takes. Costs 50 microseconds."""
+        """The totals of the statements, and the time and memory that the process takes. Costs 50 microseconds."""
         process_id, cpu_s, resident_bytes = process_vitals()
         return Reply(Vitals(self._statement_totals(), process_id, cpu_s, resident_bytes, self._memory.used_bytes))
 
     def tell(self, request: Request[GetMemberStats]) -> Reply[MemberStats]:
-        """Its tables and its counters. Costs a look at each partition."""
+        """The tables and counters of the member. Costs a look at each partition."""
         tables = [
             StoredTable(
                 stats.table_id,

@@ -1,1 +1,1 @@
-"""What a member keeps on disk: its log, checkpoints, and recovery."""
+"""Persistence of a member: its log, checkpoints, and recovery."""

@@ -1,4 +1,4 @@
-"""What a member keeps on disk, and how it goes on from there.
+"""Writes the changes of a member to its data directory, and recovers the member from there.
 
 A member has a directory of its own below the cluster's data directory, by its id: the log and the checkpoints
 (:mod:`secateur.storage.log`), and the newest :class:`~secateur.protocol.recovery.ClusterRecord`.
@@ -34,7 +34,7 @@ _RESERVE_BYTES: Final = 4 << 20
 
 
 class Persistence:
-    """Lives on the member's event loop.
+    """Keeps the data of a member on disk. Lives on the member's event loop.
 
     Args:
         member_id: The member.

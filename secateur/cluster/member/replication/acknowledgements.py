@@ -1,4 +1,4 @@
-"""Who waits until all copies have a change: its writer, and readers who have seen it.
+"""Has the writer of a change, and readers who have seen it, wait until all copies have it.
 
 The primary makes a change before the other copies do, so changes of a partition follow each other without a pause. If
 the primary made it only once the copies have it, each write would have to wait for the round trip of the write before.
@@ -20,11 +20,11 @@ from secateur.errors import DiskError, Error, MemberLostError, TopologyChangedEr
 
 
 class Acknowledgements:
-    """Lives on the member's event loop.
+    """Knows which changes are not acknowledged, and who waits for them. Lives on the member's event loop.
 
     Args:
         replicas: The copies here.
-        publications: Those of replicated tables that other members may not have made yet.
+        publications: The publications of replicated tables that other members may not have made yet.
         confirm_wait_s: Seconds that a write waits for a copy that does not answer.
         log: Knows which changes are on disk; None for a member without a data directory.
     """
@@ -76,7 +76,7 @@ class Acknowledgements:
         await waiting
 
     def settling(self, key: CopyKey, sequence: int, outcome: Any = None) -> asyncio.Future[Any] | None:
-        """What is done, with this outcome, once all copies that the cluster counts on have a change; None if they have.
+        """Return a future of ``outcome`` that is done once all copies that count have a change; None if they have it.
 
         Raises:
             Error: From the future, as :meth:`settled`.
@@ -99,9 +99,9 @@ class Acknowledgements:
         return True
 
     def acknowledged(self, reads: Iterable[CopyKey]) -> Callable[[], Coroutine[Any, Any, None]] | None:
-        """What waits until the changes that are visible in some partitions now are acknowledged; None if they are.
+        """Return a function that waits until the changes visible in some partitions are acknowledged; None if they are.
 
-        It is a function, since whoever is to call it may be cancelled first.
+        It is a function and not a coroutine, since whoever is to call it may be cancelled first.
 
         A read that has seen a change has to wait for this before it is answered: if this member were lost first, the
         next read would not see it. Costs nothing while nobody writes.
@@ -154,7 +154,7 @@ class Acknowledgements:
         self.is_acknowledged(key)
 
     def fail(self, key: CopyKey, error: Error) -> None:
-        """Those who wait for changes of a partition wait in vain."""
+        """Fail the waits for changes of a partition with an error."""
         for _, future, _ in self._waiting.pop(key, ()):
             if not future.done():
                 future.set_exception(error)

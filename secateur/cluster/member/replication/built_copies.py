@@ -61,7 +61,7 @@ class _Fixed:
     Attributes:
         rows: The partitions.
         staged: The rows of loads.
-        feeds: What change feeds have of the partitions.
+        feeds: The change feeds of the partitions.
     """
 
     rows: dict[int, PartitionSnapshot] = field(default_factory=dict)
@@ -200,7 +200,7 @@ class BuiltCopies:
         return Reply(Acknowledged())
 
     def _here(self, table_id: int, partitions: Sequence[int]) -> list[int]:
-        """Those of some partitions that can hold rows, ascending; those of dropped ranges are left out.
+        """The given partitions that can hold rows, ascending; partitions of dropped ranges are left out.
 
         Rows of a partition that the table has can be missing where a disk has lost what it said it had written. An
         empty copy would then replace one that has them, so nothing is built, and the copy of this member does not count
@@ -376,13 +376,13 @@ class BuiltCopies:
         return TopologyChangedError(f"{self._member_id}: attempt {attempt} to build copies was given up")
 
     async def _fetched_feed(self, table_id: int, copy: OpenedCopy, source: str) -> list[pa.Table]:
-        """What the change feed of the primary has."""
+        """The rows of the change feed of the primary."""
         if copy.feed_start is None:
             return []
         return await self._fetched(FetchCopy(table_id, copy.partition, self._member_id, 0, is_feed=True), source)
 
     async def _fetched(self, asked: FetchCopy, source: str) -> list[pa.Table]:
-        """All rows, piece by piece."""
+        """Fetch all rows, piece by piece."""
         pieces: list[pa.Table] = []
         start = 0
         while True:

@@ -30,7 +30,7 @@ class MemberCopies:
         self._peers = peers
 
     def copy_table(self, request: Request[CopyTable]) -> Reply[CopiedTable]:
-        """How far a table has come here, and its rows, if it is replicated.
+        """Return the number of the last publication of a table here, and the rows of a replicated table.
 
         Raises:
             UnknownTableError, TopologyChangedError, PartitionLostError: They are not here.

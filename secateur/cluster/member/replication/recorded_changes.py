@@ -1,4 +1,4 @@
-"""Where the changes of copies are written down: in the log of the member, and in the change feeds of its partitions."""
+"""Records the changes of copies in the log of the member, and in the change feeds of its partitions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from secateur.storage.member_store import MemberStore
 
 
 class RecordedChanges:
-    """Lives on the member's event loop.
+    """Writes the records. Lives on the member's event loop.
 
     Args:
         store: Has the change feeds.
@@ -28,7 +28,7 @@ class RecordedChanges:
         self._log = log
 
     def record(self, key: tuple[int, int], replica: Replica, change: ReplicatedChange, rows: int) -> None:
-        """A change of some rows was made here, to a partition of a table."""
+        """Record a change of some rows that was made here, to a partition of a table."""
         feed = self._store.feed(*key)
         if feed is not None:
             feed.changed(self._published(key[0]), change.sequence)
@@ -39,13 +39,13 @@ class RecordedChanges:
             self._log.append(partial(body_of, record, (change.rows,)))
 
     def begin_feed(self, key: tuple[int, int], sequence: int) -> None:
-        """The change feed of a partition goes on behind this change, which was on disk."""
+        """Have the change feed of a partition go on behind this change, which was on disk."""
         feed = self._store.feed(*key)
         if feed is not None:
             feed.begin(self._published(key[0]), sequence)
 
     def copy_begun(self, key: CopyKey, replica: Replica, known: Iterable[tuple[str, RecordedChange]]) -> None:
-        """A copy is built here from the rows of its primary, which contain these changes, by their ids."""
+        """Record a copy that is built here from the rows of its primary, which contain these changes, by their ids."""
         if self._log is None:
             return
         for change_id, change in known:

@@ -191,7 +191,7 @@ class Replica:
 
     @property
     def is_repairing(self) -> bool:
-        """Whether some copy is sent what it lacks."""
+        """Whether some copy is being sent changes that it lacks."""
         return bool(self._repairs)
 
     def repairs(self, send: SendChange) -> bool:
@@ -297,7 +297,7 @@ class Replica:
         self._settle()
 
     def repair(self) -> list[Effect]:
-        """This copy has just opened: send each of the others what it lacks."""
+        """Send each of the other copies the changes that it lacks, since this one has just opened."""
         return [effect for member in self._have for effect in self._repair(member, 0.0)]
 
     def left(self, member: str) -> None:
@@ -354,7 +354,7 @@ class Replica:
     # --
 
     def _after(self, send: SendChange, pause_s: float) -> list[Effect]:
-        """What follows once a copy was sent a change: a repair, if it does not have the change; or the next of one."""
+        """Return the effects of a sent change: a repair if the copy lacks the change, or the next one of a repair."""
         if send.is_repair:
             if not self.repairs(send):
                 return []

@@ -56,8 +56,8 @@ class Replication:
         log: Records the changes; None for a member without a data directory.
 
     Attributes:
-        publications: Those of replicated tables that other members may not have made yet.
-        acknowledgements: Who waits until all copies have a change.
+        publications: The publications of replicated tables that other members may not have made yet.
+        acknowledgements: Has writers and readers wait until all copies have a change.
         received: Answers what primaries ask of the copies here.
         takeovers: How copies here become primaries.
         learners: The copies that other members build of partitions of this one.
@@ -370,7 +370,7 @@ def owned_by(member: str, topology: Topology, group: str) -> list[int]:
 
 
 def taken_by(member: str, before: Topology, topology: Topology, group: str) -> list[int]:
-    """Those of :func:`owned_by` of which it was not the primary before; none of a group that is new."""
+    """The partitions of :func:`owned_by` of which it was not the primary before; none of a new group."""
     now, then = topology.owners.get(group), before.owners.get(group)
     if now is None or not before.version or (then is None and topology.version == before.version + 1):
         return []  # the group is new, and its partitions are empty

@@ -34,13 +34,13 @@ _Sent: TypeAlias = tuple[CopyKey, Replica, SendChange]
 
 
 class SentChanges:
-    """Lives on the member's event loop.
+    """Sends the changes and hears the answers. Lives on the member's event loop.
 
     Args:
         replicas: The copies here.
         places: The tables, and the latches of their writes.
         peers: The other members.
-        acknowledgements: Who waits for the copies.
+        acknowledgements: Has writers and readers wait for the copies.
         background: Runs what is sent later.
         out_of_sync: Has the cluster count a member out as a holder of a partition, by table, partition and member.
         settled_after_s: Seconds from a confirmation until the copies are told that all have it.

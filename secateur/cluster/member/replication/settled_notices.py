@@ -19,7 +19,7 @@ from secateur.protocol.changes import TellSettled
 
 
 class SettledNotices:
-    """Lives on the member's event loop.
+    """Sends the notices. Lives on the member's event loop.
 
     Args:
         replicas: The copies here, by table and partition.

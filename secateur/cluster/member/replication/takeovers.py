@@ -1,4 +1,4 @@
-"""How a copy takes over as the primary: it asks the other copies for what it lacks, and then is open for writes."""
+"""Makes a copy the primary: it asks the other copies for the changes that it lacks, and then takes writes."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _PAUSE_MAX_S: Final = 0.5
 
 
 class Takeovers:
-    """Lives on the member's event loop.
+    """Opens new primaries for writes. Lives on the member's event loop.
 
     Args:
         replicas: The copies here.
         peers: The other members.
-        acknowledgements: Who waits for the copies.
+        acknowledgements: Has writers and readers wait for the copies.
         sent: Sends the other copies what they lack.
         received: Makes the changes that others have and this copy lacks.
         background: Runs what asks the other copies.
@@ -106,7 +106,7 @@ class Takeovers:
             await self.wait(key)
 
     async def _ask(self, table_id: int, term: int, member: str, partitions: Sequence[int]) -> None:
-        """Ask a copy what it has, until it says so or does not count any more."""
+        """Ask a copy which changes it has, until it answers or does not count any more."""
         pause_s = _PAUSE_MIN_S
         while True:
             asked = {

@@ -45,7 +45,7 @@ class _Publication:
 
 
 class UnconfirmedPublications:
-    """Lives on the member's event loop. It is false while there is none.
+    """Knows these publications, and waits for them. Lives on the member's event loop. It is false while there is none.
 
     Args:
         members: How to reach the other members.

@@ -113,7 +113,7 @@ class ExternalReads:
             in_parts: Whether a part of the statement may be computed where the rows are read.
 
         Raises:
-            Error: What a connector raises.
+            Error: A connector raises it.
             LimitExceededError: They take more memory than one statement may gather.
         """
         scans = [scan for scan in plan.scans if scan.external is not None]
@@ -235,5 +235,5 @@ class ExternalReads:
 
 
 def _stage(scan: ScanPlan, left_out: int, total: int) -> str:
-    """How EXPLAIN ANALYZE calls the reading of an external table."""
+    """The name of the stage that reads an external table, in EXPLAIN ANALYZE."""
     return f"external {scan.alias}, {left_out} of {total} partitions left out"

@@ -22,7 +22,7 @@ It raises UnknownTableError and TopologyChangedError where the partitions are no
 
 
 def compile_few(store: MemberStore, scans: Sequence[ScanPlan], fragment: Fragment) -> FewRowsRead | None:
-    """How a fragment over stored tables is answered from few rows, worked out once for all executions of its plan.
+    """Compile a fragment over stored tables to a function over few rows, once for all executions of its plan.
 
     Args:
         store: The partitions of this member.

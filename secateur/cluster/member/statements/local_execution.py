@@ -40,7 +40,7 @@ class LocalExecution(msgspec.Struct, frozen=True):
 
     @property
     def rows(self) -> int:
-        """How many rows it reads."""
+        """The number of rows that it reads."""
         return sum(relation.num_rows for relation in self.relations.values())
 
     @property

@@ -29,7 +29,7 @@ _ANSWER_BYTES_MAX: Final = 1 << 20
 """An answer ends behind the execution that makes it larger: it is a header, and these are bounded."""
 
 _Made: TypeAlias = tuple[float, float, Reply[ChangedRows] | asyncio.Future[Reply[ChangedRows]]]
-"""When a change began, in seconds since the epoch and of the performance counter, and its answer."""
+"""The start of a change, in seconds since the epoch and of the performance counter, and its answer."""
 
 
 class ManyExecutions:

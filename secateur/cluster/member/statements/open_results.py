@@ -31,7 +31,7 @@ GRANT_BYTES_MAX: Final = 64 << 20
 
 
 class OpenResults:
-    """Lives on the member's event loop.
+    """Keeps the results of which clients have not read all parts. Lives on the member's event loop.
 
     Args:
         held_bytes_max: Bytes that all open results together may hold in memory; a result that is made whole counts with

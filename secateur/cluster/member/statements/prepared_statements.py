@@ -1,4 +1,4 @@
-"""What a member needs of a statement before it runs: its plan, its values, the partitions that it reads.
+"""Prepares a statement at a member: its plan, the values of its expressions, and the partitions that it reads.
 
 The member binds the plan's partition trees itself: a client with an old topology may ask the wrong member, but never
 gets a wrong answer.

@@ -74,7 +74,7 @@ class QueryParts(Protocol):
         ...
 
     async def requirements(self, asked: Execute) -> ReadRequirements:
-        """What a part has to read."""
+        """The partitions and rows that a part has to read."""
         ...
 
     def compare(self, step: QueryStep, plan: SelectPlan, found: int) -> None:

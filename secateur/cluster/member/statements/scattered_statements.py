@@ -85,7 +85,7 @@ class SeenVersions(NamedTuple):
 
 
 _UNSEEN: Final = SeenVersions(0, 0)
-"""Of an answer for another member, which knows them itself."""
+"""The versions in an answer for another member, which knows them itself."""
 
 
 class ScatteredRows(msgspec.Struct, frozen=True):
@@ -105,7 +105,7 @@ class ScatteredRows(msgspec.Struct, frozen=True):
 
 
 class ScatteredStatements:
-    """Lives on the member's event loop.
+    """Runs statements by scatter. Lives on the member's event loop.
 
     Args:
         member_id: This member.
@@ -252,7 +252,7 @@ class ScatteredStatements:
         partitions: Sequence[Sequence[int]],
         published: Sequence[int] | None,
     ) -> dict[str, pa.Table] | None:
-        """What the first stage reads here, all in this turn of the event loop; None if it is too much."""
+        """Read the rows of the first stage here, in this turn of the event loop; None if they are too many."""
         relations, partitioned, total = {}, 0, 0
         for number in plan.stages[0].scans:
             scan = plan.scans[number]

@@ -74,7 +74,7 @@ class _Snapshot:
     """One open snapshot.
 
     Attributes:
-        fragment: What is answered over its rows.
+        fragment: The fragment that is answered over its rows.
         relation: The name of the relation of the fragment.
         table: The name of the table.
         params: The parameters of the fragment.
@@ -129,7 +129,7 @@ class MemberSnapshots:
 
     @property
     def count(self) -> int:
-        """How many are open."""
+        """The number of open snapshots."""
         return len(self._open)
 
     @property

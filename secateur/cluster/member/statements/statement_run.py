@@ -1,4 +1,4 @@
-"""What a member tells of one run of a statement, beside its rows."""
+"""Describes one run of a statement at a member, beside its rows."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from secateur.storage.snapshot import PartitionSnapshot
 _log = logging.getLogger(__name__)
 
 _EVERY_S: Final = 0.1
-"""How long a partition has to be quiet, at least."""
+"""The least time in seconds for which a partition has to be quiet before it is merged."""
 _PARTITIONS_MAX: Final = 8
 """The event loop takes the snapshots of so many at once, in some hundred microseconds."""
 _ROWS_MAX: Final = 1 << 16
@@ -36,7 +36,7 @@ class BackgroundFolds:
     Args:
         queue: The partitions.
         places: Knows which of them are read here.
-        threads: Where they are merged.
+        threads: The threads in which they are merged.
     """
 
     def __init__(self, queue: FoldQueue, places: TableDirectory, threads: Executor) -> None:

@@ -79,7 +79,7 @@ class RangeChanges:
         change.is_prepared = True
 
     def outcome(self, load_id: str) -> LoadOutcome | None:
-        """How a change has ended here; None when it has not."""
+        """The outcome of a change here; None when it has not ended."""
         return self._outcomes.get(load_id)
 
     def is_prepared(self, load_id: str) -> bool:

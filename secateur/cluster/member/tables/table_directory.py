@@ -151,7 +151,7 @@ class TableDirectory:
         self._own[table_id, partition] = sum(map(topology.has_member, others))
 
     def backup_count(self, table_id: int, partition: int) -> int:
-        """How many other members keep a backup of a partition that is not replicated. Costs as :meth:`check_primary`.
+        """The number of backups of a partition that is not replicated. Costs as much as :meth:`check_primary`.
 
         Raises:
             TopologyChangedError: As :meth:`backups`.

@@ -43,7 +43,7 @@ _UNCHECKED: Final = pc.TakeOptions(boundscheck=False)
 
 Relations = Mapping[str, pa.Table]
 Program = Callable[[Any, Sequence[Any]], pa.Table | ShortTable]
-"""Its first argument is the relation of a fragment, or of a join all relations by name."""
+"""A compiled fragment. Its first argument is the relation, or for a join all relations by name."""
 
 
 def run(fragment: ArrowFragment, table: pa.Table | Relations, params: Sequence[Any] = ()) -> pa.Table | None:
@@ -280,14 +280,14 @@ def _as_uuid(values: Any) -> Any:
 
 
 def _evaluated(fragment: ArrowFragment) -> list[Expression]:
-    """What is evaluated over columns of relations."""
+    """The expressions that are evaluated over columns of relations."""
     keys = [expression for source in fragment.sources for pair in source.keys for expression in pair]
     conditions = [fragment.where, *(part for source in fragment.sources for part in (source.where, source.condition))]
     return [*_after_where(fragment), *keys, *(part for part in conditions if part is not None)]
 
 
 def _after_where(fragment: ArrowFragment) -> list[Expression]:
-    """What is evaluated over the columns of the rows that WHERE keeps: not what is over groups or distinct rows."""
+    """The expressions over the columns of the rows that WHERE keeps: not those over groups or distinct rows."""
     if fragment.keys is not None:
         return [*fragment.keys, *_arguments(fragment)]
     order = [] if fragment.distinct else [key.expression for key in fragment.order]

@@ -24,7 +24,7 @@ _Run: TypeAlias = Callable[[Sequence[str], ShortTable, Sequence[Any]], ShortTabl
 
 
 class PlainProgram(NamedTuple):
-    """How a fragment is answered over plain values.
+    """The program that answers a fragment over plain values.
 
     Attributes:
         rows_max: The most rows, before WHERE.
@@ -37,9 +37,9 @@ class PlainProgram(NamedTuple):
 
 
 _FILTERED_MAX: Final = 64
-"""Of more rows than these, WHERE chooses faster in Arrow."""
+"""The most rows that WHERE filters faster as plain values than in Arrow."""
 _NONE: Final = PlainProgram(0, lambda _names, _rows, _params: None)
-"""Stands for a fragment that has none."""
+"""Stands for a fragment without such a program."""
 
 
 def plain_program(fragment: ArrowFragment) -> PlainProgram | None:

@@ -159,7 +159,7 @@ def _slot(expression: Expression, slots: Mapping[str, int]) -> int | None:
 
 
 class _Folded(NamedTuple):
-    """How an aggregate is computed.
+    """The computation of an aggregate over the values of a group.
 
     Attributes:
         column: Its column; None for an operation on rows.
@@ -175,7 +175,7 @@ class _Folded(NamedTuple):
 
 
 def _fold(aggregate: ArrowAggregate, *, is_one_group: bool) -> _Folded | None:
-    """How an aggregate is computed; None to leave it to Arrow."""
+    """The computation of an aggregate; None to leave it to Arrow."""
     argument = aggregate.argument
     if argument is None:
         return _Folded(None, True, len) if aggregate.function is AggregateFunction.COUNT_ROWS else None

@@ -32,7 +32,7 @@ _SEARCHED: Final = frozenset(
 
 
 class SourceJoin(Enum):
-    """How the rows of a relation are joined to those of the relations before it."""
+    """The kind of join between a relation and those before it."""
 
     INNER = "inner"
     LEFT = "left"
@@ -51,7 +51,7 @@ class ArrowSource(msgspec.Struct, frozen=True, omit_defaults=True):
         kind: How it is joined; of no meaning for the first.
         keys: The equalities of the join, at least one, but none for the first: an expression over the relations before,
             and one of the same type over this relation. A NULL matches nothing.
-        condition: What a pair of rows with equal keys has to satisfy in order to match; None for nothing.
+        condition: The condition that a pair of rows with equal keys has to satisfy in order to match; None for none.
         is_searched: Whether the second expression of the first key is a column in whose order the rows of each chunk
             are, without NULLs.
     """
