@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,7 +19,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 import secateur
+from secateur.client.execution.retry_policy import CONNECT_TIMEOUT_S
 from secateur.connectors.spark.ask_driver import settings_of_driver
+from secateur.errors import UnreachableError
 
 pytestmark = pytest.mark.spark
 
@@ -55,6 +58,28 @@ def test_a_secret_is_found_where_the_functions_find_it(spark: SparkSession, monk
         assert read(spark, address=chosen.address).columns == ["id"]
         monkeypatch.setenv("SECATEUR_ADDRESS", chosen.address)
         assert read(spark).columns == ["id"]
+
+
+def test_a_wrong_address_fails_soon_and_a_cluster_that_was_found_is_waited_for(spark: SparkSession) -> None:
+    def seconds_until_refused(address: str) -> float:
+        begun_s = time.monotonic()
+        with pytest.raises(PySparkException) as refused:
+            read(spark, address=address)
+        lines = str(refused.value).splitlines()
+        assert len(lines) <= 3, "no traceback of Spark's"
+        assert "no process answers" in lines[0]
+        return time.monotonic() - begun_s
+
+    assert seconds_until_refused("secateur://127.0.0.1:1") < CONNECT_TIMEOUT_S
+    begun_s = time.monotonic()
+    with pytest.raises(UnreachableError):
+        secateur.spark.write(spark.range(1), "t", address="secateur://127.0.0.1:1")
+    assert time.monotonic() - begun_s < CONNECT_TIMEOUT_S
+    with secateur.start(members=1, runtime="embedded") as cluster:
+        with cluster.connect() as conn:
+            conn.execute("CREATE TABLE t (id BIGINT PRIMARY KEY)")
+        assert read(spark, address=cluster.address).columns == ["id"]
+    assert seconds_until_refused(cluster.address) >= CONNECT_TIMEOUT_S
 
 
 def test_one_session_is_not_taken_for_another(spark: SparkSession) -> None:

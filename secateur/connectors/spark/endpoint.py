@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
 from secateur.errors import InterfaceError
@@ -119,10 +121,29 @@ class Endpoint:
     def connected(self, *, timeout_s: float | None) -> Session:
         """A connection that the caller closes; see :meth:`session`."""
         from secateur.client.address import parse_address
+        from secateur.client.execution.retry_policy import REFUSED_S
         from secateur.client.session import Session
 
         host, port = parse_address(self.address)
-        return Session(host, port, token=self.token, timeout_s=timeout_s, tls=self.tls)
+        found = _file_of_found(host, port)
+        refused_s = None if found is None or found.exists() else REFUSED_S
+        session = Session(host, port, token=self.token, timeout_s=timeout_s, refused_s=refused_s, tls=self.tls)
+        if found is not None:
+            with suppress(OSError):  # Spark is stopping, or the disk is full: the next one waits less
+                found.touch()
+        return session
+
+
+def _file_of_found(host: str, port: int) -> Path | None:
+    """The file that is there once this Spark application has found a cluster at an address; None in its tasks.
+
+    An address that refuses connections is most often a wrong one, unless a cluster was found there, which may be
+    starting anew. Spark plans in many processes; its tasks begin after one of them has found the cluster.
+    """
+    from secateur.connectors.spark.ask_driver import directory_of_files
+
+    directory = directory_of_files() if TaskContext.get() is None else None
+    return None if directory is None else Path(directory, f"secateur-found-{host}-{port}")
 
 
 def _tls(spark: SparkSession) -> Tls | None:
