@@ -9,7 +9,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar, assert_never
+from typing import Any, Final, NamedTuple, TypeVar, assert_never
 
 from secateur.cluster.controller.catalog import Catalog
 from secateur.cluster.controller.statement_rights import check_tables
@@ -39,6 +39,12 @@ from secateur.wire import Payload, encode_table
 
 T = TypeVar("T")
 Params = Sequence[Any] | Mapping[str, Any]
+
+_FORGOTTEN_PER_PLAN: Final = 16
+"""For each plan that is kept, the facts of so many others are: members list their executions, and the text says what
+they were."""
+_FORGOTTEN_CHARACTERS_MAX: Final = 2000
+"""Of a longer text nothing is kept beside its plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +123,7 @@ class StatementReplies:
         self._planner = Planner(cost_model=cost_model)
         self._plans: OrderedDict[str, _KeptPlan] = OrderedDict()
         self._plans_max = plans_max
+        self._forgotten: OrderedDict[str, StatementFacts] = OrderedDict()
         self._lock = threading.Lock()
 
     def plan(self, plan_id: str) -> SelectPlan:
@@ -133,10 +140,16 @@ class StatementReplies:
         return kept.plan
 
     def facts(self, plan_id: str) -> StatementFacts | None:
-        """The statement for which a plan was made, and how it is pruned; None when it is not known any more."""
+        """The statement for which a plan was made, and how it is pruned; None when it is not known any more.
+
+        What somebody asks for is known longer than what nobody does.
+        """
         kept = self._plans.get(plan_id)
         if kept is None:
-            return None
+            with self._lock:
+                if plan_id in self._forgotten:
+                    self._forgotten.move_to_end(plan_id)
+                return self._forgotten.get(plan_id)
         if kept.facts is None:
             kept.facts = facts_of(kept.text, kept.plan)
         return kept.facts
@@ -245,13 +258,20 @@ class StatementReplies:
                 self._plans[plan.plan_id] = _KeptPlan(plan, sql)
             self._plans.move_to_end(plan.plan_id)
             while len(self._plans) > self._plans_max:
-                self._plans.popitem(last=False)
+                self._forget(*self._plans.popitem(last=False))
         if planned is None:
             return QueryPart(plan.plan_id)
         steps = tuple(
             QueryStep(self._kept(step.query, sql), step.use, step.values_max, step.estimate) for step in planned.steps
         )
         return QueryPart(plan.plan_id, SteppedQuery(steps, self._kept(planned.outer, sql), planned.watched))
+
+    def _forget(self, plan_id: str, kept: _KeptPlan) -> None:
+        """Keep what is known of a statement without its plan, which takes a hundred times the memory."""
+        if len(kept.text) <= _FORGOTTEN_CHARACTERS_MAX:
+            self._forgotten[plan_id] = kept.facts or facts_of(kept.text, kept.plan)
+        while len(self._forgotten) > _FORGOTTEN_PER_PLAN * self._plans_max:
+            self._forgotten.popitem(last=False)
 
 
 def estimated_tables(planned: object) -> frozenset[int] | None:

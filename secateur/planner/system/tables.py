@@ -123,6 +123,7 @@ _TABLES: Final = (
         p50_ms="DOUBLE",
         p95_ms="DOUBLE",
         p99_ms="DOUBLE",
+        max_ms="DOUBLE",
         queries=_NUMBER,
         members_touched=_NUMBER,
         pruned=_NUMBER,

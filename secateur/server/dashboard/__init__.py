@@ -10,12 +10,12 @@ from __future__ import annotations
 from secateur.exports import exports
 
 _FILES = {
-    "charts": ["Bar", "Mark", "Series", "draw_chart"],
+    "charts": ["Mark", "Period", "Series", "draw_chart"],
     "cluster_line": ["ClusterLine", "line_from", "missing_members"],
     "hot_key_shares": ["hot_keys_by_share"],
     "job_values": ["with_times"],
     "load_rates": ["with_rates"],
-    "overview": ["alerts"],
+    "overview": ["alerts", "minute_of"],
     "page_texts": ["PageTexts"],
     "pages": ["NEXT_HEADER"],
     "partition_heat": ["HeatOfTable", "PartitionHeat", "Uses"],

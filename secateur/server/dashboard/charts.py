@@ -37,15 +37,20 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
-    """A rectangle, in the units of its picture. A bar without a series is as tall as the picture, and has the title."""
+class Period:
+    """A part of a picture, from its top to its bottom.
+
+    Attributes:
+        x: Where it begins, in the units of the picture.
+        width: In the same.
+        title: Its figures in words.
+        minute: The time of its end, as ``12:34``.
+    """
 
     x: float
-    y: float
     width: float
-    height: float
-    series: int | None = None
-    title: str = ""
+    title: str
+    minute: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +61,8 @@ class Chart:
         title: What it shows.
         width: In its own units, which are pixels where it is not scaled.
         height: As the width.
-        bars: Those of the last series cover those before; the ones with titles lie above all.
+        shapes: The bars of each series, as the data of an SVG path; those of the last one cover those before.
+        periods: They lie above all; none if the picture is small.
         marks: Where a line stands for an event, and its title.
         ticks: Where a time is written below, and the time.
         largest: The largest value that it shows, as text; empty for none.
@@ -66,7 +72,8 @@ class Chart:
     title: str
     width: int
     height: int
-    bars: Sequence[Bar]
+    shapes: Sequence[str]
+    periods: Sequence[Period]
     marks: Sequence[tuple[float, str]]
     ticks: Sequence[tuple[float, str]]
     largest: str
@@ -92,17 +99,17 @@ def draw_chart(
     """
     width, height = _SMALL if small else _SIZE
     if not rows:
-        return Chart(title, width, height, (), (), (), "", "")
+        return Chart(title, width, height, (), (), (), (), "", "")
     end = rows[-1]["time"]
     largest = max((one.value(row) or 0 for row in rows for one in series), default=0)
 
     def x_of(time: datetime) -> float:
         return round(width * (1 - (end - time).total_seconds() / _SPAN_S), 2)
 
-    bars, titles = [], []
+    shapes, periods = [""] * len(series), []
     for row in rows:
         right = x_of(row["time"])
-        left = max(0.0, right - width * row["seconds"] / _SPAN_S)
+        left = round(max(0.0, right - width * row["seconds"] / _SPAN_S), 2)
         wide = round(right - left, 2)
         words = []
         for number, one in enumerate(series):
@@ -110,15 +117,18 @@ def draw_chart(
             words.append(f"{one.name} {'-' if value is None else one.text(value)}".strip())
             if value:
                 tall = round(max(1.0, height * value / largest), 2)
-                bars.append(Bar(left, round(height - tall, 2), wide, tall, number))
-        titles.append(Bar(left, 0, wide, height, None, f"{row['time']:%H:%M:%S} UTC: {', '.join(words)}"))
+                shapes[number] += f"M{left:g} {height}h{wide:g}v{-tall:g}h{-wide:g}z"
+        if not small:
+            time = row["time"]
+            periods.append(Period(left, wide, f"{time:%H:%M:%S} UTC: {', '.join(words)}", f"{time:%H:%M}"))
     begin = end - timedelta(seconds=_SPAN_S)
     first, newest = series[0], series[0].value(rows[-1])
     return Chart(
         title,
         width,
         height,
-        [*bars, *titles],
+        shapes,
+        periods,
         [(x_of(mark.time), f"{mark.time:%H:%M:%S} UTC: {mark.title}") for mark in marks if begin <= mark.time <= end],
         [] if small else [(x_of(tick), f"{tick:%H:%M}") for tick in _ticks(begin, end)],
         first.text(largest) if largest else "",

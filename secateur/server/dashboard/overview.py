@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import takewhile
 from statistics import median
 from typing import Any, Final
@@ -22,6 +22,13 @@ _MISSING_COPIES: Final = (
 _SLOWEST: Final = (
     "SELECT * FROM secateur.newest_statements WHERE ended AND NOT system ORDER BY elapsed_ms DESC, id LIMIT 8"
 )
+_SLOWEST_WITHIN: Final = (
+    "SELECT * FROM secateur.statements WHERE system IS NOT TRUE AND started < $2"
+    " AND started + to_microseconds(CAST(1000 * elapsed_ms AS BIGINT)) >= $1 ORDER BY elapsed_ms DESC, id LIMIT 20"
+)
+"""Of all that members list, not only of the newest of each text; it is read for somebody who asks for a minute."""
+_MARGIN: Final = timedelta(seconds=5)
+"""Statements are counted every five seconds: those of a minute may have ended shortly before it."""
 _FAILED: Final = (
     "SELECT * FROM secateur.newest_statements WHERE state = 'failed' AND NOT system ORDER BY started DESC, id LIMIT 1"
 )
@@ -68,8 +75,29 @@ class ProcessNow:
     resident: Chart
 
 
-def overview_values(readings: Readings) -> dict[str, Any]:
+def minute_of(text: str, now: datetime) -> tuple[datetime, datetime] | None:
+    """The bounds of the newest minute of this name, with a margin; None for a text that names none.
+
+    Args:
+        text: Such as ``12:34``.
+        now: The time in UTC, without a zone.
+    """
+    try:
+        time = datetime.strptime(text, "%H:%M").time()
+    except ValueError:
+        return None
+    begin = datetime.combine(now, time)
+    if begin > now:
+        begin -= timedelta(days=1)
+    return begin - _MARGIN, begin + timedelta(minutes=1) + _MARGIN
+
+
+def overview_values(readings: Readings, at: str) -> dict[str, Any]:
     """What the page shows.
+
+    Args:
+        readings: Of the cluster.
+        at: The minute whose slowest statements are shown, such as ``12:34``; empty for those of the newest.
 
     Raises:
         Error: The cluster did not answer.
@@ -90,11 +118,14 @@ def overview_values(readings: Readings) -> dict[str, Any]:
         readings.rows(_ENDED_BADLY),
         events,
     )
+    within = minute_of(at, datetime.now(UTC).replace(tzinfo=None))
     return {
         "alerts": found,
         "charts": [draw_chart(title, of_cluster, series, marks) for title, series in _charts(history)],
         "processes": list(_processes(history)),
-        "slowest": readings.rows(_SLOWEST),
+        "slowest": readings.rows(_SLOWEST) if within is None else readings.rows(_SLOWEST_WITHIN, within),
+        "within": within,
+        "at": at,
         "events": [row for row in events if row["kind"] not in _ROUTINE][:8],
     }
 
@@ -167,7 +198,8 @@ def _of_times(history: Sequence[Row]) -> Iterator[Alert]:
     slow = [row for row in slow if row["statements"]]
     if slow:
         now, usual = duration_text(slow[0]["p99_ms"] / 1e3), duration_text(usual_ms / 1e3)
-        yield Alert(f"statements are slow: p99 {now}, usually {usual}", "", _began(slow[-1]), "#slowest", False)
+        began = _began(slow[-1])
+        yield Alert(f"statements are slow: p99 {now}, usually {usual}", "", began, f"/?at={began:%H:%M}#slowest", False)
 
 
 def _of_members(members: Sequence[Row], missing: Sequence[Row]) -> Iterator[Alert]:
@@ -216,6 +248,7 @@ def _charts(history: Sequence[Row]) -> Iterator[tuple[str, list[Series]]]:
             Series("p50", lambda row: row["p50_ms"], _ms),
         ],
     )
+    yield "Longest statement", [Series("", lambda row: row["max_ms"], _ms)]
     yield "Failures/s", [Series("", lambda row: row["failed"] / row["seconds"], _rate)]
     yield "Memory of tables and results", [Series("", lambda row: memory[row["time"]], byte_text)]
 

@@ -133,8 +133,8 @@ class _Page:
     is_listed: bool = True
 
 
-def _overview(server: ServerOfCaller, _: Query) -> dict[str, Any]:
-    return overview_values(server.readings)
+def _overview(server: ServerOfCaller, query: Query) -> dict[str, Any]:
+    return overview_values(server.readings, query.get("at", ""))
 
 
 def _members(server: ServerOfCaller, query: Query) -> dict[str, Any]:
@@ -185,11 +185,17 @@ def _statements(server: ServerOfCaller, query: Query) -> dict[str, Any]:
     groups = statement_groups(server.readings)
     if shown == "unpruned":
         groups = [group for group in groups if is_unpruned(group) and (group["p99_ms"] or 0) >= SLOW_MS]
-    sort = TableSort.of(_GROUP_COLUMNS, query, "-total_share", names=("show",))
+    find = query.get("find", "")
+    groups = [group for group in groups if find.casefold() in group["statement"].casefold()]
+    sort = TableSort.of(_GROUP_COLUMNS, query, "-total_share", names=("show", "find"))
+    offset = _offset(query)
     return {
         "sort": sort,
-        "groups": sort.rows(groups)[:_GROUPS_MAX],
+        "groups": sort.rows(groups)[offset : offset + _GROUPS_MAX],
         "count": len(groups),
+        "find": find,
+        "offset": offset,
+        "step": _GROUPS_MAX,
         "running": running_statements(server.readings),
         "shown": shown,
         "slow_ms": SLOW_MS,

@@ -10,6 +10,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from datetime import datetime
 
 import pyarrow as pa
 import pytest
@@ -326,6 +327,55 @@ def test_the_overview_says_what_fails_since_when_and_why_and_leads_there(browser
         shown = conn.execute("SELECT sum(failed) FROM secateur.history WHERE process = 'cluster'").fetchone()
         assert shown is not None
         assert shown[0] > 0
+
+
+def test_a_slow_statement_is_found_by_its_minute_behind_many_texts(browser: Browser) -> None:
+    slow = "SELECT count(*) FROM orders a, orders b WHERE a.id + b.id = -7"
+    with (
+        secateur.start(members=3, runtime="embedded", plan_cache_max=64) as cluster,
+        HttpServer(cluster.address) as server,
+        visited(browser, cluster, server) as page,
+        cluster.connect() as conn,
+    ):
+        create_orders(conn)
+        counted = "SELECT 1 FROM secateur.history LIMIT 1"
+        eventually(lambda: bool(conn.execute(counted).fetchall()), "no period was counted")
+        conn.execute(slow).fetchall()
+        for number in range(250):
+            conn.execute(f"SELECT count(*) AS c{number} FROM orders WHERE customer = 'C1'").fetchall()
+        ((elapsed_ms,),) = conn.execute("SELECT elapsed_ms FROM secateur.statements WHERE statement = ?", [slow])
+        eventually(lambda: any(ms >= elapsed_ms for _, ms in longest(conn)), "the slow statement is in no period")
+        ((ended, longest_ms),) = longest(conn)
+        page.goto("/")
+        bar = page.locator("#chart-3 a", has_text=f"{ended:%H:%M:%S} UTC: {duration_text(longest_ms / 1e3)}")
+        bar.click()
+        expect(page.locator("#slowest")).to_contain_text("Slowest statements from")
+        expect(page.locator("#at")).to_have_value(f"{ended:%H:%M}")
+        page.locator("[id^=slow-] a").first.click()
+        expect(page.locator("pre code").first).to_have_text(slow)
+        page.goto("/")
+        page.fill("#at", f"{ended:%H:%M}")
+        page.press("#at", "Enter")
+        expect(page.locator("[id^=slow-]").first).to_contain_text(slow)
+
+        page.goto("/statements")
+        expect(page.locator("#content")).to_contain_text("1 to 100 are shown")
+        expect(page.locator("tbody tr")).to_have_count(100)
+        page.click("text=Next")
+        expect(page.locator("#content")).to_contain_text("101 to 200 are shown")
+        page.fill("#find", "AS C24")
+        page.press("#find", "Enter")
+        expect(page.locator("tbody tr")).to_have_count(11)
+        page.click("thead a >> text=Statement")
+        expect(page.locator("tbody tr").first).to_contain_text("AS c24 ")
+
+
+def longest(conn: secateur.Connection) -> list[tuple[datetime, float]]:
+    """When the period with the longest statement ended, and how long that took."""
+    return conn.execute(
+        "SELECT time, max_ms FROM secateur.history WHERE process = 'cluster' AND max_ms IS NOT NULL"
+        " ORDER BY max_ms DESC LIMIT 1"
+    ).fetchall()
 
 
 def test_a_table_among_many_is_found_by_a_part_of_its_name(browser: Browser, cluster: Cluster) -> None:

@@ -269,13 +269,23 @@ def test_slow_statements_are_told_when_they_have_ended(slow_s: float | None, tol
 
 
 def test_the_slowest_outlive_the_newest() -> None:
-    log = StatementLog("m1", ended_max=10)
+    log = StatementLog("m1", ended_max=20)  # and two of those before
+    log.note("slowest of last night", 0.0, 60.0, ANSWER)
+    for minute in (60.0, 120.0):
+        log.note(f"slow at {minute:.0f} s", minute, 1.0, ANSWER)
+        for number in range(40):
+            log.note(f"p{number}", minute + number / 100, 0.001, ANSWER)
+    assert [entry["plan_id"] for entry in entries(log)][:20] == [f"p{number}" for number in range(39, 19, -1)]
+    assert "slow at 120 s" in [entry["plan_id"] for entry in entries(log)]
 
-    def slow(_: Request[Any]) -> Reply[Any]:
-        sum(range(1_000_000))
-        return Reply(ANSWER)
 
-    log.execute(request("slow"), slow)
-    for number in range(40):
-        log.execute(request(f"p{number}"), lambda _: Reply(ANSWER))
-    assert [entry["plan_id"] for entry in entries(log)] == [*(f"p{number}" for number in range(39, 29, -1)), "slow"]
+def test_the_slowest_of_each_minute_outlive_slower_ones_of_long_ago() -> None:
+    log = StatementLog("m1", ended_max=100)  # and ten of those before
+    for minute in range(40):
+        elapsed_s = 60.0 if minute < 30 else 1.0
+        for number in range(8):
+            log.note(f"{minute}:{number}", 60.0 * minute, elapsed_s + number, ANSWER)
+    for _ in range(200):
+        log.note("quick", 2341.0, 0.001, ANSWER)
+    slowest = [entry["plan_id"] for entry in entries(log)][100:]
+    assert sorted(slowest) == sorted(f"{minute}:{number}" for minute in (38, 39) for number in range(3, 8))

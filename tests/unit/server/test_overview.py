@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from secateur.server.dashboard import Bar, Mark, Series, alerts, draw_chart
+from secateur.server.dashboard import Mark, Period, Series, alerts, draw_chart, minute_of
 
 NOON = datetime(2026, 3, 1, 12)
 MEMBER = {"id": "m1", "state": "active", "memory_used": 10, "memory_limit": 100, "waiting_statements": 0}
@@ -73,7 +73,8 @@ def test_a_cluster_without_trouble_has_none() -> None:
         ),
         pytest.param(
             {"history": history(*[(100, 0, 1.0)] * 10, (100, 0, 9.0), (0, 0, None), (100, 0, 8.0))},
-            ("statements are slow: p99 8.0 ms, usually 1.0 ms", "", NOON - timedelta(seconds=15), "#slowest", False),
+            ("statements are slow: p99 8.0 ms, usually 1.0 ms", "", NOON - timedelta(seconds=15),
+             "/?at=11:59#slowest", False),
             id="statements that take longer than before",
         ),
         pytest.param(
@@ -128,12 +129,10 @@ def test_a_picture_has_a_bar_and_a_title_for_each_period_and_a_line_for_each_eve
     marks = [Mark(NOON - timedelta(minutes=5), "m2 is lost"), Mark(NOON - timedelta(minutes=16), "too old")]
     chart = draw_chart("Statements", history((100, 0, 1.0), (50, 25, 1.0)), [RATE, FAILED], marks)
     assert (chart.largest, chart.latest, chart.width, chart.height) == ("100/s", "50/s", 360, 72)
-    assert chart.bars == [
-        Bar(356.0, 0.0, 2.0, 72.0, 0),
-        Bar(358.0, 36.0, 2.0, 36.0, 0),
-        Bar(358.0, 54.0, 2.0, 18.0, 1),
-        Bar(356.0, 0, 2.0, 72, None, "11:59:55 UTC: rate 100/s, failed 0"),
-        Bar(358.0, 0, 2.0, 72, None, "12:00:00 UTC: rate 50/s, failed 25"),
+    assert chart.shapes == ["M356 72h2v-72h-2zM358 72h2v-36h-2z", "M358 72h2v-18h-2z"]
+    assert chart.periods == [
+        Period(356.0, 2.0, "11:59:55 UTC: rate 100/s, failed 0", "11:59"),
+        Period(358.0, 2.0, "12:00:00 UTC: rate 50/s, failed 25", "12:00"),
     ]
     assert chart.marks == [(240.0, "11:55:00 UTC: m2 is lost")]
     assert chart.ticks == [(120.0, "11:50"), (240.0, "11:55")]
@@ -141,6 +140,19 @@ def test_a_picture_has_a_bar_and_a_title_for_each_period_and_a_line_for_each_eve
 
 def test_a_picture_of_nothing_is_empty() -> None:
     chart = draw_chart("Statements", [], [RATE])
-    assert (chart.bars, chart.marks, chart.largest, chart.latest) == ((), (), "", "")
+    assert (chart.shapes, chart.periods, chart.marks, chart.largest, chart.latest) == ((), (), (), "", "")
     idle = draw_chart("Statements", history((0, 0, None)), [RATE], small=True)
-    assert (idle.largest, idle.latest, idle.ticks, len(idle.bars)) == ("", "0/s", [], 1)
+    assert (idle.largest, idle.latest, idle.ticks, idle.shapes, idle.periods) == ("", "0/s", [], [""], [])
+
+
+@pytest.mark.parametrize(
+    ("text", "begin"),
+    [("11:58", NOON - timedelta(minutes=2)), ("12:00", NOON), ("12:01", NOON - timedelta(hours=23, minutes=59))],
+)
+def test_a_minute_is_the_newest_of_its_name(text: str, begin: datetime) -> None:
+    assert minute_of(text, NOON) == (begin - timedelta(seconds=5), begin + timedelta(seconds=65))
+
+
+@pytest.mark.parametrize("text", ["", "noon", "25:00", "12:00:00"])
+def test_a_text_that_is_no_minute_names_none(text: str) -> None:
+    assert minute_of(text, NOON) is None

@@ -46,7 +46,8 @@ from secateur.wire import PeerInfo, Reply, Request
 
 _ENDED_MAX: Final = 1000
 _SLOWEST_SHARE: Final = 10
-"""Besides the newest statements, the slowest older ones are kept: one for so many of the newest."""
+"""Beside the newest, one in so many of their number is kept for being among the slowest of their minute."""
+_SLOWEST_OF_MINUTE_MAX: Final = 5
 
 M = TypeVar("M", Execute, ChangeOnePartition, StageChange, WorkOutChange)
 
@@ -96,7 +97,7 @@ class StatementLog:
     Args:
         member_id: The member.
         is_waiting: Whether a statement waits for its turn, by the task that works on it.
-        ended_max: The number of ended statements that are kept, beside the slowest of those before them.
+        ended_max: The number of ended statements that are kept, beside the slowest of each minute before them.
         is_system: Whether the plan of an id reads system tables only.
         waited_s: Seconds for which a statement has waited for its turn, by the task that works on it.
         slow_s: Seconds from which on a statement is told to ``on_slow``; None: none is.
@@ -229,8 +230,19 @@ class StatementLog:
             self._added_up = len(ended)
 
     def _slowest_with(self, dropped: Sequence[EndedStatement]) -> list[EndedStatement]:
-        """The slowest of the older statements, these included, which are not among the newest any more."""
-        return heapq.nlargest(self._slowest_max, [*self._slowest, *dropped], key=lambda entry: entry[4])
+        """The slowest of each minute, of those that are not among the newest any more and of these.
+
+        Those of old minutes make way: a slow statement of today is found however slow those of last night were.
+        """
+        by_minute: dict[float, list[EndedStatement]] = {}
+        for entry in (*self._slowest, *dropped):
+            by_minute.setdefault(entry[3] // 60, []).append(entry)
+        kept = [
+            entry
+            for minute in sorted(by_minute, reverse=True)
+            for entry in heapq.nlargest(_SLOWEST_OF_MINUTE_MAX, by_minute[minute], key=lambda entry: entry[4])
+        ]
+        return kept[: self._slowest_max]
 
     def _add_up(self) -> None:
         """Add those up that have ended since this was done last."""
@@ -379,7 +391,7 @@ class StatementLog:
     def send(self, request: Request[GetStatements]) -> Reply[Statements]:
         """The running ones, then the ended ones from new to old; and what all that have ended come to.
 
-        The slowest of those before the newest stand behind them.
+        The slowest of each minute before the newest stand behind them.
         """
         asked = request.message
         if asked.ended_of_plan_max is not None:
@@ -396,7 +408,7 @@ class StatementLog:
         return Reply(Statements(listed, self._sums.executions, self._sums.totals))
 
     def _listed(self) -> list[EndedStatement]:
-        """The ended ones that are kept, the newest last, and the slowest of those before in front."""
+        """The ended ones that are kept, the newest last, and the slowest of each minute before in front."""
         slowest = self._slowest_with(self._ended[: -self._ended_max])
         return [*sorted(slowest, key=lambda entry: entry[0]), *self._ended[-self._ended_max :]]
 
