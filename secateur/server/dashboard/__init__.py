@@ -13,11 +13,9 @@ _FILES = {
     "charts": ["Mark", "Period", "Series", "draw_chart"],
     "cluster_line": ["ClusterLine", "line_from", "missing_members"],
     "hot_key_shares": ["hot_keys_by_share"],
-    "job_values": ["with_times"],
-    "load_rates": ["with_rates"],
     "overview": ["alerts", "minute_of"],
     "page_texts": ["PageTexts"],
-    "pages": ["NEXT_HEADER"],
+    "pages": ["JOBS", "LOADS", "NEXT_HEADER"],
     "partition_heat": ["HeatOfTable", "PartitionHeat", "Uses"],
     "partition_map": ["draw_partition_map"],
     "plan_picture": ["PlanPicture"],
@@ -26,7 +24,6 @@ _FILES = {
     "readings": ["PERIOD_S", "Reading", "Readings"],
     "sorting": ["SortedColumn", "TableSort"],
     "statement_groups": ["tables_of"],
-    "table_names": ["NameableTable", "nameable_tables"],
     "templating": ["rendered"],
 }
 

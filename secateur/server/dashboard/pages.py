@@ -15,20 +15,12 @@ from secateur.client.jobs.job_log import JobLog
 from secateur.errors import AuthenticationError, Error
 from secateur.server.dashboard.cluster_line import MEMBERS, cluster_line_now
 from secateur.server.dashboard.hot_key_shares import HOT_KEYS, SAMPLING, hot_keys_by_share
-from secateur.server.dashboard.job_values import failed_vertex, job_svg, with_times
-from secateur.server.dashboard.load_rates import with_rates
+from secateur.server.dashboard.job_values import failed_vertex, job_svg
 from secateur.server.dashboard.overview import overview_values
 from secateur.server.dashboard.partition_map import draw_partition_map
 from secateur.server.dashboard.pruning_report import report_pruning
 from secateur.server.dashboard.sorting import SortedColumn, TableSort
-from secateur.server.dashboard.statement_groups import (
-    SLOW_MS,
-    executions_of,
-    is_unpruned,
-    running_statements,
-    statement_groups,
-)
-from secateur.server.dashboard.table_names import nameable_tables
+from secateur.server.dashboard.statement_groups import EXECUTIONS, RUNNING, SLOW_MS, statement_groups
 from secateur.server.dashboard.templating import PAGE_HEADERS, STATIC_FILES, rendered
 from secateur.server.problems import answer_http_error, status_of
 from secateur.server.state import Server, ServerOfCaller, server_of_caller
@@ -56,9 +48,15 @@ _HOTTEST: Final = 5
 _EVENTS: Final = "SELECT * FROM secateur.events ORDER BY number DESC LIMIT 200"
 _EVENTS_OF_KIND: Final = "SELECT * FROM secateur.events WHERE kind = ? ORDER BY number DESC LIMIT 200"
 _KINDS: Final = "SELECT kind, count(*) AS events FROM secateur.events GROUP BY kind ORDER BY kind"
-_LOADS: Final = "SELECT * FROM secateur.loads ORDER BY started DESC, id LIMIT 200"
-_JOBS: Final = "SELECT * FROM secateur.jobs ORDER BY submitted DESC, id LIMIT 200"
-_JOB: Final = "SELECT * FROM secateur.jobs WHERE id = ?"
+LOADS: Final = (
+    "SELECT *, 1e3 * rows / nullif(elapsed_ms, 0) AS rows_per_s FROM secateur.loads ORDER BY started DESC, id LIMIT 200"
+)
+_TIMED_JOBS: Final = (
+    "SELECT *, date_diff('microsecond', submitted, coalesce(ended, now() AT TIME ZONE 'UTC')) / 1e3 AS elapsed_ms"
+    " FROM secateur.jobs"
+)
+JOBS: Final = f"{_TIMED_JOBS} ORDER BY submitted DESC, id LIMIT 200"
+_JOB: Final = f"{_TIMED_JOBS} WHERE id = ?"
 _MAP_MAX: Final = 1000
 _PILLS_MAX: Final = 40
 _TABLES_MAX: Final = 100
@@ -184,7 +182,7 @@ def _statements(server: ServerOfCaller, query: Query) -> dict[str, Any]:
     shown = query.get("show", "all")
     groups = statement_groups(server.readings)
     if shown == "unpruned":
-        groups = [group for group in groups if is_unpruned(group) and (group["p99_ms"] or 0) >= SLOW_MS]
+        groups = [group for group in groups if group["unpruned"] and (group["p99_ms"] or 0) >= SLOW_MS]
     find = query.get("find", "")
     groups = [group for group in groups if find.casefold() in group["statement"].casefold()]
     sort = TableSort.of(_GROUP_COLUMNS, query, "-total_share", names=("show", "find"))
@@ -196,7 +194,7 @@ def _statements(server: ServerOfCaller, query: Query) -> dict[str, Any]:
         "find": find,
         "offset": offset,
         "step": _GROUPS_MAX,
-        "running": running_statements(server.readings),
+        "running": server.readings.rows(RUNNING),
         "shown": shown,
         "slow_ms": SLOW_MS,
     }
@@ -207,7 +205,7 @@ def _statement(server: ServerOfCaller, query: Query) -> dict[str, Any]:
     group = next((row for row in statement_groups(server.readings) if row["fingerprint"] == fingerprint), None)
     if group is None:
         raise HTTPException(404, f"the members list no statement with the fingerprint {fingerprint!a} any more")
-    return {"group": group, "executions": executions_of(server.readings, fingerprint)}
+    return {"group": group, "executions": server.readings.rows(EXECUTIONS, [fingerprint])}
 
 
 def _tables(server: ServerOfCaller, query: Query) -> dict[str, Any]:
@@ -220,11 +218,11 @@ def _tables(server: ServerOfCaller, query: Query) -> dict[str, Any]:
 
 
 def _loads(server: ServerOfCaller, _: Query) -> dict[str, Any]:
-    return {"rows": with_rates(server.readings.rows(_LOADS))}
+    return {"rows": server.readings.rows(LOADS)}
 
 
 def _jobs(server: ServerOfCaller, _: Query) -> dict[str, Any]:
-    return {"rows": with_times(server.readings.rows(_JOBS))}
+    return {"rows": server.readings.rows(JOBS)}
 
 
 def _job(server: ServerOfCaller, query: Query) -> dict[str, Any]:
@@ -235,7 +233,7 @@ def _job(server: ServerOfCaller, query: Query) -> dict[str, Any]:
         job = connection.job(query["job_id"])
         plan, failed = job.plan(), failed_vertex(job, rows[0]["status"])
     return {
-        "job": with_times(rows)[0],
+        "job": rows[0],
         "plan": plan,
         "svg": None if plan is None else job_svg(plan, failed),
         "log": _log_of(server, query["job_id"]),
@@ -273,12 +271,7 @@ def _hot_keys(server: ServerOfCaller, query: Query) -> dict[str, Any]:
 
 
 def _sql(server: ServerOfCaller, query: Query) -> dict[str, Any]:
-    rows = server.readings.rows(_COLUMNS)
-    return {
-        "sql": query.get("sql", ""),
-        "tables": nameable_tables(rows[:_COLUMNS_MAX]),
-        "is_cut": len(rows) > _COLUMNS_MAX,
-    }
+    return {"sql": query.get("sql", ""), "columns": server.readings.rows(_COLUMNS), "columns_max": _COLUMNS_MAX}
 
 
 def _no_page(_: ServerOfCaller, query: Query) -> dict[str, Any]:

@@ -14,31 +14,6 @@ _MEMBERS_SHOWN_MAX: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class VertexWork:
-    """What a vertex did on one member; zeros before it was executed.
-
-    Attributes:
-        vertex: The vertex.
-        member: The member.
-        partitions: How many it read.
-        rows_in: Rows that it received.
-        rows_out: Rows that it made.
-        bytes_out: Their bytes.
-        kernel_ms: Milliseconds in the kernel.
-        busy_ms: Milliseconds in processors.
-    """
-
-    vertex: str
-    member: str
-    partitions: int
-    rows_in: int
-    rows_out: int
-    bytes_out: int
-    kernel_ms: float
-    busy_ms: float
-
-
-@dataclass(frozen=True, slots=True)
 class PlanPicture:
     """A plan.
 
@@ -46,14 +21,15 @@ class PlanPicture:
         svg: The picture.
         members: Each member, and whether it takes part.
         scans: What each scan keeps, as in EXPLAIN (FORMAT JSON).
-        work: The rows of the table; none for a plan that was not executed.
+        work: What each vertex did on each member, as in EXPLAIN (ANALYZE, FORMAT JSON) and with the ``vertex``; nothing
+            for a plan that was not executed.
         analyze: The figures of the execution; None for a plan that was not executed.
     """
 
     svg: str
     members: tuple[tuple[str, bool], ...]
     scans: tuple[Mapping[str, Any], ...]
-    work: tuple[VertexWork, ...]
+    work: tuple[Mapping[str, Any], ...]
     analyze: Mapping[str, Any] | None
 
 
@@ -66,21 +42,8 @@ def plan_picture(plan: Mapping[str, Any], members: tuple[str, ...]) -> PlanPictu
     """
     analyze = plan.get("analyze")
     stages = analyze["stages"] if analyze else ()
-    work = tuple(
-        VertexWork(
-            _vertex_name(plan, stage["name"]),
-            done["member"],
-            done["partitions"],
-            done["rows_in"],
-            done["rows_out"],
-            done["bytes_out"],
-            done["kernel_ms"],
-            done["busy_ms"],
-        )
-        for stage in stages
-        for done in stage["members"]
-    )
-    touched = {done.member for done in work} or set(plan["pruning"]["required_members"] or ())
+    work = tuple({**done, "vertex": _vertex_name(plan, stage["name"])} for stage in stages for done in stage["members"])
+    touched = {done["member"] for done in work} or set(plan["pruning"]["required_members"] or ())
     skipped = set(analyze["skipped_members"]) if analyze else set(members) - touched
     everyone = dict.fromkeys([*members, *sorted(touched | skipped)])
     return PlanPicture(
@@ -98,11 +61,11 @@ def _vertex_name(plan: Mapping[str, Any], stage: str) -> str:
     return names[0] if stage not in names and len(names) == 1 else stage
 
 
-def _diagram(plan: Mapping[str, Any], work: tuple[VertexWork, ...]) -> Diagram:
+def _diagram(plan: Mapping[str, Any], work: tuple[Mapping[str, Any], ...]) -> Diagram:
     boxes = []
     for vertex in plan["dag"]["vertices"]:
-        done = [one for one in work if one.vertex == vertex["name"]]
-        lines = [f"{one.member} {_took(one)}" for one in done] or [
+        done = [one for one in work if one["vertex"] == vertex["name"]]
+        lines = [f"{one['member']} {_took(one)}" for one in done] or [
             f"{member} x{vertex['local_parallelism']}" for member in vertex["members"]
         ]
         boxes.append(DiagramNode(vertex["name"], abbreviated(lines, _MEMBERS_SHOWN_MAX), ", ".join(lines)))
@@ -113,5 +76,5 @@ def _diagram(plan: Mapping[str, Any], work: tuple[VertexWork, ...]) -> Diagram:
     return Diagram(tuple(boxes), arrows)
 
 
-def _took(done: VertexWork) -> str:
-    return f"{count_text(done.rows_out, 'row')}, {duration_text((done.kernel_ms + done.busy_ms) / 1e3)}"
+def _took(done: Mapping[str, Any]) -> str:
+    return f"{count_text(done['rows_out'], 'row')}, {duration_text((done['kernel_ms'] + done['busy_ms']) / 1e3)}"

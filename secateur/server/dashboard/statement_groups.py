@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from secateur.server.dashboard.readings import Readings
@@ -12,14 +11,17 @@ SLOW_MS: Final = 10.0
 """A statement that reads every partition of a large table takes longer than this; a pruned one hardly ever."""
 
 _GROUPS: Final = "SELECT * FROM secateur.statement_summaries WHERE system IS NOT TRUE"
-_EXECUTIONS: Final = (
+EXECUTIONS: Final = (
     "SELECT * FROM secateur.newest_statements WHERE fingerprint = ? ORDER BY ended, started DESC LIMIT 20"
 )
-"""In the order of columns, which members sort without DuckDB: an expression there took 6 ms more."""
-_RUNNING: Final = (
+"""The running and the newest ended ones of a fingerprint. They are in the order of columns, which members sort without
+DuckDB: an expression there took 6 ms more.
+"""
+RUNNING: Final = (
     "SELECT * FROM secateur.running_statements WHERE statement IS NOT NULL AND system IS NOT TRUE"
     " ORDER BY elapsed_ms DESC LIMIT 200"
 )
+"""Those that run or wait now, the longest first."""
 _TREE: Final = re.compile(r"(?:^|; )((?:[^:;]|::)+): ")
 
 Row = dict[str, Any]
@@ -44,29 +46,6 @@ def statement_groups(readings: Readings) -> list[Row]:
         }
         for row in groups
     ]
-
-
-def executions_of(readings: Readings, fingerprint: str) -> Sequence[Row]:
-    """The running and the newest ended executions of a fingerprint.
-
-    Raises:
-        Error: The cluster did not answer.
-    """
-    return readings.rows(_EXECUTIONS, [fingerprint])
-
-
-def running_statements(readings: Readings) -> Sequence[Row]:
-    """The statements that run or wait now, the longest first.
-
-    Raises:
-        Error: The cluster did not answer.
-    """
-    return readings.rows(_RUNNING)
-
-
-def is_unpruned(group: Mapping[str, Any]) -> bool:
-    """Whether executions of a fingerprint have read all of several partitions."""
-    return bool(group["unpruned"])
 
 
 def tables_of(tree: str | None) -> list[str]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -14,6 +13,7 @@ from markupsafe import Markup
 
 from secateur import __version__
 from secateur.drawing.quantity import byte_text, duration_text
+from secateur.partitioning.types.type_text import field_name
 
 _HERE: Final = Path(__file__).parent
 _NOTHING: Final = "-"
@@ -53,38 +53,24 @@ def as_written(text: str) -> Markup:
     return Markup(text)
 
 
-def _count(value: float | None) -> str:
-    return _NOTHING if value is None else f"{value:,.0f}"
+_WRITERS: Final[Mapping[str, Callable[[Any], Any]]] = MappingProxyType(
+    {
+        "count": lambda value: f"{value:,.0f}",
+        "decimal": lambda value: f"{value:,.2f}".removesuffix("00").removesuffix("."),
+        "rate": lambda value: f"{value:,.0f}" if value >= 100 else f"{value:.1f}",
+        "bytes": lambda value: byte_text(int(value)),
+        "ms": lambda value: duration_text(value / 1e3),
+        "percent": lambda value: "< 0.1 %" if 0 < value < 0.001 else f"{100 * value:.1f} %",
+        "time": lambda value: value.strftime("%Y-%m-%d %H:%M:%S"),
+        "text": lambda value: ", ".join(value) or _NOTHING if isinstance(value, list) else value,
+        "name": field_name,
+    }
+)
+"""The filters of the templates; each writes None as a dash."""
 
 
-def _decimal(value: float | None) -> str:
-    return _NOTHING if value is None else f"{value:,.2f}".removesuffix("00").removesuffix(".")
-
-
-def _rate(value: float | None) -> str:
-    return _NOTHING if value is None else f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
-
-
-def _bytes(value: int | None) -> str:
-    return _NOTHING if value is None else byte_text(int(value))
-
-
-def _ms(value: float | None) -> str:
-    return _NOTHING if value is None else duration_text(value / 1e3)
-
-
-def _percent(value: float | None) -> str:
-    if value is None:
-        return _NOTHING
-    return "< 0.1 %" if 0 < value < 0.001 else f"{100 * value:.1f} %"
-
-
-def _time(value: datetime | None) -> str:
-    return _NOTHING if value is None else value.strftime("%Y-%m-%d %H:%M:%S")
-
-
-def _text(value: object) -> object:
-    return _NOTHING if value is None or value == [] else ", ".join(value) if isinstance(value, list) else value
+def _or_dash(write: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: _NOTHING if value is None else write(value)
 
 
 class _RowEnvironment(Environment):
@@ -107,16 +93,7 @@ def _made() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {
-        "count": _count,
-        "decimal": _decimal,
-        "rate": _rate,
-        "bytes": _bytes,
-        "ms": _ms,
-        "percent": _percent,
-        "time": _time,
-        "text": _text,
-    }
+    made.filters |= {name: _or_dash(write) for name, write in _WRITERS.items()}
     digest = hashlib.sha256(b"".join(content for _, content in STATIC_FILES.values())).hexdigest()[:12]
     made.globals |= {"static_version": digest, "version": __version__}
     return made

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+import re
+from html import unescape
 from typing import Any
 
+import duckdb
 import pytest
 
 from secateur.errors import ProgrammingError
 from secateur.server.dashboard import (
+    JOBS,
+    LOADS,
     HeatOfTable,
-    NameableTable,
     SortedColumn,
     TableSort,
     Uses,
     check_query,
     draw_partition_map,
     hot_keys_by_share,
-    nameable_tables,
     rendered,
     report_pruning,
     tables_of,
-    with_rates,
-    with_times,
 )
 
 COLUMNS = (SortedColumn("id", "Member"), SortedColumn("rows", "Rows", True))
@@ -247,20 +247,29 @@ def test_what_may_change_something_is_not(sql: str) -> None:
 def test_tables_and_columns_are_named_as_a_statement_writes_them() -> None:
     columns = [("carts", "id", "BIGINT"), ("carts", "order", "DATE"), ('My "t"', "Größe", "VARCHAR")]
     rows = [dict(zip(("table_name", "column_name", "data_type"), column, strict=True)) for column in columns]
-    assert nameable_tables(rows) == [
-        NameableTable("carts", (("id", "BIGINT"), ('"order"', "DATE"))),
-        NameableTable('"My ""t"""', (('"Größe"', "VARCHAR"),)),
-    ]
+    frame = {"pages": [], "path": "/sql", "title": "SQL", "trouble": "", "line": None}
+    page = rendered("sql.html", frame | {"sql": "", "columns": rows, "columns_max": 10})
+    names = [unescape(name) for name in re.findall('data-name="(.*?)"', page)]
+    assert names == ["carts", "id", '"order"', '"My ""t"""', '"Größe"']
+    assert re.findall('<span class="dim">(.*?)</span></li>', page) == ["BIGINT", "DATE", "VARCHAR"]
+
+
+def answered(sql: str, table: str, rows: str) -> list[tuple[Any, ...]]:
+    """The answer to a query of a system table that has these rows."""
+    connection = duckdb.connect()
+    connection.execute(f"CREATE SCHEMA secateur; CREATE TABLE secateur.{table} AS {rows}")
+    return connection.execute(f"SELECT COLUMNS('id|elapsed_ms|rows_per_s') FROM ({sql})").fetchall()
 
 
 def test_the_time_of_a_job_ends_with_it() -> None:
-    begun = datetime(2026, 3, 1, 12)
-    rows = [{"id": "a", "submitted": begun, "ended": begun + timedelta(seconds=2)}]
-    rows += [{"id": "b", "submitted": begun, "ended": None}]
-    timed = with_times(rows, begun + timedelta(minutes=1))
-    assert [(row["id"], row["elapsed_ms"]) for row in timed] == [("a", 2000.0), ("b", 60_000.0)]
+    begun = "now() AT TIME ZONE 'UTC' - INTERVAL 1 MINUTE AS submitted"
+    rows = f"SELECT 'a' AS id, {begun}, submitted + INTERVAL 2 SECOND AS ended UNION ALL SELECT 'b', {begun}, NULL"
+    (of_ended, of_running) = sorted(answered(JOBS, "jobs", rows))
+    assert of_ended == ("a", 2000.0)
+    assert of_running[1] >= 60_000.0
 
 
 def test_the_rate_of_a_load_is_that_of_all_its_time() -> None:
-    rows = [{"rows": 5000, "elapsed_ms": 250.0}, {"rows": 0, "elapsed_ms": 40.0}, {"rows": 1, "elapsed_ms": 0.0}]
-    assert [row["rows_per_s"] for row in with_rates(rows)] == [20_000.0, 0.0, None]
+    values = "(VALUES (1, 5000, 250.0::DOUBLE), (2, 0, 40.0), (3, 1, 0.0)) t(id, rows, elapsed_ms)"
+    rows = f"SELECT 0 AS started, * FROM {values}"
+    assert [rate for _, _, rate in answered(LOADS, "loads", rows)] == [20_000.0, 0.0, None]
