@@ -77,24 +77,34 @@ STREAMED_ANSWERS: Final[dict[str, Any]] = {
 """What openapi.json says of the forms other than JSON."""
 
 
-async def rows_answer(
+async def result_answer(
     server: ServerOfCaller,
     form: RowsForm,
     result: KeptResult,
     description: Mapping[str, Any],
+    offset: int,
+    rows_max: int,
     headers: dict[str, str] | None = None,
 ) -> Response:
-    """All rows of a result in a form other than JSON, in parts that are made as the reader takes them.
+    """Some rows of a result in JSON, or all in another form, in parts that are made as the reader takes them.
 
     Args:
         server: Where the first part is made, so that an error in it is one of the answer.
         form: The form.
         result: The result.
-        description: What a JSON answer says beside the rows; it goes with the schema of Arrow.
+        description: What a JSON answer says beside the rows and columns; it goes with the schema of Arrow.
+        offset: The number of the first row of a JSON answer.
+        rows_max: Rows of a JSON answer, at most.
         headers: Further headers.
     """
+    limits = server.limits
+    body = {**description, "columns": [{"name": column.name, "type": column.type} for column in result.columns]}
+    if form is RowsForm.JSON:
+        rows_max = min(rows_max, limits.page_rows_max)
+        page = await server.in_thread(json_page, result, offset, rows_max, limits.page_bytes_max)
+        return json_answer(body | {"rows": msgspec.Raw(page.rows), "next_offset": page.next_offset}, headers=headers)
     is_arrow = form is RowsForm.ARROW
-    parts = arrow_stream(result, description) if is_arrow else text_stream(result, is_csv=form is RowsForm.CSV)
+    parts = arrow_stream(result, body) if is_arrow else text_stream(result, is_csv=form is RowsForm.CSV)
     first = await server.in_thread(lambda: b"".join(islice(parts, 2)))  # the head, and the first rows
     return StreamingResponse(chain([first], parts), media_type=form.value, headers=dict(headers or {}))
 

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from types import GenericAlias
 from typing import Annotated, Any, Final
 
-import msgspec
 from fastapi import Header, Path, Query
 from pydantic import BaseModel, ConfigDict, Field, create_model
 from pydantic.config import JsonDict
@@ -53,23 +52,6 @@ WaitSeconds = Annotated[
 ]
 
 
-class StatementForm(BaseModel):
-    """A statement to be executed."""
-
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [EXAMPLE]})
-
-    sql: SqlText
-    params: Params = []
-    wait: Annotated[bool, Field(strict=True)] | Annotated[float, Field(ge=0, le=_LIMITS.wait_s_max, strict=True)] = (
-        Field(
-            default=True,
-            description="seconds to wait for the rows; an id comes in their place when they have passed. `true` waits"
-            " as long as the server may, `false` not at all",
-        )
-    )
-    settings: Settings = {}
-
-
 class ExplainForm(BaseModel):
     """A statement whose plan is asked for."""
 
@@ -78,6 +60,18 @@ class ExplainForm(BaseModel):
     sql: SqlText
     params: Params = []
     settings: Settings = {}
+
+
+class StatementForm(ExplainForm):
+    """A statement to be executed."""
+
+    wait: Annotated[bool, Field(strict=True)] | Annotated[float, Field(ge=0, le=_LIMITS.wait_s_max, strict=True)] = (
+        Field(
+            default=True,
+            description="seconds to wait for the rows; an id comes in their place when they have passed. `true` waits"
+            " as long as the server may, `false` not at all",
+        )
+    )
 
 
 class ResultColumnForm(BaseModel):
@@ -151,9 +145,3 @@ def iso_moment(seconds: float | None) -> str | None:
     if seconds is None:
         return None
     return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
-
-
-def as_builtins(value: msgspec.Struct | None) -> dict[str, Any] | None:
-    """A struct as plain data."""
-    found: dict[str, Any] | None = None if value is None else msgspec.to_builtins(value)
-    return found

@@ -30,17 +30,10 @@ class JobConfigForm(BaseModel):
 
     def to_config(self) -> JobConfig:
         """The value that a submission takes."""
-        required = self.required_partitions
-        return JobConfig(
-            name=self.name,
-            required_partitions=None if required is None else {key: frozenset(ids) for key, ids in required.items()},
-            member_pruning=self.member_pruning,
-            timeout_s=self.timeout_s,
-            result_bytes_max=self.result_bytes_max,
-            on_member_lost=self.on_member_lost,
-            kernel_bytes_max=self.kernel_bytes_max,
-            pruning=self.pruning,
-        )
+        values = self.model_dump()
+        if self.required_partitions is not None:
+            values["required_partitions"] = {name: frozenset(ids) for name, ids in self.required_partitions.items()}
+        return JobConfig(**values)
 
 
 class JobForm(BaseModel):

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-import msgspec
 import pyarrow as pa
 from fastapi import APIRouter, Query, Request, Response
 from starlette.exceptions import HTTPException
@@ -29,11 +28,11 @@ from secateur.partitioning.topology.job_requirements import JobRequirements
 from secateur.partitioning.types.column_type import type_of_arrow
 from secateur.protocol.statements import ResultColumn
 from secateur.server import forms
-from secateur.server.answers import STREAMED_ANSWERS, RowsForm, json_answer, rows_answer, rows_form
+from secateur.server.answers import STREAMED_ANSWERS, json_answer, result_answer, rows_form
 from secateur.server.dag_forms import dag_of_form
 from secateur.server.job_forms import JobForm, JobList, JobLogForm, JobMetricsList, JobResultPage, JobStatusForm
 from secateur.server.problems import problem_of, problem_response
-from secateur.server.results import KeptResult, json_page
+from secateur.server.results import KeptResult
 from secateur.server.state import Server, ServerOfCaller
 from secateur.server.statements import SubmittedStatement
 
@@ -126,14 +125,7 @@ async def get_job_result(
     if sink is None and len(results) > 1:
         raise HTTPException(422, f"job {job_id} has the results {', '.join(results)}: pick one with ?sink=")
     result = results[sink] if sink is not None else next(iter(results.values()), KeptResult((), pa.table({})))
-    columns = [{"name": column.name, "type": column.type} for column in result.columns]
-    description = status | {"columns": columns, "sinks": list(results)}
-    if form is not RowsForm.JSON:
-        return await rows_answer(server, form, result, description)
-    page = await server.in_thread(
-        json_page, result, offset, min(limit, server.limits.page_rows_max), server.limits.page_bytes_max
-    )
-    return json_answer(description | {"rows": msgspec.Raw(page.rows), "next_offset": page.next_offset})
+    return await result_answer(server, form, result, status | {"sinks": list(results)}, offset, limit)
 
 
 @router.get("/jobs/{job_id}/metrics", responses={200: {"model": JobMetricsList}}, summary="Show the work of a job")

@@ -222,15 +222,12 @@ def _table_numbers(connection: Connection) -> _Numbers:
     found["secateur_table_bytes"] = [((row["table_name"],), float(row["bytes"])) for row in tables]
     (partitions,) = row_objects(
         connection,
-        "SELECT count(*) AS partitions, count(*) FILTER (WHERE primary_member IS NULL AND copies_missing > 0) AS lost,"
-        " count(*) FILTER (WHERE copies_missing > 0) AS incomplete, coalesce(sum(copies_missing), 0) AS missing"
-        " FROM secateur.partitions",
+        "SELECT count(*) AS secateur_partitions,"
+        " count(*) FILTER (WHERE primary_member IS NULL AND copies_missing > 0) AS secateur_partitions_without_primary,"
+        " count(*) FILTER (WHERE copies_missing > 0) AS secateur_partitions_missing_copies,"
+        " coalesce(sum(copies_missing), 0) AS secateur_copies_missing FROM secateur.partitions",
     )
-    found["secateur_partitions"] = [((), float(partitions["partitions"]))]
-    found["secateur_partitions_without_primary"] = [((), float(partitions["lost"]))]
-    found["secateur_partitions_missing_copies"] = [((), float(partitions["incomplete"]))]
-    found["secateur_copies_missing"] = [((), float(partitions["missing"]))]
-    return _Numbers(found)
+    return _Numbers(found | {name: [((), float(number))] for name, number in partitions.items()})
 
 
 def _bound_text(bound_s: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from typing import Any, Final
 
 import msgspec
@@ -144,37 +145,18 @@ def arrow_stream(result: KeptResult, description: Mapping[str, Any]) -> Iterator
         result: The result.
         description: What a JSON answer says beside the rows.
     """
-    sink = _Parts()
+    sink = BytesIO()
     with pa.ipc.new_stream(sink, described(result.table.schema, description)) as writer:
-        yield sink.taken()
+        yield _taken(sink)
         for batch in result.table.to_batches(max_chunksize=_BATCH_ROWS):
             writer.write_batch(batch)
-            yield sink.taken()
-    yield sink.taken()
+            yield _taken(sink)
+    yield _taken(sink)
 
 
-class _Parts:
-    """A file that is written, and from which is taken what has been written since."""
-
-    closed = False
-
-    def __init__(self) -> None:
-        self._parts: list[bytes] = []
-
-    def write(self, data: Any) -> int:
-        self._parts.append(bytes(data))
-        return len(self._parts[-1])
-
-    def flush(self) -> None:
-        """Nothing waits."""
-
-    def writable(self) -> bool:
-        return True
-
-    def close(self) -> None:
-        """Nothing is open."""
-
-    def taken(self) -> bytes:
-        parts: Sequence[bytes] = self._parts
-        self._parts = []
-        return b"".join(parts)
+def _taken(sink: BytesIO) -> bytes:
+    """What was written since this was called last."""
+    written = sink.getvalue()
+    sink.seek(0)
+    sink.truncate()
+    return written

@@ -16,9 +16,8 @@ from secateur.http.json_values import parameters_of
 from secateur.planner.system.tables import SYSTEM_TABLES
 from secateur.protocol.decoders import from_json
 from secateur.server import forms
-from secateur.server.answers import STREAMED_ANSWERS, RowsForm, json_answer, rows_answer, rows_form, system_rows
+from secateur.server.answers import STREAMED_ANSWERS, RowsForm, json_answer, result_answer, rows_form, system_rows
 from secateur.server.problems import problem_of, problem_response
-from secateur.server.results import json_page
 from secateur.server.state import Server, ServerOfCaller
 from secateur.server.statements import SubmittedStatement
 
@@ -174,15 +173,7 @@ async def _result(
         if statement.has_result:
             raise HTTPException(410, f"the rows of {statement.id!a} were dropped for newer ones: execute it again")
         return json_answer(_status(statement) | {"columns": [], "rows": [], "next_offset": None}, headers=location)
-    columns = [{"name": column.name, "type": column.type} for column in result.columns]
-    description = _status(statement) | {"columns": columns}
-    if form is not RowsForm.JSON:
-        return await rows_answer(server, form, result, description, location)
-    page = await server.in_thread(
-        json_page, result, offset, min(rows_max, server.limits.page_rows_max), server.limits.page_bytes_max
-    )
-    body = description | {"rows": msgspec.Raw(page.rows), "next_offset": page.next_offset}
-    return json_answer(body, headers=location)
+    return await result_answer(server, form, result, _status(statement), offset, rows_max, location)
 
 
 def _status(statement: SubmittedStatement) -> dict[str, Any]:
@@ -200,7 +191,7 @@ def _status(statement: SubmittedStatement) -> dict[str, Any]:
         "ended": forms.iso_moment(ended_s),
         "elapsed_ms": None if started_s is None or ended_s is None else 1000 * (ended_s - started_s),
         "row_count": statement.row_count,
-        "stats": forms.as_builtins(statement.stats),
+        "stats": msgspec.to_builtins(statement.stats),
         "error": None if statement.error is None else problem_of(statement.error, statement.id).model_dump(),
         "result": result_path,
     }

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 from secateur.client.dbapi.cursor import Cursor
@@ -253,19 +254,9 @@ class StatementsOfCaller:
     def __init__(self, statements: SubmittedStatements, caller: Caller) -> None:
         self._statements = statements
         self._caller = caller
+        self.submit = partial(statements.submit, caller=caller)
         self.wait = statements.wait
         self.cancel = statements.cancel
-
-    def submit(
-        self,
-        sql: str,
-        params: list[Any] | dict[str, Any],
-        settings: Mapping[str, str] | None = None,
-        *,
-        is_job: bool = False,
-    ) -> SubmittedStatement:
-        """As :meth:`SubmittedStatements.submit`."""
-        return self._statements.submit(sql, params, settings, caller=self._caller, is_job=is_job)
 
     def find(self, statement_id: str) -> SubmittedStatement | None:
         """As :meth:`SubmittedStatements.find`; None for a statement of another caller."""

@@ -14,7 +14,7 @@ from secateur.errors import AuthenticationError, Error
 from secateur.planner.system.tables import SYSTEM_TABLES
 from secateur.server.answers import json_answer, system_rows
 from secateur.server.forms import PAGE_ROWS, Offset, PageRows, page_of_table
-from secateur.server.state import Server, ServerState
+from secateur.server.state import Server, ServerOfCaller, ServerState
 
 router = APIRouter(prefix="/api/v1")
 
@@ -31,24 +31,25 @@ def _add(name: str) -> None:
     order = "DESC" if name in _NEWEST_FIRST else "ASC"
     keys = ", ".join(f'"{column}" {order}' for column in table.primary_key)
     answers: Callable[..., Awaitable[Response]]
+
+    async def page(server: ServerOfCaller, where: str, params: list[str], offset: int, limit: int) -> Response:
+        sql = f"SELECT * FROM secateur.{name}{where} ORDER BY {keys}"
+        found = await server.in_thread(system_rows, server, sql, params, offset, limit)
+        return json_answer({"items": msgspec.Raw(found.rows), "next_offset": found.next_offset})
+
     if any(column.name == "table_name" for column in table.columns):
 
         async def rows_of_table(
             server: Server, table: TableName = None, offset: Offset = 0, limit: PageRows = PAGE_ROWS
         ) -> Response:
             where = "" if table is None else " WHERE lower(table_name) = lower(?)"
-            params = [] if table is None else [table]
-            sql = f"SELECT * FROM secateur.{name}{where} ORDER BY {keys}"
-            page = await server.in_thread(system_rows, server, sql, params, offset, limit)
-            return json_answer({"items": msgspec.Raw(page.rows), "next_offset": page.next_offset})
+            return await page(server, where, [] if table is None else [table], offset, limit)
 
         answers = rows_of_table
     else:
 
         async def rows(server: Server, offset: Offset = 0, limit: PageRows = PAGE_ROWS) -> Response:
-            sql = f"SELECT * FROM secateur.{name} ORDER BY {keys}"
-            page = await server.in_thread(system_rows, server, sql, [], offset, limit)
-            return json_answer({"items": msgspec.Raw(page.rows), "next_offset": page.next_offset})
+            return await page(server, "", [], offset, limit)
 
         answers = rows
     router.add_api_route(
