@@ -12,11 +12,10 @@ from prompt_toolkit.document import Document
 
 import secateur
 from secateur.errors import Error
-from secateur.partitioning.tables.identifier import quoted
+from secateur.partitioning.types.type_text import field_name
 
 _KEPT_S: Final = 10.0
 _WORD: Final = re.compile(r"[\w.]+$")
-_PLAIN: Final = re.compile(r"[A-Za-z_]\w*")
 _KEYWORDS: Final = """
     SELECT FROM WHERE GROUP BY ORDER HAVING LIMIT OFFSET JOIN LEFT RIGHT FULL INNER CROSS ON USING UNION ALL EXCEPT
     INTERSECT DISTINCT AS AND OR NOT IN IS NULL LIKE BETWEEN CASE WHEN THEN ELSE END EXISTS WITH RECURSIVE VALUES
@@ -78,8 +77,7 @@ class SqlCompleter(Completer):
             except Error:
                 return self._columns
             for table, column in rows:
-                written = column if _PLAIN.fullmatch(column) else quoted(column)
-                found.setdefault(table.casefold(), []).append(written)
+                found.setdefault(table.casefold(), []).append(field_name(column))
             self._columns = found
         return self._columns
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import typer
 
@@ -26,7 +26,8 @@ Token: TypeAlias = Annotated[
     ),
 ]
 LogFormat: TypeAlias = Annotated[
-    str, typer.Option("--log-format", help="text, or json: log lines on standard error, one object a line.")
+    Literal["text", "json"],
+    typer.Option("--log-format", help="text, or json: log lines on standard error, one object a line."),
 ]
 NewName: TypeAlias = Annotated[str, typer.Option("--name", help=_NAME_HELP)]
 ClusterName: TypeAlias = Annotated[

@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 import typer
@@ -29,7 +29,7 @@ from secateur.cli.rendering import print_done
 from secateur.client.connect import ADDRESS_VARIABLE, TLS_CA_VARIABLE, TOKEN_VARIABLE
 from secateur.dependencies import log_untested
 from secateur.errors import OperationalError, ProgrammingError
-from secateur.structured_logs import LOG_FORMATS, use_log_format
+from secateur.structured_logs import use_log_format
 
 _BEFORE_AND_BEHIND_S: Final = 60.0
 """What the process of a cluster may take for itself, before and after the time that the cluster has to come up."""
@@ -44,7 +44,8 @@ def start(
     name: NewName = DEFAULT_NAME,
     members: Annotated[int, typer.Option(min=1, help="How many members.")] = 3,
     runtime: Annotated[
-        str, typer.Option(help="ray: members are Ray actors; embedded: all in one process, without Ray.")
+        Literal["ray", "embedded"],
+        typer.Option(help="ray: members are Ray actors; embedded: all in one process, without Ray."),
     ] = "ray",
     ray_address: Annotated[
         str | None,
@@ -88,7 +89,7 @@ def start(
     data_directory: Annotated[
         Path | None, typer.Option(file_okay=False, help="Keep the tables in this directory.")
     ] = None,
-    fsync: Annotated[str, typer.Option(help="always, interval or off: when a write is on disk.")] = "interval",
+    fsync: Annotated[Literal["always", "interval", "off"], typer.Option(help="When a write is on disk.")] = "interval",
     memory_limit: Annotated[
         str | None, typer.Option(help="What one member may take, such as 4GB; a share of the machine by default.")
     ] = None,
@@ -128,10 +129,6 @@ def start(
         "start_timeout_s": start_timeout,
         "log_format": log_format,
     }
-    if log_format not in LOG_FORMATS:
-        raise typer.BadParameter(f"--log-format is {' or '.join(LOG_FORMATS)}")
-    if runtime not in ("ray", "embedded") or fsync not in ("always", "interval", "off"):
-        raise typer.BadParameter("--runtime is ray or embedded, --fsync is always, interval or off")
     if tls_certificate is None and (tls_key or tls_server_name) is not None:
         raise typer.BadParameter("--tls-key and --tls-server-name need --tls-certificate")
     settings = with_kept(settings)

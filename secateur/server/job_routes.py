@@ -71,7 +71,7 @@ async def post_job(
 @router.get("/jobs", responses={200: {"model": JobList}}, summary="List jobs")
 async def list_jobs(server: Server) -> Response:
     """The jobs on record in the cluster, whoever submitted them, and the SQL jobs of this server."""
-    on_record = await server.in_thread(_with_connection, server, Connection.jobs)
+    on_record = await server.ask(Connection.jobs)
     found = [_of_record(info) for info in on_record]
     found += [_of_statement(statement) for statement in server.statements.newest() if statement.is_job]
     return json_answer({"items": sorted(found, key=lambda job: job["submitted"] or "", reverse=True)})
@@ -117,7 +117,7 @@ async def get_job_result(
         results = {} if statement.result is None else {"sql": statement.result}
     else:
         try:
-            results = await server.in_thread(_with_connection, server, lambda connection: _results(connection, job_id))
+            results = await server.ask(lambda connection: _results(connection, job_id))
         except Error as error:
             return problem_response(problem_of(error, job_id))
     if sink is not None and sink not in results:
@@ -133,7 +133,7 @@ async def get_job_metrics(server: Server, job_id: forms.ResourceId) -> Response:
     """Rows, batches, bytes and busy time of each vertex on each member so far; nothing for a statement."""
     if server.statements.find(job_id) is not None:
         return json_answer({"items": []})
-    found = await server.in_thread(_with_connection, server, lambda connection: connection.job(job_id).metrics())
+    found = await server.ask(lambda connection: connection.job(job_id).metrics())
     return json_answer({"items": found})
 
 
@@ -146,7 +146,7 @@ async def get_job_logs(
     """What the processors of a job have logged on the members so far, by time; nothing for a statement."""
     if server.statements.find(job_id) is not None:
         return json_answer({"items": [], "dropped": 0, "silent": []})
-    log = await server.in_thread(_with_connection, server, lambda connection: connection.job(job_id).logs())
+    log = await server.ask(lambda connection: connection.job(job_id).logs())
     items = [_log_line(line) for line in log.lines[:limit]]
     return json_answer({"items": items, "dropped": log.dropped + len(log.lines[limit:]), "silent": list(log.silent)})
 
@@ -156,7 +156,7 @@ async def delete_job(server: Server, job_id: forms.ResourceId) -> Response:
     """Stop a job on all members, and answer once it has stopped. Nothing happens to a job that has ended."""
     statement = server.statements.find(job_id)
     if statement is None:
-        await server.in_thread(_with_connection, server, lambda connection: connection.job(job_id).cancel())
+        await server.ask(lambda connection: connection.job(job_id).cancel())
     elif not statement.state.is_final:
         await server.statements.cancel(statement)
     return json_answer(await _status(server, job_id))
@@ -191,10 +191,7 @@ async def _submit(server: ServerOfCaller, body: JobForm) -> str:
         return server.statements.submit(body.sql, params, body.settings, is_job=True).id
     dag = _foreign(body.encoded_dag) if body.dag is None else dag_of_form(body.dag)
     config = body.config.to_config()
-    job_id: str = await server.in_thread(
-        _with_connection, server, lambda connection: connection.submit(dag, config, params).job_id
-    )
-    return job_id
+    return await server.ask(lambda connection: connection.submit(dag, config, params).job_id)
 
 
 def _foreign(text: str | None) -> _ForeignDag:
@@ -206,11 +203,6 @@ def _foreign(text: str | None) -> _ForeignDag:
     return _ForeignDag(data)
 
 
-def _with_connection(server: ServerOfCaller, work: Callable[[Connection], Any]) -> Any:
-    with server.connections.lent() as connection:
-        return work(connection)
-
-
 async def _status(server: ServerOfCaller, job_id: str, wait_s: float = 0.0) -> dict[str, Any]:
     statement = server.statements.find(job_id)
     if statement is not None:
@@ -219,7 +211,7 @@ async def _status(server: ServerOfCaller, job_id: str, wait_s: float = 0.0) -> d
     end_s, pause_s = time.monotonic() + wait_s, _FIRST_PAUSE_S
     while True:
         # Asked for again and again: a thread that waited for a job would serve nobody else.
-        info: JobInfo = await server.in_thread(_with_connection, server, lambda connection: connection.job(job_id).info)
+        info: JobInfo = await server.ask(lambda connection: connection.job(job_id).info)
         left_s = end_s - time.monotonic()
         if info.status.is_final or left_s <= 0:
             return _of_record(info)

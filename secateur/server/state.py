@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Request
 
+from secateur.client.dbapi.connection import Connection
 from secateur.errors import AuthenticationError
 from secateur.server.callers import Caller, Callers
 from secateur.server.connections import Connections
@@ -76,6 +77,20 @@ class ServerOfCaller:
         self.pages = server.pages
         self.heat = server.heat
         self.in_thread = server.in_thread
+
+    async def ask(self, work: Callable[[Connection], R], settings: Mapping[str, str] | None = None) -> R:
+        """Do something with a connection of the caller, in a thread that statements do not take.
+
+        Args:
+            work: It blocks.
+            settings: Settings of SQL for it.
+        """
+
+        def asked() -> R:
+            with self.connections.lent(settings) as connection:
+                return work(connection)
+
+        return await self.in_thread(asked)
 
     def check_sees_all(self) -> None:
         """Refuse what tells of all tables to a caller whose token is good for some only.

@@ -114,7 +114,7 @@ async def delete_statement(server: Server, statement_id: forms.ResourceId) -> Re
     An id of `secateur.statements` ends that statement, as `KILL` does.
     """
     if _ON_MEMBER.fullmatch(statement_id):
-        await server.in_thread(_kill, server, statement_id)
+        await server.ask(lambda connection: connection.execute(f"KILL '{statement_id}'"))
         return json_answer(await _on_member(server, statement_id))
     statement = _found(server, statement_id)
     await server.statements.cancel(statement)
@@ -125,13 +125,8 @@ async def delete_statement(server: Server, statement_id: forms.ResourceId) -> Re
 async def post_explain(server: Server, body: forms.ExplainForm) -> Response:
     """The document of `EXPLAIN (FORMAT JSON)`, and its `text`. Nothing is executed."""
     params = parameters_of(body.params)
-
-    def explained() -> dict[str, Any]:
-        with server.connections.lent(body.settings) as connection:
-            plan = connection.explain(body.sql, params)
-            return {**plan.to_dict(), "text": plan.text}
-
-    return json_answer(await server.in_thread(explained))
+    plan = await server.ask(lambda connection: connection.explain(body.sql, params), body.settings)
+    return json_answer({**plan.to_dict(), "text": plan.text})
 
 
 async def _on_member(server: ServerOfCaller, statement_id: str) -> dict[str, Any]:
@@ -141,11 +136,6 @@ async def _on_member(server: ServerOfCaller, statement_id: str) -> dict[str, Any
     if not rows:
         raise HTTPException(404, f"secateur.statements has no {statement_id!a}: it keeps the newest of each member")
     return rows[0]
-
-
-def _kill(server: ServerOfCaller, statement_id: str) -> None:
-    with server.connections.lent() as connection:
-        connection.execute(f"KILL '{statement_id}'")
 
 
 def _found(server: ServerOfCaller, statement_id: str) -> SubmittedStatement:

@@ -6,7 +6,6 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 import pyarrow as pa
@@ -54,7 +53,7 @@ async def post_plan(server: Server, body: PlanForm) -> Response:
             compared = {"on": on["analyze"], "off": off["analyze"], "equal": equal, "runs": runs}
             return html_answer(rendered("compare.html", compared))
         if body.mode == "explain":
-            plan = await server.in_thread(_explained, server, body.sql, params)
+            plan = await server.ask(lambda connection: connection.explain(body.sql, params).to_dict())
         else:
             plan = await _analyzed(server, body.sql, params, "on")
         members = await server.in_thread(_members, server)
@@ -72,13 +71,9 @@ async def _compared(
     while len(runs) <= _RUNS and (not runs or time.monotonic() < until_s):
         runs.append([await _analyzed(server, sql, params, pruning) for pruning in ("on", "off")])
     measured = runs[1:] or runs
-    on, off = (sorted(side, key=_elapsed_ms)[len(side) // 2] for side in zip(*measured, strict=True))
+    sides = (sorted(side, key=lambda one: one["analyze"]["elapsed_ms"]) for side in zip(*measured, strict=True))
+    on, off = (side[len(side) // 2] for side in sides)
     return len(measured), on, off
-
-
-def _elapsed_ms(document: Mapping[str, Any]) -> float:
-    elapsed_ms: float = document["analyze"]["elapsed_ms"]
-    return elapsed_ms
 
 
 async def _analyzed(
@@ -121,11 +116,6 @@ async def _result(server: ServerOfCaller, text: str, params: list[Any] | dict[st
     if statement.result is None:
         raise DeadlineError(f"the query did not end within {server.limits.wait_s_max:g} s, and was ended")
     return statement.result.table
-
-
-def _explained(server: ServerOfCaller, sql: str, params: list[Any] | dict[str, Any]) -> dict[str, Any]:
-    with server.connections.lent() as connection:
-        return connection.explain(sql, params).to_dict()
 
 
 def _members(server: ServerOfCaller) -> tuple[str, ...]:
