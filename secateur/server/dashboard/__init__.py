@@ -12,7 +12,7 @@ from secateur.exports import exports
 _FILES = {
     "charts": ["Mark", "Period", "Series", "draw_chart"],
     "cluster_line": ["ClusterLine", "line_from", "missing_members"],
-    "hot_key_shares": ["hot_keys_by_share"],
+    "hot_key_shares": ["HOT_KEYS", "spelled_keys"],
     "overview": ["alerts", "minute_of"],
     "page_texts": ["PageTexts"],
     "pages": ["JOBS", "LOADS", "NEXT_HEADER"],

@@ -8,32 +8,24 @@ from typing import Any, Final
 
 from secateur.partitioning.tables.identifier import text_literal
 
-HOT_KEYS: Final = "SELECT * FROM secateur.hot_keys"
+HOT_KEYS: Final = (
+    "SELECT table_name, key, sum(share) AS share, sum(share_error) AS share_error, sum(sampled)::BIGINT AS sampled,"
+    " arg_max(partition, share) AS partition, arg_max(member, share) AS member"
+    " FROM secateur.hot_keys GROUP BY table_name, key ORDER BY share DESC, table_name, key"
+)
+"""A row for each key, the hottest first. One that several members have sampled, as those do whose partition has moved,
+has the sum of its shares, and the member that has sampled it most.
+"""
 SAMPLING: Final = "SELECT value FROM secateur.settings WHERE name = 'hot_key_sampling'"
 
-Row = Mapping[str, Any]
 
-
-def hot_keys_by_share(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """A row for each key, the hottest first, with the values of the ``key`` as SQL spells them, and its ``columns``.
-
-    A key that several members have sampled, as those do whose partition has moved, has the sum of its shares, and the
-    member that has sampled it most.
-
-    Args:
-        rows: Those of ``secateur.hot_keys``.
-    """
-    by_key: dict[tuple[str, str], dict[str, Any]] = {}
-    for row in sorted(rows, key=lambda row: -row["share"]):
-        known = by_key.setdefault(
-            (row["table_name"], row["key"]), {**row, "share": 0.0, "share_error": 0.0, "sampled": 0}
-        )
-        for name in ("share", "share_error", "sampled"):
-            known[name] += row[name]
-    for row in by_key.values():
-        values = json.loads(row["key"])
-        row |= {"key": ", ".join(map(_spelled, values.values())), "columns": ", ".join(values)}
-    return sorted(by_key.values(), key=lambda row: (-row["share"], row["table_name"], row["key"]))
+def spelled_keys(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The rows with the values of the ``key`` as SQL spells them, and with its ``columns``."""
+    values = [json.loads(row["key"]) for row in rows]
+    return [
+        {**row, "key": ", ".join(map(_spelled, key.values())), "columns": ", ".join(key)}
+        for row, key in zip(rows, values, strict=True)
+    ]
 
 
 def _spelled(value: Any) -> str:

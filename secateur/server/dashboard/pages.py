@@ -14,13 +14,13 @@ from starlette.exceptions import HTTPException
 from secateur.client.jobs.job_log import JobLog
 from secateur.errors import AuthenticationError, Error
 from secateur.server.dashboard.cluster_line import MEMBERS, cluster_line_now
-from secateur.server.dashboard.hot_key_shares import HOT_KEYS, SAMPLING, hot_keys_by_share
+from secateur.server.dashboard.hot_key_shares import HOT_KEYS, SAMPLING, spelled_keys
 from secateur.server.dashboard.job_values import failed_vertex, job_svg
 from secateur.server.dashboard.overview import overview_values
 from secateur.server.dashboard.partition_map import draw_partition_map
 from secateur.server.dashboard.pruning_report import report_pruning
 from secateur.server.dashboard.sorting import SortedColumn, TableSort
-from secateur.server.dashboard.statement_groups import EXECUTIONS, RUNNING, SLOW_MS, statement_groups
+from secateur.server.dashboard.statement_groups import EXECUTIONS, GROUPS, RUNNING, SLOW_MS
 from secateur.server.dashboard.templating import PAGE_HEADERS, STATIC_FILES, rendered
 from secateur.server.problems import answer_http_error, status_of
 from secateur.server.state import Server, ServerOfCaller, server_of_caller
@@ -180,7 +180,7 @@ def _partitions(server: ServerOfCaller, query: Query) -> dict[str, Any]:
 
 def _statements(server: ServerOfCaller, query: Query) -> dict[str, Any]:
     shown = query.get("show", "all")
-    groups = statement_groups(server.readings)
+    groups = server.readings.rows(GROUPS)
     if shown == "unpruned":
         groups = [group for group in groups if group["unpruned"] and (group["p99_ms"] or 0) >= SLOW_MS]
     find = query.get("find", "")
@@ -202,7 +202,7 @@ def _statements(server: ServerOfCaller, query: Query) -> dict[str, Any]:
 
 def _statement(server: ServerOfCaller, query: Query) -> dict[str, Any]:
     fingerprint = query["fingerprint"]
-    group = next((row for row in statement_groups(server.readings) if row["fingerprint"] == fingerprint), None)
+    group = next((row for row in server.readings.rows(GROUPS) if row["fingerprint"] == fingerprint), None)
     if group is None:
         raise HTTPException(404, f"the members list no statement with the fingerprint {fingerprint!a} any more")
     return {"group": group, "executions": server.readings.rows(EXECUTIONS, [fingerprint])}
@@ -257,7 +257,7 @@ def _events(server: ServerOfCaller, query: Query) -> dict[str, Any]:
 
 
 def _pruning(server: ServerOfCaller, _: Query) -> dict[str, Any]:
-    groups = statement_groups(server.readings)
+    groups = server.readings.rows(GROUPS)
     report = report_pruning(groups)
     least_ms = _MINOR_SHARE * sum(group["total_ms"] or 0.0 for group in groups)
     major = [one for number, one in enumerate(report) if number < _MAJOR_MIN or one.unpruned_ms >= least_ms]
@@ -267,7 +267,7 @@ def _pruning(server: ServerOfCaller, _: Query) -> dict[str, Any]:
 def _hot_keys(server: ServerOfCaller, query: Query) -> dict[str, Any]:
     sort = TableSort.of(_KEY_COLUMNS, query, "-share")
     every = next((int(row["value"]) for row in server.readings.rows(SAMPLING)), 0)
-    return {"sort": sort, "rows": sort.rows(hot_keys_by_share(server.readings.rows(HOT_KEYS))), "every": every}
+    return {"sort": sort, "rows": sort.rows(spelled_keys(server.readings.rows(HOT_KEYS))), "every": every}
 
 
 def _sql(server: ServerOfCaller, query: Query) -> dict[str, Any]:

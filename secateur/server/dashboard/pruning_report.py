@@ -65,7 +65,7 @@ def report_pruning(groups: Iterable[Mapping[str, Any]]) -> list[TablePruning]:
     A statement over several tables counts for each of them.
 
     Args:
-        groups: From :func:`secateur.server.dashboard.statement_groups.statement_groups`.
+        groups: The answer to :data:`secateur.server.dashboard.statement_groups.GROUPS`.
     """
     by_table: dict[str, list[Mapping[str, Any]]] = {}
     for group in groups:

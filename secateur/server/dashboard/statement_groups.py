@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final
-
-from secateur.server.dashboard.readings import Readings
+from typing import Final
 
 SLOW_MS: Final = 10.0
 """A statement that reads every partition of a large table takes longer than this; a pruned one hardly ever."""
 
-_GROUPS: Final = "SELECT * FROM secateur.statement_summaries WHERE system IS NOT TRUE"
+GROUPS: Final = (
+    "SELECT *, coalesce(total_ms / nullif(sum(total_ms) OVER (), 0), 0) AS total_share,"
+    " partitions_read / nullif(partitions_total, 0) AS kept_share"
+    " FROM secateur.statement_summaries WHERE system IS NOT TRUE"
+)
+"""A row for each fingerprint, without those about the cluster itself. Percentiles and means are those of the newest
+executions, which the members still list; ``executions`` and ``total_ms`` count all.
+"""
 EXECUTIONS: Final = (
     "SELECT * FROM secateur.newest_statements WHERE fingerprint = ? ORDER BY ended, started DESC LIMIT 20"
 )
@@ -23,29 +28,6 @@ RUNNING: Final = (
 )
 """Those that run or wait now, the longest first."""
 _TREE: Final = re.compile(r"(?:^|; )((?:[^:;]|::)+): ")
-
-Row = dict[str, Any]
-
-
-def statement_groups(readings: Readings) -> list[Row]:
-    """A row for each fingerprint, without those about the cluster itself.
-
-    Percentiles and means are those of the newest executions, which the members still list; ``executions`` and
-    ``total_ms`` count all.
-
-    Raises:
-        Error: The cluster did not answer.
-    """
-    groups = readings.rows(_GROUPS)
-    total_ms = sum(row["total_ms"] or 0 for row in groups)
-    return [
-        {
-            **row,
-            "total_share": (row["total_ms"] or 0) / total_ms if total_ms else 0.0,
-            "kept_share": None if not row["partitions_total"] else row["partitions_read"] / row["partitions_total"],
-        }
-        for row in groups
-    ]
 
 
 def tables_of(tree: str | None) -> list[str]:

@@ -11,6 +11,7 @@ import pytest
 
 from secateur.errors import ProgrammingError
 from secateur.server.dashboard import (
+    HOT_KEYS,
     JOBS,
     LOADS,
     HeatOfTable,
@@ -19,9 +20,9 @@ from secateur.server.dashboard import (
     Uses,
     check_query,
     draw_partition_map,
-    hot_keys_by_share,
     rendered,
     report_pruning,
+    spelled_keys,
     tables_of,
 )
 
@@ -147,16 +148,19 @@ def test_a_map_by_hits_tells_them_by_shade_height_and_words() -> None:
     assert {cell.height for cell in idle.cells} == {2}
 
 
-def test_hot_keys_of_several_members_are_added_up() -> None:
-    def row(key: str, member: str, share: float, sampled: int) -> dict[str, Any]:
-        known = {"table_name": "orders", "partition": 3, "share_error": 0.01}
-        return known | {"key": f'{{"tenant":"{key}"}}', "member": member, "share": share, "sampled": sampled}
+def answered(sql: str, table: str, rows: str, columns: str) -> list[tuple[Any, ...]]:
+    """The answer to a query of a system table that has these rows."""
+    connection = duckdb.connect()
+    connection.execute(f"CREATE SCHEMA secateur; CREATE TABLE secateur.{table} AS {rows}")
+    return connection.execute(f"SELECT COLUMNS('{columns}') FROM ({sql})").fetchall()
 
-    rows = [row("A", "m1", 0.25, 10), row("B", "m2", 0.375, 15), row("A", "m3", 0.5, 20)]
-    found = hot_keys_by_share(rows)
-    assert [(one["key"], one["share"], one["sampled"], one["member"]) for one in found] == [
-        ("'A'", 0.75, 30, "m3"),
-        ("'B'", 0.375, 15, "m2"),
+
+def test_hot_keys_of_several_members_are_added_up() -> None:
+    sampled = "('A', 'm1', 0.25, 10), ('B', 'm2', 0.375, 15), ('A', 'm3', 0.5, 20)) t(key, member, share, sampled)"
+    rows = f"SELECT *, 'orders' AS table_name, 3 AS partition, 0.01 AS share_error FROM (VALUES {sampled}"
+    assert answered(HOT_KEYS, "hot_keys", rows, "key|share$|sampled|member|partition") == [
+        ("A", 0.75, 30, 3, "m3"),
+        ("B", 0.375, 15, 3, "m2"),
     ]
 
 
@@ -172,8 +176,7 @@ def test_hot_keys_of_several_members_are_added_up() -> None:
     ],
 )
 def test_a_hot_key_is_spelled_as_in_sql(key: str, columns: str, expected: str) -> None:
-    row = {"table_name": "t", "key": key, "share": 1.0, "share_error": 0.0, "sampled": 1}
-    (found,) = hot_keys_by_share([row])
+    (found,) = spelled_keys([{"key": key}])
     assert (found["key"], found["columns"]) == (expected, columns)
 
 
@@ -254,17 +257,10 @@ def test_tables_and_columns_are_named_as_a_statement_writes_them() -> None:
     assert re.findall('<span class="dim">(.*?)</span></li>', page) == ["BIGINT", "DATE", "VARCHAR"]
 
 
-def answered(sql: str, table: str, rows: str) -> list[tuple[Any, ...]]:
-    """The answer to a query of a system table that has these rows."""
-    connection = duckdb.connect()
-    connection.execute(f"CREATE SCHEMA secateur; CREATE TABLE secateur.{table} AS {rows}")
-    return connection.execute(f"SELECT COLUMNS('id|elapsed_ms|rows_per_s') FROM ({sql})").fetchall()
-
-
 def test_the_time_of_a_job_ends_with_it() -> None:
     begun = "now() AT TIME ZONE 'UTC' - INTERVAL 1 MINUTE AS submitted"
     rows = f"SELECT 'a' AS id, {begun}, submitted + INTERVAL 2 SECOND AS ended UNION ALL SELECT 'b', {begun}, NULL"
-    (of_ended, of_running) = sorted(answered(JOBS, "jobs", rows))
+    (of_ended, of_running) = sorted(answered(JOBS, "jobs", rows, "id|elapsed_ms"))
     assert of_ended == ("a", 2000.0)
     assert of_running[1] >= 60_000.0
 
@@ -272,4 +268,4 @@ def test_the_time_of_a_job_ends_with_it() -> None:
 def test_the_rate_of_a_load_is_that_of_all_its_time() -> None:
     values = "(VALUES (1, 5000, 250.0::DOUBLE), (2, 0, 40.0), (3, 1, 0.0)) t(id, rows, elapsed_ms)"
     rows = f"SELECT 0 AS started, * FROM {values}"
-    assert [rate for _, _, rate in answered(LOADS, "loads", rows)] == [20_000.0, 0.0, None]
+    assert answered(LOADS, "loads", rows, "rows_per_s") == [(20_000.0,), (0.0,), (None,)]
