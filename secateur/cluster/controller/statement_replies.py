@@ -40,7 +40,7 @@ from secateur.wire import Payload, encode_table
 T = TypeVar("T")
 Params = Sequence[Any] | Mapping[str, Any]
 
-_FORGOTTEN_PER_PLAN: Final = 16
+_FORGOTTEN_PER_PLAN: Final = 8
 """For each plan that is kept, the facts of so many others are: members list their executions, and the text says what
 they were."""
 _FORGOTTEN_CHARACTERS_MAX: Final = 2000
