@@ -40,4 +40,4 @@ def test_an_unknown_format_is_refused() -> None:
     for command in (["start"], ["dashboard"]):
         refused = CliRunner().invoke(app, [*command, "--log-format", "xml"])
         assert refused.exit_code == 2
-        assert "text or json" in refused.output
+        assert "'text', 'json'" in refused.output
