@@ -6,7 +6,7 @@ import enum
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 import numpy as np
@@ -23,7 +23,13 @@ Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any]
 _PLAIN: Final = frozenset({type(None), bool, int, float, str, bytes, Decimal, date, datetime, time, timedelta, UUID})
 _DATE_UNITS: Final = frozenset({"Y", "M", "W", "D"})
 _UNITS_WITHOUT_LENGTH: Final = frozenset({"Y", "M", "generic"})
-_BASES: Final[tuple[Callable[[Any], Any], ...]] = (int, float, str, bytes, Decimal)
+_BASES: Final[dict[type, Callable[[Any], Any]]] = {
+    int: int,
+    float: float,
+    str: str.__str__,  # str() asks a class of the user's
+    bytes: bytes,
+    Decimal: Decimal,
+}
 
 
 def plain_values(params: Parameters) -> list[Any] | dict[str, Any]:
@@ -184,9 +190,9 @@ def plain_value(value: Any, where: str) -> Any:
         case Mapping():
             return {plain_value(key, where): plain_value(item, where) for key, item in value.items()}
         case _:
-            for base in _BASES:
-                if isinstance(value, cast("type", base)):
-                    return base(value)
+            for base, convert in _BASES.items():
+                if isinstance(value, base):
+                    return convert(value)
             if without_missing([value])[0] is None:
                 return None
             kinds = (

@@ -64,7 +64,7 @@ def _given(keys: RowKeys, rows: Sequence[Any], missing: MissingColumns) -> pa.Ta
         if not lacking:
             columns.append([coerce(value, column.type, column=column.name) for value in values])
             named.append(column)
-            has_all &= column.nullable or None not in values
+            has_all &= column.nullable or None not in columns[-1]
         elif lacking == len(rows):
             has_all = False
         else:

@@ -6,10 +6,10 @@ for INTERVAL, ``uuid.UUID``, ``list`` for LIST, ``dict`` of all fields in their 
 for MAP; None for NULL.
 
 Accepted conversions: numbers to numbers where the value stays the same; text that spells the value; dates to midnight;
-numpy scalars to the Python value they hold. A point in time without a zone is read as UTC, one with a zone is moved to
-UTC. Text is never made from other types: ``5`` for a VARCHAR is an error, because the writer probably meant another
-column. A STRUCT is a mapping by names of its fields, without regard to case; missing ones are NULL. A MAP is a mapping
-or an iterable of pairs.
+numpy scalars and members of an enum to the Python value they hold; pandas' NA and NaT to NULL. A point in time without
+a zone is read as UTC, one with a zone is moved to UTC. Text is never made from other types: ``5`` for a VARCHAR is an
+error, because the writer probably meant another column. A STRUCT is a mapping by names of its fields, without regard to
+case; missing ones are NULL. A MAP is a mapping or an iterable of pairs.
 
 A :class:`DataError` means that the value has no canonical form, not that no row can equal it: the dialect can compare
 values that it cannot store.
@@ -22,6 +22,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal, Inexact
+from enum import Enum
 from typing import Any, Final
 from uuid import UUID
 
@@ -33,6 +34,9 @@ from secateur.partitioning.types.decimals import below_power_of_ten, fits, resca
 
 _INTEGER_TEXT: Final = re.compile(r"\s*[+-]?[0-9]+\s*")
 _UUID_TEXT: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_FINER_TEXT: Final = re.compile(r"[.,]\d{6}0*[1-9]")
+"""A fraction that Python cuts off behind the microseconds."""
+_MISSING: Final = frozenset({"NAType", "NaTType"})
 _BOOLEAN_TEXT: Final = {"true": True, "t": True, "false": False, "f": False}
 _TEXT_SHOWN_MAX: Final = 80
 # HUGEINT lives as decimal128(38, 0), which is a little narrower than 128 bits.
@@ -106,7 +110,16 @@ def canonical_test(type_: SqlType) -> Callable[[Iterable[Any]], bool]:
     return are_canonical
 
 
+def is_missing(kind: type) -> bool:
+    """Whether it is the type of pandas' own value for a missing one; told by its name, without pandas."""
+    return kind.__name__ in _MISSING and kind.__module__.startswith("pandas.")
+
+
 def _convert(value: Any, type_: SqlType) -> Any:
+    if is_missing(type(value)):
+        return None
+    if isinstance(value, Enum):
+        value = value.value
     if isinstance(value, np.generic):
         # The shortest text of a single float is shorter than that of the double that it is.
         is_short = isinstance(value, np.floating) and value.itemsize < 8 and type_.kind is TypeKind.DECIMAL
@@ -202,6 +215,8 @@ def _to_float(value: Any) -> float:
         found = float(value)
         if isinstance(value, int) and found != value:
             raise _CannotError("it has more digits than the type tells apart")
+        if math.isinf(found) and "inf" not in str(value).lower():
+            raise _CannotError("it is too large for the type")
         return found
     raise _CannotError("give a float")
 
@@ -224,7 +239,7 @@ def _to_text(value: Any) -> str:
         value.encode()
     except UnicodeEncodeError:
         raise _CannotError("it has surrogates that UTF-8 cannot carry") from None
-    return str(value)
+    return str.__str__(value)  # str() asks a class of the user's
 
 
 def _to_blob(value: Any) -> bytes:
@@ -249,12 +264,18 @@ def _to_date(value: Any) -> date:
 
 
 def _to_time(value: Any) -> time:
-    result = time.fromisoformat(value.strip()) if isinstance(value, str) else value
+    result = time.fromisoformat(_instant_text(value)) if isinstance(value, str) else value
     if not isinstance(result, time):
         raise _CannotError("give a time or its ISO text")
     if result.tzinfo is not None:
         raise _CannotError("it has a zone")
     return result.replace(fold=0)
+
+
+def _instant_text(text: str) -> str:
+    if _FINER_TEXT.search(text):
+        raise _CannotError("it is not a whole number of microseconds")
+    return text.strip()
 
 
 def _to_timestamp(value: Any) -> datetime:
@@ -271,7 +292,7 @@ def _to_timestamp_tz(value: Any) -> datetime:
         case date():
             moment = datetime.combine(value, time())
         case str():
-            moment = datetime.fromisoformat(value.strip())
+            moment = datetime.fromisoformat(_instant_text(value))
         case _:
             raise _CannotError("give a datetime or its ISO text")
     if moment.tzinfo is None:
@@ -334,9 +355,10 @@ def _to_map(value: Any, key: SqlType, item: SqlType) -> list[tuple[Any, Any]]:
     for pair in pairs:
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise _CannotError("give a dict, or a list of pairs")
-        if pair[0] is None:
+        name = None if pair[0] is None else _convert(pair[0], key)
+        if name is None:
             raise _CannotError("a key is NULL")
-        found.append((_convert(pair[0], key), None if pair[1] is None else _convert(pair[1], item)))
+        found.append((name, None if pair[1] is None else _convert(pair[1], item)))
     if len({repr(one) for one, _ in found}) < len(found):
         raise _CannotError("a key is there twice")
     return found

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from secateur.errors import DataError
-from secateur.partitioning.types.coerce import coerce
+from secateur.partitioning.types.coerce import coerce, is_missing
 from secateur.partitioning.types.column_type import WORD_INTEGERS, SqlType, TypeKind
 
 _SAME: Final[dict[TypeKind, type]] = {
@@ -61,10 +61,6 @@ def _need_no_cast(values: list[Any], column_type: SqlType) -> bool:
     if not kinds <= {_SAME.get(column_type.kind)}:
         return False
     return column_type.kind is not TypeKind.TIMESTAMP or all(value is None or value.tzinfo is None for value in values)
-
-
-_MISSING: Final = frozenset({"NAType", "NaTType"})
-"""The types of pandas' own values for a missing one."""
 
 
 def column_of(values: Iterable[Any], type_: SqlType, *, name: str, first_row: int = 1) -> pa.Array:
@@ -124,11 +120,9 @@ def canonical_column(values: Sequence[Any], type_: SqlType) -> pa.Array:
 
 
 def without_missing(values: Iterable[Any]) -> list[Any]:
-    """Values with None in place of pandas' NA and NaT. Whether there are any is told by types, without pandas."""
+    """Values with None in place of pandas' NA and NaT."""
     given = values if isinstance(values, list) else list(values)
-    missing = {
-        kind for kind in set(map(type, given)) if kind.__name__ in _MISSING and kind.__module__.startswith("pandas.")
-    }
+    missing = set(filter(is_missing, set(map(type, given))))
     return [None if type(value) in missing else value for value in given] if missing else given
 
 

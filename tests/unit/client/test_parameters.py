@@ -28,6 +28,13 @@ class Text(str):
     __slots__ = ()
 
 
+class Spoken(str):
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "something else"
+
+
 @pytest.mark.parametrize(
     "value",
     [
@@ -80,6 +87,7 @@ def test_plain_values_stay(value: Any) -> None:
         pytest.param(Colour.RED, "red", id="text enum"),
         pytest.param(Number.ONE, 1, id="int enum"),
         pytest.param(Text("x"), "x", id="subclass of str"),
+        pytest.param(Spoken("x"), "x", id="text with words of its own"),
         pytest.param(bytearray(b"x"), b"x", id="bytearray"),
         pytest.param((1, np.int8(2)), [1, 2], id="tuple"),
         pytest.param(np.array([1.5]), [1.5], id="array"),

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
+from enum import Enum
 from typing import Any
 from uuid import UUID
 
@@ -15,6 +16,21 @@ from secateur.partitioning.types.coerce import canonical_test, coerce
 
 TEXT = "7aca8bbb-0b5d-4ee7-aab5-e32ee907368b"
 EASTERN = timezone(timedelta(hours=-5))
+
+
+class Color(str, Enum):  # noqa: UP042 - str() of a member of a StrEnum is its value
+    RED = "red"
+
+
+class Price(Enum):
+    LOW = Decimal("0.5")
+
+
+class Spoken(str):
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "something else"
 
 
 @pytest.mark.parametrize(
@@ -76,6 +92,13 @@ EASTERN = timezone(timedelta(hours=-5))
         ("STRUCT(a INTEGER, b DATE[])", {}, {"a": None, "b": None}),
         ("MAP(INTEGER, VARCHAR)", {"1": "x", 2: None}, [(1, "x"), (2, None)]),
         ("MAP(INTEGER[], VARCHAR)", [([1, 2], "x"), ((1,), "y")], [([1, 2], "x"), ([1], "y")]),
+        ("VARCHAR", Spoken("a"), "a"),
+        ("VARCHAR", Color.RED, "red"),
+        ("DECIMAL(5,2)", Price.LOW, Decimal("0.50")),
+        ("VARCHAR[]", [Color.RED, pd.NA], ["red", None]),
+        ("TIMESTAMP", pd.NaT, None),
+        ("TIMESTAMP", "2024-01-01 00:00:00.1234560", datetime(2024, 1, 1, 0, 0, 0, 123456)),
+        ("DOUBLE", "-Infinity", float("-inf")),
         ("DATE", None, None),
     ],
     ids=lambda value: "memoryview" if isinstance(value, memoryview) else repr(value),
@@ -118,6 +141,8 @@ def test_converts(type_: str, given: Any, expected: Any) -> None:
         ("BOOLEAN", "yes", "give True or False"),
         ("DOUBLE", "x", "the text is not such a value"),
         ("DOUBLE", 10**400, "the text is not such a value"),
+        ("DOUBLE", "1e400", "it is too large for the type"),
+        ("DOUBLE", Decimal("-1e400"), "it is too large for the type"),
         ("DOUBLE", b"1", "give a float"),
         ("FLOAT", 1e300, "it is too large for single precision"),
         ("VARCHAR", 5, r"give a str; convert it with str\(\)"),
@@ -128,6 +153,8 @@ def test_converts(type_: str, given: Any, expected: Any) -> None:
         ("DATE", "2024-02-30", "the text is not such a value"),
         ("DATE", 5, "give a date or its ISO text"),
         ("TIME", time(1, tzinfo=UTC), "it has a zone"),
+        ("TIME", "01:02:03.1234567", "it is not a whole number of microseconds"),
+        ("TIMESTAMP", "2024-01-01T00:00:00,1234560001", "it is not a whole number of microseconds"),
         ("TIME", 5, "give a time or its ISO text"),
         ("TIMESTAMP", np.datetime64("2024-01-01T00:00:00.000000001"), "it is not a whole number of microseconds"),
         ("TIMESTAMP", np.datetime64("NaT"), "it is not a whole number of microseconds"),
@@ -151,6 +178,7 @@ def test_converts(type_: str, given: Any, expected: Any) -> None:
         ("MAP(INTEGER, INTEGER)", 5, "give a dict, or a list of pairs"),
         ("MAP(INTEGER, INTEGER)", [5], "give a dict, or a list of pairs"),
         ("MAP(INTEGER, INTEGER)", {None: 1}, "a key is NULL"),
+        ("MAP(INTEGER, INTEGER)", {pd.NA: 1}, "a key is NULL"),
         ("MAP(INTEGER, INTEGER)", {"1": 1, 1: 2}, "a key is there twice"),
     ],
     ids=lambda value: repr(value)[:40],
