@@ -20,8 +20,8 @@ durations             INTERVAL
 lists, maps, structs  the same whose parts convert; fields are matched by name without regard to case, missing ones NULL
 ====================  ==================================================================================================
 
-Dictionaries, run ends and views are read as the values that they stand for. Times without a zone are read as UTC, times
-with one are moved to UTC.
+Dictionaries, run ends and views are read as the values that they stand for, and Arrow's JSON as texts. Times without
+a zone are read as UTC, times with one are moved to UTC.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ _Column: TypeAlias = pa.ChunkedArray | pa.Array
 
 _TEXT_SHOWN_MAX: Final = 80
 _ALL_INTEGERS: Final = pa.decimal128(20, 0)
+_NARROW_BITS: Final = 64
 
 
 def cast_column(column: _Column, type_: SqlType, *, name: str, first_row: int = 1) -> pa.ChunkedArray:
@@ -140,6 +141,12 @@ def _conversion(source: pa.DataType, type_: SqlType) -> Callable[[pa.Array], pa.
     if (plain := plain_type(source)) != source:
         inner = _conversion(plain, type_)
         return None if inner is None else lambda array: inner(plain_values(array))
+    if isinstance(source, pa.JsonType):
+        of_text = _conversion(source.storage_type, type_)
+        return of_text and (lambda array: of_text(array.storage))
+    if isinstance(source, pa.Bool8Type):
+        of_boolean = _conversion(pa.bool_(), type_)
+        return of_boolean and (lambda array: of_boolean(pc.not_equal(array.storage, 0)))
     if type_.is_integer or kind is TypeKind.DECIMAL or type_.is_float or kind is TypeKind.BOOLEAN:
         return _to_number(source, type_, exact, one_by_one)
     is_text = pa.types.is_string(source) or pa.types.is_large_string(source)
@@ -188,8 +195,9 @@ def _to_number(source: pa.DataType, type_: SqlType, exact: _Convert, one_by_one:
     is_boolean = type_.kind is TypeKind.BOOLEAN
 
     def whole(array: pa.Array) -> pa.Array:
-        converted = array.cast(type_.arrow)
-        if not pc.all(pc.equal(converted.cast(source), array), min_count=0).as_py():
+        wide = array.cast(pa.float64())
+        converted = wide.cast(type_.arrow)
+        if not pc.all(pc.equal(converted.cast(pa.float64()), wide), min_count=0).as_py():
             raise _NotExactError
         return converted
 
@@ -205,15 +213,27 @@ def _to_number(source: pa.DataType, type_: SqlType, exact: _Convert, one_by_one:
         # looks at the values.
         return array.cast(_ALL_INTEGERS).cast(type_.arrow)
 
+    def exact_float(array: pa.Array) -> pa.Array:
+        try:
+            return exact(array)
+        except pa.ArrowInvalid:  # Arrow takes no number beyond those that are all floats, such as 2**60
+            return one_by_one(array)
+
+    def unscaled(array: pa.Array) -> pa.Array:
+        # Arrow converts narrow decimals to few integers.
+        return exact(array if source.bit_width > _NARROW_BITS else array.cast(pa.decimal128(38, source.scale)))
+
     if pa.types.is_string(source) or pa.types.is_large_string(source):
         return one_by_one
     if pa.types.is_boolean(source):
         return exact if type_.kind in WORD_INTEGERS else one_by_one
     if pa.types.is_integer(source):
+        if type_.is_float:
+            return exact_float
         return one_by_one if is_boolean else exact if type_.arrow.id != pa.lib.Type_DECIMAL128 else exact_decimal
     if pa.types.is_decimal(source) and not is_boolean:
         # Arrow's own decimal to double is not the nearest one; the text of a number is read exactly.
-        return exact if not type_.is_float else lambda array: rounded(array.cast(pa.string()))
+        return unscaled if not type_.is_float else lambda array: rounded(array.cast(pa.string()))
     if pa.types.is_floating(source) and not is_boolean:
         if type_.is_float:
             return rounded
@@ -233,7 +253,13 @@ def _is_binary(source: pa.DataType) -> bool:
 
 
 def _is_list(source: pa.DataType) -> bool:
-    return bool(pa.types.is_list(source) or pa.types.is_large_list(source) or pa.types.is_fixed_size_list(source))
+    return bool(
+        pa.types.is_list(source)
+        or pa.types.is_large_list(source)
+        or pa.types.is_fixed_size_list(source)
+        or pa.types.is_list_view(source)
+        or pa.types.is_large_list_view(source)
+    )
 
 
 def _unconvertible(source: pa.DataType, type_: SqlType, place: str) -> tuple[str, pa.DataType, SqlType]:

@@ -86,7 +86,7 @@ def interval_cells(array: pa.Array) -> npt.NDArray[Any]:
 
 def list_elements(array: pa.Array) -> pa.Array:
     """The elements of an Arrow list array of any kind, without those that a NULL has underneath."""
-    if pa.types.is_fixed_size_list(array.type):
+    if isinstance(array, (pa.FixedSizeListArray, pa.ListViewArray, pa.LargeListViewArray)):  # a view has any order
         return array.flatten()
     lengths = _lengths(array)
     if array.null_count and lengths[_null_rows(array)].any():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+
+from secateur.partitioning.types.row_numbers import row_numbers
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
@@ -21,7 +23,10 @@ def plain_values(array: pa.Array) -> pa.Array:
     if pa.types.is_dictionary(kind):
         return plain_values(array.dictionary).take(array.indices)  # Arrow decodes no dictionary of views itself
     if pa.types.is_run_end_encoded(kind):
-        return plain_values(pc.run_end_decode(array))
+        # Arrow decodes no run ends of dictionaries or views itself.
+        rows = np.arange(array.offset, array.offset + len(array))
+        runs = np.searchsorted(array.run_ends.to_numpy(), rows, side="right")
+        return plain_values(array.values).take(row_numbers(runs))
     plain = plain_type(kind)
     return array if plain is kind else array.cast(plain)
 
