@@ -16,6 +16,8 @@ from secateur.partitioning.types.column_type import SqlType
 from secateur.partitioning.types.python_column import column_of
 
 _CHUNK_BYTES: Final = 32 << 20
+_NOT_IN_ARROW: Final = frozenset({"Int128", "Object", "UInt128"})
+"""Types of polars; Arrow is given addresses for objects."""
 _CHUNK_ROWS: Final = 1 << 20  # rows may grow when they are converted: a dictionary-encoded column has its texts once
 
 
@@ -51,7 +53,7 @@ def as_table(
             return _of_columns(named, types)
         if package == "polars" and hasattr(data, "collect"):
             data = data.collect()
-        if package == "polars" and "Object" in map(str, getattr(data, "dtypes", ())):  # Arrow has addresses for these
+        if package == "polars" and not _NOT_IN_ARROW.isdisjoint(map(str, getattr(data, "dtypes", ()))):
             return _of_columns([(series.name, series.to_list()) for series in data], types)
         if package == "pyarrow" and hasattr(data, "scanner"):
             return data.scanner().to_reader()

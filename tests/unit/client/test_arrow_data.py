@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -122,3 +123,9 @@ def test_chunks_have_few_rows_however_small_these_are() -> None:
 def test_a_number_that_no_column_holds_is_said() -> None:
     with pytest.raises(DataError, match="row 1, column x: 170141183460469231731687303715884105727"):
         as_table({"x": [2**127 - 1]})
+
+
+@pytest.mark.parametrize("kind", [pl.Int128, pl.UInt128])
+def test_wide_integers_of_polars_are_decimals(kind: Any) -> None:
+    frame = pl.DataFrame({"x": pl.Series([2**100, None], dtype=kind)})
+    assert as_table(frame).column("x").to_pylist() == [Decimal(2**100), None]
