@@ -12,9 +12,11 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from secateur.errors import DataError, NotSupportedError
 from secateur.partitioning.tables.identifier import told_apart
+from secateur.partitioning.types.decimals import DOUBLE_INTEGER_MAX
 from secateur.partitioning.types.nested_parts import interval_cells, leaves, map_leaves
 
 _CALENDAR_OF_PYTHON: Final = range(-719_162, 2_932_897)
@@ -32,6 +34,8 @@ _DURATION: Final = pa.duration("us")
 def pandas_frame(take: Callable[[], pa.Table]) -> Any:
     """Rows as a pandas DataFrame. DATE is ``datetime.date``, or ``datetime64`` in a column beyond Python's calendar.
 
+    Of its own pandas makes floats of integers beside a NULL: a column in which that would change one is ``Int64``.
+
     Args:
         take: Gives the rows, once the library is found.
 
@@ -44,19 +48,54 @@ def pandas_frame(take: Callable[[], pa.Table]) -> Any:
     except ImportError as error:
         raise NotSupportedError("df() needs pandas: pip install pandas, or use fetch_arrow_table()") from error
     table = _told_apart(take())
-    beyond = []
+    exactly: dict[pa.DataType, Any] = {pa.int64(): pandas.Int64Dtype(), pa.uint64(): pandas.UInt64Dtype()}
+    options: dict[str, dict[str, Any]] = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
         if _has(column.type, pa.types.is_struct, pa.types.is_map):
             _check_days(column, name, _CALENDAR_OF_PYTHON, "pandas")
         elif _has(column.type, pa.types.is_date):
             _check_days(column, name, range(1 - _INFINITE_DAYS, _INFINITE_DAYS), "pandas")
             if not _is_within(column, _CALENDAR_OF_PYTHON):
-                beyond.append(name)
-    if not beyond:
-        return table.to_pandas()
+                options[name] = {"date_as_object": False}
+        if _are_no_doubles(column):
+            options.setdefault(name, {}).update(integer_object_nulls=True, types_mapper=exactly.get)
+    nested = {field.name for field in table.schema if _has_uuids_inside(field.type)}
+    if not options and not nested:
+        return _to_pandas(table)
     return pandas.DataFrame(
-        {name: table.column(name).to_pandas(date_as_object=name not in beyond) for name in table.column_names}
+        {
+            name: pandas.Series(table.column(name).to_pylist(), dtype=object)
+            if name in nested
+            else _to_pandas(table.select([name]), **options.get(name, {}))[name]
+            for name in table.column_names
+        }
     )
+
+
+def _to_pandas(table: pa.Table, **options: Any) -> Any:
+    try:
+        return table.to_pandas(**options)
+    except pa.ArrowException:
+        for name in table.column_names if table.num_columns > 1 else ():
+            _to_pandas(table.select([name]), **options)
+        raise _not_held(table.column_names[0], "a value", "pandas") from None
+
+
+def _are_no_doubles(column: pa.ChunkedArray) -> bool:
+    """Whether there are NULLs beside integers that a DOUBLE does not hold."""
+    if not _has(column.type, pa.types.is_int64, pa.types.is_uint64):
+        return False
+    for leaf in (leaf for chunk in column.chunks for leaf in leaves(chunk)):
+        if pa.types.is_integer(leaf.type) and leaf.null_count and leaf.null_count < len(leaf):
+            least, greatest = pc.min_max(leaf).as_py().values()
+            if max(-least, greatest) > DOUBLE_INTEGER_MAX:
+                return True
+    return False
+
+
+def _has_uuids_inside(kind: pa.DataType) -> bool:
+    """Whether the values have parts that are UUIDs, of which pandas is given bytes, or none at all."""
+    return bool(pa.types.is_nested(kind)) and _has(kind, lambda part: isinstance(part, pa.UuidType))
 
 
 def polars_frame(take: Callable[[], pa.Table]) -> Any:

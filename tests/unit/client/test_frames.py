@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import date, timedelta
-from typing import Any
+from typing import Any, Final
+from uuid import UUID
 
 import duckdb
 import numpy as np
@@ -15,6 +16,8 @@ import pytest
 
 from secateur.client.dbapi import pandas_frame, polars_frame
 from secateur.errors import DataError
+
+ID: Final = UUID("7aca8bbb-0b5d-4ee7-aab5-e32ee907368b")
 
 
 def rows(sql: str) -> Callable[[], pa.Table]:
@@ -97,6 +100,43 @@ def test_a_column_of_days_beyond_python_is_datetime64_in_pandas() -> None:
 def test_an_instant_that_pandas_would_make_a_number_is_named(form: str, value: str) -> None:
     with pytest.raises(DataError, match="column 'x' has a day or an instant that pandas cannot hold"):
         pandas_frame(rows(f"SELECT {form.format(value)} AS x"))
+
+
+LARGE: Final = 2**53 + 1
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        (f"{LARGE}", LARGE),
+        ("(-9223372036854775808)::BIGINT", -(2**63)),
+        ("18446744073709551615::UBIGINT", 2**64 - 1),
+        (f"[{LARGE}, NULL]", [LARGE, None]),
+        (f"[[{LARGE}, NULL]]", [[LARGE, None]]),
+        (f"{{'a': {LARGE}}}", {"a": LARGE}),
+        (f"MAP {{'a': {LARGE}, 'b': NULL}}", [("a", LARGE), ("b", None)]),
+        ("[gen, NULL]", [ID, None]),
+        ("[[gen]]", [[ID]]),
+        ("{'a': gen, 'b': [gen]}", {"a": ID, "b": [ID]}),
+        ("MAP {gen: [gen]}", [(ID, [ID])]),
+    ],
+)
+def test_pandas_is_given_each_value_as_it_is(expression: str, expected: Any) -> None:
+    sql = f"SELECT unnest([{expression}, NULL]) AS x, 1 AS k, NULL::BIGINT AS n FROM (SELECT '{ID}'::UUID AS gen)"
+    with duckdb.connect() as connection:
+        connection.execute("SET arrow_lossless_conversion = true")
+        frame = pandas_frame(connection.sql(sql).to_arrow_table)
+    found = frame["x"][0]
+    while isinstance(found, np.ndarray):
+        found = [part.tolist() if isinstance(part, np.ndarray) else part for part in found]
+    assert found == expected
+    assert pd.isna(frame["x"][1])
+    assert frame["n"].isna().all()
+
+
+def test_a_time_that_pandas_cannot_hold_is_named() -> None:
+    with pytest.raises(DataError, match="column 'x' has a value that pandas cannot hold"):
+        pandas_frame(rows("SELECT 1 AS k, '01:02:03.123456789'::TIME_NS AS x"))
 
 
 def test_what_frames_hold_is_as_arrow_gives_it() -> None:
