@@ -6,6 +6,7 @@ import json
 import threading
 import uuid
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -599,6 +600,61 @@ def test_a_csv_folder_has_the_declared_types(conn: secateur.Connection, root: Pa
     assert cursor.stats.partitions_read == 1
     conn.register(f"c_{table_name}", csv_folder(root / table_name))
     assert conn.execute(f"SELECT sum(id) FROM c_{table_name} WHERE day >= DATE '2025-01-01'").fetchall() == [(4,)]
+
+
+@pytest.mark.parametrize(
+    ("texts", "values"),
+    [
+        (["1", "-20", ""], [1, -20, None]),
+        (["1.5", "-0.25", "1e3", "nan"], [1.5, -0.25, 1000.0, "nan"]),
+        (["2024-01-01", ""], [date(2024, 1, 1), None]),
+        (["10001", "00501"], ["10001", "00501"]),
+        (["+49", "-0"], ["+49", "-0"]),
+        (["9223372036854775808"], ["9223372036854775808"]),
+        (["1", "12345678901234567890.12"], ["1", "12345678901234567890.12"]),
+        (["01.5"], ["01.5"]),
+        (["1e400"], ["1e400"]),
+        (["", ""], [None, None]),
+    ],
+    ids=str,
+)
+def test_columns_of_a_csv_file_keep_what_is_written(
+    conn: secateur.Connection, root: Path, table_name: str, texts: list[str], values: list[Any]
+) -> None:
+    (root / table_name).mkdir()
+    lines = "".join(f"{number},{text}\n" for number, text in enumerate(texts))
+    (root / table_name / "a.csv").write_text(f"k,v\n{lines}")
+    conn.execute(f"CREATE EXTERNAL TABLE {table_name} STORED AS CSV LOCATION '{root / table_name}'")
+    found = conn.execute(f"SELECT v FROM {table_name} ORDER BY k").fetchall()
+    assert ["nan" if value != value else value for (value,) in found] == values
+
+
+@pytest.mark.parametrize(
+    ("type_", "text", "expected"),
+    [
+        ("UUID", "7ACA8BBB-0b5d-4ee7-aab5-e32ee907368b", "7aca8bbb-0b5d-4ee7-aab5-e32ee907368b"),
+        ("BLOB", r"\x00", "the data are string, which is not converted to BLOB"),
+        ("INTEGER[]", "[1]", r"the data are string, which is not converted to INTEGER\[\]"),
+    ],
+)
+def test_csv_of_types_that_arrow_reads_no_texts_of(
+    conn: secateur.Connection, root: Path, table_name: str, type_: str, text: str, expected: str
+) -> None:
+    (root / table_name).mkdir()
+    (root / table_name / "a.csv").write_text(f"k,v\n1,{text}\n")
+    conn.execute(
+        f"CREATE EXTERNAL TABLE {table_name} (k INTEGER, v {type_}) STORED AS CSV LOCATION '{root / table_name}'"
+    )
+    with nullcontext() if type_ == "UUID" else pytest.raises(DataError, match=expected):
+        assert conn.execute(f"SELECT v::VARCHAR FROM {table_name} WHERE v IS NOT NULL").fetchall() == [(expected,)]
+
+
+def test_a_csv_file_of_other_columns_is_refused(conn: secateur.Connection, root: Path, table_name: str) -> None:
+    (root / table_name).mkdir()
+    (root / table_name / "a.csv").write_text("k;v\n1;2\n")
+    conn.execute(f"CREATE EXTERNAL TABLE {table_name} (k INTEGER) STORED AS CSV LOCATION '{root / table_name}'")
+    with pytest.raises(DataError, match=r"its first line names none of the table's columns .k., it has 'k;v'"):
+        conn.execute(f"SELECT * FROM {table_name}").fetchall()
 
 
 @pytest.mark.parametrize(

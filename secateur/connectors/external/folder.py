@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, assert_never
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
 from secateur.connectors.external.connector import (
@@ -29,7 +30,7 @@ from secateur.errors import DataError, ProgrammingError
 from secateur.partitioning.pruning.value_set import one_of
 from secateur.partitioning.tables.table import Column
 from secateur.partitioning.types.coerce import coerce
-from secateur.partitioning.types.column_type import SqlType, type_of_arrow
+from secateur.partitioning.types.column_type import SqlType, TypeKind, type_of_arrow
 
 if TYPE_CHECKING:
     import pyarrow.dataset as pads
@@ -43,6 +44,15 @@ class FolderFormat(StrEnum):
     """With a header line; an empty field is NULL, and ``""`` is the empty text."""
 
 
+_NO_CSV: Final = frozenset(
+    {TypeKind.BLOB, TypeKind.INTERVAL, TypeKind.LIST, TypeKind.MAP, TypeKind.STRUCT, TypeKind.UUID}
+)
+_INTEGERS: Final = (r"^-?(0|[1-9]\d*)$",)
+_FLOATS: Final = (
+    r"^-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d{1,2})?$|^(nan|NaN|-?inf|-?Infinity)$",
+    r"^\D*(\d\.?){1,15}([eE]|$)|[fFnN]",
+)
+"""How numbers are written of which neither digits nor zeros are lost; a DOUBLE has 15 digits."""
 _SUFFIXES: Final[Mapping[FolderFormat, tuple[str, ...]]] = {
     FolderFormat.PARQUET: (".parquet", ".pq"),
     FolderFormat.CSV: (".csv", ".csv.gz"),
@@ -138,7 +148,7 @@ class FolderConnector(Connector):
             )
         inside = self.declared or tuple(
             Column(field.name, type_of_arrow(field.type))
-            for field in _dataset(root / files[0], self.format, None).schema
+            for field in _inferred(root / files[0], self.format)
             if field.name not in names
         )
         types = tuple(
@@ -175,11 +185,13 @@ class FolderConnector(Connector):
             file = _dataset(path, self.format, None)
             own = _own_names(file.schema, inside, str(path))
             if self.format is FolderFormat.CSV:  # which has texts, read as the types of the table
-                file = _dataset(
-                    path,
-                    self.format,
-                    inside.empty_table().rename_columns([own.get(name, name) for name in inside.names]).schema,
-                )
+                if not own:
+                    raise DataError(
+                        f"file {path}: its first line names none of the table's columns ({', '.join(inside.names)}), it"
+                        f" has {', '.join(file.schema.names)!r}: names and values are separated by commas"
+                    )
+                read_as = [(own.get(field.name, field.name), _csv_type(field.type)) for field in inside]
+                file = _dataset(path, self.format, pa.schema(read_as))
             (fragment,) = file.get_fragments()
             keep = request.predicate.to_arrow(_comparable(file.schema, inside))
             # One batch ahead: the rows that are read and not yet taken stay few for files of any size.
@@ -217,6 +229,37 @@ def _dataset(path: Path, form: FolderFormat, schema: pa.Schema | None) -> pads.F
         case _:
             assert_never(form)
     return pads.dataset([str(path)], schema=schema, format=reader)
+
+
+def _inferred(path: Path, form: FolderFormat) -> pa.Schema:
+    """The columns of a file. In CSV they are those of Arrow's guess of which every text is written as their values are.
+
+    So ``00501``, more digits than a DOUBLE has, and columns without a value are texts. The whole file is read for that.
+    """
+    guess = _dataset(path, form, None).schema
+    if form is not FolderFormat.CSV:
+        return guess
+    texts = {field.name for field in guess if pa.types.is_null(field.type)}
+    numbers = {
+        field.name: _FLOATS if pa.types.is_floating(field.type) else _INTEGERS
+        for field in guess
+        if pa.types.is_floating(field.type) or pa.types.is_integer(field.type)
+    }
+    file = _dataset(path, form, pa.schema([(name, pa.string()) for name in guess.names]))
+    for batch in file.to_batches(columns=list(numbers)):
+        for name, patterns in numbers.items():
+            for pattern in patterns:
+                if not pc.all(pc.match_substring_regex(batch.column(name), pattern), min_count=0).as_py():
+                    texts.add(name)
+    return pa.schema([(field.name, pa.string() if field.name in texts else field.type) for field in guess])
+
+
+def _csv_type(kind: pa.DataType) -> pa.DataType:
+    """The type as which Arrow reads a column of a CSV file: its texts where it knows no values of the type in text.
+
+    It takes the text of a BLOB for its bytes, and COPY writes four letters for one of them.
+    """
+    return pa.string() if type_of_arrow(kind).kind in _NO_CSV else kind
 
 
 def _check_folders(file: str, values: Mapping[str, Any], columns: Sequence[str]) -> None:
