@@ -99,7 +99,9 @@ def _value(node: exp.Expr, type_: SqlType) -> Any:
     literal = node.this if negative else node
     if isinstance(literal, exp.Literal) and not literal.is_string:
         value = _number(str(literal.this), type_)
-        return negated(value) if negative and value is not None else value
+        if not negative or value is None or (value == 0 and "e" not in str(literal.this).lower()):
+            return value  # an INTEGER or DECIMAL has no -0, and only a literal with an exponent is a DOUBLE
+        return negated(value)
     if negative:
         return None
     if isinstance(node, exp.Literal):
