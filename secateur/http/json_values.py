@@ -28,6 +28,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from secateur.errors import ParameterError
+from secateur.partitioning.types.coerce import FINER_TEXT
 from secateur.partitioning.types.result_type import Constructor, ResultType, parse_result_type
 
 Encode = Callable[[Any], Any]
@@ -207,18 +208,27 @@ def _integer(value: Any) -> int:
 def _double(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise TypeError("it has to be a number, or its text")
-    return float(value)
+    found = float(value)
+    if math.isinf(found) and "inf" not in str(value).lower():
+        raise ValueError("it is too large for the type")
+    return found
+
+
+def _whole(text: str) -> str:
+    if FINER_TEXT.search(text):
+        raise ValueError("it has a fraction of a microsecond")
+    return text
 
 
 def _naive(text: str) -> datetime:
-    moment = datetime.fromisoformat(text)
+    moment = datetime.fromisoformat(_whole(text))
     if moment.tzinfo is not None:
         raise ValueError("it names a time zone; the type for that is TIMESTAMP WITH TIME ZONE")
     return moment
 
 
 def _aware(text: str) -> datetime:
-    moment = datetime.fromisoformat(text)
+    moment = datetime.fromisoformat(_whole(text))
     return _in_utc(moment) if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
@@ -247,7 +257,7 @@ _READ: Final[dict[str, Callable[[Any], Any]]] = {
     "DOUBLE": _double,
     "HUGEINT": _integer,
     "INTERVAL": _as_text(_interval),
-    "TIME": _as_text(time.fromisoformat),
+    "TIME": _as_text(lambda text: time.fromisoformat(_whole(text))),
     "TIMESTAMP": _as_text(_naive),
     "TIMESTAMP WITH TIME ZONE": _as_text(_aware),
     "UUID": _as_text(UUID),

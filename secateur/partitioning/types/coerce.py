@@ -34,8 +34,8 @@ from secateur.partitioning.types.decimals import below_power_of_ten, fits, resca
 
 _INTEGER_TEXT: Final = re.compile(r"\s*[+-]?[0-9]+\s*")
 _UUID_TEXT: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-_FINER_TEXT: Final = re.compile(r"[.,]\d{6}0*[1-9]")
-"""A fraction that Python cuts off behind the microseconds."""
+FINER_TEXT: Final = re.compile(r"[.,]\d{6}0*[1-9]")
+"""What texts have of which Python's ``fromisoformat`` cuts off a fraction of a microsecond."""
 _MISSING: Final = frozenset({"NAType", "NaTType"})
 _BOOLEAN_TEXT: Final = {"true": True, "t": True, "false": False, "f": False}
 _TEXT_SHOWN_MAX: Final = 80
@@ -273,7 +273,7 @@ def _to_time(value: Any) -> time:
 
 
 def _instant_text(text: str) -> str:
-    if _FINER_TEXT.search(text):
+    if FINER_TEXT.search(text):
         raise _CannotError("it is not a whole number of microseconds")
     return text.strip()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from datetime import UTC, date, timedelta
+from datetime import UTC, date, time, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -85,3 +85,21 @@ def test_depth_has_a_bound() -> None:
         nested = {"type": "STRUCT", "value": {"a": nested}}
     with pytest.raises(ParameterError):
         parameters_of([nested])
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "reason"),
+    [
+        ("TIME", "01:02:03.1234567", "it has a fraction of a microsecond"),
+        ("TIMESTAMP", "2024-01-01T00:00:00.1234567", "it has a fraction of a microsecond"),
+        ("TIMESTAMP WITH TIME ZONE", "2024-01-01T00:00:00.1234567Z", "it has a fraction of a microsecond"),
+        ("DOUBLE", "1e400", "it is too large for the type"),
+    ],
+)
+def test_a_value_that_would_change_is_refused(kind: str, text: str, reason: str) -> None:
+    with pytest.raises(ParameterError, match=f"parameter 1: '{text}' is no {kind} .{reason}"):
+        parameters_of([{"type": kind, "value": text}])
+
+
+def test_zeros_behind_the_microseconds_are_read() -> None:
+    assert parameters_of([{"type": "TIME", "value": "01:02:03.123456000"}]) == [time(1, 2, 3, 123456)]
