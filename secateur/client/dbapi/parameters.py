@@ -181,6 +181,10 @@ def plain_value(value: Any, where: str) -> Any:
             return timedelta(value.days, value.seconds, value.microseconds)
         case timedelta():
             raise _refused(where, f"({value!r}) has a fraction of a microsecond: round it to microseconds")
+        case pa.MonthDayNano():
+            if value.months or value.nanoseconds % 1000:
+                raise _refused(where, f"({value!r}) has months or nanoseconds: write an INTERVAL in SQL")
+            return timedelta(value.days, microseconds=value.nanoseconds // 1000)
         case bytearray() | memoryview():
             return bytes(value)
         case np.ndarray() if not value.ndim:

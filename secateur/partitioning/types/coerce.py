@@ -2,8 +2,8 @@
 
 Canonical forms, exactly these classes: ``bool``, ``int``, ``float``, ``Decimal`` with exactly the column's scale,
 ``str``, ``bytes``, ``date``, ``time``, ``datetime`` (naive for TIMESTAMP, aware in UTC for TIMESTAMPTZ), ``timedelta``
-for INTERVAL, ``uuid.UUID``, ``list`` for LIST, ``dict`` of all fields in their order for STRUCT, ``list`` of pairs
-for MAP; None for NULL.
+for INTERVAL, or a ``MonthDayNano`` of Arrow, ``uuid.UUID``, ``list`` for LIST, ``dict`` of all fields in their order
+for STRUCT, ``list`` of pairs for MAP; None for NULL.
 
 Accepted conversions: numbers to numbers where the value stays the same; text that spells the value; dates to midnight;
 numpy scalars and members of an enum to the Python value they hold; pandas' NA and NaT to NULL. A point in time without
@@ -36,6 +36,7 @@ _INTEGER_TEXT: Final = re.compile(r"\s*[+-]?[0-9]+\s*")
 _UUID_TEXT: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 FINER_TEXT: Final = re.compile(r"[.,]\d{6}0*[1-9]")
 """What texts have of which Python's ``fromisoformat`` cuts off a fraction of a microsecond."""
+_PARTS_OF_INTERVAL: Final = frozenset({"months", "days", "nanoseconds"})
 _MISSING: Final = frozenset({"NAType", "NaTType"})
 _BOOLEAN_TEXT: Final = {"true": True, "t": True, "false": False, "f": False}
 _TEXT_SHOWN_MAX: Final = 80
@@ -304,9 +305,13 @@ def _to_timestamp_tz(value: Any) -> datetime:
 
 
 def _to_interval(value: Any) -> Any:
-    if isinstance(value, timedelta):
+    # Arrow's own class has months apart from days, and so has the one of pandas that a frame has for it.
+    kind = type(value).__name__
+    if isinstance(value, timedelta) or kind == "MonthDayNano":
         return value
-    raise _CannotError("give a timedelta")
+    if kind == "DateOffset" and value.n == 1 and _PARTS_OF_INTERVAL.issuperset(value.kwds):
+        return value
+    raise _CannotError("give a timedelta, or a MonthDayNano of pyarrow")
 
 
 def _to_uuid(value: Any) -> UUID:

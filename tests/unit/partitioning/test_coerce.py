@@ -8,6 +8,7 @@ from uuid import UUID
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from secateur.errors import DataError
@@ -83,6 +84,8 @@ class Spoken(str):
         ("TIMESTAMP WITH TIME ZONE", datetime(2024, 1, 1, tzinfo=EASTERN), datetime(2024, 1, 1, 5, tzinfo=UTC)),
         ("TIMESTAMP WITH TIME ZONE", "2024-01-01", datetime(2024, 1, 1, tzinfo=UTC)),
         ("INTERVAL", timedelta(days=1), timedelta(days=1)),
+        ("INTERVAL", pa.MonthDayNano([1, -2, 3000]), pa.MonthDayNano([1, -2, 3000])),
+        ("INTERVAL", pd.DateOffset(months=1, nanoseconds=5), pd.DateOffset(months=1, nanoseconds=5)),
         ("UUID", UUID(TEXT), UUID(TEXT)),
         ("UUID", TEXT.upper(), UUID(TEXT)),
         ("UUID", UUID(TEXT).bytes, UUID(TEXT)),
@@ -164,6 +167,9 @@ def test_converts(type_: str, given: Any, expected: Any) -> None:
         ("TIMESTAMP", datetime.max.replace(tzinfo=EASTERN), "in UTC it is outside of the years 1 to 9999"),
         ("TIMESTAMP", 5, "give a datetime or its ISO text"),
         ("INTERVAL", 5, "give a timedelta"),
+        ("INTERVAL", (1, 2, 3), "give a timedelta"),
+        ("INTERVAL", pd.DateOffset(months=1, n=2), "give a timedelta"),
+        ("INTERVAL", pd.DateOffset(month=1), "give a timedelta"),
         ("UUID", "{" + TEXT + "}", "write it as 8-4-4-4-12"),
         ("UUID", TEXT.replace("-", ""), "write it as 8-4-4-4-12"),
         ("UUID", b"1", "the text is not such a value"),
