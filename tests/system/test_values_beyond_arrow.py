@@ -55,6 +55,16 @@ def test_a_result_with_such_a_value_is_an_error(
             conn.execute(f"SELECT {expression} AS c{source}").fetchall()
 
 
+@pytest.mark.parametrize("sql", ["SELECT {}", "SELECT {} FROM {t} WHERE k = 1", "SELECT max({}) FROM {t}"])
+def test_a_result_with_more_levels_is_an_error(conn: secateur.Connection, times: str, sql: str) -> None:
+    lists = [f"{'[' * levels}1{']' * levels}" for levels in (60, 70)]
+    value = conn.execute(sql.format(lists[0], t=times)).fetchone()
+    assert str(value) == f"({lists[0]},)"
+    with pytest.raises(DataError, match=r"a column is nested too deeply .*: CAST it to VARCHAR"):
+        conn.execute(sql.format(lists[1], t=times)).fetchall()
+    assert conn.execute(sql.format(f"({lists[1]})::VARCHAR", t=times)).fetchone() == (lists[1],)
+
+
 @pytest.mark.parametrize(
     "sql",
     [

@@ -42,8 +42,15 @@ def plain_values(params: Parameters) -> list[Any] | dict[str, Any]:
 
     Raises:
         ParameterError: A value of a type that no column has, or that would have to be changed, named by position or
-            name; or the parameters are neither a sequence nor a mapping.
+            name; or the parameters are neither a sequence nor a mapping, or are inside of themselves.
     """
+    try:
+        return _plain_values(params)
+    except RecursionError as error:
+        raise ParameterError("a parameter is a list or dict that is inside of itself, or nested too deeply") from error
+
+
+def _plain_values(params: Parameters) -> list[Any] | dict[str, Any]:
     if isinstance(params, (list, tuple)):
         if _PLAIN.issuperset(map(type, params)):  # nearly always
             return list(params)

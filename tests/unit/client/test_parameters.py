@@ -132,6 +132,14 @@ def test_what_no_column_holds_is_named(params: Any, message: str) -> None:
         plain_values(params)
 
 
+def test_what_is_inside_of_itself_is_refused() -> None:
+    endless: list[Any] = []
+    endless.append({"a": endless})
+    for params in ([endless], {"a": endless}):
+        with pytest.raises(ParameterError, match="inside of itself"):
+            plain_values(params)
+
+
 @pytest.mark.parametrize("params", [None, [], (), {}], ids=repr)
 def test_nothing_is_no_parameters(params: Any) -> None:
     assert not plain_values(params)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import duckdb
 import pyarrow as pa
 
-from secateur.errors import LimitExceededError
+from secateur.errors import DataError, LimitExceededError
 
 if TYPE_CHECKING:
     from secateur.engine.kernels.duckdb.cancellation import Cancellation
@@ -67,8 +67,16 @@ def exported(relation: duckdb.DuckDBPyRelation, bytes_max: int, cancellation: Ca
 
 
 def reader_of(relation: duckdb.DuckDBPyRelation, batch_rows: int = _BATCH_ROWS) -> pa.RecordBatchReader:
-    """Start a relation, whose rows are then made as they are read."""
-    return relation.to_arrow_reader(batch_rows)
+    """Start a relation, whose rows are then made as they are read.
+
+    Raises:
+        DataError: A column has more levels of lists and structs than Arrow passes on.
+        duckdb.Error: It does not begin.
+    """
+    try:
+        return relation.to_arrow_reader(batch_rows)
+    except pa.ArrowInvalid as error:
+        raise DataError(f"a column is nested too deeply ({error}): CAST it to VARCHAR") from error
 
 
 def batch_rows_over(relations: Iterable[pa.Table]) -> int:
