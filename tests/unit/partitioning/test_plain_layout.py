@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from secateur.partitioning.types.plain_layout import without_views
+from secateur.partitioning.types import without_views
 
 VIEW = pa.string_view()
 RUNS = pa.RunEndEncodedArray.from_arrays([1, 3], pa.array(["x", "y"], VIEW))
