@@ -38,6 +38,8 @@ FINER_TEXT: Final = re.compile(r"[.,]\d{6}0*[1-9]")
 """What texts have of which Python's ``fromisoformat`` cuts off a fraction of a microsecond."""
 _PARTS_OF_INTERVAL: Final = frozenset({"months", "days", "nanoseconds"})
 _MISSING: Final = frozenset({"NAType", "NaTType"})
+_PLAIN: Final = frozenset({bool, int, float, str, bytes, Decimal, date, datetime, time, timedelta, UUID, list, dict})
+"""What needs no look at whether it stands for another value."""
 _BOOLEAN_TEXT: Final = {"true": True, "t": True, "false": False, "f": False}
 _TEXT_SHOWN_MAX: Final = 80
 # HUGEINT lives as decimal128(38, 0), which is a little narrower than 128 bits.
@@ -117,14 +119,15 @@ def is_missing(kind: type) -> bool:
 
 
 def _convert(value: Any, type_: SqlType) -> Any:
-    if is_missing(type(value)):
-        return None
-    if isinstance(value, Enum):
-        value = value.value
-    if isinstance(value, np.generic):
-        # The shortest text of a single float is shorter than that of the double that it is.
-        is_short = isinstance(value, np.floating) and value.itemsize < 8 and type_.kind is TypeKind.DECIMAL
-        value = str(value) if is_short and math.isfinite(value) else _from_numpy(value)
+    if type(value) not in _PLAIN:
+        if is_missing(type(value)):
+            return None
+        if isinstance(value, Enum):
+            value = value.value
+        if isinstance(value, np.generic):
+            # The shortest text of a single float is shorter than that of the double that it is.
+            is_short = isinstance(value, np.floating) and value.itemsize < 8 and type_.kind is TypeKind.DECIMAL
+            value = str(value) if is_short and math.isfinite(value) else _from_numpy(value)
     if type_.kind is TypeKind.DECIMAL:
         return _to_decimal(value, type_)
     if type_.is_integer:
