@@ -28,7 +28,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from secateur.errors import ParameterError
-from secateur.partitioning.types.coerce import FINER_TEXT
+from secateur.partitioning.types.coerce import FINER_TEXT, check_finite
 from secateur.partitioning.types.result_type import Constructor, ResultType, parse_result_type
 
 Encode = Callable[[Any], Any]
@@ -209,8 +209,7 @@ def _double(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise TypeError("it has to be a number, or its text")
     found = float(value)
-    if math.isinf(found) and "inf" not in str(value).lower():
-        raise ValueError("it is too large for the type")
+    check_finite(found, value)
     return found
 
 

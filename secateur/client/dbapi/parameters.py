@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final, TypeAlias
-from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
 
 from secateur.drawing.quantity import count_text
 from secateur.errors import ParameterError
+from secateur.partitioning.types.coerce import PLAIN_CLASSES
 from secateur.partitioning.types.python_column import without_missing
 from secateur.protocol.statements import SelectStatement
 
 Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any]
 """Values for ``?`` and ``$1`` in order, or for ``$name`` by name."""
 
-_PLAIN: Final = frozenset({type(None), bool, int, float, str, bytes, Decimal, date, datetime, time, timedelta, UUID})
+_PLAIN: Final = PLAIN_CLASSES | {type(None)}
 _DATE_UNITS: Final = frozenset({"Y", "M", "W", "D"})
 _UNITS_WITHOUT_LENGTH: Final = frozenset({"Y", "M", "generic"})
 _BASES: Final[dict[type, Callable[[Any], Any]]] = {

@@ -38,8 +38,8 @@ FINER_TEXT: Final = re.compile(r"[.,]\d{6}0*[1-9]")
 """What texts have of which Python's ``fromisoformat`` cuts off a fraction of a microsecond."""
 _PARTS_OF_INTERVAL: Final = frozenset({"months", "days", "nanoseconds"})
 _MISSING: Final = frozenset({"NAType", "NaTType"})
-_PLAIN: Final = frozenset({bool, int, float, str, bytes, Decimal, date, datetime, time, timedelta, UUID, list, dict})
-"""What needs no look at whether it stands for another value."""
+PLAIN_CLASSES: Final = frozenset({bool, int, float, str, bytes, Decimal, date, datetime, time, timedelta, UUID})
+"""The classes of single values; a value of another class may stand for one of them."""
 _BOOLEAN_TEXT: Final = {"true": True, "t": True, "false": False, "f": False}
 _TEXT_SHOWN_MAX: Final = 80
 # HUGEINT lives as decimal128(38, 0), which is a little narrower than 128 bits.
@@ -51,7 +51,7 @@ _BIGINT_MIN: Final = -(1 << 63)
 _BIGINT_MAX: Final = (1 << 63) - 1
 
 
-class _CannotError(Exception):
+class _CannotError(ValueError):
     """Carries the reason; becomes a DataError with the column's name."""
 
 
@@ -113,13 +113,23 @@ def canonical_test(type_: SqlType) -> Callable[[Iterable[Any]], bool]:
     return are_canonical
 
 
+def check_finite(number: float, given: Any) -> None:
+    """Refuse the infinity that Python makes of a finite value which is too large for a double.
+
+    Raises:
+        ValueError: It has been made of one.
+    """
+    if math.isinf(number) and "inf" not in str(given).lower():
+        raise _CannotError("it is too large for the type")
+
+
 def is_missing(kind: type) -> bool:
     """Whether it is the type of pandas' own value for a missing one; told by its name, without pandas."""
     return kind.__name__ in _MISSING and kind.__module__.startswith("pandas.")
 
 
 def _convert(value: Any, type_: SqlType) -> Any:
-    if type(value) not in _PLAIN:
+    if type(value) not in PLAIN_CLASSES:
         if is_missing(type(value)):
             return None
         if isinstance(value, Enum):
@@ -219,8 +229,7 @@ def _to_float(value: Any) -> float:
         found = float(value)
         if isinstance(value, int) and found != value:
             raise _CannotError("it has more digits than the type tells apart")
-        if math.isinf(found) and "inf" not in str(value).lower():
-            raise _CannotError("it is too large for the type")
+        check_finite(found, value)
         return found
     raise _CannotError("give a float")
 
