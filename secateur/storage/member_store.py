@@ -248,7 +248,7 @@ class MemberStore:
             UnknownTableError: The table is not here.
         """
         table = self._tables.table(table_id)
-        table.changes.total += 1
+        table.changes.total += 1  # its versions begin behind those of the partition in whose place it comes
         table.partitions[partition] = Partition(table.layout, partition, table.changes)
         table.arriving.add(partition)
         self.loads.forget_partition(table_id, partition)

@@ -185,7 +185,7 @@ def recovered(reports: Mapping[str, MemberReport], gone: Collection[str], *, is_
     leases = [reports[member].holds_lease for member in present]
     if not is_late and not (any(leases) and all(member in gone for member in lost)):
         return None
-    if lost and not (any(leases) and all(leases)) and 2 * len(present) <= len(members):
+    if lost and not (leases and all(leases)) and 2 * len(present) <= len(members):
         return None
     return _going_on(record, reports, lost)
 

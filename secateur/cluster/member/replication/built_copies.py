@@ -104,7 +104,6 @@ class BuiltCopies:
         self._fixed: dict[tuple[str, int], _Fixed] = {}
         self._opened: dict[tuple[str, int], int] = {}  # of a member and table, the earliest attempt that may go on
         self._building: dict[tuple[int, int], int] = {}  # the attempt of a table and partition
-        self._topology = Topology(0, (), {})
 
     # -- at the primary
 
@@ -231,7 +230,7 @@ class BuiltCopies:
         for table_id in asked.tables:
             if self._opened.get((asked.member, table_id), 0) > asked.attempt:
                 continue  # a later attempt goes on
-            if table_id in hosted and self._topology.has_member(asked.member):
+            if table_id in hosted and self._replication.topology.has_member(asked.member):
                 self._opened[asked.member, table_id] = asked.attempt + 1  # its OpenCopies may be on the way still
             self._fixed.pop((asked.member, table_id), None)
             self._replication.learners.uncount(table_id, asked.partitions, asked.member)
@@ -239,7 +238,6 @@ class BuiltCopies:
 
     def update(self, topology: Topology) -> None:
         """Take over a newer topology: rows are not kept for members that have left, nor by one that has itself."""
-        self._topology = topology
         is_member = topology.has_member(self._member_id)
         self._fixed = {key: fixed for key, fixed in self._fixed.items() if is_member and topology.has_member(key[0])}
         self._opened = {key: attempt for key, attempt in self._opened.items() if topology.has_member(key[0])}

@@ -207,6 +207,11 @@ class Replication:
         """Changes that are made in here go to each of the other copies in one message; nothing may wait in here."""
         return self._sent.together()
 
+    @property
+    def topology(self) -> Topology:
+        """The newest topology."""
+        return self._replicas.topology
+
     def last(self, table_id: int, partition: int) -> int:
         """The number of the last change of a partition here."""
         replica = self._replicas.get((table_id, partition))
