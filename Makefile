@@ -36,7 +36,7 @@ STATEMENTS ?= 1000000
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: demo check test test-slow test-long test-newest test-oldest test-pythons quick-round plans generated nightly faults simulate mutations wheel lint format types bench bench-peers bench-postgres bench-tpc docs lock clean distclean help install java browser pictures
+.PHONY: demo check test test-slow test-long test-newest test-oldest test-pythons quick-round plans generated nightly faults simulate mutations native wheel lint format types bench bench-peers bench-postgres bench-tpc docs lock clean distclean help install java browser pictures
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -124,6 +124,11 @@ mutations: $(STAMP) java ## plant sixty faults, one after the other, and say whi
 wheel: $(STAMP) ## build the wheel and try it in empty environments, of each Python that is installed
 	@$(PY) -m pytest -m slow tests/system/test_wheel.py $(PYTEST_ARGS)
 
+# pip gets maturin for it, and cargo the two crates. Without cargo everything works, and CI says so.
+native: $(STAMP) ## build the optional native executor of short statements, where cargo is
+	@if command -v cargo >/dev/null; then $(PIP_INSTALL) ./native; \
+		else echo "SKIPPED: cargo is not installed, so short statements run in Python: https://rustup.rs" >&2; fi
+
 lint: $(STAMP) types ## ruff and mypy --strict
 	@$(PY) -m ruff check .
 	@$(PY) -m ruff format --check .
@@ -168,7 +173,7 @@ lock: $(STAMP) ## resolve pyproject.toml anew into constraints.txt, for every su
 	@mv constraints.txt.new constraints.txt
 
 clean: ## remove what the targets wrote, but keep .venv
-	@rm -rf build dist spark-warehouse metastore_db derby.log constraints.txt.new .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf build dist native/target spark-warehouse metastore_db derby.log constraints.txt.new .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find . -name '$(VENV)*' -prune -o -type d -name __pycache__ -prune -exec rm -rf {} +
 
 distclean: clean ## remove the environments as well

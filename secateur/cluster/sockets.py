@@ -22,6 +22,7 @@ def listening(
     *,
     on_gone: Callable[[PeerInfo], None],
     port: int = 0,
+    answered: Callable[[bytes], bytes | None] | None = None,
 ) -> FrameServer:
     """The server of a controller or member, not started yet.
 
@@ -32,6 +33,7 @@ def listening(
         own_address: Where it listens.
         on_gone: Called when a connection has ended.
         port: 0 takes any free one.
+        answered: Answers statements before they become requests; None where nothing does.
     """
     return FrameServer(
         handler,
@@ -45,6 +47,7 @@ def listening(
         alive_s=min(ALIVE_S, settings.member_silence_s / 4),
         tls=settings.tls,
         tokens=TokenBook(is_complete=False),
+        answered=answered,
     )
 
 

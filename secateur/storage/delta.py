@@ -135,6 +135,13 @@ class Delta:
         count = stop - start + sum(self._growth(key) for key in self._keys[first:last])
         return None if count > rows_max else (found, count)
 
+    def changes(self, prefix: Cells) -> bool:
+        """Whether the key of a change begins with a prefix of cells. Costs nothing where nothing has changed."""
+        if not self._keys:
+            return False
+        first, last = prefix_range(self._keys, prefix)
+        return first < last
+
     def take(self, keys: Iterable[Cells]) -> pa.Table:
         """The rows that a reader would find with some keys, each of which is given once; in any order.
 

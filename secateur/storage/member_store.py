@@ -389,6 +389,11 @@ class MemberStore:
         """
         return few_finder(self._tables, self.lease, table_id, columns)
 
+    @property
+    def hosted_tables(self) -> HostedTables:
+        """The tables that are here, for who reads them in the turn of the event loop in which it answers."""
+        return self._tables
+
     def note_reads(self, table_id: int, partitions: Iterable[int]) -> None:
         """Count a read of partitions by :meth:`few_finder`; all other methods that return rows count by themselves."""
         hosted = self._tables[table_id].partitions

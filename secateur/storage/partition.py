@@ -215,6 +215,12 @@ class Partition:
         rows = self._delta if self._snapshot is None else self._snapshot
         return rows.values(columns, prefix, rows_max)
 
+    def native_rows(self, prefix: Cells) -> Any | None:
+        """The sorted rows for the native executor, if no recent change is of a key that begins with a prefix."""
+        self._settle()
+        delta = self._delta
+        return None if delta.changes(prefix) else delta.base.native_rows(self._layout.types)
+
     def values_of(self, key: Sequence[Any]) -> list[Any] | None:
         """The row with a key as plain values of all columns, canonical as they were written; None without one.
 

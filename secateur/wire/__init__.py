@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from secateur.wire.call_control import CallControl
     from secateur.wire.channel import SILENCE_S, Channel
     from secateur.wire.frame_receiver import FrameReceiver
-    from secateur.wire.frames import Frame, FrameDecoder, FrameKind, Payload, encode_frame
+    from secateur.wire.frames import FRAME_PREFIX, Frame, FrameDecoder, FrameKind, Payload, encode_frame
     from secateur.wire.handshake import ClusterIdentity, TokenBook, hello
     from secateur.wire.limits import Limits
     from secateur.wire.messages import Answer, Handled, Handler, PeerInfo, Reply, Request
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ALIVE_S",
+    "FRAME_PREFIX",
     "SHORT_ROWS_MAX",
     "SILENCE_S",
     "TIMEOUTS",
@@ -82,7 +83,7 @@ _FILES = {
     "call_control": ["CallControl"],
     "channel": ["SILENCE_S", "Channel"],
     "frame_receiver": ["FrameReceiver"],
-    "frames": ["Frame", "FrameDecoder", "FrameKind", "Payload", "encode_frame"],
+    "frames": ["FRAME_PREFIX", "Frame", "FrameDecoder", "FrameKind", "Payload", "encode_frame"],
     "handshake": ["ClusterIdentity", "TokenBook", "hello"],
     "limits": ["Limits"],
     "messages": ["Answer", "Handled", "Handler", "PeerInfo", "Reply", "Request"],

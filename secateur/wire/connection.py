@@ -15,7 +15,7 @@ import socket
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from functools import partial
-from typing import Any, Final, cast
+from typing import Any, Final, TypeAlias, cast
 
 import msgspec
 
@@ -23,8 +23,9 @@ from secateur.errors import AuthenticationError, Error, InternalError, LimitExce
 from secateur.protocol.access import role_needed
 from secateur.protocol.codec import Codec
 from secateur.protocol.hello import FrameLimits, Greeting
-from secateur.protocol.message import Failure
+from secateur.protocol.message import Failure, Role
 from secateur.protocol.operation import OperationBase
+from secateur.protocol.operations import Operation
 from secateur.protocol.table_rights import TokenRole
 from secateur.tracing import is_installed, record_error
 from secateur.wire.frame_receiver import FrameReceiver
@@ -43,6 +44,14 @@ _LINGER_S: Final = 1.0
 _UNACKNOWLEDGED_MS: Final = 20_000
 _ids = itertools.count(1)
 _failures: Final[Codec[Failure]] = Codec(Failure)
+_SHORT_ROLE: Final = max(map(role_needed, (Operation.EXECUTE, Operation.EXECUTE_FIRST_STAGE, Operation.GET_ROWS)))
+
+Answered: TypeAlias = Callable[[bytes], bytes | None]
+"""A function from the bytes of a short request to the frame that answers it.
+
+It returns None to have the bytes handled as any others; nothing is done then. It is called with whatever arrives at
+once from a peer that may make any of these requests.
+"""
 
 
 class ServerConnection(FrameReceiver):
@@ -63,6 +72,7 @@ class ServerConnection(FrameReceiver):
         on_gone: Callable[[PeerInfo], None] | None = None,
         refusal: Error | None = None,
         tokens: TokenBook | None = None,
+        answered: Answered | None = None,
     ) -> None:
         super().__init__(HANDSHAKE_LIMITS, is_stranger=True)
         self._handler = handler
@@ -88,6 +98,8 @@ class ServerConnection(FrameReceiver):
         self._gone = asyncio.Event()
         self._peer: PeerInfo | None = None  # None until a good hello
         self._allowed: dict[int, OperationBase] = {}  # what the peer may request, as far as it has requested it
+        self._offered = answered
+        self._answered: Answered | None = None  # until a good hello of a peer that may make any short request
         self._refused = False
         self._has_said_all = False  # nothing more can be sent: answers that come later are dropped
         self._loop = asyncio.get_running_loop()
@@ -190,6 +202,20 @@ class ServerConnection(FrameReceiver):
 
     # -- frames in
 
+    def buffer_updated(self, nbytes: int) -> None:
+        answered = self._answered
+        if answered is not None and self._decoder.idle and self._outbox.is_clear and not self._is_between_frames:
+            answer = answered(bytes(self._read[:nbytes]))
+            if answer is not None:
+                self._transport.write(answer)
+                return
+        super().buffer_updated(nbytes)
+
+    @property
+    def _is_between_frames(self) -> bool:
+        """Whether what arrived before says how the next frame is to be handled."""
+        return bool(self._refused or self._waiting or self._trace is not None)
+
     def payload_grew(self, size: int) -> None:
         self._counted += size
         self._held.arrived(self, size)
@@ -266,6 +292,8 @@ class ServerConnection(FrameReceiver):
             proven.rights,
         )
         self._decoder.limits = self._limits
+        if proven.role is Role.CLIENT and proven.rights is None and proven.token_role >= _SHORT_ROLE:
+            self._answered = self._offered
         self._answer(frame, self._peer)
 
     def _asked(self, frame: Frame, peer: PeerInfo) -> Request[Any]:

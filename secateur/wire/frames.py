@@ -28,7 +28,8 @@ Payload: TypeAlias = bytes | memoryview | Sequence[bytes | memoryview]
 
 REQUEST_ID_MAX: Final = 2**32 - 1
 _MAGIC: Final = b"SC"
-_PREFIX: Final = _MAGIC + bytes([PROTOCOL_VERSION])
+FRAME_PREFIX: Final = _MAGIC + bytes([PROTOCOL_VERSION])
+"""The bytes with which every frame begins."""
 _HEAD: Final = struct.Struct("<2sBBIIIQ")
 _EMPTY: Final = memoryview(b"")
 _JOIN_BYTES_MAX: Final = 64 << 10  # up to here copying the payload behind the header costs less than a second write
@@ -153,7 +154,7 @@ class FrameDecoder:
         Returns:
             The frame; None if the bytes are anything else, of which nothing was taken in.
         """
-        if self._partial or self.collecting is not None or len(data) < _HEAD.size or not data.startswith(_PREFIX):
+        if self._partial or self.collecting is not None or len(data) < _HEAD.size or not data.startswith(FRAME_PREFIX):
             return None
         _, _, code, operation, request_id, header_bytes, payload_bytes = _HEAD.unpack_from(data)
         payload_start = _HEAD.size + header_bytes
@@ -193,7 +194,7 @@ class FrameDecoder:
             self._partial.clear()
             position = 0
         while len(data) - position >= _HEAD.size:
-            if not data.startswith(_PREFIX, position):
+            if not data.startswith(FRAME_PREFIX, position):
                 _check_prefix(data[position : position + _HEAD.size])
             _, _, code, operation, request_id, header_bytes, payload_bytes = _HEAD.unpack_from(data, position)
             if header_bytes > self.limits.header_bytes_max or payload_bytes > self.limits.frame_bytes_max:
@@ -253,7 +254,7 @@ class FrameDecoder:
 
 def _check_prefix(start: bytes | bytearray) -> None:
     """Judge the first bytes of a frame, however few there are."""
-    if start[:3] == _PREFIX[: len(start)]:
+    if start[:3] == FRAME_PREFIX[: len(start)]:
         return
     if start[:2] == _MAGIC:
         raise ProtocolError(

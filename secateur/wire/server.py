@@ -12,7 +12,7 @@ from secateur.errors import AuthenticationError, Error, OperationalError
 from secateur.protocol.operation import OperationBase
 from secateur.protocol.operations import Operation
 from secateur.protocol.tokens import GrantedToken
-from secateur.wire.connection import ServerConnection
+from secateur.wire.connection import Answered, ServerConnection
 from secateur.wire.handshake import TokenBook
 from secateur.wire.limits import Limits
 from secateur.wire.messages import Handler, PeerInfo
@@ -40,6 +40,7 @@ class FrameServer:
         alive_s: Seconds between two signs of life to peers that wait for an answer.
         tls: The certificate by which it speaks TLS with everybody; None speaks it with nobody.
         tokens: Other tokens that it accepts, with their roles; none by default.
+        answered: Answers statements before they become requests; None where nothing does.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class FrameServer:
         alive_s: float = ALIVE_S,
         tls: Tls | None = None,
         tokens: TokenBook | None = None,
+        answered: Answered | None = None,
     ) -> None:
         self.host = host
         self.port = port
@@ -67,6 +69,7 @@ class FrameServer:
         self._operations = {Operation.HELLO.code: Operation.HELLO, **operations}
         self._alive_s = alive_s
         self._tls = tls
+        self._answered = answered
         self._tokens = TokenBook() if tokens is None else tokens
         self._connections: set[ServerConnection] = set()
         self._unproven: dict[ServerConnection, None] = {}
@@ -180,4 +183,5 @@ class FrameServer:
             on_gone=self._on_gone,
             refusal=refusal,
             tokens=self._tokens,
+            answered=self._answered,
         )

@@ -55,7 +55,7 @@ class Member(MemberParts):
     ) -> None:
         super().__init__(member_id, settings, controller_address, on_given_up, own_address, disk)
         self._stopping: asyncio.Task[None] | None = None
-        statement_handlers = StatementHandlers(
+        statement_handlers = self._statement_handlers = StatementHandlers(
             self._counts,
             self._statement_log,
             self._results,
@@ -255,6 +255,10 @@ class Member(MemberParts):
             self._counts.frames_received += 1
         handler, rights = self.handlers[request.operation], request.peer.rights
         return handler(request) if rights is None else self._table_checks.handle(request, rights, handler)
+
+    def answered(self, frame: bytes) -> bytes | None:
+        """The frame that answers a short request; None where it is to be handled as any other."""
+        return self._statement_handlers.answered(frame)
 
     def notify(self, request: Request[Any]) -> None:
         """Take a one-way message: those of jobs."""

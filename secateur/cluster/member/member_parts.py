@@ -67,6 +67,7 @@ from secateur.engine.runtime.runtime import JobRuntime
 from secateur.engine.runtime.services import MemberServices
 from secateur.engine.sql.planned_query import PlannedQuery
 from secateur.errors import Error
+from secateur.native import native_module
 from secateur.partitioning.tables.external_table import ExternalTable
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import MemberAddress, Topology
@@ -118,7 +119,9 @@ class MemberParts(ABC):
         self._controller = peer_at(host, int(port), settings, name=member_id, role=Role.MEMBER)
         self._patient = ControllerRequests(self._controller)
         self._peers = Peers(member_id, Role.MEMBER, settings, self._connection_lost)
-        self._server = listening(self, MEMBER_OPERATIONS, settings, own_address, on_gone=self._gone)
+        native = native_module()
+        answered = None if native is None else self.answered
+        self._server = listening(self, MEMBER_OPERATIONS, settings, own_address, on_gone=self._gone, answered=answered)
         self._background = BackgroundTasks()
         threads = self._threads = MemberThreads(member_id, settings)
         self._store = MemberStore(limits=limits)
@@ -238,6 +241,7 @@ class MemberParts(ABC):
             lambda: self._lease.statistics_version,
             self._replication.acknowledgements.acknowledged,
             self._hot_keys,
+            native,
         )
         self._change_feeds = MemberChangeFeeds(
             self._store, self._places, self._replication.last, self._replication.acknowledgements.acknowledged
@@ -313,6 +317,10 @@ class MemberParts(ABC):
     @abstractmethod
     def handle(self, request: Request[Any]) -> Handled:
         """Answer a request; see :class:`secateur.wire.Handler`."""
+
+    @abstractmethod
+    def answered(self, frame: bytes) -> bytes | None:
+        """The frame that answers a short request; None where it is to be handled as any other."""
 
     @abstractmethod
     def notify(self, request: Request[Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -83,6 +84,19 @@ class StatementHandlers:
             Operation.KILL_STATEMENT: self._kill_statement,
         }
 
+    def answered(self, frame: bytes) -> bytes | None:
+        """The frame that answers a short request; None where it is to be handled as any other."""
+        begun = time.perf_counter()
+        answer = self._statements.answered(frame)
+        if answer is None:
+            return None
+        self._counts.frames_received += 1
+        self._counts.executions += 1
+        elapsed_s = time.perf_counter() - begun
+        if answer.plan_id is not None and answer.said is not None:
+            self._log.note(answer.plan_id, time.time() - elapsed_s, elapsed_s, answer.said)
+        return answer.frame
+
     def _execute(self, request: Request[query.Execute]) -> Handled:
         self._counts.executions += 1
         is_stepped = request.message.steps is not None
@@ -111,6 +125,7 @@ class StatementHandlers:
 
     def _get_rows(self, request: Request[GetRows]) -> Handled:
         self._counts.executions += 1
+        self._statements.learn_table(request.message.table_id)
         return self._key_reads.get(request)
 
     def _open_snapshot(self, request: Request[OpenSnapshot]) -> Handled:

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeAlias
 
 from secateur.cluster.member.monitoring.hot_keys import HotKeySampler
 from secateur.cluster.member.statements.local_execution import bound_partitions, check_versions
+from secateur.cluster.member.statements.native_answers import NativeAnswers
 from secateur.cluster.member.statements.prepared_statements import OwnView
 from secateur.cluster.member.statements.scattered_statements import (
     Acknowledgements,
@@ -40,6 +41,7 @@ class FirstStages:
         acknowledged: Waits until the changes that readers of some partitions see now are acknowledged; None if they
             are.
         hot_keys: Samples the keys that statements name.
+        native: The native executor; None where there is none.
     """
 
     def __init__(
@@ -53,6 +55,7 @@ class FirstStages:
         statistics_version: Callable[[], int],
         acknowledged: Acknowledgements,
         hot_keys: HotKeySampler,
+        native: NativeAnswers | None,
     ) -> None:
         self._member_id = member_id
         self._store = store
@@ -63,6 +66,7 @@ class FirstStages:
         self._statistics_version = statistics_version
         self._acknowledged = acknowledged
         self._hot_keys = hot_keys
+        self._native = native
 
     def run(self, request: Request[ExecuteFirstStage]) -> Reply[FirstStageRows] | _Answering:
         """Answer the member that coordinates a scattered statement, or the client that asks all of its owners.
@@ -104,6 +108,8 @@ class FirstStages:
             hot_keys.left -= 1
             if not hot_keys.left:
                 hot_keys.note_statement(plan, asked.params)
+        if self._native is not None and asked.published is None:
+            self._native.learn(plan, view)
         seen = SeenVersions(view.topology.version, self._statistics_version() if plan.is_estimated else 0)
         answering = self._scattered.answer(plan, asked, seen)
         waiting = self._acknowledged(partitions_read(plan, asked.partitions))

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
@@ -20,6 +21,7 @@ from secateur.cluster.member.statements.distributed_statements import Distribute
 from secateur.cluster.member.statements.external_reads import ExternalReads
 from secateur.cluster.member.statements.first_stages import FirstStages
 from secateur.cluster.member.statements.local_execution import LocalExecution
+from secateur.cluster.member.statements.native_answers import NativeAnswer, NativeAnswers
 from secateur.cluster.member.statements.open_results import OpenResults, within_bounds
 from secateur.cluster.member.statements.prepared_statements import OwnView, PreparedStatements
 from secateur.cluster.member.statements.read_state import read_here
@@ -59,6 +61,7 @@ class RunModes(PreparedStatements):
         acknowledged: Waits until the changes that readers of some partitions see now are acknowledged; None if they
             are.
         hot_keys: Samples the keys that statements name; None samples none.
+        native: The native part; None where there is none.
 
     Attributes:
         first_stages: Answers the members and clients that scatter statements themselves.
@@ -81,6 +84,7 @@ class RunModes(PreparedStatements):
         statistics_version: Callable[[], int] = lambda: 0,
         acknowledged: Acknowledgements = lambda _: None,
         hot_keys: HotKeySampler | None = None,
+        native: ModuleType | None = None,
     ) -> None:
         super().__init__(member_id, store, threads, fetch_plan, fetch_system_table, external_reads, plans_max)
         self._limits = jobs.limits
@@ -91,6 +95,11 @@ class RunModes(PreparedStatements):
         self._statistics_version = statistics_version
         self._acknowledged = acknowledged
         self._hot_keys = hot_keys or HotKeySampler(store.find, 0, member_id)
+        self._native = (
+            None
+            if native is None
+            else NativeAnswers(native, store, statistics_version, acknowledged, self._hot_keys, plans_max)
+        )
         self._programs: dict[str, ServingProgram | None] = {}
         self._programs_of: OwnView | None = None
         self.first_stages = FirstStages(
@@ -103,7 +112,22 @@ class RunModes(PreparedStatements):
             statistics_version,
             acknowledged,
             self._hot_keys,
+            self._native,
         )
+
+    def answered(self, frame: bytes) -> NativeAnswer | None:
+        """The answer of the native executor to a frame; None where it is to be handled as any other."""
+        if self._native is None:
+            return None
+        answer = self._native.answer(frame, self._view)
+        if answer is not None and answer.plan_id is not None and answer.plan_id in self._plans:
+            self._plans.move_to_end(answer.plan_id)
+        return answer
+
+    def learn_table(self, table_id: int) -> None:
+        """Have the native executor, if there is one, read rows of a table by their keys from now on."""
+        if self._native is not None and self._view is not None:
+            self._native.learn_table(table_id, self._view)
 
     def _served(self, plan: SelectPlan, asked: Execute) -> Served | None:
         """The answer of the program of a plan; None where it has none, or declines.
@@ -122,6 +146,8 @@ class RunModes(PreparedStatements):
                 self._programs.clear()
             program = compile_program(plan, self._store, view, self._statistics_version)
             self._programs[plan.plan_id] = program
+            if self._native is not None:
+                self._native.learn(plan, view)
         if program is None:
             return None
         served = program(asked)

@@ -1,0 +1,222 @@
+"""The native executor answers in the bytes in which Python answers, or leaves the statement to it.
+
+Random tables of all types, with NULLs, loaded and written since; random statements over few rows found by key. Each
+frame that a member gets is answered both ways. ``SECATEUR_SEED`` sets the seed.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+import secateur
+from secateur.cluster.member.statement_handlers import StatementHandlers
+from secateur.native import native_module
+from secateur.protocol import Operation
+from secateur.wire import FRAME_PREFIX, FrameDecoder, FrameKind, Limits, PeerInfo, Reply, Request, encode_frame
+from test_few_rows import AGGREGATES, COLUMNS, CUSTOMERS, PARTITIONS, row_of, statement, table_of
+
+SEED = int(os.environ.get("SECATEUR_SEED", "20261128"))
+STATEMENTS = int(150 * float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
+BROKEN = int(5_000 * float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
+PEER = PeerInfo(0, "nowhere", "the test", authenticated=True)
+STANDARD = {
+    "SELECT * FROM {t} WHERE customer = ? AND line = ?": 2,
+    "SELECT text, line, tiny, ratio FROM {t} WHERE customer = ?": 1,
+    "SELECT count(*), sum(ratio) FROM {t} WHERE customer = ?": 1,
+    "SELECT text, count(*), sum(unsigned), avg(tiny) FROM {t} WHERE customer = ? GROUP BY text ORDER BY text": 1,
+    "SELECT count(*), count(day), min(tiny), max(text), sum(price) FROM {t} WHERE customer IN (?, ?, ?)": 3,
+}
+"""Statements that are never left to Python, with how many parameters they have."""
+
+pytestmark = pytest.mark.skipif(native_module() is None, reason="secateur-native is not installed: `make native` does")
+
+
+def plain_statement(r: random.Random) -> tuple[str, list[Any]]:
+    """A statement without conditions beside those on the key, over types that the native executor writes."""
+    columns = [column for column in COLUMNS if column not in ("huge", "wide")]
+    params = [r.randrange(CUSTOMERS + 1) for _ in range(r.choice([1, 1, 3]))]
+    where = "customer = ?" if len(params) == 1 else "customer IN (?, ?, ?)"
+    if len(params) == 1 and r.random() < 0.4:
+        lines = [r.randrange(9) for _ in range(r.choice([1, 2]))]
+        where += " AND line = ?" if len(lines) == 1 else " AND line IN (?, ?)"
+        params += lines
+    aggregates = [r.choice(AGGREGATES).format(c=r.choice(["tiny", "text", "line", "unsigned"])) for _ in range(2)]
+    aggregates.append(f"count({r.choice(columns)})")
+    some = ", ".join(one for one in aggregates if "wide" not in one and one != "min(price)")
+    match r.randrange(3):
+        case 0:
+            return f"SELECT {', '.join(r.sample(columns, r.randrange(1, 5)))} FROM t WHERE {where}", params
+        case 1:
+            return f"SELECT {some} FROM t WHERE {where}", params
+        case _:
+            keys = ", ".join(r.sample(["tiny", "text", "flag", "line", "customer"], r.choice([1, 1, 2])))
+            order = r.choice(["", f" ORDER BY {keys.split(',')[0]} {r.choice(['', 'DESC', 'NULLS FIRST'])}"])
+            return f"SELECT {keys}, {some} FROM t WHERE {where} GROUP BY {keys}{order}", params
+
+
+class Compared:
+    """Answers each short request in both ways, and counts how often the native executor answered."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[tuple[str, bool]] = Counter()
+        self.differences: list[str] = []
+        self.frames: list[tuple[StatementHandlers, bytes]] = []
+        """Those that were answered natively."""
+
+    def answered(self, handlers: StatementHandlers, frame: bytes) -> bytes | None:
+        answer = answered_natively(handlers, frame)
+        only = FrameDecoder(Limits()).only(frame)
+        general = {
+            Operation.EXECUTE.code: (Operation.EXECUTE, handlers._statements.execute),
+            Operation.EXECUTE_FIRST_STAGE.code: (Operation.EXECUTE_FIRST_STAGE, handlers._first_stages.run),
+            Operation.GET_ROWS.code: (Operation.GET_ROWS, handlers._key_reads.get),
+        }
+        if only is None or only.operation not in general:
+            assert answer is None
+            return None
+        operation, run = general[only.operation]
+        self.counts[operation.title, answer is not None] += 1
+        if answer is None:
+            return None
+        self.frames.append((handlers, frame))
+        reply = run(Request(operation, operation.requests.decode(only.header), only.payload, PEER))
+        assert isinstance(reply, Reply), "the native executor has answered what waits in Python"
+        header, native = operation.replies.encode(reply.message), FrameDecoder(Limits()).only(answer)
+        assert native is not None
+        if operation is Operation.EXECUTE_FIRST_STAGE:  # the one figure of time
+            header, native_header = (
+                operation.replies.encode(replace(operation.replies.decode(one), busy_ms=0.0))
+                for one in (header, native.header)
+            )
+        else:
+            native_header = native.header
+        assert encode_frame(FrameKind.RESPONSE, native.header, request_id=only.request_id) == [answer]
+        if header != native_header or reply.payload:
+            self.differences.append(f"{reply.message} is not {operation.replies.decode(native.header)}")
+        return answer
+
+
+answered_natively = StatementHandlers.answered
+
+
+@pytest.fixture
+def compared(monkeypatch: pytest.MonkeyPatch) -> Compared:
+    comparing = Compared()
+    monkeypatch.setattr(StatementHandlers, "answered", lambda handlers, frame: comparing.answered(handlers, frame))
+    return comparing
+
+
+@pytest.fixture(scope="module", params=[1, 3], ids=["one member", "three members"])
+def connection(request: pytest.FixtureRequest) -> Iterator[secateur.Connection]:
+    with (
+        secateur.start(members=request.param, runtime="embedded", hot_key_sampling=0) as running,
+        running.connect() as connected,
+    ):
+        yield connected
+
+
+def create(connection: secateur.Connection, r: random.Random, name: str, key_type: str, partitions: str) -> list[Any]:
+    """A table with rows that were loaded and rows that were written since, and the customers that it has."""
+    columns = {column: kind for column, kind in COLUMNS.items() if name == "t" or column not in ("huge", "wide")}
+    connection.execute(f"DROP TABLE IF EXISTS {name}")
+    connection.execute(
+        f"CREATE TABLE {name} (customer {key_type}, line INTEGER,"
+        f" {', '.join(f'{column} {kind}' for column, (kind, _) in columns.items())}, PRIMARY KEY (customer, line))"
+        f" PARTITION BY {partitions}"
+    )
+    table = connection.table(name)
+
+    def row(customer: int, line: int) -> tuple[Any, ...]:
+        values = dict(zip(["customer", "line", *COLUMNS], row_of(r, customer, line), strict=True))
+        values["customer"] = f"é{customer}" if key_type == "VARCHAR" else customer
+        return tuple(values[column] for column in table.schema.names)
+
+    table.load(
+        table_of([row(customer, line) for customer in range(CUSTOMERS) for line in range(r.randrange(9))], table.schema)
+    )
+    for _ in range(5):
+        table.put(row(r.randrange(CUSTOMERS), r.randrange(9)))
+    return [f"é{customer}" if key_type == "VARCHAR" else customer for customer in range(CUSTOMERS + 1)]
+
+
+@pytest.mark.parametrize("partitions", PARTITIONS)
+def test_both_ways_have_the_same_bytes(connection: secateur.Connection, compared: Compared, partitions: str) -> None:
+    r = random.Random(f"{SEED} {partitions}")
+    create(connection, r, "t", "BIGINT", partitions)
+    table = connection.table("t")
+    for _ in range(STATEMENTS):
+        sql, params = r.choice([statement, plain_statement])(r)
+        for _ in range(2):  # the first execution of a plan makes its program
+            try:
+                connection.execute(sql, params).fetchall()
+            except secateur.Error:
+                break
+        keys = [(r.randrange(CUSTOMERS), r.randrange(9)) for _ in range(r.choice([1, 1, 5, 40]))]
+        table.get_many(keys)
+    assert not compared.differences, f"SECATEUR_SEED={SEED}: {compared.differences[0]}"
+    if partitions == PARTITIONS[0]:
+        executed, first_stages = compared.counts["execute", True], compared.counts["execute_first_stage", True]
+        assert executed + first_stages > STATEMENTS // 3, f"few were answered: {compared.counts}"
+
+
+@pytest.mark.parametrize("key_type", ["BIGINT", "INTEGER", "UBIGINT", "VARCHAR"])
+def test_standard_requests_are_never_left_to_python(
+    connection: secateur.Connection, compared: Compared, key_type: str
+) -> None:
+    r, name = random.Random(f"{SEED} {key_type}"), "standard"
+    customers = create(connection, r, name, key_type, PARTITIONS[0])
+    table = connection.table(name)
+    table.load(connection.execute(f"SELECT * FROM {name}").fetch_arrow_table(), mode="overwrite")  # no recent change
+
+    def ask(customer: Any) -> None:
+        for sql, count in STANDARD.items():
+            params = [customer, *r.sample(customers, count - 1)]
+            if "line = ?" in sql:
+                params[1] = r.randrange(9)
+            connection.execute(sql.format(t=name), params).fetchall()
+        table.get((customer, r.randrange(9)))
+        table.get_many([(other, r.randrange(9)) for other in r.sample(customers, 5)])
+
+    for _ in range(3):  # each member makes the programs of what it is asked
+        for customer in customers:
+            ask(customer)
+    compared.counts.clear()
+    for customer in customers:
+        ask(customer)
+    assert not compared.differences, f"SECATEUR_SEED={SEED}: {compared.differences[0]}"
+    assert not [what for what, is_native in compared.counts if not is_native], compared.counts
+
+
+def test_broken_frames_are_answered_or_left_to_python(connection: secateur.Connection, compared: Compared) -> None:
+    r = random.Random(SEED)
+    customers = create(connection, r, "broken", "VARCHAR", PARTITIONS[0])
+    for customer in customers * 2:
+        for sql, count in STANDARD.items():
+            params = [customer, *r.sample(customers, count - 1)]
+            connection.execute(sql.format(t="broken"), [*params[:1], 3] if "line = ?" in sql else params).fetchall()
+        connection.table("broken").get((customer, 3))
+    for _ in range(BROKEN):
+        handlers, frame = r.choice(compared.frames)
+        native = handlers._statements._native
+        assert native is not None
+        broken = bytearray(frame)
+        match r.randrange(4):
+            case 0:  # the lengths in its head are right
+                del broken[r.randrange(24, len(broken)) :]
+                broken[12:16] = (len(broken) - 24).to_bytes(4, "little")
+            case 1:
+                at = r.randrange(24, len(broken))
+                broken[at:at] = r.randbytes(r.randrange(1, 9))
+                broken[12:16] = (len(broken) - 24).to_bytes(4, "little")
+            case _:
+                for _ in range(r.randrange(1, 4)):
+                    broken[r.randrange(len(broken))] = r.randrange(256)
+        answer = native.answer(bytes(broken), native._view)
+        assert answer is None or answer.frame.startswith(FRAME_PREFIX)
