@@ -24,6 +24,7 @@ from secateur.cli.options import AsJson, ClusterName
 from secateur.cli.rendering import print_records
 from secateur.dependencies import DEPENDENCIES
 from secateur.errors import Error
+from secateur.native import OFF, native_module
 
 _PYTHON_MIN: Final = (3, 11)
 _JAVA_MIN: Final = 17
@@ -130,9 +131,20 @@ def _cluster(cluster: KnownCluster) -> _Finding:
     return _Finding(what, "ok", f"{cluster.address}, {members[0] if members else 0} members")
 
 
+def _native() -> Iterator[_Finding]:
+    if os.environ.get("SECATEUR_NATIVE") == OFF:
+        yield _Finding("secateur-native", "ok", "switched off by SECATEUR_NATIVE=0: short statements run in Python")
+    elif native_module() is None:
+        advice = 'pip install "secateur[native]" answers short statements in less time; nothing needs it'
+        yield _Finding("secateur-native", "missing", "not installed", advice=advice)
+    else:
+        yield _Finding("secateur-native", "ok", "answers short statements")
+
+
 _CHECKS: Final[tuple[Callable[[], Iterator[_Finding]], ...]] = (
     _python,
     _libraries,
+    _native,
     _java,
     _machine,
     _loopback,

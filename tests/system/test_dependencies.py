@@ -15,7 +15,8 @@ import pytest
 from secateur.dependencies import DEPENDENCIES, Dependency
 
 ROOT = Path(__file__).parents[2]
-ONLY_FOR_DEVELOPERS = ("dev", "docs")
+NOT_FROM_ELSEWHERE = ("dev", "docs", "native")
+"""The extras of developers, and the one that is a distribution of this project."""
 
 
 def project() -> dict[str, Any]:
@@ -29,7 +30,7 @@ def name_of(requirement: str) -> str:
 def test_each_library_that_users_install_is_listed_with_its_extra() -> None:
     asked: dict[str, set[str | None]] = {name_of(line): {None} for line in project()["dependencies"]}
     for extra, lines in project()["optional-dependencies"].items():
-        for line in lines if extra not in ONLY_FOR_DEVELOPERS else ():
+        for line in lines if extra not in NOT_FROM_ELSEWHERE else ():
             asked.setdefault(name_of(line), set()).add(extra)
     assert {one.name for one in DEPENDENCIES} == set(asked)
     assert [one for one in DEPENDENCIES if one.extra not in asked[one.name]] == []

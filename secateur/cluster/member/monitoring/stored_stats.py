@@ -10,6 +10,7 @@ from secateur.cluster.member.admission.statement_admission import Admissions
 from secateur.cluster.member.statements.open_results import OpenResults
 from secateur.cluster.process_vitals import process_vitals
 from secateur.engine.runtime.runtime import JobRuntime
+from secateur.native import native_module
 from secateur.protocol.membership import GetMemberStats, GetVitals, MemberStats, StoredTable, UsedTable, Vitals
 from secateur.protocol.query import ExecutionTotals
 from secateur.storage.member_store import MemberStore
@@ -95,6 +96,7 @@ class StoredStats:
                 running_statements=long.running + quick.running,
                 waiting_statements=long.waiting + quick.waiting,
                 refused_statements=long.refused + quick.refused,
+                native=native_module() is not None,
                 used=[UsedTable(hits.table_id, dict(hits.reads), dict(hits.writes)) for hits in used],
             )
         )
