@@ -14,10 +14,7 @@ use std::time::Instant;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
-use msgpack::{
-    write_array, write_bool, write_double, write_int, write_nil, write_text_head, Out, Param,
-    Reader,
-};
+use msgpack::{write_array, write_bool, write_double, write_int, write_nil, write_text_head, Out, Param, Reader};
 use program::Program;
 use rows::Rows;
 
@@ -64,24 +61,9 @@ type Answered<'py> = Option<Bound<'py, PyTuple>>;
 impl Executor {
     /// The first bytes of every frame, the codes of the three operations, and the tables of the member by id.
     #[new]
-    fn new(
-        prefix: [u8; 3],
-        execute: u32,
-        first_stage: u32,
-        get_rows: u32,
-        tables: Py<PyDict>,
-    ) -> Self {
+    fn new(prefix: [u8; 3], execute: u32, first_stage: u32, get_rows: u32, tables: Py<PyDict>) -> Self {
         let (plans, first_stages, keyed) = (HashMap::new(), HashMap::new(), HashMap::new());
-        Executor {
-            prefix,
-            execute,
-            first_stage,
-            get_rows,
-            tables,
-            plans,
-            first_stages,
-            keyed,
-        }
+        Executor { prefix, execute, first_stage, get_rows, tables, plans, first_stages, keyed }
     }
 
     /// Learn the program of a plan, or of its first stage.
@@ -106,11 +88,7 @@ impl Executor {
             is_estimated,
             token,
         };
-        let plans = if is_first_stage {
-            &mut self.first_stages
-        } else {
-            &mut self.plans
-        };
+        let plans = if is_first_stage { &mut self.first_stages } else { &mut self.plans };
         plans.insert(plan_id, learned);
         Ok(())
     }
@@ -126,11 +104,7 @@ impl Executor {
         token: Py<PyAny>,
     ) -> PyResult<()> {
         let program = Program::new(code, table_id, layout, mine)?;
-        let learned = LearnedTable {
-            program,
-            version: i128::from(version),
-            token,
-        };
+        let learned = LearnedTable { program, version: i128::from(version), token };
         self.keyed.insert(i128::from(table_id), learned);
         Ok(())
     }
@@ -143,12 +117,7 @@ impl Executor {
     }
 
     /// Answer a frame; see `Answered`.
-    fn answer<'py>(
-        &self,
-        py: Python<'py>,
-        frame: &[u8],
-        statistics_version: i64,
-    ) -> PyResult<Answered<'py>> {
+    fn answer<'py>(&self, py: Python<'py>, frame: &[u8], statistics_version: i64) -> PyResult<Answered<'py>> {
         let Some((operation, request_id, header)) = self.request(frame) else {
             return Ok(None);
         };
@@ -180,12 +149,7 @@ impl Executor {
         is_request.then(|| (u32::from_le_bytes(word(4)), word(8), header))
     }
 
-    fn response<'py>(
-        &self,
-        py: Python<'py>,
-        request_id: [u8; 4],
-        header: &[u8],
-    ) -> Bound<'py, PyBytes> {
+    fn response<'py>(&self, py: Python<'py>, request_id: [u8; 4], header: &[u8]) -> Bound<'py, PyBytes> {
         let mut frame = Out::with_capacity(HEAD_BYTES + header.len());
         frame.extend(self.prefix);
         frame.push(RESPONSE);
@@ -214,10 +178,7 @@ impl Executor {
         let Some(prefixes) = learned.program.prefixes(&params) else {
             return Ok(None);
         };
-        let Some(found) = learned
-            .program
-            .search(py, self.tables.bind(py), &prefixes)?
-        else {
+        let Some(found) = learned.program.search(py, self.tables.bind(py), &prefixes, &params)? else {
             return Ok(None);
         };
         let Some((columns, rows)) = learned.program.columns(&found) else {
@@ -246,9 +207,7 @@ impl Executor {
             return Ok(None);
         }
         let frame = self.response(py, request_id, &out);
-        Ok(Some(
-            (frame, &learned.token, partitions, rows, false, None::<Run>).into_pyobject(py)?,
-        ))
+        Ok(Some((frame, &learned.token, partitions, rows, false, None::<Run>).into_pyobject(py)?))
     }
 
     fn run_first_stage<'py>(
@@ -272,18 +231,13 @@ impl Executor {
         let mut bound: Vec<usize> = prefixes.iter().map(|(number, _)| *number).collect();
         bound.sort_unstable();
         bound.dedup();
-        let is_agreed = run
-            .as_ref()
-            .is_none_or(|(_, read, _)| *read == bound.len() as i128)
+        let is_agreed = run.as_ref().is_none_or(|(_, read, _)| *read == bound.len() as i128)
             && wanted.iter().all(|number| bound.contains(number));
         if !is_agreed {
             return Ok(None);
         }
         prefixes.retain(|(number, _)| wanted.contains(number));
-        let Some(found) = learned
-            .program
-            .search(py, self.tables.bind(py), &prefixes)?
-        else {
+        let Some(found) = learned.program.search(py, self.tables.bind(py), &prefixes, &params)? else {
             return Ok(None);
         };
         let Some((columns, rows)) = learned.program.columns(&found) else {
@@ -296,7 +250,7 @@ impl Executor {
             write_int(&mut out, rows as i128);
             out.extend(&columns);
             write_bool(&mut out, false);
-            write_int(&mut out, found.count as i128);
+            write_int(&mut out, found.count() as i128);
             write_double(&mut out, 0.0);
             write_double(&mut out, begun.elapsed().as_secs_f64() * 1000.0);
             write_array(&mut out, 1)?;
@@ -309,9 +263,7 @@ impl Executor {
             return Ok(None);
         }
         let frame = self.response(py, request_id, &out);
-        Ok(Some(
-            (frame, &learned.token, wanted, rows, true, run).into_pyobject(py)?,
-        ))
+        Ok(Some((frame, &learned.token, wanted, rows, true, run).into_pyobject(py)?))
     }
 
     fn get_rows<'py>(
@@ -324,11 +276,7 @@ impl Executor {
         let Some((table_id, version, keys)) = keys_asked(reader, fields) else {
             return Ok(None);
         };
-        let Some(learned) = self
-            .keyed
-            .get(&table_id)
-            .filter(|known| known.version == version)
-        else {
+        let Some(learned) = self.keyed.get(&table_id).filter(|known| known.version == version) else {
             return Ok(None);
         };
         let mut prefixes = Vec::with_capacity(keys.len());
@@ -338,25 +286,18 @@ impl Executor {
                 None => return Ok(None),
             }
         }
-        let Some(found) = learned
-            .program
-            .search(py, self.tables.bind(py), &prefixes)?
-        else {
+        let Some(found) = learned.program.search(py, self.tables.bind(py), &prefixes, &[])? else {
             return Ok(None);
         };
         let Some((columns, rows)) = learned.program.columns(&found) else {
             return Ok(None);
         };
-        let missing: Vec<usize> = (0..found.counts.len())
-            .filter(|at| found.counts[*at] == 0)
-            .collect();
+        let missing: Vec<usize> = (0..found.counts.len()).filter(|at| found.counts[*at] == 0).collect();
         let mut out = Out::with_capacity(columns.len() + 64);
         let written = || -> Option<()> {
             write_array(&mut out, 2)?;
             write_array(&mut out, missing.len())?;
-            missing
-                .iter()
-                .for_each(|at| write_int(&mut out, *at as i128));
+            missing.iter().for_each(|at| write_int(&mut out, *at as i128));
             if rows == 0 {
                 write_array(&mut out, 0)?;
             } else {
@@ -368,17 +309,7 @@ impl Executor {
             return Ok(None);
         }
         let frame = self.response(py, request_id, &out);
-        Ok(Some(
-            (
-                frame,
-                &learned.token,
-                found.partitions,
-                rows,
-                false,
-                None::<Run>,
-            )
-                .into_pyobject(py)?,
-        ))
+        Ok(Some((frame, &learned.token, found.partitions, rows, false, None::<Run>).into_pyobject(py)?))
     }
 }
 
@@ -430,35 +361,26 @@ fn first_stage_asked<'a>(
     if !(4..=5).contains(&fields) || reader.array()? != 1 {
         return None;
     }
-    let wanted = (0..reader.array()?)
-        .map(|_| usize::try_from(reader.int()?).ok())
-        .collect::<Option<Vec<usize>>>()?;
+    let wanted = (0..reader.array()?).map(|_| usize::try_from(reader.int()?).ok()).collect::<Option<Vec<usize>>>()?;
     reader.nil()?;
     let mut run = None;
     if fields > 4 && !reader.skipped_nil() {
         if reader.array()? != 3 {
             return None;
         }
-        let members = (0..reader.array()?)
-            .map(|_| reader.text())
-            .collect::<Option<Vec<&str>>>()?;
+        let members = (0..reader.array()?).map(|_| reader.text()).collect::<Option<Vec<&str>>>()?;
         run = Some((members, reader.int()?, reader.int()?));
     }
     reader.is_at_end().then_some((plan_id, params, wanted, run))
 }
 
 /// The table, its version and the keys of a `GetRows`.
-fn keys_asked<'a>(
-    reader: &mut Reader<'a>,
-    fields: usize,
-) -> Option<(i128, i128, Vec<Vec<Param<'a>>>)> {
+fn keys_asked<'a>(reader: &mut Reader<'a>, fields: usize) -> Option<(i128, i128, Vec<Vec<Param<'a>>>)> {
     if fields != 3 {
         return None;
     }
     let (table_id, version) = (reader.int()?, reader.int()?);
-    let keys = (0..reader.array()?)
-        .map(|_| params(reader))
-        .collect::<Option<_>>()?;
+    let keys = (0..reader.array()?).map(|_| params(reader)).collect::<Option<_>>()?;
     reader.is_at_end().then_some((table_id, version, keys))
 }
 

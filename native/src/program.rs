@@ -3,6 +3,7 @@
 //! A program is compiled by `secateur.engine.sql.serving_program` from a plan, and decides nothing that is not written in
 //! it. Whatever it does not certainly answer is `None`: the member then executes the statement the general way.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use pyo3::prelude::*;
@@ -47,6 +48,46 @@ struct HashRoute {
     columns: Vec<usize>,
 }
 
+/// The value that a condition compares with: a parameter, or one of the statement's text.
+#[derive(FromPyObject)]
+enum Operand {
+    Parameter(KeyParameter),
+    Int(i128),
+    Text(String),
+}
+
+impl Operand {
+    fn cell<'a>(&'a self, params: &[Param<'a>]) -> Option<Cell<'a>> {
+        match self {
+            Operand::Parameter(parameter) => parameter.cell(params),
+            Operand::Int(value) => Some(Cell::Int(*value)),
+            Operand::Text(value) => Some(Cell::Bytes(value.as_bytes())),
+        }
+    }
+}
+
+/// A comparison of a column with a value; only rows for which all of them are true pass.
+#[derive(FromPyObject)]
+struct Condition {
+    column: usize,
+    comparison: String,
+    operand: Operand,
+}
+
+impl Condition {
+    /// Whether it is true of a value that stands in this order to that of the condition.
+    fn takes(&self, order: Ordering) -> bool {
+        match self.comparison.as_str() {
+            "=" => order.is_eq(),
+            "<>" => order.is_ne(),
+            "<" => order.is_lt(),
+            "<=" => order.is_le(),
+            ">" => order.is_gt(),
+            _ => order.is_ge(),
+        }
+    }
+}
+
 #[derive(FromPyObject)]
 struct Aggregate {
     function: String,
@@ -69,6 +110,8 @@ struct Code {
     routes: Vec<HashRoute>,
     columns: Vec<usize>,
     rows_max: usize,
+    conditions: Vec<Condition>,
+    chosen_max: usize,
     keys: Option<Vec<usize>>,
     aggregates: Vec<Aggregate>,
     outputs: Vec<usize>,
@@ -89,29 +132,38 @@ pub struct Found<'py> {
     pub table: Bound<'py, PyAny>,
     /// Where the keys of each search are, in that order.
     pub partitions: Vec<usize>,
-    runs: Vec<(PyRef<'py, Rows>, usize, usize)>,
-    /// Of each search.
+    /// The sorted rows of each search.
+    searched: Vec<PyRef<'py, Rows>>,
+    /// How many rows each search has found, before conditions.
     pub counts: Vec<usize>,
-    pub count: usize,
+    /// The rows that pass: the search, and the number of the row.
+    rows: Vec<(usize, usize)>,
+}
+
+impl Found<'_> {
+    /// How many rows were found, before conditions.
+    pub fn count(&self) -> usize {
+        self.counts.iter().sum()
+    }
+
+    /// A column of the rows of each search.
+    fn columns(&self, position: usize) -> Option<Vec<OpenColumn<'_>>> {
+        self.searched.iter().map(|rows| rows.column(position)).collect()
+    }
+
+    fn values(&self, position: usize) -> Option<Vec<Value>> {
+        let columns = self.columns(position)?;
+        self.rows.iter().map(|(search, row)| columns[*search].value(*row)).collect()
+    }
 }
 
 impl Program {
-    pub fn new(
-        code: &Bound<PyAny>,
-        table_id: i64,
-        layout: Py<PyAny>,
-        mine: Vec<usize>,
-    ) -> PyResult<Program> {
+    pub fn new(code: &Bound<PyAny>, table_id: i64, layout: Py<PyAny>, mine: Vec<usize>) -> PyResult<Program> {
         let mut owned = vec![false; mine.iter().max().map_or(0, |last| last + 1)];
         for number in mine {
             owned[number] = true;
         }
-        Ok(Program {
-            code: code.extract()?,
-            table_id,
-            layout,
-            mine: owned,
-        })
+        Ok(Program { code: code.extract()?, table_id, layout, mine: owned })
     }
 
     /// Searches for keys that begin with some cells; `None` if Python shall, or says what is wrong.
@@ -120,6 +172,7 @@ impl Program {
         py: Python<'py>,
         tables: &Bound<'py, PyDict>,
         prefixes: &[(usize, Vec<Cell>)],
+        params: &[Param],
     ) -> PyResult<Option<Found<'py>>> {
         let Some(table) = tables.get_item(self.table_id)? else {
             return Ok(None);
@@ -128,37 +181,43 @@ impl Program {
             return Ok(None); // it has other ranges by now
         }
         let hosted = table.getattr("partitions")?.cast_into::<PyDict>()?;
-        let (mut partitions, mut runs, mut counts) = (Vec::new(), Vec::new(), Vec::new());
-        let mut count = 0;
+        let (mut partitions, mut searched) = (Vec::new(), Vec::new());
+        let (mut counts, mut rows): (Vec<usize>, Vec<(usize, usize)>) = (Vec::new(), Vec::new());
         for (number, prefix) in prefixes {
             if !self.mine.get(*number).copied().unwrap_or(false) {
                 return Ok(None);
             }
-            let Some(partition) = hosted.get_item(number)? else {
-                return Ok(None);
-            };
-            let rows = partition.call_method1("native_rows", (cells(py, prefix)?,))?;
-            let Ok(rows) = rows.extract::<PyRef<Rows>>() else {
-                return Ok(None);
-            };
-            let Some((start, stop)) = rows.equal_range(prefix) else {
-                return Ok(None);
-            };
-            count += stop - start;
-            if count > self.code.rows_max {
+            let Some(partition) = hosted.get_item(number)? else { return Ok(None) };
+            let sorted = partition.call_method1("native_rows", (cells(py, prefix)?,))?;
+            let Ok(sorted) = sorted.extract::<PyRef<Rows>>() else { return Ok(None) };
+            let Some((start, stop)) = sorted.equal_range(prefix) else { return Ok(None) };
+            if rows.len() + (stop - start) > self.code.rows_max {
                 return Ok(None);
             }
+            rows.extend((start..stop).map(|row| (searched.len(), row)));
             partitions.push(*number);
             counts.push(stop - start);
-            runs.push((rows, start, stop));
+            searched.push(sorted);
         }
-        Ok(Some(Found {
-            table,
-            partitions,
-            runs,
-            counts,
-            count,
-        }))
+        let mut found = Found { table, partitions, searched, counts, rows };
+        Ok(self.pass(&mut found, params).map(|()| found))
+    }
+
+    /// Drops the rows that do not pass the conditions; `None` if there are too many others.
+    fn pass(&self, found: &mut Found, params: &[Param]) -> Option<()> {
+        for condition in &self.code.conditions {
+            let wanted = condition.operand.cell(params)?;
+            let columns = found.columns(self.code.columns[condition.column])?;
+            let mut chosen = Vec::with_capacity(found.rows.len());
+            for (search, row) in &found.rows {
+                let column = &columns[*search];
+                if !column.is_null(*row)? && condition.takes(column.compare(*row, wanted)?) {
+                    chosen.push((*search, *row));
+                }
+            }
+            found.rows = chosen;
+        }
+        (found.rows.len() <= self.code.chosen_max).then_some(())
     }
 
     /// The leading key values that are searched for, none of them twice, and the partition of each.
@@ -177,10 +236,7 @@ impl Program {
         let mut prefixes: Vec<(usize, Vec<Cell>)> = Vec::with_capacity(code.choices.len());
         for choice in &code.choices {
             let cell = choice.cell(params)?;
-            if !prefixes
-                .iter()
-                .any(|(_, known)| known.last() == Some(&cell))
-            {
+            if !prefixes.iter().any(|(_, known)| known.last() == Some(&cell)) {
                 let mut longer = prefix.clone();
                 longer.push(cell);
                 prefixes.push((self.partition(&longer), longer));
@@ -210,21 +266,19 @@ impl Program {
         let mut out = Out::with_capacity(256);
         write_array(&mut out, code.outputs.len())?;
         if let Some(keys) = &code.keys {
-            let read = |position: usize| read_values(found, code.columns[position]);
-            let rows = aggregate(code, keys, read, found.count, &mut out)?;
+            let read = |position: usize| found.values(code.columns[position]);
+            let rows = aggregate(code, keys, read, found.rows.len(), &mut out)?;
             return Some((out, rows));
         }
         let mut characters = 0;
         for output in &code.outputs {
-            write_array(&mut out, found.count)?;
-            for (rows, start, stop) in &found.runs {
-                let column = rows.column(code.columns[*output])?;
-                for row in *start..*stop {
-                    characters += column.write(row, &mut out)?;
-                }
+            write_array(&mut out, found.rows.len())?;
+            let columns = found.columns(code.columns[*output])?;
+            for (search, row) in &found.rows {
+                characters += columns[*search].write(*row, &mut out)?;
             }
         }
-        (characters <= CHARACTERS_MAX).then_some((out, found.count))
+        (characters <= CHARACTERS_MAX).then_some((out, found.rows.len()))
     }
 }
 
@@ -238,17 +292,6 @@ fn cells<'py>(py: Python<'py>, prefix: &[Cell]) -> PyResult<Bound<'py, PyTuple>>
     PyTuple::new(py, cells.collect::<PyResult<Vec<Bound<PyAny>>>>()?)
 }
 
-fn read_values(found: &Found, position: usize) -> Option<Vec<Value>> {
-    let mut values = Vec::with_capacity(found.count);
-    for (rows, start, stop) in &found.runs {
-        let column: OpenColumn = rows.column(position)?;
-        for row in *start..*stop {
-            values.push(column.value(row)?);
-        }
-    }
-    Some(values)
-}
-
 /// Groups, adds up, sorts and writes; returns the number of groups. As `small_groups.py` does.
 fn aggregate(
     code: &Code,
@@ -257,10 +300,7 @@ fn aggregate(
     count: usize,
     out: &mut Out,
 ) -> Option<usize> {
-    let key_columns = keys
-        .iter()
-        .map(|position| read(*position))
-        .collect::<Option<Vec<_>>>()?;
+    let key_columns = keys.iter().map(|position| read(*position)).collect::<Option<Vec<_>>>()?;
     let groups = grouped(&key_columns, count)?;
     let mut slots: Vec<Vec<Value>> = Vec::with_capacity(keys.len() + code.aggregates.len());
     for column in &key_columns {
@@ -272,34 +312,22 @@ fn aggregate(
             None => None,
         };
         let is_alone = keys.is_empty();
-        slots.push(
-            groups
-                .iter()
-                .map(|rows| fold(wanted, values.as_deref(), rows, is_alone))
-                .collect::<Option<_>>()?,
-        );
+        slots.push(groups.iter().map(|rows| fold(wanted, values.as_deref(), rows, is_alone)).collect::<Option<_>>()?);
     }
     let mut numbers: Vec<usize> = (0..groups.len()).collect();
     if let Some(order) = &code.order {
         let sorted_by = &slots[order.slot];
-        let (missing, mut present): (Vec<_>, Vec<_>) = numbers
-            .into_iter()
-            .partition(|at| sorted_by[*at] == Value::Null);
+        let (missing, mut present): (Vec<_>, Vec<_>) =
+            numbers.into_iter().partition(|at| sorted_by[*at] == Value::Null);
         present.sort_by(|one, other| {
-            let ascending = sorted_by[*one]
-                .partial_cmp(&sorted_by[*other])
-                .unwrap_or(std::cmp::Ordering::Equal);
+            let ascending = sorted_by[*one].partial_cmp(&sorted_by[*other]).unwrap_or(Ordering::Equal);
             if order.descending {
                 ascending.reverse()
             } else {
                 ascending
             }
         });
-        numbers = if order.nulls_first {
-            [missing, present].concat()
-        } else {
-            [present, missing].concat()
-        };
+        numbers = if order.nulls_first { [missing, present].concat() } else { [present, missing].concat() };
     }
     let mut characters = 0;
     for output in &code.outputs {
@@ -336,12 +364,7 @@ fn grouped(key_columns: &[Vec<Value>], count: usize) -> Option<Vec<Vec<usize>>> 
     Some(groups)
 }
 
-fn fold(
-    wanted: &Aggregate,
-    values: Option<&[Value]>,
-    rows: &[usize],
-    is_alone: bool,
-) -> Option<Value> {
+fn fold(wanted: &Aggregate, values: Option<&[Value]>, rows: &[usize], is_alone: bool) -> Option<Value> {
     let Some(values) = values else {
         return Some(Value::Int(rows.len() as i128));
     }; // count(*)
@@ -367,11 +390,7 @@ fn fold(
         "sum" | "avg" => {
             let total = match present[0] {
                 Value::Double(_) if is_alone => Value::Double(pairwise_sum(chosen())?),
-                Value::Double(_) => Value::Double(
-                    doubles(&present)?
-                        .into_iter()
-                        .reduce(|sum, value| sum + value)?,
-                ),
+                Value::Double(_) => Value::Double(doubles(&present)?.into_iter().reduce(|sum, value| sum + value)?),
                 Value::Int(_) | Value::Decimal(..) => units_sum(&present)?,
                 _ => return None,
             };
@@ -390,16 +409,7 @@ fn fold(
 }
 
 fn doubles(values: &[&Value]) -> Option<Vec<f64>> {
-    values
-        .iter()
-        .map(|value| {
-            if let Value::Double(number) = value {
-                Some(*number)
-            } else {
-                None
-            }
-        })
-        .collect()
+    values.iter().map(|value| if let Value::Double(number) = value { Some(*number) } else { None }).collect()
 }
 
 fn units_sum(values: &[&Value]) -> Option<Value> {

@@ -5,8 +5,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::msgpack::{
-    write_blob_head, write_bool, write_double, write_ext, write_int, write_nil, write_text_head,
-    Out,
+    write_blob_head, write_bool, write_double, write_ext, write_int, write_nil, write_text_head, Out,
 };
 
 const EXT_DATE: u8 = 1;
@@ -133,28 +132,14 @@ pub struct Rows {
 }
 
 /// Name of the kind, scale, values, offsets, validity, number of the first value.
-type Given<'py> = (
-    String,
-    u32,
-    Bound<'py, PyAny>,
-    Option<Bound<'py, PyAny>>,
-    Option<Bound<'py, PyAny>>,
-    usize,
-);
+type Given<'py> = (String, u32, Bound<'py, PyAny>, Option<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>, usize);
 
 #[pymethods]
 impl Rows {
     #[new]
     fn new(columns: Vec<Option<Given>>, keys: Vec<usize>, count: usize) -> PyResult<Self> {
-        let columns = columns
-            .into_iter()
-            .map(|given| given.map(column).transpose())
-            .collect::<PyResult<_>>()?;
-        Ok(Rows {
-            columns,
-            keys,
-            count,
-        })
+        let columns = columns.into_iter().map(|given| given.map(column).transpose()).collect::<PyResult<_>>()?;
+        Ok(Rows { columns, keys, count })
     }
 }
 
@@ -162,8 +147,7 @@ fn column(given: Given) -> PyResult<Column> {
     let (name, scale, values, offsets, validity, first) = given;
     let buffer = |found: Bound<PyAny>| PyBuffer::<u8>::get(&found);
     Ok(Column {
-        kind: Kind::named(&name, scale)
-            .ok_or_else(|| PyValueError::new_err(format!("no column is {name}")))?,
+        kind: Kind::named(&name, scale).ok_or_else(|| PyValueError::new_err(format!("no column is {name}")))?,
         values: buffer(values)?,
         offsets: offsets.map(buffer).transpose()?,
         validity: validity.map(buffer).transpose()?,
@@ -177,9 +161,7 @@ impl Rows {
         let (mut start, mut stop) = (0, self.count);
         for (position, cell) in self.keys.iter().zip(prefix) {
             let column = self.column(*position)?;
-            start = partition_point(start, stop, |row| {
-                column.compare(row, *cell).map(|order| order.is_lt())
-            })?;
+            start = partition_point(start, stop, |row| column.compare(row, *cell).map(|order| order.is_lt()))?;
             // Whole keys have runs of one: two comparisons instead of a second search.
             if start == stop || !column.compare(start, *cell)?.is_eq() {
                 return Some((start, start));
@@ -187,9 +169,7 @@ impl Rows {
             if start + 1 == stop || !column.compare(start + 1, *cell)?.is_eq() {
                 stop = start + 1;
             } else {
-                stop = partition_point(start + 2, stop, |row| {
-                    column.compare(row, *cell).map(|order| order.is_le())
-                })?;
+                stop = partition_point(start + 2, stop, |row| column.compare(row, *cell).map(|order| order.is_le()))?;
             }
         }
         Some((start, stop))
@@ -213,16 +193,10 @@ impl Rows {
 fn bytes_of(buffer: &PyBuffer<u8>) -> &[u8] {
     // SAFETY: `Rows` is made of buffers of stored tables, which nobody writes to once they are stored; the borrowed
     // `PyBuffer` keeps their memory.
-    buffer
-        .as_slice_ptr()
-        .map_or(&[], |bytes| unsafe { bytes.as_ref() })
+    buffer.as_slice_ptr().map_or(&[], |bytes| unsafe { bytes.as_ref() })
 }
 
-fn partition_point(
-    start: usize,
-    stop: usize,
-    is_before: impl Fn(usize) -> Option<bool>,
-) -> Option<usize> {
+fn partition_point(start: usize, stop: usize, is_before: impl Fn(usize) -> Option<bool>) -> Option<usize> {
     let (mut low, mut high) = (start, stop);
     while low < high {
         let middle = low + (high - low) / 2;
@@ -293,7 +267,7 @@ impl<'a> OpenColumn<'a> {
         })
     }
 
-    fn compare(&self, row: usize, cell: Cell) -> Option<std::cmp::Ordering> {
+    pub fn compare(&self, row: usize, cell: Cell) -> Option<std::cmp::Ordering> {
         match cell {
             Cell::Int(wanted) => Some(self.number(row)?.cmp(&wanted)),
             Cell::Bytes(wanted) => match self.kind {
@@ -342,11 +316,7 @@ impl<'a> OpenColumn<'a> {
                 return Some(blob.len());
             }
             Kind::Date => write_instant(out, EXT_DATE, self.number(row)?, 1)?,
-            Kind::Time => write_ext(
-                out,
-                EXT_TIME,
-                &i64::try_from(self.number(row)?).ok()?.to_le_bytes(),
-            ),
+            Kind::Time => write_ext(out, EXT_TIME, &i64::try_from(self.number(row)?).ok()?.to_le_bytes()),
             Kind::Timestamp => write_instant(out, EXT_TIMESTAMP, self.number(row)?, DAY_US)?,
             Kind::TimestampTz => write_instant(out, EXT_TIMESTAMPTZ, self.number(row)?, DAY_US)?,
             Kind::Uuid => write_ext(out, EXT_UUID, &self.word::<16>(row)?),
@@ -361,10 +331,7 @@ fn bit(bits: &[u8], at: usize) -> Option<bool> {
 }
 
 fn offset(offsets: &[u8], at: usize) -> Option<usize> {
-    usize::try_from(i32::from_le_bytes(fixed(
-        offsets.get(at * 4..(at + 1) * 4)?,
-    )?))
-    .ok()
+    usize::try_from(i32::from_le_bytes(fixed(offsets.get(at * 4..(at + 1) * 4)?)?)).ok()
 }
 
 fn fixed<const N: usize>(bytes: &[u8]) -> Option<[u8; N]> {

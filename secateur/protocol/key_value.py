@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from secateur.protocol.message import Message
+
+FOUND_ROWS_MAX: Final = 256
+"""Up to so many rows that were found by their keys are sent as plain values: who asks for them wants Python values."""
 
 
 class FoundRows(msgspec.Struct, frozen=True, array_like=True):

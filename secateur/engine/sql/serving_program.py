@@ -7,10 +7,20 @@ nothing by itself: a plan that needs more has no program, and is executed in Pyt
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
-from secateur.engine.kernels.arrow.expression import ColumnExpression, Expression
+from secateur.engine.kernels.arrow.expression import (
+    CallExpression,
+    ColumnExpression,
+    ConstantExpression,
+    Expression,
+    ParameterExpression,
+    ScalarFunction,
+    conjuncts,
+)
 from secateur.engine.kernels.arrow.fragment import ArrowFragment, slot_name
 from secateur.engine.kernels.arrow.plain_rows import plain_columns, plain_program
 from secateur.engine.sql.key_search import KeyOperand
@@ -20,8 +30,19 @@ from secateur.partitioning.pruning.operand import Parameter
 from secateur.partitioning.schemes.hashing import first_seed
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.column_type import SqlType
+from secateur.protocol.key_value import FOUND_ROWS_MAX
 from secateur.storage.native_rows import is_native
-from secateur.wire import SHORT_ROWS_MAX
+
+_COMPARISONS: Final = frozenset(
+    {
+        ScalarFunction.EQUAL,
+        ScalarFunction.NOT_EQUAL,
+        ScalarFunction.LESS,
+        ScalarFunction.LESS_EQUAL,
+        ScalarFunction.GREATER,
+        ScalarFunction.GREATER_EQUAL,
+    }
+)
 
 
 class KeyParameter(msgspec.Struct, frozen=True):
@@ -50,6 +71,17 @@ class HashRoute(msgspec.Struct, frozen=True):
     columns: tuple[int, ...]
 
 
+class ProgramCondition(msgspec.Struct, frozen=True):
+    """A comparison of the column at a place with a parameter, or with a value of the statement's text.
+
+    NULL passes none.
+    """
+
+    column: int
+    comparison: str
+    operand: KeyParameter | int | str
+
+
 class ProgramAggregate(msgspec.Struct, frozen=True):
     """One aggregate: the name of its function, and the place of its argument; None for ``count(*)``."""
 
@@ -75,6 +107,8 @@ class ServingProgram(msgspec.Struct, frozen=True):
         routes: The hashes that lead to the partition of a key; nothing for a replicated table.
         columns: The columns that are read, as their places in the table.
         rows_max: More rows than these are left to Python.
+        conditions: Those that rows have to pass beside having the key.
+        chosen_max: More rows than these that pass are left to Python.
         keys: The places in ``columns`` of the columns of GROUP BY; None for rows as they are.
         aggregates: The aggregates of each group.
         outputs: What the result has: places in ``columns``, or with ``keys`` those among the keys and, behind them, the
@@ -88,6 +122,8 @@ class ServingProgram(msgspec.Struct, frozen=True):
     routes: tuple[HashRoute, ...]
     columns: tuple[int, ...]
     rows_max: int
+    conditions: tuple[ProgramCondition, ...]
+    chosen_max: int
     keys: tuple[int, ...] | None
     aggregates: tuple[ProgramAggregate, ...]
     outputs: tuple[int, ...]
@@ -109,19 +145,30 @@ def serving_program(plan: SelectPlan, table: TableDef, *, is_first_stage: bool =
         fragment = plan.first_stage_over_few_rows if plan.scatter_partitions_max else None
     arrow = None if fragment is None else fragment.arrow
     search = scan.keys.direct
-    if arrow is None or arrow.where is not None or search is None or search.lower or search.upper:
+    if arrow is None or search is None or search.lower or search.upper:
         return None
     prefix, choices = _parameters(search.prefix), _parameters(search.choices)
     if prefix is None or choices is None or len(choices) > scan.tree.limit:
         return None
     is_placed = isinstance(scan.tree.root, Everywhere if scan.replicated else Keys)
     routes = _routes(table, len(prefix) + bool(choices)) if is_placed else None
-    computed, plain = _computed(arrow, scan), plain_program(arrow)
-    if routes is None or computed is None or plain is None:
+    unfiltered, conditions = replace(arrow, where=None), _conditions(arrow.where, scan)
+    computed, plain, chosen = _computed(unfiltered, scan), plain_program(arrow), plain_program(unfiltered)
+    if routes is None or conditions is None or computed is None or plain is None or chosen is None:
         return None
     names = [column.name for column in table.columns]
     columns = tuple(map(names.index, scan.columns))
-    return ServingProgram(plan.parameter_count, prefix, choices, routes, columns, plain.rows_max, *computed)
+    return ServingProgram(
+        plan.parameter_count,
+        prefix,
+        choices,
+        routes,
+        columns,
+        plain.rows_max,
+        conditions,
+        chosen.rows_max,
+        *computed,
+    )
 
 
 def key_program(table: TableDef) -> ServingProgram | None:
@@ -134,7 +181,8 @@ def key_program(table: TableDef) -> ServingProgram | None:
     if routes is None or not all(map(_is_key, key)) or not all(is_native(column.type) for column in table.columns):
         return None
     prefix = tuple(KeyParameter(index, _bounds(kind)) for index, kind in enumerate(key))
-    return ServingProgram(len(prefix), prefix, (), routes, columns, SHORT_ROWS_MAX, None, (), columns, None)
+    rows_max = FOUND_ROWS_MAX
+    return ServingProgram(len(prefix), prefix, (), routes, columns, rows_max, (), rows_max, None, (), columns, None)
 
 
 def _parameters(keys: Sequence[KeyOperand]) -> tuple[KeyParameter, ...] | None:
@@ -169,6 +217,25 @@ def _routes(table: TableDef, width: int) -> tuple[HashRoute, ...] | None:
         )
         for component in scheme.hashes
     )
+
+
+def _conditions(where: Expression | None, scan: ScanPlan) -> tuple[ProgramCondition, ...] | None:
+    found = []
+    for condition in conjuncts(where):
+        match condition:
+            case CallExpression(
+                function,
+                (ColumnExpression(name, kind), ParameterExpression() | ConstantExpression() as operand),
+            ) if function in _COMPARISONS and _is_key(kind) and operand.type == kind:
+                value = (
+                    KeyParameter(operand.number - 1, _bounds(kind))
+                    if isinstance(operand, ParameterExpression)
+                    else operand.value
+                )
+                found.append(ProgramCondition(scan.columns.index(name), function.value, value))
+            case _:
+                return None
+    return tuple(found)
 
 
 _Computed = tuple[tuple[int, ...] | None, tuple[ProgramAggregate, ...], tuple[int, ...], ProgramOrder | None]

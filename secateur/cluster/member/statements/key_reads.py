@@ -13,10 +13,10 @@ from secateur.cluster.member.tables.table_directory import TableDirectory
 from secateur.errors import NoRangeError, ProtocolError, TopologyChangedError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.column_type import SqlType, TypeKind
-from secateur.protocol.key_value import FoundRows, GetRows
+from secateur.protocol.key_value import FOUND_ROWS_MAX, FoundRows, GetRows
 from secateur.storage.few_found import FindFew
 from secateur.storage.member_store import MemberStore
-from secateur.wire import SHORT_ROWS_MAX, Reply, Request, ShortTable, encode_table, short_check, travels_short
+from secateur.wire import Reply, Request, ShortTable, encode_table, short_check, travels_short
 
 _NONE_MISSING: Final[list[int]] = []
 _KEYS_PER_TURN: Final = 64
@@ -159,7 +159,7 @@ def _reply(known: _KnownTable, found: Sequence[_Row | None]) -> Reply[FoundRows]
         pieces = (_in_arrow(row, known) for row in rows)
         return Reply(FoundRows(missing), encode_table(pa.concat_tables(pieces).combine_chunks()))
     columns = list(plain[0].columns) if len(plain) == 1 else _together(plain)
-    if len(plain) > SHORT_ROWS_MAX or not known.is_short(columns):
+    if len(plain) > FOUND_ROWS_MAX or not known.is_short(columns):
         return Reply(FoundRows(missing), encode_table(_in_arrow(ShortTable(columns, len(plain)), known)))
     for position in known.hugeints:
         columns[position] = [None if value is None else int(value) for value in columns[position]]

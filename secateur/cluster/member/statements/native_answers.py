@@ -21,7 +21,7 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.operations import Operation
 from secateur.protocol.query import Executed
 from secateur.storage.member_store import MemberStore
-from secateur.wire import FRAME_PREFIX
+from secateur.wire import FRAME_PREFIX, FrameDecoder, Limits
 
 
 class NativeAnswer(NamedTuple):
@@ -39,7 +39,7 @@ class NativeAnswer(NamedTuple):
 
 
 class _Known(NamedTuple):
-    plan_id: str | None
+    plan: SelectPlan | None
     table_id: int
     partitions_total: int
     topology_version: int
@@ -95,7 +95,7 @@ class NativeAnswers:
         from secateur.engine.sql.serving_program import serving_program
 
         mine, total, version = _mine(layout.tdef, view), scan.tree.total, view.topology.version
-        known = _Known(plan.plan_id, scan.table_id, total, version)
+        known = _Known(plan, scan.table_id, total, version)
         for is_first_stage in (False, True):
             program = serving_program(plan, layout.tdef, is_first_stage=is_first_stage)
             if program is not None:
@@ -145,21 +145,39 @@ class NativeAnswers:
         found = self._executor.answer(frame, self._statistics_version())
         if found is None:
             return None
-        answer, (plan_id, table_id, total, version), partitions, rows, is_scattered, run = found
-        sampled = len(partitions) if plan_id is None else not is_scattered or run is not None
-        if 0 < self._hot_keys.left <= sampled:  # the general way looks at the keys
-            return None
+        answer, (plan, table_id, total, version), partitions, rows, is_scattered, run = found
         if self._acknowledged([(table_id, number) for number in partitions]) is not None:
             return None
-        self._hot_keys.left -= sampled
         store.note_reads(table_id, partitions)
+        sampled = len(partitions) if plan is None else not is_scattered or run is not None
+        if 0 < self._hot_keys.left <= sampled:
+            self._sample(frame, plan, table_id)
+        else:
+            self._hot_keys.left -= sampled
+        if plan is None:
+            return NativeAnswer(answer, None, None)
         said = None
         if run is not None:
             members, read, total = run
             said = Executed("scatter", read, total, version, rows, members=sorted(members))
-        elif plan_id is not None and not is_scattered:
+        elif not is_scattered:
             said = Executed("local", len(partitions), total, version, rows)
-        return NativeAnswer(answer, plan_id, said)
+        return NativeAnswer(answer, plan.plan_id, said)
+
+    def _sample(self, frame: bytes, plan: SelectPlan | None, table_id: int) -> None:
+        """Count keys of a request that was answered, as the general way does."""
+        hot_keys, request = self._hot_keys, FrameDecoder(Limits()).only(frame)
+        assert request is not None
+        if plan is not None:
+            operation = (
+                Operation.EXECUTE if request.operation == Operation.EXECUTE.code else Operation.EXECUTE_FIRST_STAGE
+            )
+            hot_keys.note_statement(plan, operation.requests.decode(request.header).params)
+            return
+        for key in Operation.GET_ROWS.requests.decode(request.header).keys:
+            hot_keys.left -= 1
+            if not hot_keys.left:
+                hot_keys.note_key(self._store.table(table_id), key)
 
 
 def _mine(table: TableDef, view: OwnView) -> Sequence[int]:
