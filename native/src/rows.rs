@@ -3,6 +3,7 @@
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyTuple};
 
 use crate::msgpack::{
     write_blob_head, write_bool, write_double, write_ext, write_int, write_nil, write_text_head, Out,
@@ -39,27 +40,28 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// By the name of Arrow's type, or what `native_rows.py` calls it.
     fn named(name: &str, scale: u32) -> Option<Kind> {
         Some(match name {
-            "TINYINT" => Kind::Signed(1),
-            "SMALLINT" => Kind::Signed(2),
-            "INTEGER" => Kind::Signed(4),
-            "BIGINT" => Kind::Signed(8),
-            "UTINYINT" => Kind::Unsigned(1),
-            "USMALLINT" => Kind::Unsigned(2),
-            "UINTEGER" => Kind::Unsigned(4),
-            "UBIGINT" => Kind::Unsigned(8),
-            "FLOAT" => Kind::Float,
-            "DOUBLE" => Kind::Double,
-            "BOOLEAN" => Kind::Boolean,
-            "VARCHAR" => Kind::Text,
-            "BLOB" => Kind::Blob,
-            "DATE" => Kind::Date,
-            "TIME" => Kind::Time,
-            "TIMESTAMP" => Kind::Timestamp,
-            "TIMESTAMP WITH TIME ZONE" => Kind::TimestampTz,
-            "UUID" => Kind::Uuid,
-            "DECIMAL" => Kind::Decimal(scale),
+            "int8" => Kind::Signed(1),
+            "int16" => Kind::Signed(2),
+            "int32" => Kind::Signed(4),
+            "int64" => Kind::Signed(8),
+            "uint8" => Kind::Unsigned(1),
+            "uint16" => Kind::Unsigned(2),
+            "uint32" => Kind::Unsigned(4),
+            "uint64" => Kind::Unsigned(8),
+            "float" => Kind::Float,
+            "double" => Kind::Double,
+            "bool" => Kind::Boolean,
+            "string" => Kind::Text,
+            "binary" => Kind::Blob,
+            "date32" => Kind::Date,
+            "time64" => Kind::Time,
+            "timestamp" => Kind::Timestamp,
+            "timestamptz" => Kind::TimestampTz,
+            "uuid" => Kind::Uuid,
+            "decimal" => Kind::Decimal(scale),
             _ => return None,
         })
     }
@@ -140,6 +142,17 @@ impl Rows {
     fn new(columns: Vec<Option<Given>>, keys: Vec<usize>, count: usize) -> PyResult<Self> {
         let columns = columns.into_iter().map(|given| given.map(column).transpose()).collect::<PyResult<_>>()?;
         Ok(Rows { columns, keys, count })
+    }
+
+    /// The rows `start..end` whose keys begin with some cells, integers and bytes; `None` if Python has to search.
+    #[pyo3(name = "equal_range")]
+    fn equal_range_of(&self, prefix: &Bound<PyTuple>) -> Option<(usize, usize)> {
+        let items: Vec<Bound<PyAny>> = prefix.iter().collect();
+        let cells = items.iter().map(|cell| match cell.cast::<PyBytes>() {
+            Ok(bytes) => Some(Cell::Bytes(bytes.as_bytes())),
+            Err(_) => Some(Cell::Int(i128::from(cell.extract::<i64>().ok()?))),
+        });
+        self.equal_range(&cells.collect::<Option<Vec<Cell>>>()?)
     }
 }
 

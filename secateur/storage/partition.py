@@ -219,7 +219,7 @@ class Partition:
         """The sorted rows for the native executor, if no recent change is of a key that begins with a prefix."""
         self._settle()
         delta = self._delta
-        return None if delta.changes(prefix) else delta.base.native_rows(self._layout.types)
+        return None if delta.changes(prefix) else delta.base.native
 
     def values_of(self, key: Sequence[Any]) -> list[Any] | None:
         """The row with a key as plain values of all columns, canonical as they were written; None without one.

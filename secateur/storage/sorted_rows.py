@@ -10,17 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from secateur.partitioning.types.column_type import SqlType
 from secateur.storage.gather import single_array
 from secateur.storage.key_order import CellRange, KeyOrder
-from secateur.storage.native_rows import native_rows
 from secateur.storage.scan_run import ScanRun
 from secateur.storage.sorted_table import SortedTable
 
@@ -70,12 +67,11 @@ class SortedIndex:
 class SortedRows(SortedTable):
     """A table sorted by primary key, every key once."""
 
-    __slots__ = ("_indexes", "_native_rows", "scan_run")
+    __slots__ = ("_indexes", "scan_run")
 
     def __init__(self, table: pa.Table, order: KeyOrder) -> None:
         super().__init__(table, order)
         self._indexes: dict[tuple[str, ...], SortedIndex] = {}
-        self._native_rows: Any | None = None
         self.scan_run: ScanRun | None = None
         """The columns that were made for scans of these rows, and of those of other partitions that are scanned
         together with them.
@@ -88,13 +84,6 @@ class SortedRows(SortedTable):
             return self.own_bytes
         scanned = 0 if self.scan_run is None else self.scan_run.nbytes
         return self.own_bytes + scanned + sum(index.nbytes for index in self._indexes.values())
-
-    def native_rows(self, types: Sequence[SqlType]) -> Any | None:
-        """The rows for the native executor, made at the first call; None without it."""
-        rows = self._native_rows
-        if rows is None:
-            rows = self._native_rows = native_rows(self.table, types, self._order.names)
-        return rows
 
     @property
     def indexed(self) -> list[tuple[str, ...]]:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 
 from secateur.storage.key_order import Cells, KeyOrder
 from secateur.storage.key_view import Cell, CellView
+from secateur.storage.native_rows import native_rows
 from secateur.storage.stored_columns import StoredColumns
 
 _FENCED_ROWS: Final = 16
 """Of so many rows, the first one's leading cell is kept as an object where a view has to make each that it is asked
 for: most of a search then compares without a call. That is 4 bytes a row for short texts.
 """
+
+_UNKNOWN: Final = object()
+"""Stands for what has not been made yet."""
 
 
 class SortedTable:
@@ -29,7 +33,7 @@ class SortedTable:
         order: The key order of the table.
     """
 
-    __slots__ = ("__weakref__", "_columns", "_fences", "_order", "_views", "own_bytes", "rows", "table")
+    __slots__ = ("__weakref__", "_columns", "_fences", "_native", "_order", "_views", "own_bytes", "rows", "table")
 
     def __init__(self, table: pa.Table, order: KeyOrder) -> None:
         self.table = table
@@ -39,6 +43,7 @@ class SortedTable:
         self._views: tuple[CellView, ...] | None = None
         self._fences: list[Cell] | None = None
         self._columns: StoredColumns | None = None
+        self._native: Any = _UNKNOWN
 
     @property
     def columns(self) -> StoredColumns:
@@ -49,9 +54,17 @@ class SortedTable:
         return columns
 
     @property
+    def native(self) -> Any | None:
+        """The rows for the native executor, made at the first call; None without it."""
+        rows = self._native
+        if rows is _UNKNOWN:
+            rows = self._native = native_rows(self.table, self._order.names)
+        return rows
+
+    @property
     def is_searched(self) -> bool:
         """Whether keys were searched, so that the next search costs less."""
-        return self._views is not None
+        return self._views is not None or self._native not in (_UNKNOWN, None)
 
     @property
     def is_read(self) -> bool:
@@ -65,7 +78,7 @@ class SortedTable:
 
         Cost: some ten microseconds.
         """
-        if before.is_searched:
+        if before.is_searched and self.native is None:
             self._key_views()
         if before.is_read:
             self.columns.be_read()
@@ -76,8 +89,13 @@ class SortedTable:
         Without such rows both are the position where it would be inserted.
 
         Costs up to two binary searches per column of the prefix, each inside the range that the columns before it left:
-        2 to 3 us for 4,000 rows.
+        2 to 3 us for 4,000 rows, and a quarter of that with the native executor.
         """
+        native = self.native
+        if native is not None:
+            found: tuple[int, int] | None = native.equal_range(prefix)
+            if found is not None:
+                return found
         views = self._views or self._key_views()
         fences, start, stop = self._fences, 0, self.rows
         for view, cell in zip(views, prefix, strict=False):
