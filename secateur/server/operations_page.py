@@ -9,19 +9,10 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any, Final
 
-_STYLE: Final = """
-:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
-body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
-h2 { font-size: 1.1rem; margin: 2rem 0 .25rem; font-family: ui-monospace, monospace; }
-table { border-collapse: collapse; width: 100%; }
-th, td { text-align: left; vertical-align: top; padding: .25rem .75rem .25rem 0; border-top: 1px solid #8884; }
-code, pre { font-family: ui-monospace, monospace; }
-pre { overflow-x: auto; padding: .5rem .75rem; background: #8881; border-radius: 4px; font-size: .85rem; }
-"""
-_EXAMPLES: Final = (
-    "The examples are for a shell with the address of this server in `SECATEUR_URL`, a token in `SECATEUR_TOKEN`, and"
-    " the id of a statement or job in `ID`."
-)
+from markupsafe import Markup
+
+from secateur.server.dashboard.templating import as_written, rendered
+
 _CODE: Final = re.compile(r"`([^`]+)`")
 _PATH_FIELD: Final = re.compile(r"\{\w+\}")
 
@@ -32,32 +23,26 @@ def operations_page(document: Mapping[str, Any]) -> str:
     Args:
         document: As ``/openapi.json`` has it.
     """
-    parts = [
-        "<!doctype html>",
-        '<html lang="en"><head><meta charset="utf-8">',
-        f"<title>{escape(document['info']['title'])}</title><style>{_STYLE}</style></head><body><main>",
-        f"<h1>{escape(document['info']['title'])} {escape(document['info']['version'])}</h1>",
-        f"<p>{_prose(document['info'].get('description', ''))}</p>",
-        '<p>The same for programs: <a href="/openapi.json">openapi.json</a></p>',
-        f"<p>{_prose(_EXAMPLES)}</p>",
+    operations = [
+        {
+            "id": operation["operationId"],
+            "method": method,
+            "path": path,
+            "summary": operation["summary"],
+            "description": operation["description"],
+            "fields": _fields(operation, document),
+            "example": _example(path, method, operation, document),
+        }
+        for path, operations in document["paths"].items()
+        for method, operation in operations.items()
     ]
-    for path, operations in document["paths"].items():
-        for method, operation in operations.items():
-            parts.append(f'<section><h2 id="{escape(operation["operationId"])}">{method.upper()} {escape(path)}</h2>')
-            parts.append(f"<p><strong>{escape(operation.get('summary', ''))}.</strong>")
-            parts.append(f" {_prose(operation.get('description', ''))}</p>")
-            rows = [*map(_parameter_row, operation.get("parameters", ())), *_body_rows(operation, document)]
-            if rows:
-                parts.append("<table><thead><tr><th>name</th><th>in</th><th>type</th><th>meaning</th></tr></thead>")
-                parts.append(f"<tbody>{''.join(rows)}</tbody></table>")
-            parts.append(f"<pre><code>{escape(_example(path, method, operation, document))}</code></pre></section>")
-    parts.append("</main></body></html>")
-    return "\n".join(parts)
+    values = {"info": document["info"], "operations": operations, "prose": _prose, "type": _type}
+    return rendered("operations.html", values)
 
 
-def _prose(text: str) -> str:
+def _prose(text: str) -> Markup:
     """A text as HTML, with what stands in backticks as code."""
-    return _CODE.sub(r"<code>\1</code>", escape(text))
+    return as_written(_CODE.sub(r"<code>\1</code>", escape(text)))
 
 
 def _example(path: str, method: str, operation: Mapping[str, Any], document: Mapping[str, Any]) -> str:
@@ -82,25 +67,16 @@ def _form(operation: Mapping[str, Any], document: Mapping[str, Any]) -> Mapping[
     return form
 
 
-def _parameter_row(parameter: Mapping[str, Any]) -> str:
-    name = parameter["name"] + ("" if parameter.get("required") else " (optional)")
-    return _row(name, parameter["in"], parameter["schema"], parameter.get("description", ""))
-
-
-def _body_rows(operation: Mapping[str, Any], document: Mapping[str, Any]) -> list[str]:
+def _fields(operation: Mapping[str, Any], document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The parameters of an operation, and the fields of its body in the same form."""
     form = _form(operation, document)
-    required = form.get("required", ())
-    return [
-        _row(field + ("" if field in required else " (optional)"), "body", entry, entry.get("description", ""))
-        for field, entry in form.get("properties", {}).items()
+    found: list[Mapping[str, Any]] = [
+        {"required": False, "description": "", **parameter} for parameter in operation.get("parameters", ())
     ]
-
-
-def _row(name: str, place: str, schema: Mapping[str, Any], meaning: str) -> str:
-    return (
-        f"<tr><td><code>{escape(name)}</code></td><td>{escape(place)}</td><td>{escape(_type(schema))}</td>"
-        f"<td>{_prose(meaning)}</td></tr>"
-    )
+    for name, schema in form.get("properties", {}).items():
+        is_required, meaning = name in form.get("required", ()), schema.get("description", "")
+        found.append({"name": name, "in": "body", "required": is_required, "schema": schema, "description": meaning})
+    return found
 
 
 def _type(schema: Mapping[str, Any]) -> str:
