@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 import secateur
 from secateur.cli.backup import backup, restore
@@ -12,6 +13,7 @@ from secateur.cli.dashboard import dashboard
 from secateur.cli.demo import demo
 from secateur.cli.doctor import doctor
 from secateur.cli.export import export
+from secateur.cli.failures import failing_with_a_message
 from secateur.cli.jobs import jobs, kill
 from secateur.cli.load import load
 from secateur.cli.sql import sql
@@ -19,8 +21,18 @@ from secateur.cli.start import start, stop
 from secateur.cli.status import status
 from secateur.cli.token import token
 
+
+class _Commands(TyperGroup):
+    """The commands, each of which ends with the message of its error."""
+
+    @failing_with_a_message
+    def invoke(self, ctx: Any) -> Any:
+        return super().invoke(ctx)
+
+
 app = typer.Typer(
     name="secateur",
+    cls=_Commands,
     help="Tables in memory, partitioned over members; SQL runs only on the members that own what it needs.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -8,14 +8,12 @@ from typing import Annotated
 import typer
 
 from secateur.cli.connecting import connected
-from secateur.cli.failures import failing_with_a_message
 from secateur.cli.options import AddressOption, AsJson, ClusterName, Token
 from secateur.cli.rendering import print_done
 from secateur.drawing.quantity import count_text
 from secateur.partitioning.tables.identifier import quoted, text_literal
 
 
-@failing_with_a_message
 def backup(
     folder: Annotated[Path, typer.Argument(help="A new folder of this machine.", file_okay=False)],
     tables: Annotated[list[str] | None, typer.Option("--table", help="Only this table; may be given again.")] = None,
@@ -38,7 +36,6 @@ def backup(
     print_done(f"{count_text(cursor.rowcount, 'row')} written to {folder}", done, as_json=as_json)
 
 
-@failing_with_a_message
 def restore(
     folder: Annotated[Path, typer.Argument(help="The folder of a backup.", exists=True, file_okay=False)],
     tables: Annotated[list[str] | None, typer.Option("--table", help="Only this table; may be given again.")] = None,

@@ -9,13 +9,12 @@ import typer
 
 from secateur import Tls
 from secateur.cli.connecting import located
-from secateur.cli.failures import CommandError, failing_with_a_message
+from secateur.cli.failures import CommandError
 from secateur.cli.options import Address, AsJson, ClusterName, LogFormat, Token
 from secateur.cli.rendering import print_done
 from secateur.structured_logs import use_log_format
 
 
-@failing_with_a_message
 def dashboard(
     address: Address = None,
     name: ClusterName = None,

@@ -11,7 +11,6 @@ import typer
 
 import secateur
 from secateur.cli import local_clusters
-from secateur.cli.failures import failing_with_a_message
 from secateur.cli.local_clusters import DEFAULT_NAME, typed
 from secateur.cli.options import AsJson, NewName
 from secateur.cli.shell import cost_of
@@ -35,7 +34,6 @@ _QUESTIONS: Final = (
 )
 
 
-@failing_with_a_message
 def demo(name: NewName = DEFAULT_NAME, as_json: AsJson = False) -> None:
     """Start three members, fill a table, and ask it four questions with pruning on and off.
 

@@ -18,7 +18,6 @@ import typer
 import secateur
 from secateur.cli import local_clusters
 from secateur.cli.connecting import located
-from secateur.cli.failures import failing_with_a_message
 from secateur.cli.local_clusters import KnownCluster, typed
 from secateur.cli.options import AsJson, ClusterName
 from secateur.cli.rendering import print_records
@@ -46,7 +45,6 @@ class _Finding:
     advice: str = ""
 
 
-@failing_with_a_message
 def doctor(name: ClusterName = None, as_json: AsJson = False) -> None:
     """Look at Python, libraries, Java, memory, loopback and clusters of this machine, and say what to do.
 

@@ -8,14 +8,12 @@ from typing import Annotated
 import typer
 
 from secateur.cli.connecting import connected
-from secateur.cli.failures import failing_with_a_message
 from secateur.cli.options import AddressOption, AsJson, ClusterName, Token
 from secateur.cli.rendering import print_done
 from secateur.drawing.quantity import count_text
 from secateur.partitioning.tables.identifier import quoted, text_literal
 
 
-@failing_with_a_message
 def export(
     file: Annotated[Path, typer.Argument(help="The file; its ending says the format: parquet, csv or json.")],
     table: Annotated[str | None, typer.Option(help="The table.")] = None,

@@ -8,7 +8,6 @@ import msgspec
 import typer
 
 from secateur.cli.connecting import connected
-from secateur.cli.failures import failing_with_a_message
 from secateur.cli.options import AddressOption, AsJson, ClusterName, Token
 from secateur.cli.rendering import print_done, print_records
 from secateur.partitioning.tables.identifier import text_literal
@@ -22,7 +21,6 @@ jobs = typer.Typer(rich_markup_mode=None)
 
 
 @jobs.callback(invoke_without_command=True)
-@failing_with_a_message
 def list_jobs(
     context: typer.Context,
     address: AddressOption = None,
@@ -47,7 +45,6 @@ def list_jobs(
 
 
 @jobs.command()
-@failing_with_a_message
 def logs(
     job: Annotated[str, typer.Argument(metavar="ID", help="The id or the name of a job on record.")],
     address: AddressOption = None,
@@ -76,7 +73,6 @@ def logs(
         typer.echo(f"{', '.join(found.silent)} could not be asked", err=True)
 
 
-@failing_with_a_message
 def kill(
     work: Annotated[str, typer.Argument(help="The id of a statement, such as m2:17, or the id or name of a job.")],
     address: AddressOption = None,

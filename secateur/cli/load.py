@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from secateur.cli.connecting import connected
-from secateur.cli.failures import CommandError, failing_with_a_message
+from secateur.cli.failures import CommandError
 from secateur.cli.options import AddressOption, AsJson, ClusterName, Token
 from secateur.cli.rendering import print_done
 from secateur.client.copy.load_options import FORMATS, FileOptions
@@ -28,7 +28,6 @@ from secateur.partitioning.tables.conform import MissingColumns, conform
 from secateur.partitioning.tables.table import TableDef
 
 
-@failing_with_a_message
 def load(
     files: Annotated[list[Path], typer.Argument(help=f"Files of {', '.join(FORMATS)}.", exists=True, dir_okay=False)],
     table: Annotated[str, typer.Option(help="The table.")],

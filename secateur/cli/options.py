@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
 import typer
@@ -34,4 +33,3 @@ ClusterName: TypeAlias = Annotated[
     str | None, typer.Option("--name", help=f"{_NAME_HELP} Needed where several run.", show_default=False)
 ]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Write JSON.")]
-InputFile: TypeAlias = Annotated[Path, typer.Argument(help="The file.", exists=True, dir_okay=False)]

@@ -9,7 +9,6 @@ import typer
 
 import secateur
 from secateur.cli.connecting import connected
-from secateur.cli.failures import failing_with_a_message
 from secateur.cli.options import Address, AsJson, ClusterName, Token
 from secateur.cli.rendering import ROWS_SHOWN, OutputFormat, extent_text, write_rows
 from secateur.cli.scripts import Script, run_scripts
@@ -19,7 +18,6 @@ _BYTE_ORDER_MARK: Final = "\ufeff"
 """Editors on Windows put it in front of UTF-8."""
 
 
-@failing_with_a_message
 def sql(
     address: Address = None,
     name: ClusterName = None,

@@ -22,7 +22,7 @@ import typer
 import secateur
 from secateur.cli import local_clusters
 from secateur.cli.connecting import located
-from secateur.cli.failures import CommandError, failing_with_a_message
+from secateur.cli.failures import CommandError
 from secateur.cli.local_clusters import DEFAULT_NAME, KnownCluster, keep, typed, with_kept
 from secateur.cli.options import AsJson, ClusterName, LogFormat, NewName
 from secateur.cli.rendering import print_done
@@ -39,7 +39,6 @@ _UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _SIZE: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?) *([KMGT]?)(?:i?B)?", re.IGNORECASE)
 
 
-@failing_with_a_message
 def start(
     name: NewName = DEFAULT_NAME,
     members: Annotated[int, typer.Option(min=1, help="How many members.")] = 3,
@@ -140,7 +139,6 @@ def start(
         _show(_left_behind(name, settings), as_json=as_json)
 
 
-@failing_with_a_message
 def stop(name: ClusterName = None, as_json: AsJson = False) -> None:
     """End a cluster that `secateur start` has started here. Tables without a data directory are gone then.
 

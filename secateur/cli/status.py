@@ -8,7 +8,6 @@ import msgspec
 import typer
 
 from secateur.cli.connecting import connected
-from secateur.cli.failures import failing_with_a_message
 from secateur.cli.options import Address, AsJson, ClusterName, Token
 from secateur.cli.rendering import OutputFormat, write_rows
 
@@ -23,7 +22,6 @@ _TABLES = (
 )
 
 
-@failing_with_a_message
 def status(address: Address = None, name: ClusterName = None, token: Token = None, as_json: AsJson = False) -> None:
     """Show the members of a cluster, its tables, and the copies that are missing.
 

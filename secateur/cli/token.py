@@ -9,7 +9,6 @@ import msgspec
 import typer
 
 from secateur.cli.connecting import connected
-from secateur.cli.failures import failing_with_a_message
 from secateur.cli.options import AddressOption, AsJson, ClusterName, Token
 from secateur.cli.rendering import print_done, print_records
 
@@ -17,7 +16,6 @@ token = typer.Typer(no_args_is_help=True, help="Make, list and revoke tokens wit
 
 
 @token.command()
-@failing_with_a_message
 def create(
     role: Annotated[
         str,
@@ -49,7 +47,6 @@ def create(
 
 
 @token.command("list")
-@failing_with_a_message
 def list_tokens(
     address: AddressOption = None, name: ClusterName = None, token: Token = None, as_json: AsJson = False
 ) -> None:
@@ -74,7 +71,6 @@ def list_tokens(
 
 
 @token.command()
-@failing_with_a_message
 def revoke(
     token_id: Annotated[str, typer.Argument(metavar="ID", help="The id of the token.")],
     address: AddressOption = None,
