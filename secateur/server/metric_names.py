@@ -15,15 +15,20 @@ class Metric:
         kind: Its type.
         meaning: What it counts.
         labels: The names of its labels; their values are few, and bounded.
+        column: The column of ``secateur.members`` that has it; empty for a metric that no member has.
     """
 
     name: str
     kind: Literal["gauge", "counter", "histogram"]
     meaning: str
     labels: tuple[str, ...] = ()
+    column: str = ""
 
 
-_MEMBER: Final = ("member",)
+def _of_member(name: str, column: str, meaning: str) -> Metric:
+    kind: Literal["gauge", "counter"] = "counter" if name.endswith("_total") else "gauge"
+    return Metric(f"secateur_member_{name}", kind, meaning, ("member",), column)
+
 
 METRICS: Final = (
     Metric("secateur_up", "gauge", "1 if the cluster answered, else 0, and nothing else of the cluster is there"),
@@ -35,30 +40,22 @@ METRICS: Final = (
     ),
     Metric("secateur_info", "gauge", "1, with the version of the server", ("version",)),
     Metric("secateur_members", "gauge", "members by state: joining, active, suspect, lost", ("state",)),
-    Metric("secateur_member_partitions_primary", "gauge", "partitions that a member serves", _MEMBER),
-    Metric("secateur_member_partitions_backup", "gauge", "partitions of which a member keeps a backup", _MEMBER),
-    Metric("secateur_member_rows", "gauge", "rows of the partitions that a member serves", _MEMBER),
-    Metric("secateur_member_table_bytes", "gauge", "bytes of the tables of a member, backups included", _MEMBER),
-    Metric(
-        "secateur_member_memory_used_bytes", "gauge", "bytes of tables, snapshots, staged rows and results", _MEMBER
-    ),
-    Metric("secateur_member_memory_limit_bytes", "gauge", "bytes that a member may take, its kernel included", _MEMBER),
-    Metric("secateur_member_running_statements", "gauge", "statements that a member runs or coordinates", _MEMBER),
-    Metric("secateur_member_waiting_statements", "gauge", "statements that wait for their turn at a member", _MEMBER),
-    Metric(
-        "secateur_member_refused_statements_total", "counter", "statements refused because too many waited", _MEMBER
-    ),
-    Metric(
-        "secateur_member_executions_total",
-        "counter",
+    _of_member("partitions_primary", "partitions_primary", "partitions that a member serves"),
+    _of_member("partitions_backup", "partitions_backup", "partitions of which a member keeps a backup"),
+    _of_member("rows", "rows", "rows of the partitions that a member serves"),
+    _of_member("table_bytes", "bytes", "bytes of the tables of a member, backups included"),
+    _of_member("memory_used_bytes", "memory_used", "bytes of tables, snapshots, staged rows and results"),
+    _of_member("memory_limit_bytes", "memory_limit", "bytes that a member may take, its kernel included"),
+    _of_member("running_statements", "running_statements", "statements that a member runs or coordinates"),
+    _of_member("waiting_statements", "waiting_statements", "statements that wait for their turn at a member"),
+    _of_member("refused_statements_total", "refused_statements", "statements refused because too many waited"),
+    _of_member(
+        "executions_total",
+        "executions",
         "statements, changes and jobs that a member was asked to run, or to run a part of",
-        _MEMBER,
     ),
-    Metric(
-        "secateur_member_frames_received_total",
-        "counter",
-        "frames of statements, jobs, loads and data that reached a member",
-        _MEMBER,
+    _of_member(
+        "frames_received_total", "frames_received", "frames of statements, jobs, loads and data that reached a member"
     ),
     Metric(
         "secateur_statement_seconds",

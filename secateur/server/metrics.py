@@ -6,10 +6,8 @@ a multiple of the time that it took, however often and by however many the metri
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -20,8 +18,8 @@ from secateur import __version__
 from secateur.client.dbapi.connection import Connection
 from secateur.errors import Error
 from secateur.http.statement_state import StatementState
-from secateur.planner.system.tables import SYSTEM_TABLES
 from secateur.server.connections import Connections
+from secateur.server.dashboard.readings import PacedReading
 from secateur.server.metric_names import METRICS
 from secateur.server.row_objects import row_objects
 from secateur.server.statements import SubmittedStatements
@@ -32,7 +30,6 @@ _STALE_S: Final = 30.0
 """What took long because a member is silent is news all the same."""
 _STALE_TABLES_S: Final = 600.0
 """Partitions are many, and what is lost of them shows in the members at once."""
-_DOWN_S: Final = 2.0
 _TABLES_MAX: Final = 100
 _MEMBER_STATES: Final = ("joining", "active", "suspect", "lost")
 _BOUNDS_S: Final = tuple(2.0**exponent / 1e6 for exponent in range(4, 27, 2))
@@ -43,48 +40,13 @@ is counted in a wrong bucket.
 Sample = tuple[tuple[str, ...], float]
 Samples = dict[str, list[Sample]]
 
-_MEMBER_COLUMNS: Final = {
-    "secateur_member_partitions_primary": "partitions_primary",
-    "secateur_member_partitions_backup": "partitions_backup",
-    "secateur_member_rows": "rows",
-    "secateur_member_table_bytes": "bytes",
-    "secateur_member_memory_used_bytes": "memory_used",
-    "secateur_member_memory_limit_bytes": "memory_limit",
-    "secateur_member_running_statements": "running_statements",
-    "secateur_member_waiting_statements": "waiting_statements",
-    "secateur_member_refused_statements_total": "refused_statements",
-    "secateur_member_executions_total": "executions",
-    "secateur_member_frames_received_total": "frames_received",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class _Numbers:
     """What was read at one moment."""
 
-    samples: Samples = field(default_factory=dict)
+    samples: Samples
     histograms: Sequence[_Histogram] = ()
-
-
-@dataclass(slots=True)
-class _Part:
-    """Numbers that are read together, when it is time for them.
-
-    Attributes:
-        name: Its name, the label of the time that it took.
-        read: Reads them.
-        stale_s: When they are read again whatever it costs.
-        numbers: Those of the last time.
-        cost_s: The seconds that it took.
-        next_s: When to read again.
-    """
-
-    name: str
-    read: Callable[[Connection], _Numbers]
-    stale_s: float
-    numbers: _Numbers = field(default_factory=_Numbers)
-    cost_s: float = 0.0
-    next_s: float = 0.0
 
 
 class Metrics:
@@ -97,44 +59,26 @@ class Metrics:
     """
 
     def __init__(self, connections: Connections, statements: SubmittedStatements, share_max: float) -> None:
-        self._connections = connections
         self._statements = statements
-        self._share_max = share_max
-        self._is_up = False
-        self._parts = (_Part("cluster", _cluster_numbers, _STALE_S), _Part("tables", _table_numbers, _STALE_TABLES_S))
-        self._lock = threading.Lock()
+        self._parts = {
+            "cluster": PacedReading(connections, _cluster_numbers, share_max, _FRESH_S, stale_s=_STALE_S, times=1),
+            "tables": PacedReading(connections, _table_numbers, share_max, _FRESH_S, stale_s=_STALE_TABLES_S, times=1),
+        }
 
     def text(self) -> bytes:
         """The metrics in the text format of Prometheus, at most a moment old."""
-        with self._lock:
-            self._read()
-            samples = self._own_samples()
-            for part in self._parts:
-                samples |= part.numbers.samples
-            histograms = [one for part in self._parts for one in part.numbers.histograms]
+        try:
+            found = [part.get() for part in self._parts.values()]
+        except Error:
+            found = []  # old numbers would pass for new ones
+        samples = self._own_samples(is_up=bool(found))
+        for numbers in found:
+            samples |= numbers.samples
         registry = CollectorRegistry(auto_describe=False)
-        registry.register(_Families(samples, histograms))
+        registry.register(_Families(samples, [one for numbers in found for one in numbers.histograms]))
         return generate_latest(registry)
 
-    def _read(self) -> None:
-        due = [part for part in self._parts if time.monotonic() >= part.next_s]
-        if not due:
-            return
-        try:
-            with self._connections.lent() as connection:
-                for part in due:
-                    begun_s = time.monotonic()
-                    part.numbers = part.read(connection)
-                    part.cost_s = time.monotonic() - begun_s
-                    pause_s = min(max(_FRESH_S, part.cost_s / self._share_max), part.stale_s)
-                    part.next_s = time.monotonic() + pause_s
-            self._is_up = True
-        except Error:
-            self._is_up = False
-            for part in self._parts:  # old numbers would pass for new ones
-                part.numbers, part.next_s = _Numbers(), time.monotonic() + _DOWN_S
-
-    def _own_samples(self) -> Samples:
+    def _own_samples(self, *, is_up: bool) -> Samples:
         counts = dict.fromkeys(StatementState, 0)
         kept_bytes = 0
         for statement in self._statements.newest():
@@ -142,8 +86,8 @@ class Metrics:
             result = statement.result
             kept_bytes += 0 if result is None else result.bytes
         return {
-            "secateur_up": [((), float(self._is_up))],
-            "secateur_scrape_seconds": [((part.name,), part.cost_s) for part in self._parts],
+            "secateur_up": [((), float(is_up))],
+            "secateur_scrape_seconds": [((name,), part.took_s) for name, part in self._parts.items()],
             "secateur_info": [((__version__,), 1.0)],
             "secateur_http_statements": [((state.value,), float(count)) for state, count in counts.items()],
             "secateur_http_kept_bytes": [((), float(kept_bytes))],
@@ -190,8 +134,9 @@ class _Families(Collector):
 def _cluster_numbers(connection: Connection) -> _Numbers:
     members = list(row_objects(connection, "SELECT * FROM secateur.members"))
     found: Samples = {
-        name: [((row["id"],), float(row[column])) for row in members if row["state"] != "lost"]
-        for name, column in _MEMBER_COLUMNS.items()
+        metric.name: [((row["id"],), float(row[metric.column])) for row in members if row["state"] != "lost"]
+        for metric in METRICS
+        if metric.column
     }
     found["secateur_members"] = [
         ((state,), float(sum(row["state"] == state for row in members))) for state in _MEMBER_STATES
@@ -201,9 +146,8 @@ def _cluster_numbers(connection: Connection) -> _Numbers:
         ("secateur_events", "events", "kind"),
         ("secateur_loads", "loads", "state"),
     ):
-        if table in SYSTEM_TABLES:
-            sql = f"SELECT {column} AS label, count(*) AS number FROM secateur.{table} GROUP BY ALL ORDER BY ALL"
-            found[name] = [((row["label"],), float(row["number"])) for row in row_objects(connection, sql)]
+        sql = f"SELECT {column} AS label, count(*) AS number FROM secateur.{table} GROUP BY ALL ORDER BY ALL"
+        found[name] = [((row["label"],), float(row["number"])) for row in row_objects(connection, sql)]
     latencies = row_objects(connection, "SELECT * FROM secateur.latencies ORDER BY member, execution")
     return _Numbers(found, [_Histogram(row) for row in latencies])
 

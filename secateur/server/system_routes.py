@@ -63,8 +63,7 @@ def _add(name: str) -> None:
 
 
 for _name in _NAMES:
-    if _name in SYSTEM_TABLES:
-        _add(_name)
+    _add(_name)
 
 
 _FRESH_S: Final = 1.0

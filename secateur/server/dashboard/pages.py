@@ -229,7 +229,7 @@ def _job(server: ServerOfCaller, query: Query) -> dict[str, Any]:
     rows = server.readings.rows(_JOB, [query["job_id"]])
     if not rows:
         raise HTTPException(404, f"there is no job {query['job_id']!a} on record")
-    with server.readings.connection() as connection:
+    with server.readings.connections.lent() as connection:
         job = connection.job(query["job_id"])
         plan, failed = job.plan(), failed_vertex(job, rows[0]["status"])
     return {

@@ -6,10 +6,9 @@ import math
 import threading
 import time
 from collections import OrderedDict, deque
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar
 
 from secateur.client.dbapi.connection import Connection
 from secateur.errors import DeadlineError, Error, UnreachableError
@@ -22,7 +21,7 @@ each, so what it shows is at most 1.4 seconds old, and the time of the fetch, ho
 to be on a page within 2 seconds.
 """
 _STALE_S: Final = 15.0
-_TIMES_MAX: Final = 5
+_TIMES: Final = 5
 """A reading costs what the quickest of the last ones took: the others have waited for something else, and a page of a
 busy cluster should not be old for it. Until so many were made, it is made again in every period.
 """
@@ -30,7 +29,85 @@ _DOWN_S: Final = 1.0
 ANSWER_S: Final = 5.0
 _KEPT_MAX: Final = 64
 
+T = TypeVar("T")
 Key = tuple[str, tuple[Any, ...]]
+
+
+class PacedReading(Generic[T]):
+    """Something that is read from the cluster, and kept until it may be read again. Thread-safe.
+
+    If it takes long, it is read less often: after its own time divided by ``share_max``.
+
+    Args:
+        connections: To the cluster.
+        read: Reads it.
+        share_max: The share of the time for which it may be read.
+        period_s: The seconds within which it is read at most once.
+        stale_s: It is read again after so many seconds, whatever it costs.
+        times: So many of its newest times decide about its cost.
+
+    Attributes:
+        took_s: The seconds that it took the last time.
+    """
+
+    def __init__(
+        self,
+        connections: Connections,
+        read: Callable[[Connection], T],
+        share_max: float,
+        period_s: float,
+        *,
+        stale_s: float = _STALE_S,
+        times: int = _TIMES,
+    ) -> None:
+        self._connections = connections
+        self._read = read
+        self._share_max = share_max
+        self._period_s = period_s
+        self._stale_s = stale_s
+        self._times_s: deque[float] = deque(maxlen=times)
+        self._kept: T | Error
+        self._next_s = 0.0
+        self._lock = threading.Lock()
+        self.took_s = 0.0
+
+    def get(self) -> T:
+        """What was read last, or is read now. It blocks while the cluster is asked.
+
+        Raises:
+            Error: The cluster did not answer; it is asked again after a second.
+        """
+        with self._lock:
+            if time.monotonic() >= self._next_s:
+                self._renew()
+            if isinstance(self._kept, Error):
+                raise self._kept
+            return self._kept
+
+    def _renew(self) -> None:
+        begun_s = time.monotonic()
+        try:
+            with self._connections.lent() as connection:
+                self._kept = self._read(connection)
+        except Error as error:
+            error.__traceback__ = None
+            self._kept, self._next_s = self._described(error), time.monotonic() + _DOWN_S
+            return
+        self.took_s = time.monotonic() - begun_s
+        self._times_s.append(self.took_s)
+        periods = 1
+        if len(self._times_s) == self._times_s.maxlen:
+            pause_s = min(min(self._times_s) / self._share_max, self._stale_s)
+            periods = max(math.ceil(pause_s / self._period_s), 1)
+        self._next_s = (begun_s // self._period_s + periods) * self._period_s
+
+    def _described(self, error: Error) -> Error:
+        if not isinstance(error, DeadlineError):
+            return error
+        return UnreachableError(
+            f"the cluster at {self._connections.address} has not answered for {ANSWER_S:g} s: its controller is gone,"
+            " cannot be reached, or has too much to do"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,23 +119,12 @@ class Reading:
         read_s: When they were asked for, on the clock of ``time.monotonic``.
     """
 
-    rows: Sequence[dict[str, Any]] = ()
-    read_s: float = 0.0
-
-
-@dataclass(slots=True)
-class _Kept:
-    reading: Reading = field(default_factory=Reading)
-    failure: Error | None = None
-    next_s: float = 0.0
-    times_s: deque[float] = field(default_factory=lambda: deque(maxlen=_TIMES_MAX))
-    lock: threading.Lock = field(default_factory=threading.Lock)
+    rows: Sequence[dict[str, Any]]
+    read_s: float
 
 
 class Readings:
     """Queries of system tables whose rows are kept for a moment. Thread-safe; it blocks while the cluster is asked.
-
-    A query that takes long is repeated less often: after its own time divided by ``share_max``.
 
     Args:
         connections: To the cluster.
@@ -67,10 +133,10 @@ class Readings:
     """
 
     def __init__(self, connections: Connections, share_max: float, period_s: float = PERIOD_S) -> None:
-        self._connections = connections
+        self.connections = connections
         self._share_max = share_max
         self._period_s = period_s
-        self._kept: OrderedDict[Key, _Kept] = OrderedDict()
+        self._kept: OrderedDict[Key, PacedReading[Reading]] = OrderedDict()
         self._lock = threading.Lock()
 
     def read(self, sql: str, params: Sequence[Any] = ()) -> Reading:
@@ -79,18 +145,20 @@ class Readings:
         Raises:
             Error: The cluster did not answer; it is asked again after a second.
         """
+
+        def asked(connection: Connection) -> Reading:
+            asked_s = time.monotonic()
+            return Reading(list(row_objects(connection, sql, params, ANSWER_S)), asked_s)
+
         key = (sql, tuple(params))
         with self._lock:
-            kept = self._kept.setdefault(key, _Kept())
+            if key not in self._kept:
+                self._kept[key] = PacedReading(self.connections, asked, self._share_max, self._period_s)
+            kept = self._kept[key]
             self._kept.move_to_end(key)
             while len(self._kept) > _KEPT_MAX:
                 self._kept.popitem(last=False)
-        with kept.lock:
-            if time.monotonic() >= kept.next_s:
-                self._renew(kept, sql, params)
-            if kept.failure is not None:
-                raise kept.failure
-            return kept.reading
+        return kept.get()
 
     def rows(self, sql: str, params: Sequence[Any] = ()) -> Sequence[dict[str, Any]]:
         """The rows of :meth:`read`."""
@@ -99,35 +167,3 @@ class Readings:
     def next_ms(self) -> int:
         """The milliseconds until the next period begins: a page that is fetched before would show what it shows now."""
         return math.ceil(1000 * (self._period_s - time.monotonic() % self._period_s))
-
-    @contextmanager
-    def connection(self) -> Iterator[Connection]:
-        """A connection, for what is read anew for every caller."""
-        with self._connections.lent() as connection:
-            yield connection
-
-    def _described(self, error: Error) -> Error:
-        if not isinstance(error, DeadlineError):
-            return error
-        return UnreachableError(
-            f"the cluster at {self._connections.address} has not answered for {ANSWER_S:g} s: its controller is gone,"
-            " cannot be reached, or has too much to do"
-        )
-
-    def _renew(self, kept: _Kept, sql: str, params: Sequence[Any]) -> None:
-        begun_s = time.monotonic()
-        try:
-            with self._connections.lent() as connection:
-                rows = list(row_objects(connection, sql, params, ANSWER_S))
-        except Error as error:
-            error.__traceback__ = None
-            kept.failure, kept.next_s = self._described(error), time.monotonic() + _DOWN_S
-            return
-        ended_s = time.monotonic()
-        kept.reading, kept.failure = Reading(rows, begun_s), None
-        kept.times_s.append(ended_s - begun_s)
-        periods = 1
-        if len(kept.times_s) == _TIMES_MAX:
-            pause_s = min(min(kept.times_s) / self._share_max, _STALE_S)
-            periods = max(math.ceil(pause_s / self._period_s), 1)
-        kept.next_s = (begun_s // self._period_s + periods) * self._period_s
