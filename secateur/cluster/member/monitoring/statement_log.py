@@ -38,7 +38,6 @@ from secateur.protocol.query import (
     GetStatements,
     NextRows,
     PartOfRows,
-    ScatteredRun,
     StatementEntry,
     Statements,
 )
@@ -52,6 +51,16 @@ _SLOWEST_OF_MINUTE_MAX: Final = 5
 M = TypeVar("M", Execute, ChangeOnePartition, StageChange, WorkOutChange)
 
 
+class _Begun(msgspec.Struct, frozen=True, gc=False):
+    """A statement that has begun, ``at_s`` on the clock of ``time.perf_counter``."""
+
+    number: int
+    plan_id: str
+    pruning: bool
+    started_s: float
+    at_s: float
+
+
 @dataclass(slots=True)
 class _Running:
     """A statement that has not been answered yet, and the task that works on it.
@@ -59,8 +68,7 @@ class _Running:
     Of a change that was made at once and waits for its copies, it is the future that is done when they have it.
     """
 
-    plan_id: str
-    started_s: float
+    begun: _Begun
     answering: asyncio.Future[Any]
     killed: JobCancelledError | None = None
 
@@ -77,11 +85,7 @@ class _Running:
 class _Reading:
     """A statement whose rows are being read; ``task`` makes the part that was asked for, if one was."""
 
-    number: int
-    plan_id: str
-    pruning: bool
-    started_s: float
-    begun: float
+    begun: _Begun
     said: Executed
     rows: int
     peer: PeerInfo
@@ -136,27 +140,38 @@ class StatementLog:
         self, request: Request[M], run: Callable[[Request[M]], Reply[Any] | Awaitable[Reply[Any]]]
     ) -> Reply[Any] | Awaitable[Reply[Any]]:
         """Run a statement, and remember it."""
-        plan_id, pruning = request.message.plan, request.message.pruning
-        self._count = number = self._count + 1
-        started_s, begun = time.time(), time.perf_counter()
+        begun = self._begin(request.message.plan, request.message.pruning)
         try:
             reply = run(request)
         except Exception as error:
-            failure = _described_failure(error)
-            self._append((number, plan_id, pruning, started_s, time.perf_counter() - begun, None, failure))
+            self._finish(begun, None, _described_failure(error))
             raise
         if type(reply) is asyncio.Future:
             # A change that waits for its copies: to remember it takes no task that waits as well.
-            self._running[number] = _Running(plan_id, started_s, reply)
-            reply.add_done_callback(partial(self._settled, number, plan_id, pruning, started_s, begun))
+            self._running[begun.number] = _Running(begun, reply)
+            reply.add_done_callback(partial(self._settled, begun))
             return reply
         if not isinstance(reply, Reply):
-            logged = self._awaited(number, plan_id, started_s, reply, request.peer, pruning=pruning)
+            logged = self._awaited(begun, reply, request.peer)
             if isinstance(reply, Coroutine):  # one that is cancelled before it begins would never await this
                 weakref.finalize(logged, reply.close).atexit = False
             return logged
-        self._append((number, plan_id, pruning, started_s, time.perf_counter() - begun, reply.message, None))
+        self._finish(begun, reply.message, None)
         return reply
+
+    def _begin(self, plan_id: str, pruning: bool) -> _Begun:
+        self._count += 1
+        return _Begun(self._count, plan_id, pruning, time.time(), time.perf_counter())
+
+    def _finish(
+        self,
+        begun: _Begun,
+        said: msgspec.Struct | None,
+        failure: str | None,
+        split: Callable[[], TimeSplit] = TimeSplit,
+    ) -> None:
+        elapsed_s = time.perf_counter() - begun.at_s
+        self._append((begun.number, begun.plan_id, begun.pruning, begun.started_s, elapsed_s, said, failure), split)
 
     def note(
         self,
@@ -185,38 +200,19 @@ class StatementLog:
             return run(request)
         started_s, begun = time.time(), time.perf_counter()
         reply = run(request)
-        if not isinstance(reply, Reply):
-            return self._listed_later(request.message, listed, started_s, begun, reply)
-        self._list(request.message, listed, started_s, begun, reply.message)
-        return reply
 
-    async def _listed_later(
-        self,
-        asked: ExecuteFirstStage,
-        listed: ScatteredRun,
-        started_s: float,
-        begun: float,
-        answering: Awaitable[Reply[FirstStageRows]],
-    ) -> Reply[FirstStageRows]:
-        reply = await answering
-        self._list(asked, listed, started_s, begun, reply.message)
-        return reply
+        def noted(reply: Reply[FirstStageRows]) -> Reply[FirstStageRows]:
+            said = reply.message
+            if not said.is_declined:
+                read, whole, members = listed.partitions_read, listed.partitions_total, sorted(listed.members)
+                ran = Executed("scatter", read, whole, said.topology_version, said.rows, members=members)
+                self.note(request.message.plan, started_s, time.perf_counter() - begun, ran)
+            return reply
 
-    def _list(
-        self, asked: ExecuteFirstStage, listed: ScatteredRun, started_s: float, begun: float, said: FirstStageRows
-    ) -> None:
-        if said.is_declined:
-            return
-        self._count = number = self._count + 1
-        ran = Executed(
-            "scatter",
-            listed.partitions_read,
-            listed.partitions_total,
-            said.topology_version,
-            said.rows,
-            members=sorted(listed.members),
-        )
-        self._append((number, asked.plan, True, started_s, time.perf_counter() - begun, ran, None))
+        async def noted_later(answering: Awaitable[Reply[FirstStageRows]]) -> Reply[FirstStageRows]:
+            return noted(await answering)
+
+        return noted(reply) if isinstance(reply, Reply) else noted_later(reply)
 
     def _append(self, entry: EndedStatement, split: Callable[[], TimeSplit] = TimeSplit) -> None:
         ended = self._ended
@@ -249,35 +245,17 @@ class StatementLog:
         self._sums.add(self._ended[self._added_up :])
         self._added_up = len(self._ended)
 
-    def _settled(
-        self,
-        number: int,
-        plan_id: str,
-        pruning: bool,
-        started_s: float,
-        begun: float,
-        reply: asyncio.Future[Reply[Any]],
-    ) -> None:
+    def _settled(self, begun: _Begun, reply: asyncio.Future[Reply[Any]]) -> None:
         """Remember a change that all copies have by now, or that was not waited for any longer."""
-        del self._running[number]
+        del self._running[begun.number]
         error = asyncio.CancelledError() if reply.cancelled() else reply.exception()
         said, failure = (reply.result().message, None) if error is None else (None, _described_failure(error))
-        self._append((number, plan_id, pruning, started_s, time.perf_counter() - begun, said, failure))
+        self._finish(begun, said, failure)
 
-    async def _awaited(
-        self,
-        number: int,
-        plan_id: str,
-        started_s: float,
-        reply: Awaitable[Reply[Any]],
-        peer: PeerInfo,
-        *,
-        pruning: bool,
-    ) -> Reply[Any]:
-        begun = time.perf_counter()
+    async def _awaited(self, begun: _Begun, reply: Awaitable[Reply[Any]], peer: PeerInfo) -> Reply[Any]:
         task = asyncio.current_task()
         assert task is not None
-        running = self._running[number] = _Running(plan_id, started_s, task)
+        running = self._running[begun.number] = _Running(begun, task)
         said: msgspec.Struct | None = None
         failure = None
         kernel_times: list[float] = []
@@ -294,18 +272,15 @@ class StatementLog:
                 raise killed from None
             raise
         finally:
-            del self._running[number]
+            del self._running[begun.number]
             if isinstance(said, Executed) and said.has_more:
                 self.close(peer)
-                made_s, queued_s = time.perf_counter() - begun, self._waited_s(task)
+                made_s, queued_s = time.perf_counter() - begun.at_s, self._waited_s(task)
                 self._reading[peer.connection_id] = _Reading(
-                    number, plan_id, pruning, started_s, begun, said, said.rows, peer, queued_s, made_s, kernel_times
+                    begun, said, said.rows, peer, queued_s, made_s, kernel_times
                 )
             else:
-                self._append(
-                    (number, plan_id, pruning, started_s, time.perf_counter() - begun, said, failure),
-                    lambda: TimeSplit(self._waited_s(task), 0.0, sum(kernel_times)),
-                )
+                self._finish(begun, said, failure, lambda: TimeSplit(self._waited_s(task), 0.0, sum(kernel_times)))
 
     async def next(
         self, request: Request[NextRows], read: Callable[[Request[NextRows]], Awaitable[Reply[PartOfRows]]]
@@ -361,7 +336,7 @@ class StatementLog:
         if (running := self._running.get(number)) is not None:
             running.end(error)
             return None
-        reading = next((one for one in self._reading.values() if one.number == number), None)
+        reading = next((one for one in self._reading.values() if one.begun.number == number), None)
         if reading is None:
             known = "it has ended" if number <= self._count else "there was none of this number"
             raise ProgrammingError(
@@ -377,9 +352,11 @@ class StatementLog:
         reading = self._reading.pop(peer.connection_id, None)
         if reading is not None:
             said = None if failure is not None else replace(reading.said, rows=reading.rows)
-            elapsed_s = time.perf_counter() - reading.begun
-            self._append(
-                (reading.number, reading.plan_id, reading.pruning, reading.started_s, elapsed_s, said, failure),
+            elapsed_s = time.perf_counter() - reading.begun.at_s
+            self._finish(
+                reading.begun,
+                said,
+                failure,
                 lambda: TimeSplit(reading.queued_s, elapsed_s - reading.made_s, sum(reading.kernel_times)),
             )
 
@@ -401,8 +378,7 @@ class StatementLog:
             return Reply(Statements(totals=self.totals()))
         self._add_up()
         if asked.summaries_only:
-            running = [one.plan_id for one in self._running.values()]
-            running += [one.plan_id for one in self._reading.values()]
+            running = [entry.plan_id for entry in self._unended()]
             return Reply(Statements(summaries=summarize_plans(self._sums.executions, self._listed(), running)))
         listed = [*self._unended(), *map(self._described, reversed(self._listed()))]
         return Reply(Statements(listed, self._sums.executions, self._sums.totals))
@@ -414,53 +390,45 @@ class StatementLog:
 
     def _unended(self) -> Iterator[StatementEntry]:
         now_s = time.time()
-        for number, one in self._running.items():
-            yield StatementEntry(
-                number=number,
-                plan_id=one.plan_id,
-                state="waiting" if self._is_waiting(one.answering) else "running",
-                started=one.started_s,
-                elapsed_ms=1000 * (now_s - one.started_s),
-            )
-        for entry in self._reading.values():
-            yield StatementEntry(
-                number=entry.number,
-                plan_id=entry.plan_id,
-                state="running",
-                started=entry.started_s,
-                elapsed_ms=1000 * (now_s - entry.started_s),
-                rows=entry.rows,
-            )
+        for one in self._running.values():
+            yield _unended(one.begun, "waiting" if self._is_waiting(one.answering) else "running", now_s)
+        for reading in self._reading.values():
+            yield _unended(reading.begun, "running", now_s, reading.rows)
 
     def _described(self, entry: EndedStatement) -> StatementEntry:
         number, plan_id, pruning, started_s, elapsed_s, said, failure = entry
-        if not isinstance(said, Executed):
-            return StatementEntry(
-                number=number,
-                plan_id=plan_id,
-                state="failed" if said is None else "done",
-                started=started_s,
-                elapsed_ms=1000 * elapsed_s,
-                members=None if said is None else [self._member_id],
-                rows=said.rows if isinstance(said, (ChangedRows, WorkedOut)) else None,
-                error=failure,
-                pruning=pruning,
-            )
-        return StatementEntry(
+        found = StatementEntry(
             number=number,
             plan_id=plan_id,
-            state="done",
+            state="failed" if said is None else "done",
             started=started_s,
             elapsed_ms=1000 * elapsed_s,
-            execution=said.execution,
-            members=said.members or [self._member_id],  # an answer that names no members is this member's alone
-            partitions_read=said.partitions_read,
-            rows=said.rows,
+            members=None if said is None else [self._member_id],
+            rows=said.rows if isinstance(said, (Executed, ChangedRows, WorkedOut)) else None,
             error=failure,
-            partitions_total=said.partitions_total,
-            topology_version=said.topology_version,
             pruning=pruning,
         )
+        if not isinstance(said, Executed):
+            return found
+        return replace(
+            found,
+            execution=said.execution,
+            members=said.members or found.members,  # an answer that names no members is this member's alone
+            partitions_read=said.partitions_read,
+            partitions_total=said.partitions_total,
+            topology_version=said.topology_version,
+        )
+
+
+def _unended(begun: _Begun, state: str, now_s: float, rows: int | None = None) -> StatementEntry:
+    return StatementEntry(
+        number=begun.number,
+        plan_id=begun.plan_id,
+        state=state,
+        started=begun.started_s,
+        elapsed_ms=1000 * (now_s - begun.started_s),
+        rows=rows,
+    )
 
 
 def _newest_of_plans(entries: Iterable[EndedStatement], count: int) -> Iterator[EndedStatement]:
