@@ -11,9 +11,9 @@ include its own.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -78,17 +78,12 @@ class HistoryLine:
     memory_used: int | None = None
 
 
-@dataclass(slots=True)
 class _Ended:
     """Statements that have ended in one period."""
 
-    statements: int = 0
-    failed: int = 0
-    queries: int = 0
-    members_touched: int = 0
-    pruned: int = 0
-    unpruned: int = 0
-    latencies: dict[int, int] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self._counts = dict.fromkeys(("statements", "failed", "queries", "members_touched", "pruned", "unpruned"), 0)
+        self._latencies: Counter[int] = Counter()
 
     def add(self, before: ExecutionTotals | None, after: ExecutionTotals) -> None:
         """Add the statements that have ended between two totals, of one way in which statements run."""
@@ -97,37 +92,32 @@ class _Ended:
         ended = after.statements - before.statements
         if after.execution == _SYSTEM or not ended:
             return
-        self.statements += ended
+        self._counts["statements"] += ended
         if after.execution == "failed":
-            self.failed += ended
+            self._counts["failed"] += ended
         if after.execution in _QUERIES:
-            self.queries += ended
-            self.members_touched += after.members_touched - before.members_touched
-            self.pruned += after.pruned - before.pruned
-            self.unpruned += after.unpruned - before.unpruned
-        for bucket, count in after.latencies.counts.items():
-            self.latencies[bucket] = self.latencies.get(bucket, 0) + count - before.latencies.counts.get(bucket, 0)
+            self._counts["queries"] += ended
+            for name in ("members_touched", "pruned", "unpruned"):
+                self._counts[name] += getattr(after, name) - getattr(before, name)
+        self._latencies.update(after.latencies.counts)
+        self._latencies.subtract(before.latencies.counts)
 
     def line(self, time: datetime, process: str, seconds: float) -> HistoryLine:
         """The line for a process, without its processor time and memory."""
-        histogram = LatencyHistogram(self.latencies)
-        p50_ms, p95_ms, p99_ms, max_ms = (
-            histogram.percentile_ms(fraction) if self.statements else None for fraction in (0.5, 0.95, 0.99, 1.0)
-        )
+        histogram = LatencyHistogram(self._latencies)
+
+        def percentile_ms(fraction: float) -> float | None:
+            return histogram.percentile_ms(fraction) if self._counts["statements"] else None
+
         return HistoryLine(
             time,
             process,
             seconds,
-            self.statements,
-            self.failed,
-            p50_ms,
-            p95_ms,
-            p99_ms,
-            max_ms,
-            self.queries,
-            self.members_touched,
-            self.pruned,
-            self.unpruned,
+            p50_ms=percentile_ms(0.5),
+            p95_ms=percentile_ms(0.95),
+            p99_ms=percentile_ms(0.99),
+            max_ms=percentile_ms(1.0),
+            **self._counts,
         )
 
 
