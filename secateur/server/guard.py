@@ -7,18 +7,15 @@ import base64
 import binascii
 import ipaddress
 import socket
-from collections.abc import Awaitable, Callable, Collection, MutableMapping
-from typing import Any, Final
+from collections.abc import Collection
+from typing import Final
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from secateur.errors import Error
 from secateur.server.callers import Callers
 from secateur.server.limits import ServerLimits
 from secateur.server.problems import Problem, of_status, problem_of, problem_response
-
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _OPEN_PATHS: Final = frozenset({"/healthz"})
 _READS: Final = frozenset({"GET", "HEAD"})
@@ -56,7 +53,7 @@ class Guard:
         limits: The bounds of a body, in bytes and seconds.
     """
 
-    def __init__(self, app: Application, callers: Callers, hosts: Collection[str], limits: ServerLimits) -> None:
+    def __init__(self, app: ASGIApp, callers: Callers, hosts: Collection[str], limits: ServerLimits) -> None:
         self._application = app  # older releases of Starlette pass it by this name
         self._callers = callers
         self._hosts = {"localhost", socket.gethostname().lower(), *(host.lower() for host in hosts)}
@@ -71,7 +68,7 @@ class Guard:
             await send({"type": "websocket.close", "code": 1008})
             return
 
-        async def send_carefully(message: MutableMapping[str, Any]) -> None:
+        async def send_carefully(message: Message) -> None:
             if message["type"] == "http.response.start":
                 present = {name.lower() for name, _ in message.get("headers", ())}
                 added = [entry for entry in _HEADERS if entry[0] not in present]
@@ -103,7 +100,7 @@ class Guard:
             return
         is_read = False
 
-        async def receive_again() -> MutableMapping[str, Any]:
+        async def receive_again() -> Message:
             nonlocal is_read
             if is_read:
                 return await receive()

@@ -158,15 +158,7 @@ def serve(
 ) -> None:
     """Serve a cluster over HTTP until the process is interrupted: docs/http.md has the paths.
 
-    Args:
-        address: ``secateur://host:port`` of the cluster.
-        token: Its secret, which callers have to send; by default as :func:`secateur.connect` finds it.
-        host: The address to listen on.
-        port: The port; 0 takes any free one.
-        limits: What runs at once, and what is kept.
-        hosts: Names under which callers reach it; see :func:`app`.
-        tls: The certificate and key by which it speaks HTTPS; None for HTTP.
-        cluster_tls: How its connections to the cluster are encrypted; by default as :func:`secateur.connect` finds it.
+    The arguments are those of :class:`HttpServer`.
 
     Raises:
         Error: As :class:`HttpServer`.

@@ -23,7 +23,7 @@ _HEADER: Final = "Idempotency-Key"
 @dataclass(frozen=True, slots=True)
 class _Made:
     body: bytes
-    task: asyncio.Task[str]
+    task: asyncio.Future[str]
     time_s: float
 
 
@@ -65,15 +65,11 @@ class IdempotencyKeys:
         if made is not None and made.body != digest:
             raise HTTPException(422, f"the {_HEADER} {key!a} has come with another body: each request needs a new one")
         if made is None:
-
-            async def making() -> str:
-                return await make()
-
-            made = self._made[caller, path, key] = _Made(digest, asyncio.create_task(making()), time.monotonic())
+            made = self._made[caller, path, key] = _Made(digest, asyncio.ensure_future(make()), time.monotonic())
             made.task.add_done_callback(lambda task: self._forget_failure((caller, path, key), task))
         return await asyncio.shield(made.task)
 
-    def _forget_failure(self, place: tuple[bytes, str, str], task: asyncio.Task[str]) -> None:
+    def _forget_failure(self, place: tuple[bytes, str, str], task: asyncio.Future[str]) -> None:
         if task.cancelled() or task.exception() is not None:
             found = self._made.get(place)
             if found is not None and found.task is task:

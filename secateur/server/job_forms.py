@@ -63,24 +63,12 @@ class JobStatusForm(BaseModel):
     id: str
     kind: Literal["sql", "dag"]
     name: str | None = None
-    status: Literal[
-        "not_running",
-        "starting",
-        "running",
-        "restarting",
-        "completing",
-        "completed",
-        "failed",
-        "cancelled",
-    ] = Field(description="the last three are final")
+    status: JobStatus = Field(description="`completed`, `failed` and `cancelled` are final")
     attempt: int = Field(description="how often it was begun")
     coordinator: str | None = Field(default=None, description="the member that runs it; null for `sql`")
     submitted: str | None
     ended: str | None = None
     reason: str | None = Field(default=None, description="why it failed, or began again last")
-
-
-assert set(JobStatusForm.model_fields["status"].annotation.__args__) == set(JobStatus)  # type: ignore[union-attr]
 
 
 class JobList(BaseModel):

@@ -73,7 +73,7 @@ async def list_jobs(server: Server) -> Response:
     """The jobs on record in the cluster, whoever submitted them, and the SQL jobs of this server."""
     on_record = await server.ask(Connection.jobs)
     found = [_of_record(info) for info in on_record]
-    found += [_of_statement(statement) for statement in server.statements.newest() if statement.is_job]
+    found += [_of_statement(statement) for statement in server.statements.newest(server.caller) if statement.is_job]
     return json_answer({"items": sorted(found, key=lambda job: job["submitted"] or "", reverse=True)})
 
 
@@ -108,7 +108,7 @@ async def get_job_result(
     status = await _status(server, job_id, min(wait, server.limits.wait_s_max))
     if not JobStatus(status["status"]).is_final:
         return json_answer(status, 202)
-    statement = server.statements.find(job_id)
+    statement = server.statements.find(job_id, server.caller)
     if statement is not None:
         if statement.error is not None:
             return problem_response(problem_of(statement.error, job_id))
@@ -131,7 +131,7 @@ async def get_job_result(
 @router.get("/jobs/{job_id}/metrics", responses={200: {"model": JobMetricsList}}, summary="Show the work of a job")
 async def get_job_metrics(server: Server, job_id: forms.ResourceId) -> Response:
     """Rows, batches, bytes and busy time of each vertex on each member so far; nothing for a statement."""
-    if server.statements.find(job_id) is not None:
+    if server.statements.find(job_id, server.caller) is not None:
         return json_answer({"items": []})
     found = await server.ask(lambda connection: connection.job(job_id).metrics())
     return json_answer({"items": found})
@@ -144,7 +144,7 @@ async def get_job_logs(
     limit: int = Query(default=1000, ge=1, le=10_000, description="lines, the first of the job"),
 ) -> Response:
     """What the processors of a job have logged on the members so far, by time; nothing for a statement."""
-    if server.statements.find(job_id) is not None:
+    if server.statements.find(job_id, server.caller) is not None:
         return json_answer({"items": [], "dropped": 0, "silent": []})
     log = await server.ask(lambda connection: connection.job(job_id).logs())
     items = [_log_line(line) for line in log.lines[:limit]]
@@ -154,7 +154,7 @@ async def get_job_logs(
 @router.delete("/jobs/{job_id}", responses={200: {"model": JobStatusForm}}, summary="Cancel a job")
 async def delete_job(server: Server, job_id: forms.ResourceId) -> Response:
     """Stop a job on all members, and answer once it has stopped. Nothing happens to a job that has ended."""
-    statement = server.statements.find(job_id)
+    statement = server.statements.find(job_id, server.caller)
     if statement is None:
         await server.ask(lambda connection: connection.job(job_id).cancel())
     elif not statement.state.is_final:
@@ -188,7 +188,7 @@ class _ForeignDag:
 async def _submit(server: ServerOfCaller, body: JobForm) -> str:
     params = parameters_of(body.params)
     if body.sql is not None:
-        return server.statements.submit(body.sql, params, body.settings, is_job=True).id
+        return server.statements.submit(body.sql, params, body.settings, caller=server.caller, is_job=True).id
     dag = _foreign(body.encoded_dag) if body.dag is None else dag_of_form(body.dag)
     config = body.config.to_config()
     return await server.ask(lambda connection: connection.submit(dag, config, params).job_id)
@@ -204,7 +204,7 @@ def _foreign(text: str | None) -> _ForeignDag:
 
 
 async def _status(server: ServerOfCaller, job_id: str, wait_s: float = 0.0) -> dict[str, Any]:
-    statement = server.statements.find(job_id)
+    statement = server.statements.find(job_id, server.caller)
     if statement is not None:
         await server.statements.wait(statement, wait_s)
         return _of_statement(statement)

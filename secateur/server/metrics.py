@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 
@@ -74,14 +74,12 @@ class Metrics:
         samples = self._own_samples(is_up=bool(found))
         for numbers in found:
             samples |= numbers.samples
-        registry = CollectorRegistry(auto_describe=False)
-        registry.register(_Families(samples, [one for numbers in found for one in numbers.histograms]))
-        return generate_latest(registry)
+        return generate_latest(_Families(samples, [one for numbers in found for one in numbers.histograms]))
 
     def _own_samples(self, *, is_up: bool) -> Samples:
         counts = dict.fromkeys(StatementState, 0)
         kept_bytes = 0
-        for statement in self._statements.newest():
+        for statement in self._statements.newest(None):
             counts[statement.state] += 1
             result = statement.result
             kept_bytes += 0 if result is None else result.bytes

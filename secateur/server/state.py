@@ -18,7 +18,7 @@ from secateur.server.dashboard.partition_heat import PartitionHeat
 from secateur.server.dashboard.readings import Readings
 from secateur.server.idempotency import IdempotencyKeys
 from secateur.server.limits import ServerLimits
-from secateur.server.statements import StatementsOfCaller, SubmittedStatements
+from secateur.server.statements import SubmittedStatements
 from secateur.wire import Tls
 
 R = TypeVar("R")
@@ -58,7 +58,7 @@ class ServerState:
 
 
 class ServerOfCaller:
-    """A server as one caller has it: statements and connections are the caller's own.
+    """A server as one caller has it: connections are the caller's own.
 
     What the pages show of the cluster is read once for all callers, with the token of the server.
 
@@ -71,7 +71,7 @@ class ServerOfCaller:
         self.limits = server.limits
         self.caller = caller
         self.connections = caller.connections
-        self.statements = StatementsOfCaller(server.statements, caller)
+        self.statements = server.statements
         self.keys = server.keys
         self.readings = server.readings
         self.pages = server.pages

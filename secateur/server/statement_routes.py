@@ -54,7 +54,7 @@ async def post_statement(
     params = parameters_of(body.params)
 
     async def submitted() -> str:
-        return server.statements.submit(body.sql, params, body.settings).id
+        return server.statements.submit(body.sql, params, body.settings, caller=server.caller).id
 
     statement_id = await server.keys.once(server.caller.digest, _PATH, idempotency_key, await request.body(), submitted)
     statement = _found(server, statement_id)
@@ -78,7 +78,7 @@ async def list_statements(
             system_rows, server, "SELECT * FROM secateur.statements ORDER BY started DESC, id", [], 0, limit
         )
         return json_answer({"items": msgspec.Raw(found.rows)})
-    return json_answer({"items": [_status(statement) for statement in server.statements.newest()[:limit]]})
+    return json_answer({"items": [_status(statement) for statement in server.statements.newest(server.caller)[:limit]]})
 
 
 @router.get("/statements/{statement_id}", responses=_STATEMENT_ANSWERS, summary="Show a statement")
@@ -139,7 +139,7 @@ async def _on_member(server: ServerOfCaller, statement_id: str) -> dict[str, Any
 
 
 def _found(server: ServerOfCaller, statement_id: str) -> SubmittedStatement:
-    statement = server.statements.find(statement_id)
+    statement = server.statements.find(statement_id, server.caller)
     if statement is None:
         raise HTTPException(
             404,

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Final
 
 from secateur.client.dbapi.cursor import Cursor
@@ -81,6 +80,8 @@ class SubmittedStatement:
 class SubmittedStatements:
     """Runs statements, and knows them while they run and for a while after. Thread-safe.
 
+    Nobody sees the statements and rows of another token.
+
     Args:
         limits: How many run, wait, and are kept.
     """
@@ -122,16 +123,18 @@ class SubmittedStatements:
             statement.future = self._threads.submit(self._run, statement)
         return statement
 
-    def find(self, statement_id: str) -> SubmittedStatement | None:
-        """The statement of that id; None if there is none, or it was forgotten."""
+    def find(self, statement_id: str, caller: Caller) -> SubmittedStatement | None:
+        """The statement of that id; None if there is none, it was forgotten, or somebody else has submitted it."""
         self.forget_old()
-        return self._known.get(statement_id)
+        found = self._known.get(statement_id)
+        return found if found is not None and found.caller.digest == caller.digest else None
 
-    def newest(self) -> Sequence[SubmittedStatement]:
-        """All known ones, the newest first."""
+    def newest(self, caller: Caller | None) -> Sequence[SubmittedStatement]:
+        """Those of a caller, or all for None, the newest first."""
         self.forget_old()
         with self._lock:
-            return list(reversed(self._known.values()))
+            found = list(reversed(self._known.values()))
+        return [one for one in found if caller is None or one.caller.digest == caller.digest]
 
     async def wait(self, statement: SubmittedStatement, wait_s: float) -> None:
         """Wait until a statement has ended, or the time is over."""
@@ -241,31 +244,3 @@ class SubmittedStatements:
         if statement.result is not None:
             self._kept_bytes -= statement.result.bytes
             statement.result = None
-
-
-class StatementsOfCaller:
-    """The statements that one caller has submitted: nobody sees the statements and rows of another token.
-
-    Args:
-        statements: Those of all callers.
-        caller: The caller.
-    """
-
-    def __init__(self, statements: SubmittedStatements, caller: Caller) -> None:
-        self._statements = statements
-        self._caller = caller
-        self.submit = partial(statements.submit, caller=caller)
-        self.wait = statements.wait
-        self.cancel = statements.cancel
-
-    def find(self, statement_id: str) -> SubmittedStatement | None:
-        """As :meth:`SubmittedStatements.find`; None for a statement of another caller."""
-        found = self._statements.find(statement_id)
-        return found if found is not None and self._is_own(found) else None
-
-    def newest(self) -> Sequence[SubmittedStatement]:
-        """As :meth:`SubmittedStatements.newest`, without those of others."""
-        return [statement for statement in self._statements.newest() if self._is_own(statement)]
-
-    def _is_own(self, statement: SubmittedStatement) -> bool:
-        return statement.caller.digest == self._caller.digest

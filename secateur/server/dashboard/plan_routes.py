@@ -105,7 +105,7 @@ async def _are_rows_equal(
 
 
 async def _result(server: ServerOfCaller, text: str, params: list[Any] | dict[str, Any], pruning: str) -> pa.Table:
-    statement = server.statements.submit(text, params, {"pruning": pruning})
+    statement = server.statements.submit(text, params, {"pruning": pruning}, caller=server.caller)
     try:
         await server.statements.wait(statement, server.limits.wait_s_max)
     finally:
