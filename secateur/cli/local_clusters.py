@@ -19,7 +19,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Any, Final, TextIO, TypeVar
 
 import msgspec
 import typer
@@ -28,6 +28,8 @@ import secateur
 from secateur.cli.failures import CommandError
 from secateur.client.address import parse_address
 from secateur.protocol.decoders import from_json
+
+S = TypeVar("S", bound=msgspec.Struct)
 
 DEFAULT_NAME: Final = "default"
 HOME_VARIABLE: Final = "SECATEUR_HOME"
@@ -105,19 +107,19 @@ def write_secret(file: Path, content: msgspec.Struct) -> None:
 
 def forget(name: str, *, pid: int | None = None) -> None:
     """Remove the file of a cluster; with ``pid``, only if it is that of this process."""
-    if pid is None or ((known := _read(record_of(name))) is not None and known.pid == pid):
+    if pid is None or ((known := _read(record_of(name), KnownCluster)) is not None and known.pid == pid):
         record_of(name).unlink(missing_ok=True)
 
 
 def find(name: str) -> KnownCluster | None:
     """The running cluster of a name; None when there is none."""
-    known = _read(record_of(name))
+    known = _read(record_of(name), KnownCluster)
     return known if known is not None and known.is_running else None
 
 
 def running() -> list[KnownCluster]:
     """All clusters that run, by name."""
-    known = (_read(path) for path in sorted((home() / "clusters").glob("*.json")))
+    known = (_read(path, KnownCluster) for path in sorted((home() / "clusters").glob("*.json")))
     return [cluster for cluster in known if cluster is not None and cluster.is_running]
 
 
@@ -144,10 +146,10 @@ def _file(name: str, ending: str) -> Path:
     return home() / "clusters" / f"{name}.{ending}"
 
 
-def _read(path: Path) -> KnownCluster | None:
+def _read(file: Path, kind: type[S]) -> S | None:
     try:
-        return from_json(path.read_bytes(), KnownCluster)
-    except (FileNotFoundError, msgspec.DecodeError):
+        return from_json(file.read_bytes(), kind)
+    except (OSError, msgspec.DecodeError):
         return None
 
 
@@ -178,7 +180,7 @@ def with_kept(settings: dict[str, Any]) -> dict[str, Any]:
     Args:
         settings: Those of ``secateur start``; ``port`` and ``token`` are None where nothing was said.
     """
-    kept = None if settings["data_directory"] is None else _read_kept(Path(settings["data_directory"]) / _FILE)
+    kept = None if settings["data_directory"] is None else _read(Path(settings["data_directory"]) / _FILE, _Kept)
     port, token = settings["port"], settings["token"]
     if port is None and kept is not None:
         port = kept.port
@@ -192,13 +194,6 @@ def keep(cluster: KnownCluster, data_directory: str | None) -> None:
     """Write what the next start fills in, if there is a directory, and this machine has it."""
     if data_directory is not None and Path(data_directory).is_dir():
         write_secret(Path(data_directory) / _FILE, _Kept(parse_address(cluster.address)[1], cluster.token))
-
-
-def _read_kept(file: Path) -> _Kept | None:
-    try:
-        return from_json(file.read_bytes(), _Kept)
-    except (OSError, msgspec.DecodeError):
-        return None
 
 
 def _is_free(host: str, port: int) -> bool:
