@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -100,12 +100,9 @@ class LoadHistory:
                 load.load_id,
                 load.table_id,
                 LoadState.PUBLISHING if is_prepared else LoadState.STAGED,
-                *_counted(parts),
+                sum(parts.values()),
+                sum(count > 0 for count in parts.values()),
                 started_s,
                 now_s - started_s,
             )
         return sorted([*found.values(), *self._published.values()], key=lambda status: status.started_s)
-
-
-def _counted(parts: Mapping[int, int]) -> tuple[int, int]:
-    return sum(parts.values()), sum(count > 0 for count in parts.values())

@@ -50,7 +50,30 @@ def statement_table(
         Some 5 us for each statement have made it.
     """
     own = pa.Table.from_pylist([_request_row(request, members_total, now_s) for request in requests], schema=schema)
-    return pa.concat_tables([own, _listed(answers, facts_of, members_total, schema)])
+    entries = [entry for _, answer in answers for entry in answer.statements]
+    members = [member_id for member_id, answer in answers for _ in answer.statements]
+    places = {plan_id: place for place, plan_id in enumerate(dict.fromkeys(entry.plan_id for entry in entries))}
+    facts = {plan_id: facts_of(plan_id) for plan_id in places}
+    plans = _plan_table(answers, facts, facts_of, schema)
+    of_plans = plans.take(pa.array([places[entry.plan_id] for entry in entries], pa.int32()))
+    columns: dict[str, Any] = {
+        **{name: list(map(attrgetter(name), entries)) for name in _LISTED},
+        "member": members,
+        "id": [f"{member_id}:{entry.number}" for member_id, entry in zip(members, entries, strict=True)],
+        "started": [round(1e6 * entry.started) for entry in entries],
+        "members_touched": [None if entry.members is None else len(entry.members) for entry in entries],
+        "members_total": [members_total] * len(entries),
+        "ended": [entry.state in _ENDED for entry in entries],
+        "pruned": [
+            None
+            if entry.partitions_read is None or entry.partitions_total is None
+            else entry.partitions_read < entry.partitions_total
+            for entry in entries
+        ],
+        "reason": [reason_of(entry, facts[entry.plan_id]) for entry in entries],
+        **{name: of_plans.column(name) for name in plans.column_names},
+    }
+    return pa.concat_tables([own, pa.table([columns[field.name] for field in schema], schema=schema)])
 
 
 def reason_of(entry: StatementEntry, facts: StatementFacts | None) -> str | None:
@@ -89,38 +112,6 @@ def _request_row(request: RunningRequest, members_total: int, now_s: float) -> M
         "elapsed_ms": 1000 * (now_s - request.started_s),
         "members_total": members_total,
     }
-
-
-def _listed(
-    answers: Sequence[tuple[str, Statements]],
-    facts_of: Callable[[str], StatementFacts | None],
-    members_total: int,
-    schema: pa.Schema,
-) -> pa.Table:
-    entries = [entry for _, answer in answers for entry in answer.statements]
-    members = [member_id for member_id, answer in answers for _ in answer.statements]
-    places = {plan_id: place for place, plan_id in enumerate(dict.fromkeys(entry.plan_id for entry in entries))}
-    facts = {plan_id: facts_of(plan_id) for plan_id in places}
-    plans = _plan_table(answers, facts, facts_of, schema)
-    of_plans = plans.take(pa.array([places[entry.plan_id] for entry in entries], pa.int32()))
-    columns: dict[str, Any] = {
-        **{name: list(map(attrgetter(name), entries)) for name in _LISTED},
-        "member": members,
-        "id": [f"{member_id}:{entry.number}" for member_id, entry in zip(members, entries, strict=True)],
-        "started": [round(1e6 * entry.started) for entry in entries],
-        "members_touched": [None if entry.members is None else len(entry.members) for entry in entries],
-        "members_total": [members_total] * len(entries),
-        "ended": [entry.state in _ENDED for entry in entries],
-        "pruned": [
-            None
-            if entry.partitions_read is None or entry.partitions_total is None
-            else entry.partitions_read < entry.partitions_total
-            for entry in entries
-        ],
-        "reason": [reason_of(entry, facts[entry.plan_id]) for entry in entries],
-        **{name: of_plans.column(name) for name in plans.column_names},
-    }
-    return pa.table([columns[field.name] for field in schema], schema=schema)
 
 
 def _plan_table(
