@@ -10,7 +10,7 @@ from statistics import median
 from typing import Any, Final
 
 from secateur.drawing.quantity import byte_text, count_text, duration_text
-from secateur.server.dashboard.charts import Chart, Mark, Series, draw_chart
+from secateur.server.dashboard.charts import Mark, Series, draw_chart
 from secateur.server.dashboard.cluster_line import ARRIVALS, MEMBERS, missing_members
 from secateur.server.dashboard.readings import Readings
 
@@ -63,16 +63,6 @@ class Alert:
     since: datetime | None
     link: str
     is_bad: bool
-
-
-@dataclass(frozen=True, slots=True)
-class ProcessNow:
-    """A process of the cluster, with the last fifteen minutes as pictures, which have the latest figures too."""
-
-    name: str
-    memory_used: int | None
-    cpu: Chart
-    resident: Chart
 
 
 def minute_of(text: str, now: datetime) -> tuple[datetime, datetime] | None:
@@ -241,34 +231,29 @@ def _charts(history: Sequence[Row]) -> Iterator[tuple[str, list[Series]]]:
     for row in history:
         memory[row["time"]] = memory.get(row["time"], 0) + (row["memory_used"] or 0)
     yield "Statements/s", [Series("", lambda row: row["statements"] / row["seconds"], _rate)]
-    yield (
-        "p99 and p50",
-        [
-            Series("p99", lambda row: row["p99_ms"], _ms),
-            Series("p50", lambda row: row["p50_ms"], _ms),
-        ],
-    )
+    percentiles = [Series("p99", lambda row: row["p99_ms"], _ms), Series("p50", lambda row: row["p50_ms"], _ms)]
+    yield "p99 and p50", percentiles
     yield "Longest statement", [Series("", lambda row: row["max_ms"], _ms)]
     yield "Failures/s", [Series("", lambda row: row["failed"] / row["seconds"], _rate)]
     yield "Memory of tables and results", [Series("", lambda row: memory[row["time"]], byte_text)]
 
 
-def _processes(history: Sequence[Row]) -> Iterator[ProcessNow]:
+def _processes(history: Sequence[Row]) -> Iterator[dict[str, Any]]:
+    """Each process, with the last fifteen minutes as pictures, which have the latest figures too."""
     by_process: dict[str, list[Row]] = {}
     for row in history:
         if row["process"] != "cluster":
             by_process.setdefault(row["process"], []).append(row)
-    newest = history[-1]["time"] if history else None
+    cpu = [Series("", lambda row: row["cpu_percent"], _percent)]
+    resident = [Series("", lambda row: row["resident_bytes"], byte_text)]
     for name, rows in by_process.items():
-        last = rows[-1]
-        if last["time"] != newest:
-            continue  # it is gone
-        yield ProcessNow(
-            name,
-            last["memory_used"],
-            draw_chart("Processor time", rows, [Series("", lambda row: row["cpu_percent"], _percent)], small=True),
-            draw_chart("Resident memory", rows, [Series("", lambda row: row["resident_bytes"], byte_text)], small=True),
-        )
+        if rows[-1]["time"] == history[-1]["time"]:  # otherwise it is gone
+            yield {
+                "name": name,
+                "memory_used": rows[-1]["memory_used"],
+                "cpu": draw_chart("Processor time", rows, cpu, small=True),
+                "resident": draw_chart("Resident memory", rows, resident, small=True),
+            }
 
 
 def _rate(value: float) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -59,8 +59,7 @@ JOBS: Final = f"{_TIMED_JOBS} ORDER BY submitted DESC, id LIMIT 200"
 _JOB: Final = f"{_TIMED_JOBS} WHERE id = ?"
 _MAP_MAX: Final = 1000
 _PILLS_MAX: Final = 40
-_TABLES_MAX: Final = 100
-_GROUPS_MAX: Final = 100
+_ROWS_MAX: Final = 100
 _MINOR_SHARE: Final = 0.01
 _MAJOR_MIN: Final = 5
 """So many tables stand on the page however little time their statements took."""
@@ -183,17 +182,9 @@ def _statements(server: ServerOfCaller, query: Query) -> dict[str, Any]:
     groups = server.readings.rows(GROUPS)
     if shown == "unpruned":
         groups = [group for group in groups if group["unpruned"] and (group["p99_ms"] or 0) >= SLOW_MS]
-    find = query.get("find", "")
-    groups = [group for group in groups if find.casefold() in group["statement"].casefold()]
     sort = TableSort.of(_GROUP_COLUMNS, query, "-total_share", names=("show", "find"))
-    offset = _offset(query)
     return {
-        "sort": sort,
-        "groups": sort.rows(groups)[offset : offset + _GROUPS_MAX],
-        "count": len(groups),
-        "find": find,
-        "offset": offset,
-        "step": _GROUPS_MAX,
+        **_found(sort, groups, query, "statement"),
         "running": server.readings.rows(RUNNING),
         "shown": shown,
         "slow_ms": SLOW_MS,
@@ -210,19 +201,19 @@ def _statement(server: ServerOfCaller, query: Query) -> dict[str, Any]:
 
 def _tables(server: ServerOfCaller, query: Query) -> dict[str, Any]:
     sort = TableSort.of(_TABLE_COLUMNS, query, "table_name", names=("find",))
-    find = query.get("find", "")
-    rows = [row for row in server.readings.rows(_TABLES) if find.casefold() in row["table_name"].casefold()]
-    offset = _offset(query)
-    shown = sort.rows(rows)[offset : offset + _TABLES_MAX]
-    return {"sort": sort, "rows": shown, "count": len(rows), "find": find, "offset": offset, "step": _TABLES_MAX}
+    return _found(sort, server.readings.rows(_TABLES), query, "table_name")
 
 
-def _loads(server: ServerOfCaller, _: Query) -> dict[str, Any]:
-    return {"rows": server.readings.rows(LOADS)}
+def _found(sort: TableSort, rows: Sequence[Mapping[str, Any]], query: Query, column: str) -> dict[str, Any]:
+    """A part of those rows whose column has the text that is looked for."""
+    find, offset = query.get("find", ""), _offset(query)
+    found = [row for row in rows if find.casefold() in row[column].casefold()]
+    shown = sort.rows(found)[offset : offset + _ROWS_MAX]
+    return {"sort": sort, "rows": shown, "count": len(found), "find": find, "offset": offset, "step": _ROWS_MAX}
 
 
-def _jobs(server: ServerOfCaller, _: Query) -> dict[str, Any]:
-    return {"rows": server.readings.rows(JOBS)}
+def _rows_of(sql: str) -> Callable[[ServerOfCaller, Query], dict[str, Any]]:
+    return lambda server, _: {"rows": server.readings.rows(sql)}
 
 
 def _job(server: ServerOfCaller, query: Query) -> dict[str, Any]:
@@ -288,8 +279,8 @@ _PAGES: Final = (
     _Page("/hot-keys", "Hot keys", "hot-keys.html", _hot_keys),
     _Page("/sql", "SQL", "sql.html", _sql),
     _Page("/tables", "Tables", "tables.html", _tables),
-    _Page("/loads", "Loads", "loads.html", _loads),
-    _Page("/jobs", "Jobs", "jobs.html", _jobs),
+    _Page("/loads", "Loads", "loads.html", _rows_of(LOADS)),
+    _Page("/jobs", "Jobs", "jobs.html", _rows_of(JOBS)),
     _Page("/jobs/{job_id}", "Job", "job.html", _job, is_listed=False),
     _Page("/events", "Events", "events.html", _events),
 )
