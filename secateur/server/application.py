@@ -112,15 +112,14 @@ def app(
 
 
 def _add_own_pages(made: FastAPI, server: ServerState) -> None:
-    document: dict[str, Any] = {}
     metrics = Metrics(server.connections, server.statements, server.limits.metrics_share_max)
     health = PacedReading(server.connections, Connection.jobs, share_max=1.0, period_s=_HEALTH_S)
     asked = asyncio.Lock()
 
     def openapi() -> dict[str, Any]:
-        if not document:
-            document.update(_document(made))
-        return document
+        if made.openapi_schema is None:
+            made.openapi_schema = _document(made)
+        return made.openapi_schema
 
     made.openapi = openapi  # type: ignore[method-assign]
 

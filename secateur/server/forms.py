@@ -97,12 +97,16 @@ class StatementStatus(BaseModel):
     result: str | None = Field(default=None, description="the path of the rows, as long as they are kept")
 
 
-class StatementResult(StatementStatus):
-    """A statement that has ended, with rows of its result."""
+class ResultRows(BaseModel):
+    """Rows of a result."""
 
     columns: list[ResultColumnForm]
     rows: list[list[Any]] = Field(description="values in the order of the columns; docs/http.md has the encoding")
     next_offset: int | None = Field(description="the `offset` of the rows that follow; null at the end")
+
+
+class StatementResult(ResultRows, StatementStatus):
+    """A statement that has ended, with rows of its result."""
 
 
 _PYTHON_TYPES: Final[dict[str, Any]] = {

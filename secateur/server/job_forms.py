@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from secateur.client.jobs.job_status import JobStatus
 from secateur.protocol.job_config import RESULT_BYTES_MAX, JobConfig
 from secateur.server.dag_forms import DagForm
-from secateur.server.forms import EXAMPLE, Params, ResultColumnForm, Settings, SqlText
+from secateur.server.forms import EXAMPLE, Params, ResultRows, Settings, SqlText
 
 
 class JobConfigForm(BaseModel):
@@ -103,10 +103,7 @@ class JobLogForm(BaseModel):
     silent: list[str] = Field(description="members that could not be asked")
 
 
-class JobResultPage(JobStatusForm):
+class JobResultPage(ResultRows, JobStatusForm):
     """A job that has completed, with rows of one of its results."""
 
-    columns: list[ResultColumnForm]
-    rows: list[list[Any]] = Field(description="values in the order of the columns; docs/http.md has the encoding")
-    next_offset: int | None = Field(description="the `offset` of the rows that follow; null at the end")
     sinks: list[str] = Field(description="the vertices that have collected rows")

@@ -6,8 +6,7 @@ a multiple of the time that it took, however often and by however many the metri
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from prometheus_client import generate_latest
@@ -37,16 +36,10 @@ _BOUNDS_S: Final = tuple(2.0**exponent / 1e6 for exponent in range(4, 27, 2))
 is counted in a wrong bucket.
 """
 
-Sample = tuple[tuple[str, ...], float]
-Samples = dict[str, list[Sample]]
+_FAMILIES: Final = {"gauge": GaugeMetricFamily, "counter": CounterMetricFamily, "histogram": HistogramMetricFamily}
 
-
-@dataclass(frozen=True, slots=True)
-class _Numbers:
-    """What was read at one moment."""
-
-    samples: Samples
-    histograms: Sequence[_Histogram] = ()
+Samples = dict[str, list[tuple[Any, ...]]]
+"""By metric: the values of its labels and the number; for a histogram its buckets, and the sum."""
 
 
 class Metrics:
@@ -73,8 +66,8 @@ class Metrics:
             found = []  # old numbers would pass for new ones
         samples = self._own_samples(is_up=bool(found))
         for numbers in found:
-            samples |= numbers.samples
-        return generate_latest(_Families(samples, [one for numbers in found for one in numbers.histograms]))
+            samples |= numbers
+        return generate_latest(_Families(samples))
 
     def _own_samples(self, *, is_up: bool) -> Samples:
         counts = dict.fromkeys(StatementState, 0)
@@ -92,44 +85,22 @@ class Metrics:
         }
 
 
-class _Histogram:
-    """The statements of one member that ran in one way."""
-
-    def __init__(self, row: Mapping[str, Any]) -> None:
-        self.labels = (row["member"], row["execution"])
-        self.sum_s = row["elapsed_ms"] / 1e3
-        buckets = list(zip(row["bucket_ms"], row["bucket_statements"], strict=True))
-        # A bound of ours is a bound of theirs, up to the last digit of a float.
-        self.buckets = [
-            (_bound_text(bound_s), float(sum(count for up_to_ms, count in buckets if up_to_ms <= 1000.001 * bound_s)))
-            for bound_s in _BOUNDS_S
-        ] + [("+Inf", float(row["statements"]))]
-
-
 class _Families(Collector):
     """Samples as the client library wants them."""
 
-    def __init__(self, samples: Samples, histograms: Sequence[_Histogram]) -> None:
+    def __init__(self, samples: Samples) -> None:
         self._samples = samples
-        self._histograms = histograms
 
     def collect(self) -> Iterable[GaugeMetricFamily | CounterMetricFamily | HistogramMetricFamily]:
         """All metrics; of those without samples only the name."""
         for metric in METRICS:
-            if metric.kind == "histogram":
-                histogram = HistogramMetricFamily(metric.name, metric.meaning, labels=metric.labels)
-                for one in self._histograms:
-                    histogram.add_metric(one.labels, one.buckets, one.sum_s)
-                yield histogram
-                continue
-            of_kind = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily
-            family = of_kind(metric.name, metric.meaning, labels=metric.labels)
-            for labels, value in self._samples.get(metric.name, ()):
-                family.add_metric(labels, value)
+            family = _FAMILIES[metric.kind](metric.name, metric.meaning, labels=metric.labels)
+            for sample in self._samples.get(metric.name, ()):
+                family.add_metric(*sample)
             yield family
 
 
-def _cluster_numbers(connection: Connection) -> _Numbers:
+def _cluster_numbers(connection: Connection) -> Samples:
     members = list(row_objects(connection, "SELECT * FROM secateur.members"))
     found: Samples = {
         metric.name: [((row["id"],), float(row[metric.column])) for row in members if row["state"] != "lost"]
@@ -147,10 +118,11 @@ def _cluster_numbers(connection: Connection) -> _Numbers:
         sql = f"SELECT {column} AS label, count(*) AS number FROM secateur.{table} GROUP BY ALL ORDER BY ALL"
         found[name] = [((row["label"],), float(row["number"])) for row in row_objects(connection, sql)]
     latencies = row_objects(connection, "SELECT * FROM secateur.latencies ORDER BY member, execution")
-    return _Numbers(found, [_Histogram(row) for row in latencies])
+    found["secateur_statement_seconds"] = list(map(_histogram, latencies))
+    return found
 
 
-def _table_numbers(connection: Connection) -> _Numbers:
+def _table_numbers(connection: Connection) -> Samples:
     found: Samples = {}
     tables = list(
         row_objects(
@@ -169,7 +141,18 @@ def _table_numbers(connection: Connection) -> _Numbers:
         " count(*) FILTER (WHERE copies_missing > 0) AS secateur_partitions_missing_copies,"
         " coalesce(sum(copies_missing), 0) AS secateur_copies_missing FROM secateur.partitions",
     )
-    return _Numbers(found | {name: [((), float(number))] for name, number in partitions.items()})
+    return found | {name: [((), float(number))] for name, number in partitions.items()}
+
+
+def _histogram(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The statements of one member that ran in one way."""
+    counts = list(zip(row["bucket_ms"], row["bucket_statements"], strict=True))
+    # A bound of ours is a bound of theirs, up to the last digit of a float.
+    buckets = [
+        (_bound_text(bound_s), float(sum(count for up_to_ms, count in counts if up_to_ms <= 1000.001 * bound_s)))
+        for bound_s in _BOUNDS_S
+    ]
+    return (row["member"], row["execution"]), [*buckets, ("+Inf", float(row["statements"]))], row["elapsed_ms"] / 1e3
 
 
 def _bound_text(bound_s: float) -> str:
