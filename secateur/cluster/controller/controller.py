@@ -156,7 +156,6 @@ class Controller:
         members = MemberList(self._state, self._peers)
         system_tables = self._system_tables = SystemTables(
             self._state,
-            self._peers,
             members,
             self._jobs,
             statements.facts,

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+from typing import Final, TypeVar
 
 from secateur.cluster.controller.cluster_state import GONE, ClusterState
 from secateur.cluster.controller.holders import primaries_of
 from secateur.cluster.peers import Peers
 from secateur.partitioning.topology.topology import MemberAddress
 from secateur.protocol.membership import GetMembers, GetMemberStats, MemberInfo, Members, MemberStats
+from secateur.protocol.message import Message
 from secateur.wire import Reply, Request
 
-ANSWER_WAIT_S: Final = 2.0
+R = TypeVar("R")
+
+_ANSWER_WAIT_S: Final = 2.0
 """Seconds that each member may take to report its contents, when all members are listed."""
 _NOTHING_SAID: Final = MemberStats()
 _COUNTERS: Final = frozenset(MemberStats.__struct_fields__).intersection(MemberInfo.__struct_fields__)
@@ -40,23 +43,15 @@ class MemberList:
 
         A member that does not answer soon is listed with its last answer; one that turns out to be gone, as lost.
         """
-        addresses = self._state.topology.members
-        answers = await asyncio.gather(
-            *(asyncio.wait_for(self._peers.call(member.id, GetMemberStats()), ANSWER_WAIT_S) for member in addresses),
-            return_exceptions=True,
-        )
-        silent: set[str] = set()
-        for member, answer in zip(addresses, answers, strict=True):
-            if isinstance(answer, (*GONE, TimeoutError)):
-                silent.add(member.id)
-                await self._state.check_member(member.id)
-            elif isinstance(answer, BaseException):
-                raise answer
-            else:
-                self._last[member.id] = answer
+        asked = self._state.topology.member_ids
+        answers = dict(await self.ask_all(GetMemberStats()))
+        self._last |= answers
+        silent = [member_id for member_id in asked if member_id not in answers]
+        for member_id in silent:
+            await self._state.check_member(member_id)
         members = self._state.topology.members
         self._last = {member.id: self._last[member.id] for member in members if member.id in self._last}
-        suspects = silent | self._state.suspects
+        suspects = {*silent, *self._state.suspects}
         rows = [
             self._describe(
                 member, self._last.get(member.id, _NOTHING_SAID), "suspect" if member.id in suspects else "active"
@@ -66,6 +61,22 @@ class MemberList:
         rows += [_describe(member, "joining") for member in self._state.joining if member not in members]
         rows += [_describe(member, "lost") for member in self._state.lost]
         return sorted(rows, key=lambda row: (len(row.id), row.id))
+
+    async def ask_all(self, message: Message[R]) -> list[tuple[str, R]]:
+        """Ask all members at once. Those that do not answer soon, or are gone, are left out."""
+        members = self._state.topology.member_ids
+        answers = await asyncio.gather(
+            *(asyncio.wait_for(self._peers.call(member_id, message), _ANSWER_WAIT_S) for member_id in members),
+            return_exceptions=True,
+        )
+        found: list[tuple[str, R]] = []
+        for member_id, answer in zip(members, answers, strict=True):
+            if isinstance(answer, (*GONE, TimeoutError)):
+                continue
+            if isinstance(answer, BaseException):
+                raise answer
+            found.append((member_id, answer))
+        return found
 
     def _describe(self, member: MemberAddress, stats: MemberStats, state: str) -> MemberInfo:
         primaries = {

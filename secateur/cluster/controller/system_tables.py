@@ -7,26 +7,24 @@ it is lost.
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import pyarrow as pa
 from msgspec.structs import asdict
 
-from secateur.cluster.controller.cluster_state import GONE, ClusterState
+from secateur.cluster.controller.cluster_state import ClusterState
 from secateur.cluster.controller.history import History
 from secateur.cluster.controller.jobs import ControllerJobs
 from secateur.cluster.controller.load_history import LoadHistory
-from secateur.cluster.controller.member_list import ANSWER_WAIT_S, MemberList
+from secateur.cluster.controller.member_list import MemberList
 from secateur.cluster.controller.running_requests import RunningRequest
 from secateur.cluster.controller.setting_rows import setting_rows
 from secateur.cluster.controller.statement_rows import reason_of, statement_summary_rows, statement_table
 from secateur.cluster.controller.stored_parts import PartitionHits, TableParts, stored_parts
-from secateur.cluster.peers import Peers
 from secateur.cluster.settings import ClusterSettings
 from secateur.errors import ProtocolError
 from secateur.partitioning.tables.table import TableDef
@@ -35,7 +33,7 @@ from secateur.planner.explain.statement_facts import StatementFacts
 from secateur.planner.system.tables import SYSTEM_TABLES
 from secateur.protocol.changes import GetStagedLoads
 from secateur.protocol.membership import GetHotKeys, GetMemberStats, HotKeys
-from secateur.protocol.message import Acknowledged, Message
+from secateur.protocol.message import Acknowledged
 from secateur.protocol.query import (
     DescribeStatement,
     GetStatements,
@@ -43,8 +41,6 @@ from secateur.protocol.query import (
     StatementDescription,
 )
 from secateur.wire import Reply, Request, encode_table
-
-R = TypeVar("R")
 
 Row = Mapping[str, Any]
 
@@ -63,7 +59,6 @@ class SystemTables:
 
     Args:
         state: Tables, views, members and owners.
-        peers: The way to the members.
         members: The list of members.
         jobs: The jobs.
         facts_of: The statement of a plan by the plan's id, as long as it is known.
@@ -78,7 +73,6 @@ class SystemTables:
     def __init__(
         self,
         state: ClusterState,
-        peers: Peers,
         members: MemberList,
         jobs: ControllerJobs,
         facts_of: Callable[[str], StatementFacts | None],
@@ -87,14 +81,13 @@ class SystemTables:
         settings: ClusterSettings,
     ) -> None:
         self._state = state
-        self._peers = peers
         self._members = members
         self._jobs = jobs
         self._facts_of = facts_of
         self._requests = requests
         self._loads = loads
         self._settings = settings
-        self.history = History(self._asked)
+        self.history = History(members.ask_all)
         self._rows: dict[str, Callable[[], Awaitable[Sequence[Row] | pa.Table]]] = {
             "members": self._member_rows,
             "tables": self._tables,
@@ -141,7 +134,7 @@ class SystemTables:
         return [asdict(row) for row in await self._members.rows()]
 
     async def _tables(self) -> list[Row]:
-        stored = stored_parts(await self._asked(GetMemberStats()))
+        stored = stored_parts(await self._members.ask_all(GetMemberStats()))
         rows: list[Row] = []
         for table in self._state.catalog.tables():
             data = stored.get(table.table_id, _NO_PARTS)
@@ -210,7 +203,7 @@ class SystemTables:
         return sorted(rows, key=lambda row: (row["table_name"], row["position"]))
 
     async def _partitions(self) -> list[Row]:
-        answers = await self._asked(GetMemberStats(with_hits=True))
+        answers = await self._members.ask_all(GetMemberStats(with_hits=True))
         stored, hits = stored_parts(answers), PartitionHits(answers)
         topology = self._state.topology
         living = frozenset(topology.member_ids)
@@ -273,7 +266,7 @@ class SystemTables:
 
     async def _load_rows(self) -> list[Row]:
         names = {table.table_id: table.name for table in self._state.catalog.tables()}
-        told = [answer for _, answer in await self._asked(GetStagedLoads())]
+        told = [answer for _, answer in await self._members.ask_all(GetStagedLoads())]
         return [
             {
                 "id": load.load_id,
@@ -292,7 +285,7 @@ class SystemTables:
 
     async def _statements(self, name: str, asked: GetStatements) -> pa.Table:
         return statement_table(
-            await self._asked(asked),
+            await self._members.ask_all(asked),
             self._requests(),
             self._facts_of,
             len(self._state.topology.members),
@@ -301,7 +294,7 @@ class SystemTables:
         )
 
     async def _statement_summaries(self) -> list[Row]:
-        answers = await self._asked(GetStatements(summaries_only=True))
+        answers = await self._members.ask_all(GetStatements(summaries_only=True))
         return statement_summary_rows(answers, self._facts_of, len(self._state.topology.members))
 
     async def _latencies(self) -> list[Row]:
@@ -319,7 +312,7 @@ class SystemTables:
                 "pruned": total.pruned,
                 "unpruned": total.unpruned,
             }
-            for member_id, answer in await self._asked(GetStatements(totals_only=True))
+            for member_id, answer in await self._members.ask_all(GetStatements(totals_only=True))
             for total in answer.totals
         ]
 
@@ -328,22 +321,7 @@ class SystemTables:
 
     async def _hot_keys(self) -> list[Row]:
         names = {table.table_id: table.name for table in self._state.catalog.tables()}
-        return list(list_hot_keys(await self._asked(GetHotKeys()), names))
-
-    async def _asked(self, message: Message[R]) -> Sequence[tuple[str, R]]:
-        members = self._state.topology.member_ids
-        answers = await asyncio.gather(
-            *(asyncio.wait_for(self._peers.call(member_id, message), ANSWER_WAIT_S) for member_id in members),
-            return_exceptions=True,
-        )
-        found: list[tuple[str, R]] = []
-        for member_id, answer in zip(members, answers, strict=True):
-            if isinstance(answer, (*GONE, TimeoutError)):
-                continue
-            if isinstance(answer, BaseException):
-                raise answer
-            found.append((member_id, answer))
-        return found
+        return list(list_hot_keys(await self._members.ask_all(GetHotKeys()), names))
 
 
 def _schema(table: TableDef) -> pa.Schema:
