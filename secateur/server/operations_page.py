@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from secateur.server.dashboard.templating import as_written, rendered
+from secateur.server.dashboard.templating import rendered
 
 _CODE: Final = re.compile(r"`([^`]+)`")
 _PATH_FIELD: Final = re.compile(r"\{\w+\}")
@@ -42,7 +42,7 @@ def operations_page(document: Mapping[str, Any]) -> str:
 
 def _prose(text: str) -> Markup:
     """A text as HTML, with what stands in backticks as code."""
-    return as_written(_CODE.sub(r"<code>\1</code>", escape(text)))
+    return Markup(_CODE.sub(r"<code>\1</code>", escape(text)))
 
 
 def _example(path: str, method: str, operation: Mapping[str, Any], document: Mapping[str, Any]) -> str:

@@ -18,7 +18,6 @@ _FILES = {
     "pages": ["JOBS", "LOADS", "NEXT_HEADER"],
     "partition_heat": ["HeatOfTable", "PartitionHeat", "Uses"],
     "partition_map": ["draw_partition_map"],
-    "plan_picture": ["PlanPicture"],
     "plan_routes": ["check_query"],
     "pruning_report": ["report_pruning"],
     "readings": ["PERIOD_S", "Reading", "Readings"],

@@ -11,8 +11,10 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, Final
 
+from markupsafe import Markup
+
 from secateur.server.dashboard.cluster_line import ClusterLine
-from secateur.server.dashboard.templating import as_written, rendered
+from secateur.server.dashboard.templating import rendered
 
 _KEPT_MAX: Final = 32
 _LINE: Final = "<!-- the line of the cluster -->"
@@ -43,7 +45,7 @@ class PageTexts:
         if before is not None and before[0] == values:
             text = before[1]
         else:
-            text = rendered(template, {**values, "line": as_written(_LINE)})
+            text = rendered(template, {**values, "line": Markup(_LINE)})
             with self._lock:
                 self._kept[key] = values, text
                 self._kept.move_to_end(key)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from secateur.drawing.diagram import Diagram, DiagramEdge, DiagramNode, abbreviated
@@ -13,32 +12,16 @@ from secateur.drawing.svg import layered_svg
 _MEMBERS_SHOWN_MAX: Final = 8
 
 
-@dataclass(frozen=True, slots=True)
-class PlanPicture:
-    """A plan.
-
-    Attributes:
-        svg: The picture.
-        members: Each member, and whether it takes part.
-        scans: What each scan keeps, as in EXPLAIN (FORMAT JSON).
-        work: What each vertex did on each member, as in EXPLAIN (ANALYZE, FORMAT JSON) and with the ``vertex``; nothing
-            for a plan that was not executed.
-        analyze: The figures of the execution; None for a plan that was not executed.
-    """
-
-    svg: str
-    members: tuple[tuple[str, bool], ...]
-    scans: tuple[Mapping[str, Any], ...]
-    work: tuple[Mapping[str, Any], ...]
-    analyze: Mapping[str, Any] | None
-
-
-def plan_picture(plan: Mapping[str, Any], members: tuple[str, ...]) -> PlanPicture:
+def plan_picture(plan: Mapping[str, Any], members: tuple[str, ...]) -> dict[str, Any]:
     """Draw the document of EXPLAIN (FORMAT JSON), with or without ANALYZE.
 
     Args:
         plan: The document.
         members: All members; those that take no part are shown as skipped.
+
+    Returns:
+        ``svg`` is the picture, ``members`` says of each member whether it takes part, and ``work`` what each vertex did
+        on each member, as the document does and with the ``vertex``; nothing for a plan that was not executed.
     """
     analyze = plan.get("analyze")
     stages = analyze["stages"] if analyze else ()
@@ -46,13 +29,13 @@ def plan_picture(plan: Mapping[str, Any], members: tuple[str, ...]) -> PlanPictu
     touched = {done["member"] for done in work} or set(plan["pruning"]["required_members"] or ())
     skipped = set(analyze["skipped_members"]) if analyze else set(members) - touched
     everyone = dict.fromkeys([*members, *sorted(touched | skipped)])
-    return PlanPicture(
-        layered_svg(_diagram(plan, work), "The vertices of the plan and the edges between them; a table follows"),
-        tuple((member, member not in skipped) for member in everyone),
-        tuple(plan["pruning"]["scans"]),
-        work,
-        analyze,
-    )
+    return {
+        "svg": layered_svg(
+            _diagram(plan, work), "The vertices of the plan and the edges between them; a table follows"
+        ),
+        "members": [(member, member not in skipped) for member in everyone],
+        "work": work,
+    }
 
 
 def _vertex_name(plan: Mapping[str, Any], stage: str) -> str:

@@ -57,7 +57,7 @@ async def post_plan(server: Server, body: PlanForm) -> Response:
         else:
             plan = await _analyzed(server, body.sql, params, "on")
         members = await server.in_thread(_members, server)
-        return html_answer(rendered("plan.html", {"plan": plan_picture(plan, members), "pruning": plan["pruning"]}))
+        return html_answer(rendered("plan.html", {"plan": plan, **plan_picture(plan, members)}))
     except Error as error:
         return html_answer(rendered("plan_error.html", {"error": error}), int(status_of(error)))
 

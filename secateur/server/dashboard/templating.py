@@ -9,7 +9,6 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
 
 from secateur import __version__
 from secateur.drawing.quantity import byte_text, duration_text
@@ -46,11 +45,6 @@ def rendered(name: str, values: Mapping[str, Any]) -> str:
         values: The names that it uses; each has to be there.
     """
     return _environment.get_template(name).render(values)
-
-
-def as_written(text: str) -> Markup:
-    """A text for a template that is HTML already: it is not escaped. Never one of a user."""
-    return Markup(text)
 
 
 _WRITERS: Final[Mapping[str, Callable[[Any], Any]]] = MappingProxyType(
