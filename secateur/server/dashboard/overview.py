@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import takewhile
 from statistics import median
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from secateur.drawing.quantity import byte_text, count_text, duration_text
 from secateur.server.dashboard.charts import Mark, Series, draw_chart
@@ -155,7 +156,7 @@ def _of_copies(copies: Sequence[Row], events: Sequence[Row]) -> Iterator[Alert]:
     why = f"{losses[0]['kind']} {losses[0]['member'] or ''}: {losses[0]['detail'] or '-'}" if losses else ""
     since = losses[0]["time"] if losses else None
     for row in copies:
-        link = f"/partitions?table={row['table_name']}"
+        link = f"/partitions?{urlencode({'table': row['table_name']})}"
         if row["lost"]:
             lost = count_text(row["lost"], "partition")
             yield Alert(f"{lost} of {row['table_name']} cannot be read: no copy is left", why, since, link, True)

@@ -37,6 +37,11 @@ def found(**changed: Any) -> list[tuple[str, str, datetime | None, str, bool]]:
     return [(one.what, one.why, one.since, one.link, one.is_bad) for one in told]
 
 
+def test_the_link_to_a_table_has_its_whole_name() -> None:
+    (alert,) = found(copies=[{"table_name": "R&D 50%", "partitions": 1, "lost": 0}])
+    assert alert[3] == "/partitions?table=R%26D+50%25"
+
+
 def test_a_cluster_without_trouble_has_none() -> None:
     assert found() == []
     assert found(history=[]) == []
