@@ -5,8 +5,8 @@ token. The process that holds the cluster writes it when the cluster serves, and
 it holds a lock, by which a file that a killed process has left is told from one of a living process: its process id may
 belong to another process by then.
 
-Port and token of a cluster with a data directory are in a file of that as well, ``ADDRESS``, so that programs find the
-cluster after a restart. Only its user can read that, too.
+What is known of a cluster with a data directory is in a file of that as well, ``ADDRESS``, so that it has the same port
+and token after a restart, and programs find it. Only its user can read that, too.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, TextIO, TypeVar
+from typing import Any, Final, TextIO
 
 import msgspec
 import typer
@@ -29,10 +29,9 @@ from secateur.cli.failures import CommandError
 from secateur.client.address import parse_address
 from secateur.protocol.decoders import from_json
 
-S = TypeVar("S", bound=msgspec.Struct)
-
 DEFAULT_NAME: Final = "default"
 HOME_VARIABLE: Final = "SECATEUR_HOME"
+_FILE: Final = "ADDRESS"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
@@ -94,32 +93,24 @@ def record_of(name: str) -> Path:
 
 def remember(cluster: KnownCluster) -> None:
     """Write the file of a cluster."""
-    write_secret(record_of(cluster.name), cluster)
-
-
-def write_secret(file: Path, content: msgspec.Struct) -> None:
-    """Write a file with a token, which only its user can read, whole or not at all."""
-    new = file.with_suffix(f".{os.getpid()}.new")
-    new.touch(mode=0o600)
-    new.write_bytes(msgspec.json.encode(content))
-    new.replace(file)
+    _write(record_of(cluster.name), cluster)
 
 
 def forget(name: str, *, pid: int | None = None) -> None:
     """Remove the file of a cluster; with ``pid``, only if it is that of this process."""
-    if pid is None or ((known := _read(record_of(name), KnownCluster)) is not None and known.pid == pid):
+    if pid is None or ((known := _read(record_of(name))) is not None and known.pid == pid):
         record_of(name).unlink(missing_ok=True)
 
 
 def find(name: str) -> KnownCluster | None:
     """The running cluster of a name; None when there is none."""
-    known = _read(record_of(name), KnownCluster)
+    known = _read(record_of(name))
     return known if known is not None and known.is_running else None
 
 
 def running() -> list[KnownCluster]:
     """All clusters that run, by name."""
-    known = (_read(path, KnownCluster) for path in sorted((home() / "clusters").glob("*.json")))
+    known = (_read(path) for path in sorted((home() / "clusters").glob("*.json")))
     return [cluster for cluster in known if cluster is not None and cluster.is_running]
 
 
@@ -146,9 +137,17 @@ def _file(name: str, ending: str) -> Path:
     return home() / "clusters" / f"{name}.{ending}"
 
 
-def _read(file: Path, kind: type[S]) -> S | None:
+def _write(file: Path, cluster: KnownCluster) -> None:
+    """Write a file with a token, which only its user can read, whole or not at all."""
+    new = file.with_suffix(f".{os.getpid()}.new")
+    new.touch(mode=0o600)
+    new.write_bytes(msgspec.json.encode(cluster))
+    new.replace(file)
+
+
+def _read(file: Path) -> KnownCluster | None:
     try:
-        return from_json(file.read_bytes(), kind)
+        return from_json(file.read_bytes(), KnownCluster)
     except (OSError, msgspec.DecodeError):
         return None
 
@@ -166,24 +165,16 @@ def _is_given(lock: TextIO, kind: int) -> bool:
     return True
 
 
-_FILE: Final = "ADDRESS"
-
-
-class _Kept(msgspec.Struct, frozen=True):
-    port: int
-    token: str
-
-
 def with_kept(settings: dict[str, Any]) -> dict[str, Any]:
     """Fill in the port and the token that the command line leaves open: what they were, a free port if there is none.
 
     Args:
         settings: Those of ``secateur start``; ``port`` and ``token`` are None where nothing was said.
     """
-    kept = None if settings["data_directory"] is None else _read(Path(settings["data_directory"]) / _FILE, _Kept)
+    kept = None if settings["data_directory"] is None else _read(Path(settings["data_directory"]) / _FILE)
     port, token = settings["port"], settings["token"]
     if port is None and kept is not None:
-        port = kept.port
+        port = parse_address(kept.address)[1]
         if not _is_free(settings["host"] or "127.0.0.1", port):
             typer.echo(f"port {port}, which it had the last time, is taken: it gets another one", err=True)
             port = 0
@@ -193,7 +184,7 @@ def with_kept(settings: dict[str, Any]) -> dict[str, Any]:
 def keep(cluster: KnownCluster, data_directory: str | None) -> None:
     """Write what the next start fills in, if there is a directory, and this machine has it."""
     if data_directory is not None and Path(data_directory).is_dir():
-        write_secret(Path(data_directory) / _FILE, _Kept(parse_address(cluster.address)[1], cluster.token))
+        _write(Path(data_directory) / _FILE, cluster)
 
 
 def _is_free(host: str, port: int) -> bool:

@@ -6,6 +6,7 @@ import asyncio
 import ipaddress
 import socket
 import threading
+import time
 from collections.abc import Collection
 from types import TracebackType
 from typing import Final, Self
@@ -119,13 +120,11 @@ class HttpServer:
         """
         self._thread = threading.Thread(target=self.run, name="secateur-http-server", daemon=True)
         self._thread.start()
-        end = threading.Event()
-        waited_s, pause_s = 0.0, 0.01
+        end_s = time.monotonic() + _START_S
         while not self._server.started:
-            if waited_s > _START_S or not self._thread.is_alive():
+            if time.monotonic() > end_s or not self._thread.is_alive():
                 raise OperationalError(f"the HTTP server at {self.url} did not start within {_START_S:g} s")
-            end.wait(pause_s)
-            waited_s += pause_s
+            time.sleep(0.01)
         return self
 
     def stop(self) -> None:

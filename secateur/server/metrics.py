@@ -18,9 +18,8 @@ from secateur.client.dbapi.connection import Connection
 from secateur.errors import Error
 from secateur.http.statement_state import StatementState
 from secateur.server.connections import Connections
-from secateur.server.dashboard.readings import PacedReading
+from secateur.server.dashboard.readings import PacedReading, row_objects
 from secateur.server.metric_names import METRICS
-from secateur.server.row_objects import row_objects
 from secateur.server.statements import SubmittedStatements
 
 METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"

@@ -6,14 +6,13 @@ import math
 import threading
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
 from secateur.client.dbapi.connection import Connection
 from secateur.errors import DeadlineError, Error, UnreachableError
 from secateur.server.connections import Connections
-from secateur.server.row_objects import row_objects
 
 PERIOD_S: Final = 1.4
 """Time is divided into periods, and each query is made at most once in each. A page is fetched at the beginning of
@@ -108,6 +107,23 @@ class PacedReading(Generic[T]):
             f"the cluster at {self._connections.address} has not answered for {ANSWER_S:g} s: its controller is gone,"
             " cannot be reached, or has too much to do"
         )
+
+
+def row_objects(
+    connection: Connection, sql: str, params: Sequence[Any] = (), timeout_s: float | None = None
+) -> Iterator[dict[str, Any]]:
+    """Execute a query, and yield its rows by the names of their columns.
+
+    Raises:
+        DeadlineError: It has not ended in time.
+        Error: The query failed.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(sql, list(params), timeout=timeout_s)
+        assert cursor.description is not None, "a query has columns"
+        names = [column[0] for column in cursor.description]
+        for row in cursor:
+            yield dict(zip(names, row, strict=True))
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 import pyarrow as pa
 
-from secateur.cluster.member.monitoring.space_saving import SpaceSaving
+from secateur.cluster.member.monitoring.space_saving import FrequentValue, SpaceSaving
 from secateur.engine.sql.select_plan import ScanPlan, SelectPlan
 from secateur.errors import NoRangeError
 from secateur.partitioning.pruning.domain import EVERYTHING
@@ -90,7 +90,7 @@ class HotKeySampler:
         """
         self.left = self._distance()
         if _has_keys(table):
-            self._count(table, [_partitioning_values(table, key)])
+            self._count(table, [tuple(key[table.primary_key.index(name)] for name in table.scheme.columns)])
 
     def note_rows(self, table: TableDef, rows: ShortTable | pa.Table, *, are_keys: bool) -> None:
         """Count the keys of rows that are written, or of keys that are deleted, if they are few.
@@ -115,10 +115,7 @@ class HotKeySampler:
             if table is None:
                 del self._tables[table_id]
                 continue
-            keys = [
-                HotKey(_text(table, one.value), _partition_of(table, one.value), one.times, one.error)
-                for one in counted.values()[:_SHOWN_MAX]
-            ]
+            keys = [_told(table, one) for one in counted.values()[:_SHOWN_MAX]]
             found.append(HotTable(table_id, counted.total, keys))
         return Reply(HotKeys(found))
 
@@ -191,16 +188,10 @@ def _keys_of_tree(scan: ScanPlan, params: Sequence[Any]) -> Sequence[_Key]:
     return list(found)
 
 
-def _partitioning_values(table: TableDef, key: Sequence[Any]) -> _Key:
-    return tuple(key[table.primary_key.index(name)] for name in table.scheme.columns)
-
-
-def _partition_of(table: TableDef, key: _Key) -> int | None:
+def _told(table: TableDef, one: FrequentValue[_Key]) -> HotKey:
+    key = dict(zip(table.scheme.columns, one.value, strict=True))
     try:
-        return table.scheme.partition_of(dict(zip(table.scheme.columns, key, strict=True)))
+        partition = table.scheme.partition_of(key)
     except NoRangeError:
-        return None
-
-
-def _text(table: TableDef, key: _Key) -> str:
-    return msgspec.json.encode(dict(zip(table.scheme.columns, key, strict=True))).decode()
+        partition = None
+    return HotKey(msgspec.json.encode(key).decode(), partition, one.times, one.error)

@@ -16,15 +16,11 @@ EndedStatement: TypeAlias = tuple[int, str, bool, float, float, msgspec.Struct |
 and what went wrong."""
 
 
-def how_it_ran(said: msgspec.Struct | None) -> str:
+def _how_it_ran(said: msgspec.Struct | None) -> str:
     """The way in which a statement ran, by its answer: as in ``secateur.latencies``."""
-    match said:
-        case None:
-            return "failed"
-        case Executed():
-            return said.execution
-        case _:
-            return "change"
+    if said is None:
+        return "failed"
+    return said.execution if isinstance(said, Executed) else "change"
 
 
 def has_read_all(said: Executed) -> bool:
@@ -72,7 +68,7 @@ class StatementSums:
             times = by_plan.pop(plan_id, [])
             times.append(1000 * elapsed_s)
             by_plan[plan_id] = times  # last, because it has run last
-            execution = "system" if self._is_system(plan_id) else how_it_ran(said)
+            execution = "system" if self._is_system(plan_id) else _how_it_ran(said)
             by_execution.setdefault(execution, []).append(entry)
         self._add_plans(by_plan)
         self._add_totals(by_execution)
