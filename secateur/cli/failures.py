@@ -1,4 +1,4 @@
-"""What a failed command tells: one message on standard error, and exit code 1."""
+"""A failed command writes one message on standard error, and ends with exit code 1."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class CommandError(Exception):
 
 
 def message_of(error: Exception) -> str:
-    """What is said of an error."""
+    """Returns the text that tells of an error."""
     return f"{type(error).__name__}: {error.message}" if isinstance(error, Error) else str(error)
 
 

@@ -60,7 +60,7 @@ class KnownCluster(msgspec.Struct, frozen=True):
 
     @property
     def tls(self) -> secateur.Tls | None:
-        """How connections to it are encrypted; None if they are not."""
+        """The encryption of connections to it; None if there is none."""
         return secateur.Tls(ca=self.tls_ca, server_name=self.tls_server_name) if self.has_tls else None
 
     @property
@@ -70,7 +70,7 @@ class KnownCluster(msgspec.Struct, frozen=True):
 
 
 def typed(command: str, name: str) -> str:
-    """What to type on this machine to run a command on a cluster, whatever else runs here by then."""
+    """Returns the words that run a command on a cluster of this machine, whatever else runs here by then."""
     return f"`secateur {command} --name {name}`"
 
 

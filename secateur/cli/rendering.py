@@ -40,7 +40,7 @@ _Row: TypeAlias = Sequence[Any]
 
 
 class OutputFormat(StrEnum):
-    """How rows are written."""
+    """The format in which rows are written."""
 
     TABLE = "table"
     CSV = "csv"
@@ -88,7 +88,7 @@ def write_rows(
 
 
 def extent_text(cursor: Cursor, written: int, more: str) -> str:
-    """How many rows a result has: ``100,000 rows``, or ``first 40 of 100,000 rows``.
+    """Returns the number of rows of a result: ``100,000 rows``, or ``first 40 of 100,000 rows``.
 
     The rest of a result that comes in parts is read for that, up to a million rows.
 

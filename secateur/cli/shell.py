@@ -38,7 +38,7 @@ _SHOWN_WHOLE: Final = ("DESCRIBE", "DESC", "EXPLAIN")
 
 
 class _Command(NamedTuple):
-    """What a backslash and a name do, to which the rest of the line is passed."""
+    """A command of a backslash and a name, to which the rest of the line is passed."""
 
     run: Callable[[str], None]
     argument: str
@@ -208,7 +208,7 @@ def _number(text: str, otherwise: str) -> float:
 
 
 def cost_of(stats: QueryStats | None) -> str:
-    """What a statement has touched, for the line below its rows; empty where nothing is known."""
+    """Returns what a statement has touched, for the line below its rows; empty where nothing is known."""
     if stats is None:
         return ""
     if stats.execution == "none":

@@ -61,7 +61,7 @@ def rows_form(request: Request) -> RowsForm:
 
 
 def _weight(entry: Sequence[str]) -> float:
-    """How much a media type is wanted."""
+    """Returns the weight of a media type."""
     given = [parameter.partition("=")[2] for parameter in entry[1:] if parameter.strip().startswith("q=")]
     try:
         return float(given[0]) if given else 1.0

@@ -36,7 +36,7 @@ _TOKEN_CHARS_MAX: Final = 4096
 
 @dataclass(eq=False, slots=True)
 class Caller:
-    """Whoever has one token.
+    """A caller, known by one token.
 
     Attributes:
         digest: That of the token.

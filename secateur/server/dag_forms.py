@@ -184,7 +184,7 @@ VertexForm = Annotated[
 
 
 class EdgeForm(_Form):
-    """Which rows of one vertex reach which processors of another."""
+    """An edge: it says which rows of one vertex reach which processors of another."""
 
     source: _Name
     destination: _Name

@@ -1,4 +1,4 @@
-"""What every request has to pass before a route sees it: the host, the token, the type and the size of its body."""
+"""The guard of all routes: a request has to pass it with its host, its token, and the type and size of its body."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class _Made:
 
 
 class IdempotencyKeys:
-    """What requests with a key have made, by id. Lives on one event loop.
+    """Remembers the ids of what requests with a key have made. Lives on one event loop.
 
     Args:
         limits: How many keys are remembered, and for how long.

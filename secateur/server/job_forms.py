@@ -13,7 +13,7 @@ from secateur.server.forms import EXAMPLE, Params, ResultRows, Settings, SqlText
 
 
 class JobConfigForm(BaseModel):
-    """How a job runs: `JobConfig` of the Python client."""
+    """The settings of a run of a job: `JobConfig` of the Python client."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -96,7 +96,7 @@ class JobLogLineForm(BaseModel):
 
 
 class JobLogForm(BaseModel):
-    """What the processors of a job have logged, by time: `job.logs()` of the Python client."""
+    """The log lines of the processors of a job, by time: `job.logs()` of the Python client."""
 
     items: list[JobLogLineForm]
     dropped: int = Field(description="further lines, which members have not kept or the limit leaves out")

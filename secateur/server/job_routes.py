@@ -143,7 +143,7 @@ async def get_job_logs(
     job_id: forms.ResourceId,
     limit: int = Query(default=1000, ge=1, le=10_000, description="lines, the first of the job"),
 ) -> Response:
-    """What the processors of a job have logged on the members so far, by time; nothing for a statement."""
+    """The lines that the processors of a job have logged on the members so far, by time; none for a statement."""
     if server.statements.find(job_id, server.caller) is not None:
         return json_answer({"items": [], "dropped": 0, "silent": []})
     log = await server.ask(lambda connection: connection.job(job_id).logs())
@@ -178,7 +178,7 @@ class _ForeignDag:
     def needs(
         self, params: Params, table: Callable[[str], TableDef], needs_of: Callable[[SourceSelect], JobRequirements]
     ) -> JobRequirements:
-        """Whatever: the coordinator finds it out."""
+        """Returns none: the coordinator finds them out."""
         return JobRequirements()
 
     def encoded(self) -> bytes:

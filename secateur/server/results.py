@@ -155,7 +155,7 @@ def arrow_stream(result: KeptResult, description: Mapping[str, Any]) -> Iterator
 
 
 def _taken(sink: BytesIO) -> bytes:
-    """What was written since this was called last."""
+    """Takes the bytes that were written since the last call."""
     written = sink.getvalue()
     sink.seek(0)
     sink.truncate()

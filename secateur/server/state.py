@@ -1,4 +1,4 @@
-"""What the routes of one server share, and what of it belongs to the caller of a request."""
+"""The state that the routes of one server share, and the part of it that belongs to the caller of a request."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ class SubmittedStatements:
         return found if found is not None and found.caller.digest == caller.digest else None
 
     def newest(self, caller: Caller | None) -> Sequence[SubmittedStatement]:
-        """Those of a caller, or all for None, the newest first."""
+        """Returns the statements of a caller, or all for None, the newest first."""
         self.forget_old()
         with self._lock:
             found = list(reversed(self._known.values()))

@@ -1,4 +1,4 @@
-"""How much a batch of a streaming read brings: the limits of Spark 4.2 and later.
+"""The size of the batches of a streaming read: the limits of Spark 4.2 and later.
 
 Spark 4.1 has none: its streams take all that there is with every batch, and an option that limits them is refused.
 """

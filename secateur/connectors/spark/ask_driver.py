@@ -20,7 +20,7 @@ PATIENCE_S: Final = 5.0
 
 
 def settings_of_driver(address: str | None) -> dict[str, str]:
-    """What the user's process knows of a cluster, as options of a data source; nothing if nobody answers.
+    """Asks the user's process for what it knows of a cluster, as options of a data source; none if nobody answers.
 
     Args:
         address: The cluster; None for the one that the user's process is set to use.

@@ -36,7 +36,7 @@ _EXACT: Final = frozenset(
 
 @dataclass(frozen=True)
 class LookupKeys:
-    """How columns ``k0`` to ``kn`` of keys are compared with columns ``c0`` to ``cn`` of a table.
+    """Compares columns ``k0`` to ``kn`` of keys with columns ``c0`` to ``cn`` of a table.
 
     Attributes:
         values: The SQL text of the values of each column of keys as they are compared.

@@ -17,7 +17,7 @@ from secateur.partitioning.tables.table import Column, TableDef
 
 @dataclass(frozen=True, slots=True)
 class NewTable:
-    """What the columns of a DataFrame do not say about a table.
+    """The facts about a table that the columns of a DataFrame do not say.
 
     Attributes:
         primary_key: The names of the columns of its key.

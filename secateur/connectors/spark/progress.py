@@ -1,4 +1,4 @@
-"""How far a load is, shown to the user while Spark's tasks send rows.
+"""The progress of a load, shown to the user while Spark's tasks send rows.
 
 The driver has no part in a load, so it asks the cluster once a second: ``secateur.loads`` has the rows that the members
 have. A load never fails because that cannot be asked or shown.

@@ -1,4 +1,4 @@
-"""What is read: the columns of a query, the moment whose rows are read, and the tasks that read them.
+"""The plan of a read: the columns of a query, the moment whose rows are read, and the tasks that read them.
 
 Runs in processes beside the driver; the tasks themselves load none of this.
 """

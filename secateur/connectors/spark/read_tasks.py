@@ -1,4 +1,4 @@
-"""How a snapshot is divided into tasks, and a task into requests: by bytes.
+"""Divides a snapshot into tasks, and a task into requests: by bytes.
 
 A large partition is split between tasks and small ones are joined, so that tasks take about as long as each other. A
 task reads from one member.

@@ -14,7 +14,7 @@ from pyspark.sql.datasource import InputPartition
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """What is read, and how.
+    """The options of a read: the query, and how it is read.
 
     Attributes:
         sql: The query.

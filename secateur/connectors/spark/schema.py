@@ -1,4 +1,4 @@
-"""Whether a DataFrame fits a table, decided from the two schemas before Spark computes a single row."""
+"""Decides from the two schemas whether a DataFrame fits a table, before Spark computes a single row."""
 
 from __future__ import annotations
 

@@ -88,11 +88,11 @@ class ChangesStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._last: Position | None = None
 
     def initialOffset(self) -> dict[str, str]:  # noqa: N802 -- Spark's name
-        """Where a query without a checkpoint begins."""
+        """Returns the offset at which a query without a checkpoint begins."""
         return self._position(self._since)
 
     def getDefaultReadLimit(self) -> Any:  # noqa: N802 -- Spark's name
-        """How much a batch is to have, unless its trigger wants all there is; Spark 4.1 does not ask."""
+        """Returns the limit of a batch, unless its trigger wants all there is; Spark 4.1 does not ask."""
         return BatchLimit.to_spark(self._limit)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 -- Spark's name

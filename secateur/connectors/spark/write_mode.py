@@ -1,4 +1,4 @@
-"""What a DataFrame does to the rows of a table."""
+"""The ways in which a DataFrame changes the rows of a table."""
 
 from __future__ import annotations
 

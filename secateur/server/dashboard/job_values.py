@@ -1,4 +1,4 @@
-"""What the page of a job says beside the system table: which vertex has failed."""
+"""The page of a job says more than the system table: the vertex that has failed."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def minute_of(text: str, now: datetime) -> tuple[datetime, datetime] | None:
 
 
 def overview_values(readings: Readings, at: str) -> dict[str, Any]:
-    """What the page shows.
+    """Returns the values that the page shows.
 
     Args:
         readings: Of the cluster.
@@ -130,7 +130,7 @@ def alerts(
     failed_jobs: Sequence[Row],
     events: Sequence[Row],
 ) -> list[Alert]:
-    """What is wrong now, the worst first.
+    """Returns all that is wrong now, the worst first.
 
     Args:
         members: The rows of ``secateur.members``.

@@ -233,7 +233,7 @@ def _job(server: ServerOfCaller, query: Query) -> dict[str, Any]:
 
 
 def _log_of(server: ServerOfCaller, job_id: str) -> JobLog | None:
-    """What a job has logged, which may be rows of any table; None if the caller's role is below that of jobs."""
+    """The log of a job, which may have rows of any table; None if the caller's role is below that of jobs."""
     try:
         with server.connections.lent() as connection:
             return connection.job(job_id).logs()

@@ -1,4 +1,4 @@
-"""How often the partitions of a table were used within the last minute: the difference of what members have counted.
+"""Counts the uses of a table's partitions within the last minute: the difference of what members have counted.
 
 Members count since they have a partition. What happened before a page was first opened is in no difference, and a
 partition that has moved begins anew at its new owner.
@@ -54,7 +54,7 @@ class HeatOfTable:
     uses: Mapping[int, Uses]
 
     def of(self, partition: int) -> Uses:
-        """Those of one partition."""
+        """Returns the uses of one partition."""
         return self.uses.get(partition, _NONE)
 
     def hottest(self, count: int) -> list[tuple[int, Uses]]:

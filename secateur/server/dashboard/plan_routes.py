@@ -65,7 +65,7 @@ async def post_plan(server: Server, body: PlanForm) -> Response:
 async def _compared(
     server: ServerOfCaller, sql: str, params: list[Any] | dict[str, Any]
 ) -> tuple[int, dict[str, Any], dict[str, Any]]:
-    """How many runs of each side count, and of each side the one of the median time; the two take turns."""
+    """Returns the number of runs of each side that count, and their runs of the median time; the two take turns."""
     until_s = time.monotonic() + _COMPARED_S
     runs: list[list[dict[str, Any]]] = []
     while len(runs) <= _RUNS and (not runs or time.monotonic() < until_s):

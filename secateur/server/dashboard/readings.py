@@ -1,4 +1,4 @@
-"""What the pages show of the cluster, read once for all browsers, and no more often than watching may cost."""
+"""The pages read the cluster once for all browsers, and no more often than watching may cost."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class PacedReading(Generic[T]):
         self.took_s = 0.0
 
     def get(self) -> T:
-        """What was read last, or is read now. It blocks while the cluster is asked.
+        """Returns the last reading, or a new one. It blocks while the cluster is asked.
 
         Raises:
             Error: The cluster did not answer; it is asked again after a second.

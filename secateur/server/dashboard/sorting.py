@@ -74,12 +74,12 @@ class TableSort:
         return "descending" if self.descending else "ascending"
 
     def link(self, column: SortedColumn) -> str:
-        """Where the heading of a column leads: to the order by it, or to the opposite one."""
+        """Returns the link of a column's heading: to the order by it, or to the opposite one."""
         downwards = not self.descending if column.key == self.key else column.is_number
         return "?" + urlencode([*self.query, ("sort", f"{'-' if downwards else ''}{column.key}")])
 
     def link_from(self, first: int) -> str:
-        """Where the rows from this one on are, in the same order."""
+        """Returns the link to the rows from this one on, in the same order."""
         order = f"{'-' if self.descending else ''}{self.key}"
         return "?" + urlencode([*self.query, ("sort", order), ("from", first)])
 
