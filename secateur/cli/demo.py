@@ -13,7 +13,7 @@ import secateur
 from secateur.cli import local_clusters
 from secateur.cli.local_clusters import DEFAULT_NAME, typed
 from secateur.cli.options import AsJson, NewName
-from secateur.cli.shell import cost_of
+from secateur.cli.rendering import cost_of
 
 _ROWS: Final = 200_000
 _CUSTOMERS: Final = 5_000

@@ -22,6 +22,7 @@ from rich.text import Text
 
 from secateur.cli.failures import CommandError
 from secateur.client.dbapi.cursor import Cursor
+from secateur.client.dbapi.stats import QueryStats
 from secateur.drawing.quantity import count_text
 from secateur.http.json_values import json_value_of
 from secateur.partitioning.tables.identifier import told_apart
@@ -105,6 +106,18 @@ def extent_text(cursor: Cursor, written: int, more: str) -> str:
                 return f"first {written:,} of more than {_COUNTED_MAX:,} rows ({more})"
     rows = count_text(total, "row")
     return rows if total == written else f"first {written:,} of {rows} ({more})"
+
+
+def cost_of(stats: QueryStats | None) -> str:
+    """Returns what a statement has touched, for the line below its rows; empty where nothing is known."""
+    if stats is None:
+        return ""
+    if stats.execution == "none":
+        return f" ({'no partition can match: ' if stats.partitions_total else ''}answered by the client)"
+    return (
+        f" ({stats.execution}: {stats.partitions_read:,} of {stats.partitions_total:,} partitions,"
+        f" {stats.members_touched} of {stats.members_total} members)"
+    )
 
 
 def print_done(text: str, record: Mapping[str, Any], *, as_json: bool) -> None:

@@ -21,9 +21,8 @@ import secateur
 from secateur.cli import local_clusters
 from secateur.cli.completion import SqlCompleter
 from secateur.cli.failures import CommandError, message_of
-from secateur.cli.rendering import ROWS_SHOWN, OutputFormat, extent_text, write_rows
+from secateur.cli.rendering import ROWS_SHOWN, OutputFormat, cost_of, extent_text, write_rows
 from secateur.cli.scripts import Script, run_scripts
-from secateur.client.dbapi.stats import QueryStats
 from secateur.drawing.quantity import count_text
 from secateur.errors import Error
 from secateur.planner.text.statements import is_finished
@@ -205,18 +204,6 @@ def _number(text: str, otherwise: str) -> float:
     if not 0 <= number < math.inf:
         raise CommandError(otherwise)
     return number
-
-
-def cost_of(stats: QueryStats | None) -> str:
-    """Returns what a statement has touched, for the line below its rows; empty where nothing is known."""
-    if stats is None:
-        return ""
-    if stats.execution == "none":
-        return f" ({'no partition can match: ' if stats.partitions_total else ''}answered by the client)"
-    return (
-        f" ({stats.execution}: {stats.partitions_read:,} of {stats.partitions_total:,} partitions,"
-        f" {stats.members_touched} of {stats.members_total} members)"
-    )
 
 
 def _wants_more(text: str) -> bool:

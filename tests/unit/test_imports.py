@@ -427,6 +427,14 @@ def test_the_client_is_loaded_at_its_first_use() -> None:
     assert done.stdout.split() == ["2.0", "secateur.client.dbapi.connection"]
 
 
+def test_commands_load_no_line_editor_parser_or_kernel() -> None:
+    """The shell does; all other commands would wait for them for a sixth of a second."""
+    never = ["prompt_toolkit", "sqlglot", "duckdb", "fastapi", "ray"]
+    code = f"import sys, secateur.cli.app; print([name for name in {never!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.strip() == "[]"
+
+
 def test_a_controller_loads_no_pandas() -> None:
     """PyArrow's datasets import it, which takes a quarter of a second of processor time."""
     code = "import sys, secateur.cluster.controller; print('pandas' in sys.modules)"
