@@ -10,12 +10,13 @@ import socket
 from collections.abc import Collection
 from typing import Final
 
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from secateur.errors import Error
 from secateur.server.callers import Callers
 from secateur.server.limits import ServerLimits
-from secateur.server.problems import Problem, of_status, problem_of, problem_response
+from secateur.server.problems import of_status, problem_of, problem_response
 
 _OPEN_PATHS: Final = frozenset({"/healthz"})
 _READS: Final = frozenset({"GET", "HEAD"})
@@ -76,24 +77,14 @@ class Guard:
             await send(message)
 
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
-        refused = self._refusal(scope, headers)
-        body = b""
-        if refused is None and scope["path"] not in _OPEN_PATHS:
-            refused = await self._not_admitted(scope, headers)
-        if refused is None and scope["path"] not in _OPEN_PATHS:
-            try:
-                async with asyncio.timeout(self._limits.request_s_max):
-                    found = await self._body(headers, receive)
-            except TimeoutError:
-                found = of_status(408, f"the body did not arrive within {self._limits.request_s_max:g} s")
-            if isinstance(found, bytes):
-                body = found
-                refused = _refused_type(headers) if body else None
+        try:
+            body = b"" if scope["path"] in _OPEN_PATHS else await self._admitted_body(scope, headers, receive)
+        except (HTTPException, Error) as refusal:
+            if isinstance(refusal, Error):
+                answer = problem_response(problem_of(refusal))
             else:
-                refused = found
-        if refused is not None:
-            answer = problem_response(refused)
-            if refused.status == 401:
+                answer = problem_response(of_status(refusal.status_code, refusal.detail))
+            if answer.status_code == 401:
                 for challenge in _CHALLENGES:
                     answer.headers.append("WWW-Authenticate", challenge)
             await answer(scope, receive, send_carefully)
@@ -109,39 +100,47 @@ class Guard:
 
         await self._application(scope, receive_again, send_carefully)
 
-    def _refusal(self, scope: Scope, headers: dict[str, str]) -> Problem | None:
-        if scope["path"] in _OPEN_PATHS:
-            return None
+    async def _admitted_body(self, scope: Scope, headers: dict[str, str], receive: Receive) -> bytes:
+        """Check a request, note its caller, and read its body.
+
+        Raises:
+            HTTPException: It is refused.
+            Error: The cluster does not say whether its token is good.
+        """
+        is_read = scope["method"] in _READS
         if not self._is_own_host(headers.get("host", "")):
-            return of_status(
+            raise HTTPException(
                 421,
                 f"the Host header is {headers.get('host', '')!a}, which is no name of this server: use its address, or"
                 " start it with that name among its hosts",
             )
-        if scope["method"] not in _READS and scope["method"] not in _QUESTIONS and not _is_of_own_page_or_none(headers):
-            return of_status(
+        if not is_read and scope["method"] not in _QUESTIONS and not _is_of_own_page_or_none(headers):
+            raise HTTPException(
                 403,
                 f"the request comes from a page of {headers.get('origin', 'another site')!a}, which is not this server:"
                 " call it from a program, or from a page of its own; a proxy in between has to pass Host on",
             )
-        return None
-
-    async def _not_admitted(self, scope: Scope, headers: dict[str, str]) -> Problem | None:
-        may_be_basic = scope["method"] in _READS or "origin" in headers
-        try:
-            caller = await self._callers.admitted(
-                _token_of(headers.get("authorization", ""), may_be_basic=may_be_basic)
-            )
-        except Error as error:
-            return problem_of(error)
+        token = _token_of(headers.get("authorization", ""), may_be_basic=is_read or "origin" in headers)
+        caller = await self._callers.admitted(token)
         if caller is None:
-            return of_status(
+            raise HTTPException(
                 401,
                 "the token is missing, wrong or was revoked: send cluster.token, or a token that was made since, in the"
                 " header 'Authorization: Bearer TOKEN'",
             )
         scope.setdefault("state", {})["caller"] = caller
-        return None
+        try:
+            async with asyncio.timeout(self._limits.request_s_max):
+                body = await self._body(headers, receive)
+        except TimeoutError:
+            seconds = self._limits.request_s_max
+            raise HTTPException(408, f"the body did not arrive within {seconds:g} s") from None
+        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+        if body and kind != _JSON:
+            raise HTTPException(
+                415, f"the body has the type {kind!a}: send JSON, with the header 'Content-Type: application/json'"
+            )
+        return body
 
     def _is_own_host(self, header: str) -> bool:
         name, _, port = header.rpartition(":") if not header.endswith("]") else (header, "", "")
@@ -156,23 +155,23 @@ class Guard:
             return False
         return True
 
-    async def _body(self, headers: dict[str, str], receive: Receive) -> bytes | Problem:
+    async def _body(self, headers: dict[str, str], receive: Receive) -> bytes:
         most = self._limits.body_bytes_max
-        refused = of_status(
+        refusal = HTTPException(
             413, f"the body of a request may have {most:,} bytes: bind fewer parameters, or load rows over Arrow"
         )
         declared = headers.get("content-length", "0")
         if not declared.isdigit() or int(declared) > most:
-            return refused
+            raise refusal
         parts, size = [], 0
         while True:
             message = await receive()
             if message["type"] != "http.request":
-                return of_status(400, "the connection ended before the body")
+                raise HTTPException(400, "the connection ended before the body")
             parts.append(message.get("body", b""))
             size += len(parts[-1])
             if size > most:
-                return refused
+                raise refusal
             if not message.get("more_body", False):
                 return b"".join(parts)
 
@@ -203,12 +202,3 @@ def _is_of_own_page_or_none(headers: dict[str, str]) -> bool:
     host = headers.get("host", "")
     default = {"http": ":80", "https": ":443"}.get(scheme.lower())
     return default is not None and place.lower().removesuffix(default) == host.lower().removesuffix(default)
-
-
-def _refused_type(headers: dict[str, str]) -> Problem | None:
-    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind == _JSON:
-        return None
-    return of_status(
-        415, f"the body has the type {kind!a}: send JSON, with the header 'Content-Type: application/json'"
-    )
