@@ -20,7 +20,7 @@ _FILES = {
     "partition_map": ["draw_partition_map"],
     "plan_routes": ["check_query"],
     "pruning_report": ["report_pruning"],
-    "readings": ["PERIOD_S", "Reading", "Readings"],
+    "readings": ["PERIOD_S", "PacedReading", "Reading", "Readings"],
     "sorting": ["SortedColumn", "TableSort"],
     "statement_groups": ["tables_of"],
     "templating": ["rendered"],

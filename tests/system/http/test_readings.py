@@ -10,7 +10,7 @@ import secateur
 from secateur.cluster import Cluster
 from secateur.errors import Error
 from secateur.server.connections import Connections
-from secateur.server.dashboard import Readings
+from secateur.server.dashboard import PacedReading, Readings
 
 SQL = "SELECT count(*) AS members FROM secateur.members"
 
@@ -38,6 +38,18 @@ def test_a_reading_is_made_in_each_period_until_it_is_known_to_be_slow(cluster: 
         kept, until_s = readings.read(SQL), time.monotonic() + 0.1
         while time.monotonic() < until_s:
             assert readings.read(SQL) is kept, "five times have shown that it takes more than its share"
+    finally:
+        connections.close()
+
+
+def test_the_first_time_decides_about_metrics(cluster: Cluster) -> None:
+    connections = Connections(cluster.address, cluster.token or "", 1)
+    try:
+        paced = PacedReading(connections, lambda _: time.monotonic(), 1e-6, period_s=0.001, stale_s=1e6, times=1)
+        first, until_s = paced.get(), time.monotonic() + 0.1
+        assert 0 < paced.took_s < first
+        while time.monotonic() < until_s:
+            assert paced.get() == first, "it takes more than its share"
     finally:
         connections.close()
 
