@@ -1,4 +1,4 @@
-"""The pages read the cluster once for all browsers, and no more often than watching may cost."""
+"""The cluster is read once for all who look at pages or metrics, and no more often than watching may cost."""
 
 from __future__ import annotations
 
