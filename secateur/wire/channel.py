@@ -246,8 +246,12 @@ class Channel:
         try:
             if end_s is not None or self._wait_s != self._silence_s:
                 self._wait_until(end_s)
+            connected = self._connected
             for buffer in buffers:
-                self._send(buffer)
+                if len(buffer) <= _SEND_BYTES:
+                    connected.sendall(buffer)
+                else:
+                    _send_in_pieces(connected, buffer)
             if meanwhile is not None:
                 meanwhile()
                 self._wait_until(end_s)
@@ -379,15 +383,6 @@ class Channel:
             wait_at_most(self._connected, wait_s)
             self._wait_s = wait_s
 
-    def _send(self, buffer: bytes | memoryview) -> None:
-        if len(buffer) <= _SEND_BYTES:
-            self._connected.sendall(buffer)
-            return
-        # sendall() applies one time-out to the whole call.
-        whole = memoryview(buffer).cast("B")
-        for start in range(0, len(whole), _SEND_BYTES):
-            self._connected.sendall(whole[start : start + _SEND_BYTES])
-
     def _next_frame(self) -> Frame:
         decoder = self._decoder
         while True:
@@ -431,3 +426,10 @@ def _leave_connections() -> None:
 
 if sys.platform != "win32":
     os.register_at_fork(after_in_child=_leave_connections)
+
+
+def _send_in_pieces(connected: socket.socket, buffer: bytes | memoryview) -> None:
+    # sendall() applies one time-out to the whole call.
+    whole = memoryview(buffer).cast("B")
+    for start in range(0, len(whole), _SEND_BYTES):
+        connected.sendall(whole[start : start + _SEND_BYTES])

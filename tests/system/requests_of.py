@@ -15,7 +15,10 @@ __all__ = ["requests_of"]
 
 @contextmanager
 def requests_of(cluster: Cluster, operations: Set[Operation]) -> Iterator[list[Operation]]:
-    """Note each request for one of some operations that reaches the controller or a member."""
+    """Note each request for one of some operations that reaches the controller or a member.
+
+    The native executor answers before there is a request, and does not do so meanwhile.
+    """
     runtime: Any = cluster._runtime
     seen: list[Operation] = []
 
@@ -24,6 +27,10 @@ def requests_of(cluster: Cluster, operations: Set[Operation]) -> Iterator[list[O
 
     servers = [each.handlers for each in (runtime._controller, *runtime._members.values())]
     original = [{operation: handlers[operation] for operation in operations & handlers.keys()} for handlers in servers]
+    runners = [member._statements for member in runtime._members.values()]
+    native = [runner._native for runner in runners]
+    for runner in runners:
+        runner._native = None
     for handlers, known in zip(servers, original, strict=True):
         handlers.update({operation: noted(handler) for operation, handler in known.items()})
     try:
@@ -31,3 +38,5 @@ def requests_of(cluster: Cluster, operations: Set[Operation]) -> Iterator[list[O
     finally:
         for handlers, known in zip(servers, original, strict=True):
             handlers.update(known)
+        for runner, executor in zip(runners, native, strict=True):
+            runner._native = executor

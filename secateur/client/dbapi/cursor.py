@@ -446,7 +446,8 @@ class Cursor:
             raise InterfaceError(f"a statement is text, not a {type(operation).__name__}")
 
     def _begin(self, operation: str) -> None:
-        self._check_statement(operation)
+        if self._closed or self._session.closed or type(operation) is not str:
+            self._check_statement(operation)
         if self._rows is not None:
             self._drop_rows()
         self._later.clear()
@@ -517,7 +518,8 @@ class Cursor:
         self._rows = Rows(result, columns) if rest is None else StreamedRows(as_table(result, columns), rest, columns)
 
     def _result(self) -> Rows | StreamedRows:
-        self._check_open()
+        if self._closed or self._session.closed:
+            self._check_open()
         if self._rows is None:
             raise InterfaceError("there is no result to fetch: execute a query first")
         return self._rows

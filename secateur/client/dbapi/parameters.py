@@ -21,6 +21,7 @@ Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any]
 """Values for ``?`` and ``$1`` in order, or for ``$name`` by name."""
 
 _PLAIN: Final = PLAIN_CLASSES | {type(None)}
+_IN_ORDER: Final = frozenset({list, tuple})
 _DATE_UNITS: Final = frozenset({"Y", "M", "W", "D"})
 _UNITS_WITHOUT_LENGTH: Final = frozenset({"Y", "M", "generic"})
 _BASES: Final[dict[type, Callable[[Any], Any]]] = {
@@ -44,6 +45,8 @@ def plain_values(params: Parameters) -> list[Any] | dict[str, Any]:
         ParameterError: A value of a type that no column has, or that would have to be changed, named by position or
             name; or the parameters are neither a sequence nor a mapping, or are inside of themselves.
     """
+    if type(params) in _IN_ORDER and _PLAIN.issuperset(map(type, params)):  # nearly always
+        return list(params)
     try:
         return _plain_values(params)
     except RecursionError as error:
@@ -52,8 +55,6 @@ def plain_values(params: Parameters) -> list[Any] | dict[str, Any]:
 
 def _plain_values(params: Parameters) -> list[Any] | dict[str, Any]:
     if isinstance(params, (list, tuple)):
-        if _PLAIN.issuperset(map(type, params)):  # nearly always
-            return list(params)
         return [
             value if type(value) in _PLAIN else plain_value(value, str(position))
             for position, value in enumerate(params, 1)

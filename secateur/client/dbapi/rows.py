@@ -79,7 +79,8 @@ class Rows:
 
     def take_all(self) -> list[tuple[Any, ...]]:
         """The rest."""
-        return self.take(self.num_rows)
+        start, self.position = self.position, self.num_rows
+        return self._tuples(start, self.num_rows)
 
     def iterate(self) -> Iterator[tuple[Any, ...]]:
         """The rest, converted a batch at a time. Rows may be taken in between: it goes on behind them."""

@@ -50,19 +50,23 @@ def _compiled(statement: SelectStatement, topology: Topology) -> ServingCall | N
     scans = [scan for scan in statement.scans if not scan.replicated]
     if not scans or statement.parameter_names or any(scan.tree.expressions for scan in scans):
         return None
-    routes = [(scan.tree.bind, scan.group) for scan in scans]
+    routes = [(scan.tree.bind_ids, scan.group) for scan in scans]
     plan_id, columns, count = statement.plan_id, statement.columns, statement.parameter_count
+    owners: dict[tuple[str, int], str] = {}  # of this topology
 
     def call(session: Session, params: list[Any], started_s: float) -> SelectResult | None:
         if len(params) != count or session.pruning is not Pruning.ON:
             return None
         members: set[str] = set()
         for bind, group in routes:
-            ids = bind(params).ids
-            if len(ids) > _PARTITIONS_MAX:
+            ids = bind(params)
+            if ids is None or len(ids) > _PARTITIONS_MAX:
                 return None
             for partition in ids:
-                members.add(session.owner(group, partition))
+                owner = owners.get((group, partition))
+                if owner is None:
+                    owner = owners[group, partition] = session.owner(group, partition)
+                members.add(owner)
         if len(members) != 1:
             return None
         (member,) = members
