@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from eventually import eventually
+from executors import EXECUTORS, answered_by
 from held_requests import Held
 from requests_of import requests_of
 
@@ -72,6 +73,49 @@ def test_a_read_waits_for_the_acknowledgement_of_a_write_that_it_has_seen(cluste
         assert reading.result(20) == [(7,)]
         assert reader.execute(READS[read].format(key=key)).fetchall() == [(7,)]
         assert [len(member._replication.acknowledgements._unacknowledged) for member in members.values()] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("read", ["statement", "get", "first stage"])
+def test_a_read_of_another_row_of_the_partition_waits_as_well(executor: str, read: str) -> None:
+    with (
+        answered_by(executor),
+        secateur.start(members=3, runtime="embedded") as cluster,
+        ThreadPoolExecutor(2) as pool,
+        cluster.connect() as writer,
+        cluster.connect() as reader,
+        ExitStack() as holding,
+    ):
+        members: dict[str, Any] = cluster._runtime._members  # type: ignore[attr-defined]
+        writer.execute("CREATE TABLE t (id BIGINT PRIMARY KEY, v BIGINT) PARTITION BY HASH (id) PARTITIONS 8 BACKUPS 1")
+        table = writer.table("t")
+        table.load({"id": list(range(ROWS)), "v": [0] * ROWS})
+        key, another, *_ = [key for key in range(ROWS) if table.partition_of({"id": key}) == 1]
+        elsewhere = next(
+            key for key in range(ROWS) if table.owner_of(table.partition_of({"id": key})) != table.owner_of(1)
+        )
+
+        def row() -> Any:
+            match read:
+                case "statement":
+                    return reader.execute("SELECT v FROM t WHERE id = ?", [another]).fetchone()[0]
+                case "get":
+                    return reader.table("t").get(another)[1]
+                case _:
+                    return reader.execute("SELECT sum(v) FROM t WHERE id IN (?, ?)", [another, elsewhere]).fetchone()[0]
+
+        assert [row() for _ in range(3)] == [0, 0, 0], "the program is known"
+        copies = [Held(cluster, member.handlers, Operation.WRITE_COPY) for member in members.values()]
+        holding.callback(lambda: [copy.release() for copy in copies])
+        writing = pool.submit(writer.execute, "UPDATE t SET v = 7 WHERE id = ?", [key])
+        eventually(lambda: any(copy.arrived.is_set() for copy in copies), "the copy was not written")
+        reading = pool.submit(row)
+        with pytest.raises(TimeoutError):
+            reading.result(0.3)
+        for copy in copies:
+            copy.release()
+        assert writing.result(20).rowcount == 1
+        assert reading.result(20) == 0
 
 
 def test_a_change_that_finds_nothing_to_change_waits_as_a_read_does(cluster: Cluster) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from executors import EXECUTORS, answered_by
 from raw_frames import RawConnection, header_of
 from requests_of import requests_of
 
@@ -60,9 +61,12 @@ PLAIN_ROW = {
 }
 
 
-@pytest.fixture(scope="module")
-def three() -> Iterator[Cluster]:
-    with secateur.start(members=3, runtime="embedded", member_silence_s=10.0) as cluster:
+@pytest.fixture(scope="module", params=EXECUTORS)
+def three(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    with (
+        answered_by(request.param),
+        secateur.start(members=3, runtime="embedded", member_silence_s=10.0) as cluster,
+    ):
         yield cluster
 
 

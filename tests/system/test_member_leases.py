@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from alive import alive
 from eventually import eventually
+from executors import EXECUTORS, answered_by
 
 import secateur
 from secateur.cluster import Cluster
@@ -89,12 +90,18 @@ def test_connections_that_break_cost_no_member(mortal: Cluster) -> None:
         conn.execute("CREATE TABLE u (id BIGINT PRIMARY KEY)")
 
 
-def test_a_member_that_was_given_up_answers_nobody(mortal: Cluster) -> None:
-    with mortal.connect() as a, mortal.connect() as b:
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_a_member_that_was_given_up_answers_nobody(executor: str) -> None:
+    with (
+        answered_by(executor),
+        secateur.start(members=3, runtime="embedded", member_silence_s=SILENCE_S, member_stall_s=30.0) as mortal,
+        mortal.connect() as a,
+        mortal.connect() as b,
+    ):
         a.execute(DDL)
         key = key_of(a, "m1")
-        a.execute("INSERT INTO t VALUES (?, 1)", [key])
-        assert b.execute(READ, [key]).fetchall() == [(1,)]
+        a.table("t").load({"id": [key], "v": [1]})
+        assert [b.execute(READ, [key]).fetchall() for _ in range(3)] == [[(1,)]] * 3
         silent = member(mortal, "m1")
         silence(mortal, "m1")
         eventually(lambda: states(mortal)["m1"] == "lost", "m1 is silent and was not given up")
