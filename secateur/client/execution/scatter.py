@@ -27,7 +27,6 @@ from secateur.client.dbapi.rows import Rows
 from secateur.client.member_calls import MEMBERS_AT_ONCE
 from secateur.client.session import Session
 from secateur.errors import DataError
-from secateur.partitioning.topology.topology import Topology
 from secateur.partitioning.types.column_type import TypeKind, parse_type
 from secateur.partitioning.types.decimals import added, below_power_of_ten
 from secateur.protocol.query import ExecuteFirstStage, FirstStageRows, ScatteredRun
@@ -55,7 +54,11 @@ class OwnersAnswer(msgspec.Struct, frozen=True):
 
 
 def ask_owners(
-    session: Session, statement: SelectStatement, params: Sequence[Any], ids: Sequence[int], topology: Topology
+    session: Session,
+    statement: SelectStatement,
+    params: Sequence[Any],
+    ids: Sequence[int],
+    owner: Callable[[str, int], str],
 ) -> OwnersAnswer | None:
     """Run a statement whose partitions are on several members, if the client can merge their rows.
 
@@ -64,7 +67,7 @@ def ask_owners(
         statement: The statement.
         params: Its parameters in order, plain.
         ids: The partitions of its only scan.
-        topology: Their owners.
+        owner: The owner of a partition, which lives, by affinity group and number.
 
     Returns:
         The answer; None if a member has to coordinate the statement.
@@ -79,12 +82,10 @@ def ask_owners(
     if not len(ids) < scan.tree.total or len(ids) > merge.partitions_max:
         return None
     by_owner: dict[str, list[int]] = {}
-    primary = topology.ownership(scan.group).primary
     for partition in ids:
-        by_owner.setdefault(primary(partition), []).append(partition)
+        by_owner.setdefault(owner(scan.group, partition), []).append(partition)
     if len(by_owner) > MEMBERS_AT_ONCE or not session.scatter_backoff.is_due(statement.plan_id):
         return None
-    topology.check_live(by_owner)
     run: ScatteredRun | None = ScatteredRun(list(by_owner), len(ids), scan.tree.total)
     values, asked = list(params), []
     for member, own in by_owner.items():

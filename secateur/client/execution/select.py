@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum, auto
 from functools import lru_cache
 from typing import Any, Final, assert_never
@@ -291,17 +291,54 @@ def _answered_here(
     topology.check_live(route.members)
     if route.partitions is None or not is_scattered:
         return None
-    found = ask_owners(session, statement, params, route.partitions, topology)
+
+    def owner(group: str, partition: int) -> str:
+        return topology.ownership(group).primary(partition)
+
+    return scattered(session, topology, statement, params, route.partitions, owner, call.started_s, call.cached)
+
+
+def scattered(
+    session: Session,
+    topology: Topology,
+    statement: statements.SelectStatement,
+    params: Sequence[Any],
+    partitions: Sequence[int],
+    owner: Callable[[str, int], str],
+    started_s: float,
+    is_cached: bool,
+) -> SelectResult | None:
+    """The result of a query that reads some partitions of its only scan, whose owners are asked by the client.
+
+    None where a member has to be asked.
+
+    Args:
+        session: The session.
+        topology: The owners.
+        statement: The query.
+        params: Its parameters in order, plain.
+        partitions: The partitions.
+        owner: The owner of a partition by its affinity group and number.
+        started_s: ``time.perf_counter()`` when the user called.
+        is_cached: Whether the plan was known.
+
+    Raises:
+        Error: As :func:`~secateur.client.execution.scatter.ask_owners`.
+    """
+    found = ask_owners(session, statement, params, partitions, owner)
     if found is None:
         return None
     session.note_topology(found.topology_version)
     session.note_statistics(found.statistics_version)
-    stats = call.stats(
-        execution=ExecutionMode.SCATTER,
-        members_touched=found.members,
-        partitions_read=found.partitions_read,
-        partitions_total=statement.partitions_total,
-        topology_version=found.topology_version,
-        members_total=len(topology.members),
+    stats = QueryStats(
+        found.members,
+        len(topology.members),
+        found.partitions_read,
+        statement.partitions_total,
+        ExecutionMode.SCATTER,
+        session.pruning,
+        found.topology_version,
+        is_cached,
+        (time.perf_counter() - started_s) * 1000,
     )
     return SelectResult(found.rows, statement.columns, stats)

@@ -7,13 +7,13 @@ repeats it where that may help.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
 from msgspec.structs import force_setattr
 
 from secateur.client.execution.result_stream import GRANT_BYTES
-from secateur.client.execution.select import SelectResult, rows_of, stats_of
+from secateur.client.execution.select import SelectResult, rows_of, scattered, stats_of
 from secateur.client.session import Session
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.pruning import Pruning
@@ -22,7 +22,8 @@ from secateur.protocol.statements import SelectStatement
 
 ServingCall: TypeAlias = Callable[[Session, list[Any], float], SelectResult | None]
 """A function from a session, plain parameters, and ``time.perf_counter()`` when the user called, to the result; None if
-the query needs another number of members than one. It raises the error of the one attempt that it makes.
+no member has rows of it, or several have, which the client does not merge. It raises the error of the one attempt that
+it makes.
 """
 
 _PARTITIONS_MAX: Final = 64
@@ -54,19 +55,26 @@ def _compiled(statement: SelectStatement, topology: Topology) -> ServingCall | N
     plan_id, columns, count = statement.plan_id, statement.columns, statement.parameter_count
     owners: dict[tuple[str, int], str] = {}  # of this topology
 
+    def owner_of(group: str, partition: int) -> str:
+        return owners[group, partition]
+
     def call(session: Session, params: list[Any], started_s: float) -> SelectResult | None:
         if len(params) != count or session.pruning is not Pruning.ON:
             return None
         members: set[str] = set()
+        partitions: Sequence[int] = ()
         for bind, group in routes:
-            ids = bind(params)
-            if ids is None or len(ids) > _PARTITIONS_MAX:
+            bound = bind(params)
+            if bound is None or len(bound) > _PARTITIONS_MAX:
                 return None
-            for partition in ids:
+            partitions = bound
+            for partition in partitions:
                 owner = owners.get((group, partition))
                 if owner is None:
                     owner = owners[group, partition] = session.owner(group, partition)
                 members.add(owner)
+        if len(members) > 1 and len(statement.scans) == 1:
+            return scattered(session, topology, statement, params, partitions, owner_of, started_s, True)
         if len(members) != 1:
             return None
         (member,) = members
