@@ -135,7 +135,7 @@ class MemberInfo(msgspec.Struct, frozen=True):
         waiting_statements: Statements of clients that wait until one of those has ended.
         refused_statements: Statements of clients that it has refused because too many waited.
         draining: Whether it is to leave: it gives away what it has, or has nothing any more and is about to be ended.
-        native: Whether the native executor answers its short statements.
+        serving: The executor of its short statements: ``"native"``, or ``"closures"`` of Python.
     """
 
     id: str
@@ -154,7 +154,7 @@ class MemberInfo(msgspec.Struct, frozen=True):
     waiting_statements: int = 0
     refused_statements: int = 0
     draining: bool = False
-    native: bool = False
+    serving: str = "closures"
 
     @property
     def is_alive(self) -> bool:
@@ -219,7 +219,7 @@ class MemberStats(msgspec.Struct, frozen=True):
         running_statements: As :class:`MemberInfo`.
         waiting_statements: As there.
         refused_statements: As there.
-        native: As there.
+        serving: As there.
         used: How often the partitions of its tables were used, if that was asked for.
     """
 
@@ -234,7 +234,7 @@ class MemberStats(msgspec.Struct, frozen=True):
     running_statements: int = 0
     waiting_statements: int = 0
     refused_statements: int = 0
-    native: bool = False
+    serving: str = "closures"
     used: list[UsedTable] = []
 
 

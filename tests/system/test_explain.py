@@ -62,6 +62,8 @@ def test_the_document_has_every_member_of_the_contract(explained: secateur.Conne
                 "reason": None,
             }
         ],
+        "serving": True,
+        "serving_reason": None,
     }
     assert found["dag"]["vertices"][0]["members"] == [table.owner_of(partition)]
     assert set(found["dag"]["vertices"][0]) == {"name", "members", "local_parallelism"}
@@ -125,3 +127,33 @@ def test_analyze_runs_queries_and_changes_only(explained: secateur.Connection) -
     ):
         explained.execute("EXPLAIN ANALYZE DROP TABLE explained")
     assert explained.execute("SELECT count(*) FROM explained").fetchall() == [(3,)]
+
+
+SHORT = (
+    "SELECT * FROM short WHERE a = ? AND b = ?",
+    "SELECT c FROM short WHERE a = ?",
+    "SELECT c FROM short WHERE a = ? AND c > ?",
+    "SELECT count(*), sum(c) FROM short WHERE a IN (?, ?)",
+    "SELECT c, count(*) FROM short WHERE a = ? GROUP BY c ORDER BY c",
+    "SELECT c FROM short WHERE a = ? AND b > ?",
+    "SELECT c FROM short WHERE a = ? ORDER BY c",
+    "SELECT DISTINCT c FROM short WHERE a = ?",
+    "SELECT c FROM short WHERE a = ? LIMIT 1",
+    "SELECT lower(d) FROM short WHERE a = ?",
+    "SELECT s.c, o.c FROM short s JOIN short o ON o.a = s.a AND o.b = s.b WHERE s.a = ?",
+    "SELECT s.c, o.c FROM short s JOIN short o ON o.a = s.a AND o.c = s.c WHERE s.a = ?",
+    "SELECT count(*) FROM short WHERE c = ?",
+)
+
+
+@pytest.mark.parametrize("sql", SHORT)
+def test_what_is_said_of_serving_is_what_members_do(sql: str) -> None:
+    with secateur.start(members=1, runtime="embedded") as cluster, cluster.connect() as conn:
+        conn.execute("CREATE TABLE short (a INTEGER, b INTEGER, c INTEGER, d VARCHAR, PRIMARY KEY (a, b))")
+        conn.execute("INSERT INTO short SELECT r // 4, r, r % 3, 'x' FROM range(40) AS t(r)")
+        params = [number + 1 for number in range(sql.count("?"))]
+        said = json.loads(conn.execute(f"EXPLAIN (FORMAT JSON) {sql}", params).fetchone()[0])["pruning"]
+        conn.execute(sql, params).fetchall()
+        (member,) = cluster._runtime._members.values()  # type: ignore[attr-defined]
+        made = [program is not None for program in member._statements._programs.values()]
+        assert said["serving"] == any(made), (said["serving_reason"], made)

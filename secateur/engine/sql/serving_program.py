@@ -6,7 +6,7 @@ nothing by itself: a plan that needs more has no program, and is executed in Pyt
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
@@ -24,6 +24,7 @@ from secateur.engine.kernels.arrow.expression import (
 from secateur.engine.kernels.arrow.fragment import ArrowFragment, slot_name
 from secateur.engine.kernels.arrow.plain_rows import plain_columns, plain_program
 from secateur.engine.sql.key_search import KeyOperand
+from secateur.engine.sql.plain_join import compile_plain_join
 from secateur.engine.sql.select_plan import ScanPlan, SelectPlan
 from secateur.partitioning.pruning.nodes import Everywhere, Keys
 from secateur.partitioning.pruning.operand import Parameter
@@ -169,6 +170,35 @@ def serving_program(plan: SelectPlan, table: TableDef, *, is_first_stage: bool =
         chosen.rows_max,
         *computed,
     )
+
+
+def not_served(plan: SelectPlan, primary_key: Callable[[int], Sequence[str]]) -> str | None:
+    """Why a member has no serving program for a query, in words a user can act on; None where it has one.
+
+    A member compiles a program in Python where this says None, and the native executor one of its own of many of them.
+
+    Args:
+        plan: The plan of the query.
+        primary_key: The columns of the primary key of a scan's table, by the number of the scan.
+    """
+    if not plan.scans:
+        return "it reads no table"
+    if plan.reads_fetched_rows:
+        return "it reads a system table or an external table, whose rows are fetched when it runs"
+    if len(plan.scans) == 1:
+        scan, fragment, search = plan.scans[0], plan.over_few_rows, plan.scans[0].keys.direct
+        if fragment is None or search is None:
+            columns = ", ".join(primary_key(0))
+            return f"it does not search {scan.table} by its key: compare the first columns of ({columns}) with values"
+        if search.lower is not None or search.upper is not None:
+            return f"it reads a range of keys of {scan.table}"
+    else:
+        fragment = plan.local
+    if fragment.arrow is None or plain_program(fragment.arrow) is None:
+        return "its expressions, types or clauses need a kernel over whole columns"
+    if len(plan.scans) > 1 and compile_plain_join(fragment.arrow, plan.scans, primary_key) is None:
+        return "it does not find the rows that it joins by their keys"
+    return None
 
 
 def key_program(table: TableDef) -> ServingProgram | None:

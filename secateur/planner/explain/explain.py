@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, assert_never
+from typing import Any, Final, Protocol, assert_never
 
 from secateur.drawing.quantity import count_text
 from secateur.engine.sql.select_job import describe_select
@@ -16,12 +16,14 @@ from secateur.expression_values import complete
 from secateur.partitioning.pruning.expression import UNKNOWN
 from secateur.partitioning.pruning.nodes import All, Everywhere
 from secateur.partitioning.pruning.tree import PartitionTree
+from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
 from secateur.planner.explain.external_scans import is_pruned
 from secateur.planner.explain.lines import dag_text, head_text, listed, stages_text
 from secateur.planner.explain.parameter_names import with_parameter_names
 from secateur.planner.explain.scan_facts import ScanExplanation, execution_mode, is_one_key, scan_facts, scan_json
 from secateur.planner.explain.scatter import scatters, scatters_text
+from secateur.planner.explain.serving import not_serving, serving, serving_change, serving_text, serving_upsert
 from secateur.planner.explain.steps import ExplainedStep, combined_execution_mode
 from secateur.planner.explain.writes import copy_holders, insert_pruning, publication, write_dag
 from secateur.planner.statement import (
@@ -62,13 +64,20 @@ from secateur.protocol.statements import (
 from secateur.protocol.steps import SubqueryUse
 
 
-class TopologyView(Protocol):
+class ClusterView(Protocol):
     """The cluster's state that EXPLAIN reads besides the statement."""
 
     @property
     def topology(self) -> Topology:
         """Members and owners."""
         ...
+
+    def table(self, name: str) -> TableDef:
+        """A table by its name."""
+        ...
+
+
+_WRITTEN: Final = not_serving("its rows are computed by a query")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +94,7 @@ class ExplainedStatement:
 
 
 def explain(
-    statement: Statement, params: Sequence[Any] | Mapping[str, Any], view: TopologyView, settings: Mapping[str, Any]
+    statement: Statement, params: Sequence[Any] | Mapping[str, Any], view: ClusterView, settings: Mapping[str, Any]
 ) -> ExplainedStatement:
     """Explain a planned statement.
 
@@ -101,9 +110,9 @@ def explain(
         case ExplainStatement(target):
             return explain(target, (), view, settings)
         case PlannedSelect():
-            return _explain_select(statement, view.topology, enabled=enabled)
+            return _explain_select(statement, view, enabled=enabled)
         case CopyTo(select, file):
-            explained = _explain_select(select, view.topology, enabled=enabled)
+            explained = _explain_select(select, view, enabled=enabled, written=_WRITTEN)
             return ExplainedStatement(
                 f"COPY to {file.path}, written by the client, from:\n{explained.text}", explained.json
             )
@@ -114,10 +123,10 @@ def explain(
                 enabled=enabled,
             )
         case InsertSelect(table, _, select):
-            explained = _explain_select(select, view.topology, enabled=enabled)
+            explained = _explain_select(select, view, enabled=enabled, written=_WRITTEN)
             return ExplainedStatement(f"INSERT into {table.name} from:\n{explained.text}", explained.json)
         case CoordinatedChange(table=table, select=select, is_single_partition=is_single_partition):
-            explained = _explain_select(select, view.topology, enabled=enabled)
+            explained = _explain_select(select, view, enabled=enabled, written=serving_upsert(statement))
             return ExplainedStatement(
                 f"change of {table.name}, computed by one member from:\n{explained.text}\n"
                 f"{publication(table, None if is_single_partition else 0)}",
@@ -128,7 +137,7 @@ def explain(
         case EvaluatedInsert():
             return _explain_insert(statement, view.topology, enabled=enabled)
         case CreateTableAs(table=table, select=PlannedSelect() as select):
-            explained = _explain_select(select, view.topology, enabled=enabled)
+            explained = _explain_select(select, view, enabled=enabled, written=_WRITTEN)
             return ExplainedStatement(
                 f"CREATE TABLE {table.name} at the controller, and its rows from:\n{explained.text}", explained.json
             )
@@ -188,8 +197,9 @@ def _explain_change(change: ChangeStatement[PlannedSelect], topology: Topology, 
     else:
         pruning.update(required_members=owners)
     pruning["backup_members"] = backups
+    pruning.update(serving_change(change))
     dag = write_dag(f"{change.kind.name.lower()} {table.name}", [] if is_empty else owners)
-    lines = [f"{change.kind.name} of {table.name}", *head_text(pruning, facts)]
+    lines = [f"{change.kind.name} of {table.name}", *head_text(pruning, facts), serving_text(pruning)]
     if not is_empty:
         lines.append(f"backups:{listed(backups) or ' none'}")
         lines.append(
@@ -216,6 +226,7 @@ def _explain_insert(insert: EvaluatedInsert, topology: Topology, *, enabled: boo
             if partitions is None
             else f"rows go to {len(partitions)} of {scan['partitions_total']} partitions{listed(partitions)}"
         ),
+        serving_text(pruning),
         f"backups:{listed(pruning['backup_members']) or ' none'}",
         publication(table, None if partitions is None else len(partitions)),
     ]
@@ -233,23 +244,29 @@ def _explain_other(what: str, topology: Topology, *, enabled: bool) -> Explained
         "required_members": [],
         "members_total": len(topology.members),
         "scans": [],
+        **not_serving(what),
     }
     return ExplainedStatement(what, {"pruning": pruning, "dag": {"vertices": [], "edges": []}})
 
 
-def _explain_select(statement: PlannedSelect, topology: Topology, *, enabled: bool) -> ExplainedStatement:
+def _explain_select(
+    statement: PlannedSelect, view: ClusterView, *, enabled: bool, written: dict[str, Any] | None = None
+) -> ExplainedStatement:
+    """Explain a query; ``written`` is what is said of serving where its rows are written somewhere."""
+    topology = view.topology
     steps: list[ExplainedStep] = []
     outer = statement
     while enabled and outer.materialized is not None:
         first = outer.plan.parameter_count
         for step in outer.materialized.steps:
-            steps.append(_explain_step(step, first, statement, topology))
+            steps.append(_explain_step(step, first, statement, view))
             first += step.parameter_count
         outer = outer.materialized.outer
     pruning, facts = _pruning(statement, outer, steps, topology, enabled=enabled)
     own_execution, members = execution_mode(outer.plan, facts, topology)
     dag = _dag(outer.plan, facts, statement.params, topology, own_execution, members)
-    lines = head_text(pruning, facts)
+    pruning.update(written or serving(outer.plan, view, has_steps=bool(steps)))
+    lines = [*head_text(pruning, facts), serving_text(pruning)]
     if own_execution == "distributed":
         scattered = pruning["scatter"] = scatters(outer.plan, facts, enabled=enabled)
         lines.extend([*scatters_text(outer.plan, scattered, in_steps=bool(steps)), *_strategy_text(outer.plan)])
@@ -328,11 +345,11 @@ def _shown(tree: PartitionTree, statement: PlannedSelect) -> PartitionTree:
     return fold_lists(tree, dict(enumerate(statement.lists, first))) if statement.lists else tree
 
 
-def _explain_step(step: PlannedStep, first: int, whole: PlannedSelect, topology: Topology) -> ExplainedStep:
+def _explain_step(step: PlannedStep, first: int, whole: PlannedSelect, view: ClusterView) -> ExplainedStep:
     """A step whose values are the parameters from ``first`` on; those of steps before it are not known."""
     unknown = [UNKNOWN] * (step.query.plan.parameter_count - whole.plan.parameter_count)
     params = None if whole.params is None else (*whole.params, *unknown)
-    explained = _explain_select(replace(step.query, params=params, lists=whole.lists), topology, enabled=True)
+    explained = _explain_select(replace(step.query, params=params, lists=whole.lists), view, enabled=True)
     parameters = tuple(range(first, first + step.parameter_count))
     names = whole.plan.parameter_names
     text = with_parameter_names(step.text, names)

@@ -11,6 +11,7 @@ from secateur.errors import NoRangeError
 from secateur.partitioning.tables.split import split
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
+from secateur.planner.explain.serving import serving_insert
 
 _KEYS_SHOWN_MAX: Final = 100
 
@@ -84,6 +85,7 @@ def insert_pruning(table: TableDef, rows: pa.Table, topology: Topology, *, enabl
         "backup_members": backups,
         "members_total": len(topology.members),
         "scans": [scan],
+        **serving_insert(table, rows),
     }
 
 

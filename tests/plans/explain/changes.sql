@@ -9,6 +9,7 @@ INSERT of 1 row into orders
 execution: local on 1 of 3 members
 tree: orders: (p128)
 rows go to 1 of 271 partitions [p128]
+serving: yes
 backups: none
 written: by the primary, then by its backups
 */
@@ -20,6 +21,7 @@ INSERT of 3 rows into orders
 execution: distributed on 2 of 3 members
 tree: orders: (p22 | p128 | p262)
 rows go to 3 of 271 partitions [p22, p128, p262]
+serving: yes
 backups: none
 written: staged on all copies, then published at once by the controller
 */
@@ -31,6 +33,7 @@ INSERT of 1 row into airlines
 execution: distributed on 3 of 3 members
 tree: airlines: any
 rows go to 1 of 1 partitions [p0]
+serving: no, rows of a replicated table, and more than 32, are staged and then published
 backups: none
 written: staged on all copies, then published at once by the controller
 */
@@ -42,6 +45,7 @@ INSERT of 1 row into daily
 execution: distributed on 3 of 3 members
 tree: daily: all
 because the INSERT creates ranges for some of its rows: run it to learn their partitions
+serving: yes
 backups: none
 written: to one partition by its primary and its backups, to several as a load that is staged on all copies and published at once by the controller
 */
@@ -57,6 +61,7 @@ scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id, id, priority, amount, day
+serving: no, it changes more than the row with one key: compare all columns of (customer_id, id) with values
 backups: none
 written: by the primary, then by its backups
 */
@@ -71,6 +76,7 @@ scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, id, amount
   filter: amount > 1
+serving: no, it changes more than the row with one key: compare all columns of (customer_id, id) with values
 backups: none
 written: staged on all copies, then published at once by the controller
 */
@@ -82,6 +88,7 @@ DELETE of orders
 execution: none on 0 of 3 members
 tree: orders: none
 scan orders: 0 of 271 partitions
+serving: no, it changes more than the row with one key: compare all columns of (customer_id, id) with values
 */
 ----
 -- what changes concern: replicated
@@ -93,6 +100,7 @@ tree: airlines: any
 scan airlines: replicated, every member has it
   primary key bounds: ('AA')
   columns: code, name
+serving: no, it changes more than the row with one key: compare all columns of (code) with values
 backups: none
 written: staged on all copies, then published at once by the controller
 */
@@ -106,6 +114,7 @@ tree: orders: all
 scan orders: all 271 partitions
   because every row is deleted: add WHERE to delete some of them
   columns: customer_id, id
+serving: no, it changes more than the row with one key: compare all columns of (customer_id, id) with values
 backups: none
 written: staged on all copies, then published at once by the controller
 */
@@ -120,6 +129,7 @@ scan orders: the partitions that the parameters select, of 271
   because the parameters are not bound: EXPLAIN with values shows the partitions of ($1 | $2)
   columns: customer_id, id
   filter: customer_id IN ($1, $2)
+serving: no, it changes more than the row with one key: compare all columns of (customer_id, id) with values
 backups: none
 written: to one partition by its primary and its backups, to several as a load that is staged on all copies and published at once by the controller
 */
@@ -135,6 +145,7 @@ scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id, priority
+serving: no, its rows are computed by a query
 */
 ----
 -- where it runs: a row
@@ -149,6 +160,7 @@ scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1', 1)
   columns: customer_id, id, priority, amount, day
+serving: yes
 written: to one partition by its primary and its backups, to several as a load that is staged on all copies and published at once by the controller
 */
 ----
@@ -164,6 +176,7 @@ scan orders: 1 of 271 partitions [p262]
   primary key bounds: ('C1', 1) <= key <= ('C1', 2), in 2 ranges
   columns: customer_id, id, priority, amount, day
   filter: (("customer_id" = CAST('C1' AS TEXT) AND "id" = CAST(1 AS BIGINT)) OR ("customer_id" = CAST('C1' AS TEXT) AND "id" = CAST(2 AS BIGINT)))
+serving: no, its rows are computed by a query
 written: to one partition by its primary and its backups, to several as a load that is staged on all copies and published at once by the controller
 */
 ----
@@ -178,6 +191,7 @@ rewrites: derived_table_to_join
 scan orders: all 271 partitions
   because "orders"."customer_id" = excluded."customer_id" only joins the key: compare either side with a value
   columns: customer_id, id, priority, amount, day
+serving: no, its rows are computed by a query
 when distributed: in 2 stages
   x0 scan orders: at the members over orders, to the coordinator
   final: at the coordinator over x0
@@ -197,6 +211,7 @@ scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1', 1)
   columns: customer_id, id, priority, amount, day
+serving: no, its rows are computed by a query
 written: staged on all copies, then published at once by the controller
 */
 ----
@@ -212,6 +227,7 @@ scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1', 1)
   columns: customer_id, id, priority, amount, day
+serving: no, its rows are computed by a query
 written: staged on all copies, then published at once by the controller
 */
 ----
@@ -225,6 +241,7 @@ rewrites: derived_table_to_join
 scan orders: all 271 partitions
   because "orders"."customer_id" = excluded."customer_id" only joins the key: compare either side with a value
   columns: customer_id, id, priority, amount, day
+serving: no, its rows are computed by a query
 when distributed: in 2 stages
   x0 scan orders: at the members over orders, to the coordinator
   final: at the coordinator over x0
@@ -241,6 +258,7 @@ tree: orders: all
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, id, priority, amount, day
+serving: no, its rows are computed by a query
 when distributed: two-stage
 written: staged on all copies, then published at once by the controller
 */
@@ -254,6 +272,7 @@ tree: orders: all
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, id, priority, amount, day
+serving: no, its rows are computed by a query
 when distributed: two-stage
 written: staged on all copies, then published at once by the controller
 */
@@ -270,6 +289,7 @@ scan customers: all 271 partitions
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, id, priority, amount, day
+serving: no, its rows are computed by a query
 when distributed: in 4 stages
   x0 scan customers: at the members over customers, to the coordinator
   x1 subquery: at the coordinator over x0, to every member
@@ -288,6 +308,7 @@ rewrites: derived_table_to_join
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, id, priority, amount, day
+serving: no, its rows are computed by a query
 when distributed: in 2 stages
   x0 scan orders: at the members over orders, to the coordinator
   final: at the coordinator over x0
@@ -305,6 +326,7 @@ scan airlines: replicated, every member has it
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, id, priority, amount, day
+serving: no, its rows are computed by a query
 when distributed: in 2 stages
   x0 join airlines: at the members over airlines, orders, to the coordinator
   final: at the coordinator over x0
@@ -322,6 +344,7 @@ scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1', 7)
   columns: customer_id, id, priority, amount, day
+serving: no, it changes more than the row with one key: compare all columns of (customer_id, id) with values
 backups: none
 written: by the primary, then by its backups
 */
@@ -337,6 +360,7 @@ scan customers AS c: all 271 partitions
   columns: name
 scan airlines: replicated, every member has it
   columns: code, name
+serving: no, its rows are computed by a query
 when distributed: in 2 stages
   x0 join c: at the members over c, airlines, to the coordinator
   final: at the coordinator over x0
@@ -353,6 +377,7 @@ rewrites: derived_table_to_join
 scan airlines: replicated, every member has it
   columns: code, name
   filter: code IN (SELECT k FROM x)
+serving: no, its rows are computed by a query
 written: staged on all copies, then published at once by the controller
 */
 ----
@@ -370,6 +395,7 @@ scan orders: all 271 partitions
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, id, priority, amount, day
+serving: no, its rows are computed by a query
 when distributed: in 3 stages
   x0 scan orders: at the members over orders, to every member
   x1 join orders: at the members over orders, x0, to the coordinator
@@ -388,6 +414,7 @@ scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
   columns: customer_id, id
+serving: no, it changes more than the row with one key: compare all columns of (customer_id, id) with values
 backups: none
 written: by the primary, then by its backups
 */
@@ -402,6 +429,7 @@ scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
   columns: customer_id, id
+serving: yes
 */
 ----
 -- its condition prunes as that of a query, 3
@@ -416,6 +444,7 @@ scan orders: 1 of 271 partitions [p262]
   primary key bounds: ('C1', 2)
   columns: customer_id, id, amount
   filter: amount > 1
+serving: no, it changes more than the row with one key: compare all columns of (customer_id, id) with values
 backups: none
 written: by the primary, then by its backups
 */
@@ -431,6 +460,7 @@ scan orders: 1 of 271 partitions [p262]
   primary key bounds: ('C1', 2)
   columns: customer_id, id, amount
   filter: amount > 1
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- its condition prunes as that of a query, 5
@@ -445,6 +475,7 @@ scan orders: all 271 partitions
   primary key bounds: key, in 2 ranges
   columns: customer_id, id
   filter: NOT customer_id = $1
+serving: no, it changes more than the row with one key: compare all columns of (customer_id, id) with values
 backups: none
 written: staged on all copies, then published at once by the controller
 */
@@ -460,6 +491,7 @@ scan orders: all 271 partitions
   primary key bounds: key, in 2 ranges
   columns: customer_id, id
   filter: NOT customer_id = $1
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
 ----
@@ -474,6 +506,7 @@ scan orders: all 271 partitions
   because the OR branch amount = 1 does not restrict the key: compare customer_id with values in every branch
   columns: customer_id, id, amount
   filter: (amount = 1 OR customer_id = $1)
+serving: no, it changes more than the row with one key: compare all columns of (customer_id, id) with values
 backups: none
 written: staged on all copies, then published at once by the controller
 */
@@ -488,6 +521,7 @@ scan orders: all 271 partitions
   because the OR branch amount = 1 does not restrict the key: compare customer_id with values in every branch
   columns: customer_id, id, amount
   filter: (amount = 1 OR customer_id = $1)
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
 ----
@@ -504,6 +538,7 @@ scan orders: all 271 partitions
   filter: priority IN (SELECT code FROM airlines)
 scan airlines: replicated, every member has it
   columns: code
+serving: no, it changes more than the row with one key: compare all columns of (customer_id, id) with values
 backups: none
 written: staged on all copies, then published at once by the controller
 */
@@ -521,6 +556,7 @@ scan customers: all 271 partitions
 scan customers: all 271 partitions
   because "customers"."customer_id" = excluded."customer_id" only joins the key: compare either side with a value
   columns: customer_id, name, score
+serving: no, its rows are computed by a query
 when distributed: in 5 stages
   x0 scan customers: at the members over customers, to the coordinator
   x1 subquery: at the coordinator over x0, to the coordinator
@@ -544,6 +580,7 @@ scan customers: all 271 partitions
 scan customers: all 271 partitions
   because "customers"."customer_id" IS NULL can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy; "customers"."customer_id" = excluded."customer_id" only joins the key: compare either side with a value
   columns: customer_id, name, score
+serving: no, its rows are computed by a query
 when distributed: in 5 stages
   x0 scan customers: at the members over customers, to the coordinator
   x1 subquery: at the coordinator over x0, to the coordinator
@@ -569,6 +606,7 @@ scan customers: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
   columns: customer_id, name, score
 co-located: o, customers
+serving: no, its rows are computed by a query
 when distributed: in 2 stages
   x0 join o: at the members over o, customers, to the coordinator
   final: at the coordinator over x0
@@ -585,6 +623,7 @@ rewrites: derived_table_to_join
 scan customers: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, name, score
+serving: no, its rows are computed by a query
 when distributed: in 3 stages
   x0 scan customers: at the members over customers, to the coordinator
   x1 subquery: at the coordinator over x0, to the coordinator
@@ -605,6 +644,7 @@ scan customers: all 271 partitions
 scan customers: all 271 partitions
   because "customers"."customer_id" = excluded."customer_id" only joins the key: compare either side with a value
   columns: customer_id, name, score
+serving: no, its rows are computed by a query
 when distributed: gather (its tables are small, about 1.0 MB for 2 table references in 6 queries: one member reads them sooner than all members exchange rows)
 written: staged on all copies, then published at once by the controller
 */
@@ -621,4 +661,5 @@ scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
   columns: customer_id, priority, amount
+serving: no, its rows are computed by a query
 */

@@ -13,6 +13,7 @@ scan orders: all 271 partitions
   index i0: amount = ('5.00')
   columns: customer_id, id, priority, amount, day
   filter: amount = 5
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
 ----
@@ -26,6 +27,7 @@ scan orders: all 271 partitions
   index i0: ('5.00') <= amount <= ('7.00')
   columns: customer_id, id, priority, amount, day
   filter: amount BETWEEN 5 AND 7 AND id > 3
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
 ----
@@ -39,6 +41,7 @@ scan orders: all 271 partitions
   index i1: ('2024-01-01') < day
   columns: customer_id, id, priority, amount, day
   filter: day > CAST('2024-01-01' AS DATE)
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
 ----
@@ -52,6 +55,7 @@ scan orders: all 271 partitions
   index i1: day = ('2024-01-01')
   columns: customer_id, id, priority, amount, day
   filter: amount > 1 AND day = CAST('2024-01-01' AS DATE)
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
 ----
@@ -65,6 +69,7 @@ scan orders: all 271 partitions
   index i0: ('1.00') <= amount <= ('2.00'), in 2 ranges
   columns: customer_id, id, priority, amount, day
   filter: amount IN (1, 2)
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
 ----
@@ -77,6 +82,7 @@ scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, id, priority, amount, day
   filter: (amount = 1 OR amount IS NULL)
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
 ----
@@ -89,6 +95,7 @@ scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, id, priority, amount, day
   filter: (amount = 1 OR priority = 'x')
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
 ----
@@ -102,6 +109,7 @@ scan orders: all 271 partitions
   index i0: amount, in 2 ranges
   columns: customer_id, id, priority, amount, day
   filter: NOT amount = 1
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
 ----
@@ -115,6 +123,7 @@ scan orders: 1 of 271 partitions [p262]
   primary key bounds: ('C1')
   columns: customer_id, id, priority, amount, day
   filter: amount = 1
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- the index that is searched, 10
@@ -126,5 +135,6 @@ scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, id, priority, amount, day
   filter: priority = 'x'
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */

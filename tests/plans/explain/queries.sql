@@ -14,6 +14,7 @@ scan orders AS o: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id, priority, amount
+serving: yes
 */
 ----
 -- unbound parameters are shown in the tree, 1
@@ -25,6 +26,7 @@ scan orders: the partitions that the parameters select, of 271
   because the parameters are not bound: EXPLAIN with values shows the partitions of (p128 | $1)
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN ('C2', $1)
+serving: yes
 scatter: each owner is asked once where at most 64 partitions are left, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -40,6 +42,7 @@ scan orders: 2 of 271 partitions [p128, p156]
   primary key bounds: ('C2') <= key <= ('C9'), in 2 ranges
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN ('C2', $1)
+serving: yes
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -52,6 +55,7 @@ tree: orders: ($1)
 scan orders: the partitions that the parameters select, of 271
   because the parameters are not bound: EXPLAIN with values shows the partitions of ($1)
   columns: customer_id, id, priority, amount, day
+serving: yes
 */
 ----
 -- nothing to read
@@ -60,6 +64,7 @@ SELECT count(*) FROM orders WHERE customer_id = NULL
 execution: none on 0 of 3 members
 tree: orders: none
 scan orders: 0 of 271 partitions
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 */
 ----
 -- a scan that is not pruned says why, 1
@@ -71,6 +76,7 @@ scan orders: all 271 partitions
   because customer_id is wrapped in lower(): compare the bare column
   columns: customer_id, id, priority, amount, day
   filter: LOWER(customer_id) = 'c2'
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
 ----
@@ -83,6 +89,7 @@ tree: orders: ($1)
 scan orders: all 271 partitions
   because customer_id is a VARCHAR, and comparing it with 5 would cast it: pass a VARCHAR
   columns: customer_id, id, priority, amount, day
+serving: yes
 when distributed: two-stage
 */
 ----
@@ -95,6 +102,7 @@ scan metrics: all 8 partitions
   because partition key is (host, metric, time) but only host is bound: compare metric, time with values as well
   primary key bounds: ('h')
   columns: host, metric, time, value
+serving: yes
 when distributed: two-stage
 */
 ----
@@ -108,6 +116,7 @@ scan numbers: all 10 partitions
   because the range of (n) has more values than the limit of 80, or values that cannot be counted: compare with = or IN, or with a narrower range
   primary key bounds: (1) <= key <= (1000)
   columns: n
+serving: no, it reads a range of keys of numbers
 when distributed: two-stage
 */
 ----
@@ -121,6 +130,7 @@ tree: orders: (p128)
 scan orders: all 271 partitions
   because pruning is off: SET pruning = on
   columns: customer_id, id, priority, amount, day
+serving: yes
 when distributed: two-stage
 */
 ----
@@ -136,6 +146,7 @@ scan orders AS o: 1 of 271 partitions [p128]
 scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, score
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -150,6 +161,7 @@ tree: airlines: any
 scan airlines: replicated, every member has it
   primary key bounds: ('AA')
   columns: code, name
+serving: yes
 */
 ----
 -- what reads nothing has the same form, 1
@@ -179,6 +191,7 @@ scan orders AS o: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2', 7)
   columns: customer_id, id
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- a reason names tables as the user does
@@ -194,6 +207,7 @@ scan orders: all 271 partitions
 scan orders AS x: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan x: at the members over x, to every member
   x1 join orders: at the members over orders, x0, to the coordinator
@@ -204,6 +218,7 @@ when distributed: in 3 stages
 SELECT count(*) FROM duckdb_functions()
 /*
 execution: local on 0 of 3 members
+serving: no, it reads no table
 */
 ----
 -- values of a key are shown beside the range of its last column
@@ -216,6 +231,7 @@ scan samples: 3 of 8 partitions [p3, p5, p7]
   primary key bounds: ('h1', 'm1', 15) <= key <= ('h1', 'm2'), in 2 ranges
   columns: host, metric, time, value
   filter: host = 'h1' AND metric IN ('m1', 'm2') AND time >= 15
+serving: no, it does not search samples by its key: compare the first columns of (host, metric, time) with values
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -230,6 +246,7 @@ scan samples: 1 of 8 partitions [p1]
   primary key bounds: ('h1', 'm1', 1) <= key <= ('h1', 'm1', 9)
   columns: host, metric, time, value
   filter: value > 0.5
+serving: no, it reads a range of keys of samples
 */
 ----
 -- a range that reaches every range of the table has a reason
@@ -243,6 +260,7 @@ scan samples: all 8 partitions
   primary key bounds: ('h1')
   columns: host, time, value
   filter: host = 'h1' AND time > 5
+serving: no, it does not search samples by its key: compare the first columns of (host, metric, time) with values
 when distributed: two-stage
 */
 ----
@@ -257,6 +275,7 @@ scan readings: all 4 partitions
   primary key bounds: (1) <= key <= (10), in 10 ranges
   columns: device, time
   filter: device IN (1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
+serving: yes
 when distributed: two-stage
 */
 ----
@@ -270,6 +289,7 @@ scan readings: all 4 partitions
   because the range of device has values in all 4 partitions of HASH (device): compare with =, IN or a narrower range
   primary key bounds: (1) <= key <= (20)
   columns: device, time
+serving: no, it reads a range of keys of readings
 when distributed: two-stage
 */
 ----
@@ -284,6 +304,7 @@ scan samples: all 8 partitions
   primary key bounds: ('h1', 'm1') <= key <= ('h4', 'm3'), in 3 ranges
   columns: host, metric, value
   filter: ((host = 'h1' AND metric = 'm1') OR (host = 'h2' AND metric = 'm1') OR (host = 'h4' AND metric = 'm3'))
+serving: no, it does not search samples by its key: compare the first columns of (host, metric, time) with values
 when distributed: two-stage
 */
 ----
@@ -296,6 +317,7 @@ scan samples: the partitions that the parameters select, of 8
   because the parameters are not bound: EXPLAIN with values shows the partitions of (($machine, $metric, > $since))
   columns: host, metric, time, value
   filter: value <> $value
+serving: no, it reads a range of keys of samples
 scatter: each owner is asked once where at most 64 partitions are left, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -309,4 +331,5 @@ scan samples: 1 of 8 partitions [p1]
   partitioning key (host, metric, time): ('h1', 'm1', 3)
   primary key bounds: ('h1', 'm1', 3)
   columns: host, metric, time
+serving: yes
 */

@@ -13,6 +13,7 @@ scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id, id, priority, amount, day
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- text keys, 2
@@ -25,6 +26,7 @@ scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id, id, priority, amount, day
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- text keys, 3
@@ -37,6 +39,7 @@ scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id, id, priority, amount, day
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- text keys, 4
@@ -49,6 +52,7 @@ scan orders: 1 of 271 partitions [p261]
   partitioning key (customer_id): ('7')
   primary key bounds: ('7')
   columns: customer_id, id, priority, amount, day
+serving: yes
 */
 ----
 -- text keys, 5
@@ -61,6 +65,7 @@ scan orders: 1 of 271 partitions [p261]
   partitioning key (customer_id): ('7')
   primary key bounds: ('7')
   columns: customer_id, id, priority, amount, day
+serving: yes
 */
 ----
 -- text keys, 6
@@ -73,6 +78,7 @@ scan orders: 1 of 271 partitions [p192]
   partitioning key (customer_id): ('c2')
   primary key bounds: ('c2')
   columns: customer_id, id, priority, amount, day
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- text keys, 7
@@ -85,6 +91,7 @@ scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id, id, priority, amount, day
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- text keys, 8
@@ -97,6 +104,7 @@ scan orders: 1 of 271 partitions [p3]
   partitioning key (customer_id): ('C00042')
   primary key bounds: ('C00042')
   columns: customer_id, id, priority, amount, day
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- text keys, 9
@@ -109,6 +117,7 @@ scan orders: 1 of 271 partitions [p157]
   partitioning key (customer_id): ('nobody')
   primary key bounds: ('nobody')
   columns: customer_id, id, priority, amount, day
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- dates, 1
@@ -121,6 +130,7 @@ scan days: 1 of 97 partitions [p5]
   partitioning key (day): ('2024-02-29')
   primary key bounds: ('2024-02-29')
   columns: day, n
+serving: yes
 */
 ----
 -- dates, 2
@@ -133,6 +143,7 @@ scan days: 1 of 97 partitions [p5]
   partitioning key (day): ('2024-02-29')
   primary key bounds: ('2024-02-29')
   columns: day, n
+serving: yes
 */
 ----
 -- dates, 3
@@ -145,6 +156,7 @@ scan days: 1 of 97 partitions [p5]
   partitioning key (day): ('2024-02-29')
   primary key bounds: ('2024-02-29')
   columns: day, n
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- dates, 4
@@ -157,6 +169,7 @@ scan days: 1 of 97 partitions [p5]
   partitioning key (day): ('2024-02-29')
   primary key bounds: ('2024-02-29')
   columns: day, n
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- dates, 5
@@ -169,6 +182,7 @@ scan days: 1 of 97 partitions [p5]
   partitioning key (day): ('2024-02-29')
   primary key bounds: ('2024-02-29')
   columns: day, n
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- dates, 6
@@ -181,6 +195,7 @@ scan days: 1 of 97 partitions [p64]
   partitioning key (day): ('2024-02-01')
   primary key bounds: ('2024-02-01')
   columns: day, n
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- numbers, 1
@@ -193,6 +208,7 @@ scan numbers: 1 of 97 partitions [p1]
   partitioning key (n): (5)
   primary key bounds: (5)
   columns: n
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- numbers, 2
@@ -205,6 +221,7 @@ scan numbers: 1 of 97 partitions [p1]
   partitioning key (n): (5)
   primary key bounds: (5)
   columns: n
+serving: yes
 */
 ----
 -- numbers, 3
@@ -217,6 +234,7 @@ scan numbers: 1 of 97 partitions [p63]
   partitioning key (n): (-8)
   primary key bounds: (-8)
   columns: n
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- numbers, 4
@@ -229,6 +247,7 @@ scan numbers: 1 of 97 partitions [p1]
   partitioning key (n): (5)
   primary key bounds: (5)
   columns: n
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- numbers, 5
@@ -241,6 +260,7 @@ scan numbers: 1 of 97 partitions [p1]
   partitioning key (n): (5)
   primary key bounds: (5)
   columns: n
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- numbers, 6
@@ -253,6 +273,7 @@ scan numbers: 1 of 97 partitions [p1]
   partitioning key (n): (5)
   primary key bounds: (5)
   columns: n
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- numbers, 7
@@ -265,6 +286,7 @@ scan numbers: 1 of 97 partitions [p1]
   partitioning key (n): (5)
   primary key bounds: (5)
   columns: n
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- explain says what the value would have to be, 1
@@ -276,4 +298,5 @@ tree: orders: (UPPER($1))
 scan orders: 1 of 271 partitions [p215]
   primary key bounds: ('STRAẞE')
   columns: customer_id, id, priority, amount, day
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */

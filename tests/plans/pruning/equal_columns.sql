@@ -13,6 +13,7 @@ scan pairs: 103 of 10403 partitions [p412, p413, p414, p415, p416, p417, p418, p
   primary key bounds: (5, 5)
   columns: a, b
   filter: a = b
+serving: yes
 when distributed: two-stage
 */
 ----
@@ -27,6 +28,7 @@ scan pairs: 103 of 10403 partitions [p412, p413, p414, p415, p416, p417, p418, p
   primary key bounds: (5)
   columns: a, x
   filter: a = x AND x = 5
+serving: yes
 when distributed: two-stage
 */
 ----
@@ -41,6 +43,7 @@ scan pairs: 103 of 10403 partitions [p412, p413, p414, p415, p416, p417, p418, p
   primary key bounds: (5)
   columns: a, x
   filter: x = 5 AND x = a
+serving: yes
 when distributed: two-stage
 */
 ----
@@ -55,6 +58,7 @@ scan pairs: 206 of 10403 partitions [p412, p413, p414, p415, p416, p417, p418, p
   primary key bounds: (5) <= key <= (6), in 2 ranges
   columns: a, x, y
   filter: a = x AND x = y AND y IN (5, 6)
+serving: yes
 when distributed: two-stage
 */
 ----
@@ -68,6 +72,7 @@ scan pairs: 309 of 10403 partitions [p412, p413, p414, p415, p416, p417, p418, p
   primary key bounds: (5) <= key <= (7)
   columns: a, x
   filter: a = x AND x BETWEEN 5 AND 7
+serving: no, it reads a range of keys of pairs
 when distributed: two-stage
 */
 ----
@@ -82,6 +87,7 @@ scan pairs: 103 of 10403 partitions [p412, p413, p414, p415, p416, p417, p418, p
   primary key bounds: (5)
   columns: a, s
   filter: a = s AND s = 5
+serving: no, it does not search pairs by its key: compare the first columns of (a, b, s) with values
 when distributed: two-stage
 */
 ----
@@ -97,6 +103,7 @@ scan pairs: 103 of 10403 partitions [p412, p413, p414, p415, p416, p417, p418, p
   primary key bounds: (5)
   columns: a, x
   filter: a = x AND x = $1
+serving: yes
 when distributed: two-stage
 */
 ----
@@ -112,6 +119,7 @@ scan pairs: 103 of 10403 partitions [p3708, p3709, p3710, p3711, p3712, p3713, p
   primary key bounds: (6)
   columns: a, x
   filter: a = x AND x = $1 AND a IN (5, 6)
+serving: no, it does not search pairs by its key: compare the first columns of (a, b, s) with values
 when distributed: two-stage
 */
 ----
@@ -126,6 +134,7 @@ scan pairs: 206 of 10403 partitions [p3708, p3709, p3710, p3711, p3712, p3713, p
   primary key bounds: (6) <= key <= (7), in 2 ranges
   columns: a, x
   filter: a = x AND x > 5 AND a IN (5, 6, 7)
+serving: yes
 when distributed: two-stage
 */
 ----
@@ -139,6 +148,7 @@ scan pairs: 206 of 10403 partitions [p412, p413, p414, p415, p416, p417, p418, p
   primary key bounds: (5) <= key <= (6), in 2 ranges
   columns: a, x
   filter: ((a = x AND x = 5) OR a = 6)
+serving: yes
 when distributed: two-stage
 */
 ----
@@ -153,6 +163,7 @@ scan pairs: 206 of 10403 partitions [p412, p413, p414, p415, p416, p417, p418, p
   primary key bounds: (5) <= key <= (6), in 2 ranges
   columns: a, x
   filter: a = x AND (x = 5 OR x = 6)
+serving: yes
 when distributed: two-stage
 */
 ----
@@ -166,6 +177,7 @@ scan pairs: 103 of 10403 partitions [p412, p413, p414, p415, p416, p417, p418, p
   primary key bounds: (5)
   columns: a, x
   filter: NOT (a <> x OR x <> 5)
+serving: yes
 when distributed: two-stage
 */
 ----
@@ -178,6 +190,7 @@ scan pairs: 206 of 10403 partitions [p412, p413, p414, p415, p416, p417, p418, p
   partitioning key (a, b, s): (5, *, *), (6, *, *)
   columns: a, x, y
   filter: a = x AND (x = y AND y = 5 OR x = 6)
+serving: no, it does not search pairs by its key: compare the first columns of (a, b, s) with values
 when distributed: two-stage
 */
 ----
@@ -191,6 +204,7 @@ scan pairs: 103 of 10403 partitions [p412, p413, p414, p415, p416, p417, p418, p
   primary key bounds: (5)
   columns: a
   filter: a = a
+serving: yes
 when distributed: two-stage
 */
 ----
@@ -203,6 +217,7 @@ scan pairs: all 10403 partitions
   because a is compared with x, which is neither a constant nor a parameter: pass its value as a parameter
   columns: a, x
   filter: (a = x OR x = 5)
+serving: no, it does not search pairs by its key: compare the first columns of (a, b, s) with values
 when distributed: two-stage
 */
 ----
@@ -216,6 +231,7 @@ scan pairs: all 10403 partitions
   primary key bounds: key, in 2 ranges
   columns: a, x
   filter: a <> x AND x = 5
+serving: no, it does not search pairs by its key: compare the first columns of (a, b, s) with values
 when distributed: two-stage
 */
 ----
@@ -228,6 +244,7 @@ scan pairs: all 10403 partitions
   because a is compared with d, which is neither a constant nor a parameter: pass its value as a parameter
   columns: a, d
   filter: a = d AND d = 5
+serving: no, it does not search pairs by its key: compare the first columns of (a, b, s) with values
 when distributed: two-stage
 */
 ----
@@ -240,6 +257,7 @@ scan pairs: all 10403 partitions
   because a is compared with x, which is neither a constant nor a parameter: pass its value as a parameter
   columns: a, x
   filter: a = x
+serving: no, it does not search pairs by its key: compare the first columns of (a, b, s) with values
 when distributed: two-stage
 */
 ----
@@ -252,6 +270,7 @@ scan pairs: all 10403 partitions
   because a is compared with x, which is neither a constant nor a parameter: pass its value as a parameter
   columns: a, x
   filter: NOT (a = x AND x = 5)
+serving: no, it does not search pairs by its key: compare the first columns of (a, b, s) with values
 when distributed: two-stage
 */
 ----
@@ -262,6 +281,7 @@ execution: none on 0 of 3 members
 tree: pairs: none
 rewrites: constant_propagation
 scan pairs: 0 of 10403 partitions
+serving: no, it does not search pairs by its key: compare the first columns of (a, b, s) with values
 */
 ----
 -- a contradiction between equals is never true, 2
@@ -271,6 +291,7 @@ execution: none on 0 of 3 members
 tree: pairs: none
 rewrites: constant_propagation
 scan pairs: 0 of 10403 partitions
+serving: no, it does not search pairs by its key: compare the first columns of (a, b, s) with values
 */
 ----
 -- equal key columns have the values of one list together, not every pair of them
@@ -284,6 +305,7 @@ scan pairs: 2 of 10403 partitions [p425, p3721]
   primary key bounds: (5, 5, 1) <= key <= (6, 6, 1), in 4 ranges
   columns: a, b, s
   filter: a = b AND a IN (5, 6) AND s = 1
+serving: no, it does not search pairs by its key: compare the first columns of (a, b, s) with values
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -300,6 +322,7 @@ scan pairs: 2 of 10403 partitions [p425, p3721]
   primary key bounds: (5, 5, 1) <= key <= (6, 6, 1), in 4 ranges
   columns: a, b, s
   filter: a = b AND a IN ($1, $2) AND s = 1
+serving: no, it does not search pairs by its key: compare the first columns of (a, b, s) with values
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -314,6 +337,7 @@ scan pairs: 4 of 10403 partitions [p425, p3129, p3721, p4538]
   primary key bounds: (1, 2, 1) <= key <= (7, 7, 1), in 10 ranges
   columns: a, b, s
   filter: (a = b AND a BETWEEN 5 AND 7 OR a = 1 AND b = 2) AND s = 1
+serving: no, it does not search pairs by its key: compare the first columns of (a, b, s) with values
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -328,6 +352,7 @@ scan pairs: 2 of 10403 partitions [p3125, p4538]
   primary key bounds: (1, 8, 1) <= key <= (7, 7, 1), in 4 ranges
   columns: a, b, s
   filter: (a = b AND a IN (5, 6, 7) OR a = 1 AND b = 8) AND b > 6 AND s = 1
+serving: no, it does not search pairs by its key: compare the first columns of (a, b, s) with values
 */
 ----
 -- carried: an integer parameter into an expression
@@ -341,6 +366,7 @@ scan wide: 1 of 16 partitions [p11]
   primary key bounds: (35)
   columns: tenant, bucket
   filter: bucket = tenant % 16
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- carried: not a number with a fraction, which several integers may equal
@@ -354,5 +380,6 @@ scan wide: all 16 partitions
   primary key bounds: (35)
   columns: tenant, bucket
   filter: bucket = tenant % 16
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: two-stage
 */

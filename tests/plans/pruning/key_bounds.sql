@@ -10,6 +10,7 @@ scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2', 7)
   columns: customer_id, id, priority, amount, day
+serving: yes
 */
 ----
 -- bounds, 2
@@ -22,6 +23,7 @@ scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2') <= key < ('C2', 7)
   columns: customer_id, id, priority, amount, day
+serving: no, it reads a range of keys of orders
 */
 ----
 -- bounds, 3
@@ -33,6 +35,7 @@ scan orders: all 271 partitions
   because the predicates on customer_id bound a range, but customer_id is hashed: compare customer_id with = or IN
   primary key bounds: ('C2') <= key
   columns: customer_id, id, priority, amount, day
+serving: no, it reads a range of keys of orders
 when distributed: two-stage
 */
 ----
@@ -45,6 +48,7 @@ scan orders: all 271 partitions
   because the predicates on customer_id bound a range, but customer_id is hashed: compare customer_id with = or IN
   primary key bounds: key < ('C2')
   columns: customer_id, id, priority, amount, day
+serving: no, it reads a range of keys of orders
 when distributed: two-stage
 */
 ----
@@ -58,6 +62,7 @@ scan orders: 3 of 271 partitions [p22, p128, p187]
   primary key bounds: ('C2') <= key <= ('C5'), in 3 ranges
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN ('C5', 'C2', 'C3')
+serving: yes
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -72,6 +77,7 @@ scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: no key
   columns: customer_id, id, priority, amount, day
+serving: no, it reads a range of keys of orders
 */
 ----
 -- bounds, 7
@@ -83,6 +89,7 @@ scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, id, priority, amount, day
   filter: id = 7
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
 ----
@@ -94,6 +101,7 @@ tree: orders: ($1)
 scan orders: the partitions that the parameters select, of 271
   because the parameters are not bound: EXPLAIN with values shows the partitions of ($1)
   columns: customer_id, id, priority, amount, day
+serving: yes
 */
 ----
 -- bounds, 9
@@ -104,6 +112,7 @@ tree: orders: (p128)
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   columns: customer_id, id, priority, amount, day
+serving: yes
 */
 ----
 -- bounds, 10
@@ -116,6 +125,7 @@ scan orders: 1 of 271 partitions [p128]
   primary key bounds: ('C2')
   columns: customer_id, id, priority, amount, day
   filter: priority = $1
+serving: yes
 */
 ----
 -- values that match no key of the partition leave none
@@ -128,6 +138,7 @@ scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: no key
   columns: customer_id, id, priority, amount, day
+serving: no, it reads a range of keys of orders
 */
 ----
 -- a scan that cannot be pruned has bounds all the same
@@ -139,6 +150,7 @@ scan metrics: all 8 partitions
   because partition key is (host, metric, time) but only host is bound: compare metric, time with values as well
   primary key bounds: ('h1')
   columns: host, metric, time, value
+serving: yes
 when distributed: two-stage
 */
 ----
@@ -150,6 +162,7 @@ tree: airlines: any
 scan airlines: replicated, every member has it
   primary key bounds: ('LH')
   columns: code, name
+serving: yes
 */
 ----
 -- pruning switched off searches nothing
@@ -162,5 +175,6 @@ tree: orders: (p128)
 scan orders: all 271 partitions
   because pruning is off: SET pruning = on
   columns: customer_id, id, priority, amount, day
+serving: yes
 when distributed: two-stage
 */

@@ -11,6 +11,7 @@ scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id, id, priority, amount, day
+serving: yes
 */
 ----
 -- keys are named, 2
@@ -22,6 +23,7 @@ scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id, id, priority, amount, day
+serving: yes
 */
 ----
 -- keys are named, 3
@@ -33,6 +35,7 @@ scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id, id, priority, amount, day
+serving: yes
 */
 ----
 -- keys are named, 4
@@ -44,6 +47,7 @@ scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id, id, priority, amount, day
+serving: yes
 */
 ----
 -- keys are named, 5
@@ -55,6 +59,7 @@ scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id, id, priority, amount, day
+serving: yes
 */
 ----
 -- keys are named, 6
@@ -66,6 +71,7 @@ scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id, id, priority, amount, day
+serving: yes
 */
 ----
 -- keys are named, 7
@@ -78,6 +84,7 @@ scan orders: 1 of 271 partitions [p128]
   primary key bounds: ('C2')
   columns: customer_id, id, priority, amount, day
   filter: amount > 5 AND priority LIKE 'a%'
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- keys are named, 8
@@ -90,6 +97,7 @@ scan orders: 2 of 271 partitions [p128, p262]
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN ('C1', 'C2', NULL)
+serving: no, its expressions, types or clauses need a kernel over whole columns
 scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -104,6 +112,7 @@ scan orders: 3 of 271 partitions [p22, p128, p262]
   primary key bounds: ('C1') <= key <= ('C3'), in 3 ranges
   columns: customer_id, id, priority, amount, day
   filter: (customer_id IN ('C1') OR customer_id = 'C2' OR customer_id IN ('C3', 'C1'))
+serving: yes
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -118,6 +127,7 @@ scan orders: 2 of 271 partitions [p128, p262]
   primary key bounds: ('C1', 1) <= key <= ('C2', 2), in 2 ranges
   columns: customer_id, id, priority, amount, day
   filter: ((customer_id = 'C1' AND id = 1) OR (customer_id = 'C2' AND id = 2))
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -128,6 +138,7 @@ SELECT * FROM orders WHERE customer_id = 'C1' AND customer_id = 'C2'
 execution: none on 0 of 3 members
 tree: orders: none
 scan orders: 0 of 271 partitions
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 */
 ----
 -- keys are named, 12
@@ -139,6 +150,7 @@ scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id, id, priority, amount, day
+serving: yes
 */
 ----
 -- keys are named, 13
@@ -151,6 +163,7 @@ scan orders: 1 of 271 partitions [p128]
   primary key bounds: ('C2')
   columns: customer_id, id, priority, amount, day
   filter: (customer_id = 'C2' OR customer_id = 'C9')
+serving: yes
 */
 ----
 -- keys are named, 14
@@ -163,6 +176,7 @@ scan orders: 1 of 271 partitions [p128]
   primary key bounds: ('C2') <= key <= ('C2'), in 2 ranges
   columns: customer_id, id, priority, amount, day
   filter: NOT (customer_id <> 'C2' OR id = 3)
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 */
 ----
 -- keys are named, 15
@@ -175,6 +189,7 @@ scan orders: 1 of 271 partitions [p128]
   primary key bounds: ('C2')
   columns: customer_id, id, priority, amount, day
   filter: NOT NOT customer_id = 'C2'
+serving: yes
 */
 ----
 -- keys are named, 16
@@ -183,6 +198,7 @@ SELECT * FROM orders WHERE customer_id = NULL
 execution: none on 0 of 3 members
 tree: orders: none
 scan orders: 0 of 271 partitions
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 */
 ----
 -- keys are named, 17
@@ -191,6 +207,7 @@ SELECT * FROM orders WHERE customer_id = 'C1' AND NULL
 execution: none on 0 of 3 members
 tree: orders: none
 scan orders: 0 of 271 partitions
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 */
 ----
 -- keys are named, 18
@@ -199,6 +216,7 @@ SELECT * FROM orders WHERE FALSE
 execution: none on 0 of 3 members
 tree: orders: none
 scan orders: 0 of 271 partitions
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 */
 ----
 -- keys are named, 19
@@ -211,6 +229,7 @@ scan orders: 1 of 271 partitions [p262]
   primary key bounds: ('C1')
   columns: customer_id, id, priority, amount, day
   filter: (customer_id = 'C1' OR FALSE)
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- keys are named, 20
@@ -222,6 +241,7 @@ scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id, id, priority, amount, day
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- keys are named, 21
@@ -233,6 +253,7 @@ scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id, id, priority, amount, day
+serving: yes
 */
 ----
 -- keys are named, 22
@@ -244,6 +265,7 @@ scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id, id, priority, amount, day
+serving: yes
 */
 ----
 -- all partitions, with the reason: another column
@@ -255,6 +277,7 @@ scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, id, priority, amount, day
   filter: id = 3
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
 ----
@@ -267,6 +290,7 @@ scan orders: all 271 partitions
   because customer_id is wrapped in lower(): compare the bare column
   columns: customer_id, id, priority, amount, day
   filter: LOWER(customer_id) = 'c2'
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
 ----
@@ -279,6 +303,7 @@ scan orders: all 271 partitions
   because customer_id is cast in CAST(customer_id AS BIGINT) = 2: compare the bare column with a VARCHAR
   columns: customer_id, id, priority, amount, day
   filter: CAST(customer_id AS BIGINT) = 2
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
 ----
@@ -291,6 +316,7 @@ scan orders: all 271 partitions
   because customer_id is part of an expression in customer_id || 'x' = 'C2x': compare the bare column
   columns: customer_id, id, priority, amount, day
   filter: customer_id || 'x' = 'C2x'
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
 ----
@@ -303,6 +329,7 @@ scan orders: all 271 partitions
   because customer_id is a VARCHAR, and customer_id = 5 would cast it: write 5 as a VARCHAR
   columns: customer_id, id, priority, amount, day
   filter: customer_id = 5
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
 ----
@@ -316,6 +343,7 @@ scan orders: all 271 partitions
   primary key bounds: key, in 2 ranges
   columns: customer_id, id, priority, amount, day
   filter: customer_id <> 'C2'
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
 ----
@@ -329,6 +357,7 @@ scan orders: all 271 partitions
   primary key bounds: key, in 2 ranges
   columns: customer_id, id, priority, amount, day
   filter: NOT customer_id = 'C2'
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
 ----
@@ -342,6 +371,7 @@ scan orders: all 271 partitions
   primary key bounds: key, in 2 ranges
   columns: customer_id, id, priority, amount, day
   filter: NOT customer_id IN ('C2')
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
 ----
@@ -355,6 +385,7 @@ scan orders: all 271 partitions
   primary key bounds: ('C2') <= key < ('C3')
   columns: customer_id, id, priority, amount, day
   filter: customer_id LIKE 'C2%'
+serving: no, it reads a range of keys of orders
 when distributed: two-stage
 */
 ----
@@ -367,6 +398,7 @@ scan orders: all 271 partitions
   because the pattern of customer_id LIKE '%2' begins with a wildcard: begin it with the first characters of customer_id
   columns: customer_id, id, priority, amount, day
   filter: customer_id LIKE '%2'
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
 ----
@@ -380,6 +412,7 @@ scan orders: all 271 partitions
   primary key bounds: ('C2') <= key < ('c3'), in 2 ranges
   columns: customer_id, id, priority, amount, day
   filter: customer_id ILIKE 'c2%'
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
 ----
@@ -392,6 +425,7 @@ scan orders: all 271 partitions
   because customer_id IN ('C2', CAST(NULL AS INT)) compares with a typed NULL: write NULL without a type
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN ('C2', CAST(NULL AS INT))
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
 ----
@@ -404,6 +438,7 @@ scan orders: all 271 partitions
   because the predicates on customer_id bound a range, but customer_id is hashed: compare customer_id with = or IN
   primary key bounds: ('C2') < key
   columns: customer_id, id, priority, amount, day
+serving: no, it reads a range of keys of orders
 when distributed: two-stage
 */
 ----
@@ -416,6 +451,7 @@ scan orders: all 271 partitions
   because the OR branch id = 3 does not restrict the key: compare customer_id with values in every branch
   columns: customer_id, id, priority, amount, day
   filter: (customer_id = 'C2' OR id = 3)
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
 ----
@@ -428,6 +464,7 @@ scan orders: all 271 partitions
   because customer_id is compared with priority, which is neither a constant nor a parameter: pass its value as a parameter
   columns: customer_id, id, priority, amount, day
   filter: customer_id = priority
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
 ----
@@ -440,6 +477,7 @@ scan orders: all 271 partitions
   because customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN (SELECT 'C2')
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: in 2 stages
   x0 scan orders: at the members over orders, to the coordinator
   final: at the coordinator over x0
@@ -454,6 +492,7 @@ scan orders: all 271 partitions
   because customer_id is compared with CONCAT('C', RANDOM()), which is neither a constant nor a parameter: pass its value as a parameter
   columns: customer_id, id, priority, amount, day
   filter: customer_id = CONCAT('C', RANDOM())
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
 ----
@@ -466,6 +505,7 @@ scan orders: all 271 partitions
   because customer_id IS NOT NULL is TRUE for every row: compare customer_id with values
   columns: customer_id, id, priority, amount, day
   filter: NOT customer_id IS NULL
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
 ----
@@ -478,6 +518,7 @@ scan orders: all 271 partitions
   because customer_id is wrapped in lower(): compare the bare column
   columns: customer_id, id, priority, amount, day
   filter: (customer_id = 'C2' OR LOWER(customer_id) = 'c3')
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
 ----
@@ -489,6 +530,7 @@ tree: orders: all
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, id, priority, amount, day
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
 ----
@@ -501,6 +543,7 @@ scan metrics: all 8 partitions
   because partition key is (host, metric, time) but only host is bound: compare metric, time with values as well
   primary key bounds: ('h')
   columns: host, metric, time, value
+serving: yes
 when distributed: two-stage
 */
 ----
@@ -513,6 +556,7 @@ scan metrics: 2 of 8 partitions [p3, p7]
   partitioning key (host, metric, time): ('h', 'm', *)
   primary key bounds: ('h', 'm')
   columns: host, metric, value
+serving: yes
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -525,6 +569,7 @@ tree: metrics: (p0 | p1 | p2 | p3)
 scan metrics: 4 of 8 partitions [p0, p1, p2, p3]
   columns: time, value
   filter: time < CAST('2015-06-01 00:00:00' AS TIMESTAMP)
+serving: no, it does not search metrics by its key: compare the first columns of (host, metric, time) with values
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -537,6 +582,7 @@ tree: metrics: (p4 | p5 | p6 | p7)
 scan metrics: 4 of 8 partitions [p4, p5, p6, p7]
   columns: time, value
   filter: time >= '2016-01-01 00:00:00' AND time < '2016-02-01'
+serving: no, it does not search metrics by its key: compare the first columns of (host, metric, time) with values
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -550,6 +596,7 @@ scan metrics: 1 of 8 partitions [p7]
   partitioning key (host, metric, time): ('h', 'm', '2020-01-01 00:00:00')
   primary key bounds: ('h', 'm', '2020-01-01 00:00:00')
   columns: host, metric, time, value
+serving: yes
 */
 ----
 -- components prune each by itself: another component in each branch
@@ -560,6 +607,7 @@ tree: metrics: (p0 | p1 | p2 | p3 | p7)
 scan metrics: 5 of 8 partitions [p0, p1, p2, p3, p7]
   columns: host, metric, time, value
   filter: (host = 'h' AND metric = 'm' OR time < CAST('2000-01-01' AS DATE))
+serving: no, it does not search metrics by its key: compare the first columns of (host, metric, time) with values
 scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -574,6 +622,7 @@ scan metrics: all 8 partitions
   because host, metric of HASH (host, metric) are not bound: compare host, metric with = or IN; the predicates on time reach every range of RANGE (time): ask for a narrower range
   columns: time, value
   filter: time <= $1
+serving: no, it does not search metrics by its key: compare the first columns of (host, metric, time) with values
 when distributed: two-stage
 */
 ----
@@ -586,6 +635,7 @@ tree: metrics: ((*, *, < $1))
 scan metrics: 4 of 8 partitions [p0, p1, p2, p3]
   columns: time, value
   filter: time < $1
+serving: no, it does not search metrics by its key: compare the first columns of (host, metric, time) with values
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -600,6 +650,7 @@ scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id, id, priority, amount, day
+serving: yes
 */
 ----
 -- parameters are bound late, 2
@@ -612,6 +663,7 @@ scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2', 5)
   columns: customer_id, id, priority, amount, day
+serving: yes
 */
 ----
 -- parameters are bound late, 3
@@ -624,6 +676,7 @@ scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id, id, priority, amount, day
+serving: yes
 */
 ----
 -- parameters are bound late, 4
@@ -637,6 +690,7 @@ scan orders: 3 of 271 partitions [p128, p156, p262]
   primary key bounds: ('C1') <= key <= ('C9'), in 3 ranges
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN ($1, 'C9', $2)
+serving: yes
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -652,6 +706,7 @@ scan orders: 1 of 271 partitions [p262]
   primary key bounds: ('C1')
   columns: customer_id, id, priority, amount, day
   filter: (customer_id = $1 OR customer_id = $2)
+serving: yes
 */
 ----
 -- parameters are bound late, 6
@@ -661,6 +716,7 @@ SELECT * FROM orders WHERE customer_id = ? AND customer_id = 'C2'
 execution: none on 0 of 3 members
 tree: orders: ('C2' & $1)
 scan orders: 0 of 271 partitions
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 */
 ----
 -- parameters are bound late, 7
@@ -670,6 +726,7 @@ SELECT * FROM orders WHERE customer_id = ?
 execution: none on 0 of 3 members
 tree: orders: ($1)
 scan orders: 0 of 271 partitions
+serving: yes
 */
 ----
 -- a parameter of another type keeps everything
@@ -681,6 +738,7 @@ tree: orders: ($1)
 scan orders: all 271 partitions
   because customer_id is a VARCHAR, and comparing it with 5 would cast it: pass a VARCHAR
   columns: customer_id, id, priority, amount, day
+serving: yes
 when distributed: two-stage
 */
 ----
@@ -693,6 +751,7 @@ scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id, amount
+serving: yes
 */
 ----
 -- what stands above a scan does not stop its pruning: count
@@ -704,6 +763,7 @@ scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id
+serving: yes
 */
 ----
 -- what stands above a scan does not stop its pruning: distinct, sort and limit
@@ -715,6 +775,7 @@ scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id, priority
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- what stands above a scan does not stop its pruning: aggregate and having
@@ -726,6 +787,7 @@ scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id, priority, amount
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- what stands above a scan does not stop its pruning: window
@@ -737,6 +799,7 @@ scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id, id
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- what stands above a scan does not stop its pruning: common table expression
@@ -749,6 +812,7 @@ scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id, id, priority, amount, day
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- what stands above a scan does not stop its pruning: derived table
@@ -761,6 +825,7 @@ scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2', 5)
   columns: customer_id, id, priority, amount, day
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- what stands above a scan does not stop its pruning: an alias comes second to a column in WHERE
@@ -772,6 +837,7 @@ scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- what is applied too late prunes nothing: a filter above LIMIT
@@ -783,6 +849,7 @@ rewrites: derived_table_to_join
 scan orders: all 271 partitions
   because the filter customer_id = 'C2' cannot be pushed below LIMIT: filter inside it if you mean its input
   columns: customer_id, id, priority, amount, day
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: in 2 stages
   x0 scan orders: at the members over orders, to the coordinator
   final: at the coordinator over x0
@@ -797,6 +864,7 @@ rewrites: derived_table_to_join
 scan orders: all 271 partitions
   because the filter customer_id = 'C2' cannot be pushed below a window that is not partitioned by customer_id: partition it by customer_id, or filter inside the subquery
   columns: customer_id, id, priority, amount, day
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: in 3 stages
   x0 scan orders: at the members over orders, to the coordinator
   x1 subquery: at the coordinator over x0, to the coordinator
@@ -812,6 +880,7 @@ tree: orders: all
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, id, priority, amount, day
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: gather (the result of SAMPLE depends on when and where it is evaluated: filter by the partitioning key to gather less)
 */
 ----
@@ -823,6 +892,7 @@ tree: orders: all
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, id, priority, amount, day
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: gather (the result of SAMPLE depends on when and where it is evaluated: filter by the partitioning key to gather less)
 */
 ----
@@ -834,6 +904,7 @@ tree: orders: all
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
 ----
@@ -846,6 +917,7 @@ scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, id, priority, amount, day
   filter: customer_id = 2
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: in 2 stages
   x0 scan o: at the members over o, to the coordinator
   final: at the coordinator over x0
@@ -860,6 +932,7 @@ scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, id, priority, amount, day
   filter: o.customer_id = 'C2'
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: in 2 stages
   x0 scan o: at the members over o, to the coordinator
   final: at the coordinator over x0
@@ -873,6 +946,7 @@ tree: orders: all
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, id, priority, amount, day
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: in 2 stages
   x0 scan orders: at the members over orders, to the coordinator
   final: at the coordinator over x0
@@ -889,5 +963,6 @@ scan few: all 2 partitions
   primary key bounds: (1) <= key <= (3), in 3 ranges
   columns: n
   filter: n IN (1, 2, 3)
+serving: yes
 when distributed: two-stage
 */

@@ -12,6 +12,7 @@ scan orders: 2 of 271 partitions [p128, p262]
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
   columns: customer_id, id, priority, amount, day
   filter: customer_id = ANY($1)
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -23,6 +24,7 @@ SELECT * FROM orders WHERE customer_id = ANY($1)
 execution: none on 0 of 3 members
 tree: orders: ($1[])
 scan orders: 0 of 271 partitions
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 */
 ----
 -- each spelling prunes by the elements, 3
@@ -36,6 +38,7 @@ scan orders: 1 of 271 partitions [p262]
   primary key bounds: ('C1')
   columns: customer_id, id, priority, amount, day
   filter: customer_id = ANY($1)
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 */
 ----
 -- each spelling prunes by the elements, 4
@@ -49,6 +52,7 @@ scan orders: 2 of 271 partitions [p128, p262]
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
   columns: customer_id, id, priority, amount, day
   filter: customer_id = ANY(($1))
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -60,6 +64,7 @@ SELECT * FROM orders WHERE customer_id = ANY(($1))
 execution: none on 0 of 3 members
 tree: orders: ($1[])
 scan orders: 0 of 271 partitions
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 */
 ----
 -- each spelling prunes by the elements, 6
@@ -73,6 +78,7 @@ scan orders: 1 of 271 partitions [p262]
   primary key bounds: ('C1')
   columns: customer_id, id, priority, amount, day
   filter: customer_id = ANY(($1))
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 */
 ----
 -- each spelling prunes by the elements, 7
@@ -86,6 +92,7 @@ scan orders: 2 of 271 partitions [p128, p262]
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN (SELECT UNNEST($1))
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -97,6 +104,7 @@ SELECT * FROM orders WHERE customer_id = ANY (SELECT unnest($1))
 execution: none on 0 of 3 members
 tree: orders: ($1[])
 scan orders: 0 of 271 partitions
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 */
 ----
 -- each spelling prunes by the elements, 9
@@ -110,6 +118,7 @@ scan orders: 1 of 271 partitions [p262]
   primary key bounds: ('C1')
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN (SELECT UNNEST($1))
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 */
 ----
 -- each spelling prunes by the elements, 10
@@ -123,6 +132,7 @@ scan orders: 2 of 271 partitions [p128, p262]
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN $1
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -134,6 +144,7 @@ SELECT * FROM orders WHERE customer_id IN $1
 execution: none on 0 of 3 members
 tree: orders: ($1[])
 scan orders: 0 of 271 partitions
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 */
 ----
 -- each spelling prunes by the elements, 12
@@ -147,6 +158,7 @@ scan orders: 1 of 271 partitions [p262]
   primary key bounds: ('C1')
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN $1
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 */
 ----
 -- each spelling prunes by the elements, 13
@@ -160,6 +172,7 @@ scan orders: 2 of 271 partitions [p128, p262]
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN (SELECT UNNEST($1))
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -171,6 +184,7 @@ SELECT * FROM orders WHERE customer_id IN (SELECT unnest($1))
 execution: none on 0 of 3 members
 tree: orders: ($1[])
 scan orders: 0 of 271 partitions
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 */
 ----
 -- each spelling prunes by the elements, 15
@@ -184,6 +198,7 @@ scan orders: 1 of 271 partitions [p262]
   primary key bounds: ('C1')
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN (SELECT UNNEST($1))
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 */
 ----
 -- each spelling prunes by the elements, 16
@@ -197,6 +212,7 @@ scan orders: 2 of 271 partitions [p128, p262]
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
   columns: customer_id, id, priority, amount, day
   filter: LIST_CONTAINS($1, customer_id)
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -208,6 +224,7 @@ SELECT * FROM orders WHERE list_contains($1, customer_id)
 execution: none on 0 of 3 members
 tree: orders: ($1[])
 scan orders: 0 of 271 partitions
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 */
 ----
 -- each spelling prunes by the elements, 18
@@ -221,6 +238,7 @@ scan orders: 1 of 271 partitions [p262]
   primary key bounds: ('C1')
   columns: customer_id, id, priority, amount, day
   filter: LIST_CONTAINS($1, customer_id)
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 */
 ----
 -- each spelling prunes by the elements, 19
@@ -234,6 +252,7 @@ scan orders: 2 of 271 partitions [p128, p262]
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
   columns: customer_id, id, priority, amount, day
   filter: LIST_HAS($1, customer_id)
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -245,6 +264,7 @@ SELECT * FROM orders WHERE list_has($1, customer_id)
 execution: none on 0 of 3 members
 tree: orders: ($1[])
 scan orders: 0 of 271 partitions
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 */
 ----
 -- each spelling prunes by the elements, 21
@@ -258,6 +278,7 @@ scan orders: 1 of 271 partitions [p262]
   primary key bounds: ('C1')
   columns: customer_id, id, priority, amount, day
   filter: LIST_HAS($1, customer_id)
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 */
 ----
 -- each spelling prunes by the elements, 22
@@ -271,6 +292,7 @@ scan orders: 2 of 271 partitions [p128, p262]
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
   columns: customer_id, id, priority, amount, day
   filter: ARRAY_CONTAINS($1, customer_id)
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -282,6 +304,7 @@ SELECT * FROM orders WHERE array_contains($1, customer_id)
 execution: none on 0 of 3 members
 tree: orders: ($1[])
 scan orders: 0 of 271 partitions
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 */
 ----
 -- each spelling prunes by the elements, 24
@@ -295,6 +318,7 @@ scan orders: 1 of 271 partitions [p262]
   primary key bounds: ('C1')
   columns: customer_id, id, priority, amount, day
   filter: ARRAY_CONTAINS($1, customer_id)
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 */
 ----
 -- each spelling prunes by the elements, 25
@@ -308,6 +332,7 @@ scan orders: 2 of 271 partitions [p128, p262]
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
   columns: customer_id, id, priority, amount, day
   filter: ARRAY_HAS($1, customer_id)
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -319,6 +344,7 @@ SELECT * FROM orders WHERE array_has($1, customer_id)
 execution: none on 0 of 3 members
 tree: orders: ($1[])
 scan orders: 0 of 271 partitions
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 */
 ----
 -- each spelling prunes by the elements, 27
@@ -332,6 +358,7 @@ scan orders: 1 of 271 partitions [p262]
   primary key bounds: ('C1')
   columns: customer_id, id, priority, amount, day
   filter: ARRAY_HAS($1, customer_id)
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 */
 ----
 -- each spelling prunes by the elements, 28
@@ -345,6 +372,7 @@ scan orders: 2 of 271 partitions [p128, p262]
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
   columns: customer_id, id, priority, amount, day
   filter: CONTAINS($1, customer_id)
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -356,6 +384,7 @@ SELECT * FROM orders WHERE contains($1, customer_id)
 execution: none on 0 of 3 members
 tree: orders: ($1[])
 scan orders: 0 of 271 partitions
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 */
 ----
 -- each spelling prunes by the elements, 30
@@ -369,6 +398,7 @@ scan orders: 1 of 271 partitions [p262]
   primary key bounds: ('C1')
   columns: customer_id, id, priority, amount, day
   filter: CONTAINS($1, customer_id)
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 */
 ----
 -- each spelling prunes by the elements, 31
@@ -382,6 +412,7 @@ scan orders: 1 of 271 partitions [p262]
   primary key bounds: ('C1')
   columns: customer_id, id, priority, amount, day
   filter: customer_id = ANY($1)
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 */
 ----
 -- what is no membership keeps everything: negated
@@ -395,6 +426,7 @@ scan orders: all 271 partitions
   primary key bounds: key, in 2 ranges
   columns: customer_id, id, priority, amount, day
   filter: NOT customer_id = ANY($1)
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
 ----
@@ -408,6 +440,7 @@ scan orders: all 271 partitions
   because customer_id is compared with ALL ($1), whose value is not known while planning: compute it first and pass it as a parameter
   columns: customer_id, id, priority, amount, day
   filter: customer_id <> ALL ($1)
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
 ----
@@ -421,6 +454,7 @@ scan orders: all 271 partitions
   because customer_id is wrapped in lower(): compare the bare column
   columns: customer_id, id, priority, amount, day
   filter: LIST_CONTAINS($1, LOWER(customer_id))
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
 ----
@@ -434,6 +468,7 @@ scan orders: all 271 partitions
   because customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN (SELECT UNNEST($1) LIMIT 1)
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: in 2 stages
   x0 scan orders: at the members over orders, to the coordinator
   final: at the coordinator over x0
@@ -450,6 +485,7 @@ scan orders: all 271 partitions
   because customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN (SELECT UNNEST($1) || 'x')
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: in 2 stages
   x0 scan orders: at the members over orders, to the coordinator
   final: at the coordinator over x0
@@ -465,6 +501,7 @@ scan orders: all 271 partitions
   because customer_id is wrapped in list_position(): compare the bare column
   columns: customer_id, id, priority, amount, day
   filter: LIST_POSITION($1, customer_id) > 0
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
 ----
@@ -478,6 +515,7 @@ scan orders: all 271 partitions
   because customer_id is compared with a parameter that is not a list of VARCHAR values: pass such a list
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN $1
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
 ----
@@ -492,6 +530,7 @@ scan orders: 2 of 271 partitions [p156, p262]
   primary key bounds: ('C1') <= key <= ('C9'), in 2 ranges
   columns: customer_id, id, priority, amount, day
   filter: (customer_id = ANY($1) OR customer_id = 'C9')
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */

@@ -7,6 +7,7 @@ SELECT count(*) FROM numbers WHERE v = 1 AND v = 2
 execution: none on 0 of 3 members
 tree: numbers: none
 scan numbers: 0 of 1009 partitions
+serving: no, it does not search numbers by its key: compare the first columns of (a, b) with values
 */
 ----
 -- no integer is between two
@@ -15,6 +16,7 @@ SELECT count(*) FROM numbers WHERE v > 1 AND v < 2
 execution: none on 0 of 3 members
 tree: numbers: none
 scan numbers: 0 of 1009 partitions
+serving: no, it does not search numbers by its key: compare the first columns of (a, b) with values
 */
 ----
 -- a value and NULL
@@ -23,6 +25,7 @@ SELECT count(*) FROM numbers WHERE v IS NULL AND v > 0
 execution: none on 0 of 3 members
 tree: numbers: none
 scan numbers: 0 of 1009 partitions
+serving: no, it does not search numbers by its key: compare the first columns of (a, b) with values
 */
 ----
 -- NULL and not NULL
@@ -31,6 +34,7 @@ SELECT count(*) FROM numbers WHERE v IS NULL AND v IS NOT NULL
 execution: none on 0 of 3 members
 tree: numbers: none
 scan numbers: 0 of 1009 partitions
+serving: no, it does not search numbers by its key: compare the first columns of (a, b) with values
 */
 ----
 -- the branch that is left names the key
@@ -43,6 +47,7 @@ scan numbers: 1 of 1009 partitions [p176]
   primary key bounds: (1) <= key <= (2), in 2 ranges
   columns: a, v
   filter: (a = 1 AND v IS NULL OR a = 2 AND v = 3) AND v > 1
+serving: yes
 */
 ----
 -- not, over a comparison that is NULL for NULL
@@ -55,6 +60,7 @@ scan numbers: 1 of 1009 partitions [p176]
   primary key bounds: (1) <= key <= (2), in 2 ranges
   columns: a, v
   filter: (a = 1 AND v <> 1 OR a = 2 AND v IS NOT DISTINCT FROM 1) AND v = 1
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- NULL is distinct from a value
@@ -67,6 +73,7 @@ scan numbers: 1 of 1009 partitions [p129]
   primary key bounds: (1) <= key <= (2), in 2 ranges
   columns: a, v
   filter: (a = 1 AND v IS DISTINCT FROM 1 OR a = 2 AND v = 1) AND v IS NULL
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- a boolean column
@@ -79,6 +86,7 @@ scan numbers: 2 of 1009 partitions [p157, p176]
   primary key bounds: (1) <= key <= (3), in 3 ranges
   columns: a, f
   filter: (a = 1 AND f OR a = 2 AND NOT f OR a = 3 AND f IS NULL) AND NOT f IS TRUE
+serving: no, its expressions, types or clauses need a kernel over whole columns
 scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -90,6 +98,7 @@ execution: none on 0 of 3 members
 tree: numbers: none
 rewrites: constant_propagation
 scan numbers: 0 of 1009 partitions
+serving: no, it does not search numbers by its key: compare the first columns of (a, b) with values
 */
 ----
 -- a column that is never NULL
@@ -102,6 +111,7 @@ scan numbers: 1 of 1009 partitions [p176]
   primary key bounds: (2)
   columns: a, n
   filter: (a = 1 AND n IS NULL OR a = 2 AND n = 1) AND n < 5
+serving: yes
 */
 ----
 -- no contradiction: a comparison that is NULL
@@ -113,6 +123,7 @@ scan numbers: all 1009 partitions
   because no predicate on the partition key a: compare it with values
   columns: v
   filter: (v = 1) IS NULL AND v IS NULL
+serving: no, it does not search numbers by its key: compare the first columns of (a, b) with values
 when distributed: two-stage
 */
 ----
@@ -125,6 +136,7 @@ scan numbers: all 1009 partitions
   because no predicate on the partition key a: compare it with values
   columns: v
   filter: (v IN [1, NULL]) IS NULL AND v IS NULL
+serving: no, it does not search numbers by its key: compare the first columns of (a, b) with values
 when distributed: two-stage
 */
 ----
@@ -137,5 +149,6 @@ scan numbers: all 1009 partitions
   because no predicate on the partition key a: compare it with values
   columns: v
   filter: v = $1 AND v = 2
+serving: no, it does not search numbers by its key: compare the first columns of (a, b) with values
 when distributed: two-stage
 */

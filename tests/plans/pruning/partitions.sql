@@ -17,6 +17,7 @@ scan plan_orders: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id, id, priority, amount; about 2 rows
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- the whole primary key is a search in one partition
@@ -28,6 +29,7 @@ scan plan_orders: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2', 7)
   columns: customer_id, id, amount; about 0 rows
+serving: yes
 */
 ----
 -- the query of the design document aggregates one partition
@@ -39,6 +41,7 @@ scan plan_orders: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id, priority, amount; about 2 rows
+serving: yes
 */
 ----
 -- a list
@@ -50,6 +53,7 @@ scan plan_orders: 4 of 16 partitions [p5, p7, p8, p10]
   primary key bounds: ('C1') <= key <= ('C9'), in 4 ranges
   columns: customer_id, amount; about 6 rows
   filter: (customer_id IN ('C1', 'C2', 'C9') OR customer_id = 'C4')
+serving: yes
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -60,6 +64,7 @@ SELECT count(*), max(amount) FROM plan_orders WHERE customer_id = 'C1' AND custo
 /*
 tree: plan_orders: none
 scan plan_orders: 0 of 16 partitions
+serving: no, it does not search plan_orders by its key: compare the first columns of (customer_id, id) with values
 */
 ----
 -- a contradiction with NULL
@@ -68,6 +73,7 @@ SELECT id FROM plan_orders WHERE customer_id = NULL
 /*
 tree: plan_orders: none
 scan plan_orders: 0 of 16 partitions
+serving: no, it does not search plan_orders by its key: compare the first columns of (customer_id, id) with values
 */
 ----
 -- everything in two stages
@@ -78,6 +84,7 @@ tree: plan_orders: all
 scan plan_orders: all 16 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: priority, amount; about 6 rows
+serving: no, it does not search plan_orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
 ----
@@ -90,6 +97,7 @@ scan plan_orders: all 16 partitions
   because customer_id is wrapped in lower(): compare the bare column
   columns: customer_id, id; about 1 row
   filter: LOWER(customer_id) = 'c2'
+serving: no, it does not search plan_orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
 ----
@@ -103,6 +111,7 @@ scan plan_orders: all 16 partitions
   primary key bounds: key, in 2 ranges
   columns: customer_id, id; about 4 rows
   filter: NOT customer_id = 'C2'
+serving: no, it does not search plan_orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
 ----
@@ -115,6 +124,7 @@ scan plan_orders: all 16 partitions
   because the OR branch id = 9 does not restrict the key: compare customer_id with values in every branch
   columns: customer_id, id; about 3 rows
   filter: (customer_id = 'C2' OR id = 9)
+serving: no, it does not search plan_orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
 ----
@@ -127,6 +137,7 @@ rewrites: derived_table_to_join
 scan plan_orders: all 16 partitions
   because the filter customer_id = 'C4' cannot be pushed below LIMIT: filter inside it if you mean its input
   columns: customer_id, id, priority, amount; about 6 rows
+serving: no, it does not search plan_orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: in 3 stages
   x0 scan plan_orders: at the members over plan_orders, to the coordinator
   x1 subquery: at the coordinator over x0, to the coordinator
@@ -142,6 +153,7 @@ scan plan_orders: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
   columns: customer_id; about 2 rows
+serving: yes
 */
 ----
 -- union all keeps a set for each scan
@@ -156,6 +168,7 @@ scan plan_orders: 1 of 16 partitions [p8]
   partitioning key (customer_id): ('C4')
   primary key bounds: ('C4')
   columns: customer_id, id; about 2 rows
+serving: no, its expressions, types or clauses need a kernel over whole columns
 scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: in 2 stages
   x0 set operation: at the members over plan_orders, plan_orders, to the coordinator
@@ -176,6 +189,7 @@ scan plan_customers AS c: 1 of 16 partitions [p7]
   primary key bounds: ('C2')
   columns: customer_id, name; about 4 rows
 co-located: o, c
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- a left join filtered on the preserved side
@@ -191,6 +205,7 @@ scan plan_customers AS c: 1 of 16 partitions [p8]
   primary key bounds: ('C3')
   columns: customer_id, name; about 4 rows
 co-located: o, c
+serving: yes
 */
 ----
 -- a left join asked for what is missing
@@ -205,6 +220,7 @@ scan plan_customers AS c: all 16 partitions
   because c.customer_id IS NULL can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy; o.customer_id = c.customer_id only joins the key: compare either side with a value
   columns: customer_id; about 4 rows
 co-located: o, c
+serving: no, it does not find the rows that it joins by their keys
 when distributed: in 2 stages
   x0 join o: at the members over o, c, to the coordinator
   final: at the coordinator over x0
@@ -221,6 +237,7 @@ scan plan_orders AS o: 1 of 16 partitions [p7]
   columns: customer_id, id, priority; about 2 rows
 scan plan_priorities AS p: replicated, every member has it
   columns: priority, label; about 2 rows
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- a replicated table alone
@@ -231,6 +248,7 @@ tree: plan_priorities: any
 scan plan_priorities: replicated, every member has it
   primary key bounds: ('b')
   columns: priority, label; about 1 row
+serving: yes
 */
 ----
 -- a distinct aggregate gathers rows
@@ -240,6 +258,7 @@ tree: plan_orders: all
 scan plan_orders: all 16 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: priority; about 6 rows
+serving: no, it does not search plan_orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
 ----
@@ -252,6 +271,7 @@ scan plan_metrics: 1 of 7 partitions [p4]
   partitioning key (host, metric, day): ('h1', 'load', '2024-01-15')
   primary key bounds: ('h1', 'load', '2024-01-15')
   columns: host, metric, day, value; about 0 rows
+serving: yes
 */
 ----
 -- a range with hash components of its own is pruned by them
@@ -263,6 +283,7 @@ scan plan_metrics: 1 of 7 partitions [p4]
   primary key bounds: ('h1')
   columns: host, day; about 0 rows
   filter: host = 'h1' AND day >= '2024-01-01' AND day < '2024-02-01'
+serving: no, it does not search plan_metrics by its key: compare the first columns of (host, metric, day) with values
 */
 ----
 -- the range alone and a gap
@@ -271,6 +292,7 @@ SELECT count(*) FROM plan_metrics WHERE day BETWEEN DATE '2024-02-01' AND DATE '
 /*
 tree: plan_metrics: none
 scan plan_metrics: 0 of 7 partitions
+serving: no, it does not search plan_metrics by its key: compare the first columns of (host, metric, day) with values
 */
 ----
 -- half of the hash component prunes only the range that hashes by it alone
@@ -282,6 +304,7 @@ scan plan_metrics: 6 of 7 partitions [p0, p1, p2, p3, p4, p6]
   partitioning key (host, metric, day): ('h1', *, *)
   primary key bounds: ('h1')
   columns: host; about 2 rows
+serving: yes
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -293,6 +316,7 @@ tree: plan_metrics: (p0 | p4 | p6)
 scan plan_metrics: 3 of 7 partitions [p0, p4, p6]
   columns: host, metric, day; about 4 rows
   filter: ((host = 'h1' AND metric = 'load') OR day > CAST('2024-06-01' AS DATE))
+serving: no, it does not search plan_metrics by its key: compare the first columns of (host, metric, day) with values
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -306,6 +330,7 @@ scan plan_metrics: 1 of 7 partitions [p6]
   partitioning key (host, metric, day): (*, *, '2024-03-01')
   columns: host, day; about 1 row
   filter: day = CAST('2024-03-01 00:00:00' AS TIMESTAMP)
+serving: no, it does not search plan_metrics by its key: compare the first columns of (host, metric, day) with values
 */
 ----
 -- two bounds that meet in one text
@@ -317,6 +342,7 @@ scan plan_orders: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2') <= key <= ('C2')
   columns: customer_id, id; about 2 rows
+serving: no, it reads a range of keys of plan_orders
 */
 ----
 -- two bounds that do not meet
@@ -328,6 +354,7 @@ scan plan_orders: all 16 partitions
   because the predicates on customer_id bound a range, but customer_id is hashed: compare customer_id with = or IN
   primary key bounds: ('C2') <= key <= ('C4')
   columns: customer_id, id; about 2 rows
+serving: no, it reads a range of keys of plan_orders
 when distributed: two-stage
 */
 ----
@@ -337,6 +364,7 @@ SELECT day FROM plan_metrics WHERE host > ? AND host < ?
 /*
 tree: plan_metrics: ((> $1 & < $2, *, *))
 scan plan_metrics: 0 of 7 partitions
+serving: no, it reads a range of keys of plan_metrics
 */
 ----
 -- no text is less than the empty one
@@ -345,4 +373,5 @@ SELECT id FROM plan_orders WHERE customer_id < ?
 /*
 tree: plan_orders: (< $1)
 scan plan_orders: 0 of 16 partitions
+serving: no, it reads a range of keys of plan_orders
 */

@@ -18,6 +18,7 @@ scan numbers: 2 of 1009 partitions [p129, p157]
   primary key bounds: (1) <= key <= (3), in 2 ranges
   columns: a
   filter: a IN (1, 2, 3) AND a <> 2
+serving: yes
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -33,6 +34,7 @@ scan numbers: 2 of 1009 partitions [p129, p157]
   primary key bounds: (1) <= key <= (3), in 2 ranges
   columns: a
   filter: a IN (1, 2, 3) AND a <> $1
+serving: no, it does not search numbers by its key: compare the first columns of (a, b) with values
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -44,6 +46,7 @@ SELECT count(*) FROM numbers WHERE a IN (1, 2, 3) AND a <> ?
 execution: none on 0 of 3 members
 tree: numbers: ({1, 2, 3} & not $1)
 scan numbers: 0 of 1009 partitions
+serving: no, it does not search numbers by its key: compare the first columns of (a, b) with values
 */
 ----
 -- integers: not an equality
@@ -56,6 +59,7 @@ scan numbers: 2 of 1009 partitions [p129, p157]
   primary key bounds: (1) <= key <= (3), in 2 ranges
   columns: a
   filter: a IN (1, 2, 3) AND NOT (a = 2)
+serving: yes
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -71,6 +75,7 @@ scan numbers: 1 of 1009 partitions [p129]
   primary key bounds: (1)
   columns: a
   filter: a IN (1, 2, 3) AND NOT a IN (2, $1)
+serving: no, it does not search numbers by its key: compare the first columns of (a, b) with values
 */
 ----
 -- integers: NOT IN with NULL
@@ -79,6 +84,7 @@ SELECT count(*) FROM numbers WHERE a IN (1, 2, 3) AND a NOT IN (2, NULL)
 execution: none on 0 of 3 members
 tree: numbers: none
 scan numbers: 0 of 1009 partitions
+serving: no, it does not search numbers by its key: compare the first columns of (a, b) with values
 */
 ----
 -- integers: NOT IN with a parameter that is NULL
@@ -88,6 +94,7 @@ SELECT count(*) FROM numbers WHERE a IN (1, 2, 3) AND a NOT IN (2, ?)
 execution: none on 0 of 3 members
 tree: numbers: ({1, 2, 3} & not {2, $1})
 scan numbers: 0 of 1009 partitions
+serving: no, it does not search numbers by its key: compare the first columns of (a, b) with values
 */
 ----
 -- integers: NOT BETWEEN
@@ -99,6 +106,7 @@ scan numbers: 2 of 1009 partitions [p129, p985]
   primary key bounds: (1) <= key <= (5), in 2 ranges
   columns: a
   filter: a BETWEEN 1 AND 5 AND NOT a BETWEEN 2 AND 4
+serving: no, it does not search numbers by its key: compare the first columns of (a, b) with values
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -113,6 +121,7 @@ scan numbers: 1 of 1009 partitions [p985]
   primary key bounds: (4) < key <= (5)
   columns: a
   filter: a BETWEEN 1 AND 5 AND NOT a BETWEEN $1 AND 4
+serving: no, it does not search numbers by its key: compare the first columns of (a, b) with values
 */
 ----
 -- integers: NOT BETWEEN of parameters
@@ -125,6 +134,7 @@ scan numbers: 2 of 1009 partitions [p129, p176]
   primary key bounds: (1) <= key < (3)
   columns: a
   filter: a BETWEEN $1 AND $2 AND NOT a BETWEEN $3 AND $4
+serving: no, it does not search numbers by its key: compare the first columns of (a, b) with values
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -139,6 +149,7 @@ scan numbers: 1 of 1009 partitions [p129]
   primary key bounds: (1)
   columns: a
   filter: NOT (a <> 1)
+serving: yes
 */
 ----
 -- integers: IS NOT DISTINCT FROM
@@ -151,6 +162,7 @@ scan numbers: 1 of 1009 partitions [p985]
   primary key bounds: (5)
   columns: a
   filter: a IS NOT DISTINCT FROM 5
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- integers: IS NOT DISTINCT FROM NULL
@@ -160,6 +172,7 @@ SELECT count(*) FROM numbers WHERE a IS NOT DISTINCT FROM ?
 execution: none on 0 of 3 members
 tree: numbers: ($1)
 scan numbers: 0 of 1009 partitions
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- integers: IS DISTINCT FROM
@@ -173,6 +186,7 @@ scan numbers: 1 of 1009 partitions [p129]
   primary key bounds: (1)
   columns: a
   filter: a IN (1, 2) AND a IS DISTINCT FROM $1
+serving: no, it does not search numbers by its key: compare the first columns of (a, b) with values
 */
 ----
 -- integers: IS DISTINCT FROM NULL
@@ -186,6 +200,7 @@ scan numbers: 2 of 1009 partitions [p129, p176]
   primary key bounds: (1) <= key <= (2), in 2 ranges
   columns: a
   filter: a IN (1, 2) AND a IS DISTINCT FROM $1
+serving: no, it does not search numbers by its key: compare the first columns of (a, b) with values
 scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -196,6 +211,7 @@ SELECT count(*) FROM numbers WHERE a IS NULL
 execution: none on 0 of 3 members
 tree: numbers: none
 scan numbers: 0 of 1009 partitions
+serving: no, it does not search numbers by its key: compare the first columns of (a, b) with values
 */
 ----
 -- integers: IS NOT NULL
@@ -208,6 +224,7 @@ scan numbers: 1 of 1009 partitions [p129]
   primary key bounds: (1)
   columns: a
   filter: NOT a IS NULL
+serving: yes
 */
 ----
 -- integers: IS TRUE
@@ -220,6 +237,7 @@ scan numbers: 1 of 1009 partitions [p129]
   primary key bounds: (1)
   columns: a
   filter: (a = 1) IS TRUE
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- integers: IS FALSE
@@ -232,6 +250,7 @@ scan numbers: 1 of 1009 partitions [p129]
   primary key bounds: (1)
   columns: a
   filter: (a <> 1) IS FALSE
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- integers: IS NOT TRUE
@@ -244,6 +263,7 @@ scan numbers: 1 of 1009 partitions [p129]
   primary key bounds: (1)
   columns: a
   filter: NOT (a <> 1) IS TRUE
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- integers: IS NOT FALSE
@@ -256,6 +276,7 @@ scan numbers: 2 of 1009 partitions [p129, p176]
   primary key bounds: (1) <= key <= (2), in 2 ranges
   columns: a
   filter: NOT (a = 1 OR a = 2) IS FALSE
+serving: no, its expressions, types or clauses need a kernel over whole columns
 scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -266,6 +287,7 @@ SELECT count(*) FROM numbers WHERE (a = 1) IS NULL
 execution: none on 0 of 3 members
 tree: numbers: none
 scan numbers: 0 of 1009 partitions
+serving: no, it does not search numbers by its key: compare the first columns of (a, b) with values
 */
 ----
 -- integers: compared with TRUE
@@ -278,6 +300,7 @@ scan numbers: 1 of 1009 partitions [p129]
   primary key bounds: (1)
   columns: a
   filter: (a = 1) = TRUE
+serving: yes
 */
 ----
 -- integers: compared with FALSE
@@ -290,6 +313,7 @@ scan numbers: 1 of 1009 partitions [p129]
   primary key bounds: (1)
   columns: a
   filter: FALSE = (a <> 1)
+serving: yes
 */
 ----
 -- integers: not FALSE
@@ -302,6 +326,7 @@ scan numbers: 2 of 1009 partitions [p129, p176]
   primary key bounds: (1) <= key <= (2), in 2 ranges
   columns: a
   filter: (a IN (1, 2)) <> FALSE
+serving: yes
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -316,6 +341,7 @@ scan numbers: 1 of 1009 partitions [p940]
   primary key bounds: (4)
   columns: a
   filter: a + 1 = 5
+serving: yes
 */
 ----
 -- integers: shifted down
@@ -329,6 +355,7 @@ scan numbers: 2 of 1009 partitions [p157, p555]
   primary key bounds: (3) <= key <= (7), in 2 ranges
   columns: a
   filter: a - 2 IN (1, $1)
+serving: no, it does not search numbers by its key: compare the first columns of (a, b) with values
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -342,6 +369,7 @@ scan numbers: 2 of 1009 partitions [p208, p906]
   primary key bounds: (-2) <= key <= (-1)
   columns: a
   filter: -a BETWEEN 1 AND 2
+serving: no, it reads a range of keys of numbers
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -355,6 +383,7 @@ scan numbers: 3 of 1009 partitions [p37, p129, p176]
   primary key bounds: (0) <= key < (3)
   columns: a
   filter: 10 - a > 7
+serving: no, it reads a range of keys of numbers
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -368,6 +397,7 @@ scan numbers: all 1009 partitions
   because a is a INTEGER, and a + 1 = 1.5 would cast it: write '1.5' as a INTEGER
   columns: a
   filter: a + 1 = 1.5
+serving: no, it does not search numbers by its key: compare the first columns of (a, b) with values
 when distributed: two-stage
 */
 ----
@@ -381,6 +411,7 @@ scan numbers: 1 of 1009 partitions [p985]
   primary key bounds: (5)
   columns: a
   filter: CAST(a AS BIGINT) = 5
+serving: yes
 */
 ----
 -- integers: widened beyond its type
@@ -394,6 +425,7 @@ scan numbers: 1 of 1009 partitions [p555]
   primary key bounds: (7)
   columns: a
   filter: CAST(a AS BIGINT) IN ($1, 3000000000)
+serving: no, it does not search numbers by its key: compare the first columns of (a, b) with values
 */
 ----
 -- integers: cast to text
@@ -406,6 +438,7 @@ scan numbers: 1 of 1009 partitions [p985]
   primary key bounds: (5)
   columns: a
   filter: CAST(a AS TEXT) = '5'
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- integers: narrowed
@@ -417,6 +450,7 @@ scan numbers: all 1009 partitions
   because a is cast in CAST(a AS SMALLINT) = 5: compare the bare column with a INTEGER
   columns: a
   filter: CAST(a AS SMALLINT) = 5
+serving: no, it does not search numbers by its key: compare the first columns of (a, b) with values
 when distributed: two-stage
 */
 ----
@@ -429,6 +463,7 @@ scan numbers: all 1009 partitions
   because a is part of an expression in a % 2 = 1: compare the bare column
   columns: a
   filter: a % 2 = 1
+serving: no, it does not search numbers by its key: compare the first columns of (a, b) with values
 when distributed: two-stage
 */
 ----
@@ -442,6 +477,7 @@ scan numbers: 1 of 1009 partitions [p129]
   primary key bounds: (1, 2)
   columns: a, b
   filter: (a, b) = (1, 2)
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- integers: a row on the right
@@ -454,6 +490,7 @@ scan numbers: 1 of 1009 partitions [p129]
   primary key bounds: (1, 2)
   columns: a, b
   filter: (1, 2) = (a, b)
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- integers: rows with a column that is no key
@@ -466,6 +503,7 @@ scan numbers: 2 of 1009 partitions [p129, p157]
   primary key bounds: (1) <= key <= (3), in 2 ranges
   columns: a, v
   filter: ROW(a, v) IN ((1, 2), (3, 4))
+serving: no, its expressions, types or clauses need a kernel over whole columns
 scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -479,6 +517,7 @@ scan numbers: 3 of 1009 partitions [p37, p129, p176]
   primary key bounds: (0) <= key < (2, 5)
   columns: a, b
   filter: a >= 0 AND (a, b) < (2, 5)
+serving: no, it does not search numbers by its key: compare the first columns of (a, b) with values
 scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -493,6 +532,7 @@ scan numbers: 3 of 1009 partitions [p37, p129, p176]
   primary key bounds: (0) <= key <= (2, 5)
   columns: a, b
   filter: a >= 0 AND (a, b) <= ($1, $2)
+serving: no, it does not search numbers by its key: compare the first columns of (a, b) with values
 scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -506,6 +546,7 @@ scan numbers: 3 of 1009 partitions [p129, p157, p176]
   primary key bounds: (1, 9) <= key <= (3, 0)
   columns: a, b
   filter: (a, b) BETWEEN (1, 9) AND (3, 0)
+serving: no, it does not search numbers by its key: compare the first columns of (a, b) with values
 scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -519,6 +560,7 @@ scan numbers: all 1009 partitions
   because a is a INTEGER, and (a, b) = ('1', 2) would cast it: write '1' as a INTEGER
   columns: a, b
   filter: (a, b) = ('1', 2)
+serving: no, it does not search numbers by its key: compare the first columns of (a, b) with values
 when distributed: two-stage
 */
 ----
@@ -532,6 +574,7 @@ scan numbers: all 1009 partitions
   because a is a INTEGER, and comparing it with '1' would cast it: pass a INTEGER
   columns: a, b
   filter: (a, b) = ($1, $2)
+serving: no, it does not search numbers by its key: compare the first columns of (a, b) with values
 when distributed: two-stage
 */
 ----
@@ -545,6 +588,7 @@ scan numbers: all 1009 partitions
   because a is a INTEGER, and comparing it with NULL would cast it: pass a INTEGER
   columns: a, b
   filter: (a, b) < ($1, 2)
+serving: no, it does not search numbers by its key: compare the first columns of (a, b) with values
 when distributed: two-stage
 */
 ----
@@ -554,6 +598,7 @@ SELECT count(*) FROM numbers WHERE (a, b) = (NULL, 2)
 execution: none on 0 of 3 members
 tree: numbers: none
 scan numbers: 0 of 1009 partitions
+serving: no, it does not search numbers by its key: compare the first columns of (a, b) with values
 */
 ----
 -- integers: a NULL among the rows
@@ -566,6 +611,7 @@ scan numbers: 1 of 1009 partitions [p129]
   primary key bounds: (1, 2)
   columns: a, b
   filter: (a, b) IN ((1, 2), NULL)
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- integers: itself
@@ -578,6 +624,7 @@ scan numbers: 1 of 1009 partitions [p129]
   primary key bounds: (1)
   columns: a
   filter: a = a
+serving: yes
 */
 ----
 -- integers: not itself
@@ -586,6 +633,7 @@ SELECT count(*) FROM numbers WHERE a <> a
 execution: none on 0 of 3 members
 tree: numbers: none
 scan numbers: 0 of 1009 partitions
+serving: no, it does not search numbers by its key: compare the first columns of (a, b) with values
 */
 ----
 -- rows: constants
@@ -598,6 +646,7 @@ scan pairs: 2 of 1009 partitions [p163, p273]
   primary key bounds: (1, 2) <= key <= (3, 4), in 2 ranges
   columns: a, b
   filter: (a, b) IN ((1, 2), (3, 4))
+serving: no, it does not search pairs by its key: compare the first columns of (a, b) with values
 scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -613,6 +662,7 @@ scan pairs: 2 of 1009 partitions [p163, p273]
   primary key bounds: (1, 2) <= key <= (3, 4), in 2 ranges
   columns: a, b
   filter: (a, b) IN (($1, $2), (3, 4))
+serving: no, it does not search pairs by its key: compare the first columns of (a, b) with values
 scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -627,6 +677,7 @@ scan pairs: 1 of 1009 partitions [p163]
   primary key bounds: (1, 2)
   columns: a, b
   filter: (b, a) = (2, 1)
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- rows: NOT IN
@@ -639,6 +690,7 @@ scan pairs: 1 of 1009 partitions [p273]
   primary key bounds: (3, 4)
   columns: a, b
   filter: (a, b) IN ((1, 2), (3, 4)) AND NOT (a, b) IN ((1, 2))
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- rows: not a row
@@ -652,6 +704,7 @@ scan pairs: 1 of 1009 partitions [p163]
   primary key bounds: (1, 2)
   columns: a, b
   filter: (a, b) IN ((1, 2), (3, 4)) AND (a, b) <> ($1, $2)
+serving: no, it does not search pairs by its key: compare the first columns of (a, b) with values
 */
 ----
 -- rows: bounds
@@ -664,6 +717,7 @@ scan pairs: 3 of 1009 partitions [p163, p503, p582]
   primary key bounds: (1, 1) <= key <= (1, 3)
   columns: a, b
   filter: (a, b) >= (1, 1) AND (a, b) <= (1, 3)
+serving: no, it reads a range of keys of pairs
 scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -678,6 +732,7 @@ scan pairs: 2 of 1009 partitions [p273, p967]
   primary key bounds: (2, 1) <= key <= (2, 2), in 2 ranges
   columns: a, b
   filter: a IN (1, 2) AND b IN (1, 2) AND (a, b) > (1, 2)
+serving: no, its expressions, types or clauses need a kernel over whole columns
 scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -691,6 +746,7 @@ scan pairs: all 1009 partitions
   because partition key is (a, b) but only b is bound: compare a with values as well; a is a INTEGER, and (a, b) IN ((1, 2), ('3', 4)) would cast it: write 1, '3' as a INTEGER
   columns: a, b
   filter: (a, b) IN ((1, 2), ('3', 4))
+serving: no, it does not search pairs by its key: compare the first columns of (a, b) with values
 when distributed: two-stage
 */
 ----
@@ -705,6 +761,7 @@ scan pairs: all 1009 partitions
   partitioning key (a, b): (*, 2), (*, 4)
   columns: a, b
   filter: (a, b) IN ((1, 2), ($1, 4))
+serving: no, it does not search pairs by its key: compare the first columns of (a, b) with values
 when distributed: two-stage
 */
 ----
@@ -718,6 +775,7 @@ scan flags: 1024 of 65536 partitions [p41984, p41985, p41986, p41987, p41988, p4
   primary key bounds: (true)
   columns: f
   filter: f
+serving: yes
 when distributed: two-stage
 */
 ----
@@ -731,6 +789,7 @@ scan flags: 1024 of 65536 partitions [p52224, p52225, p52226, p52227, p52228, p5
   primary key bounds: (false)
   columns: f
   filter: NOT f
+serving: yes
 when distributed: two-stage
 */
 ----
@@ -743,6 +802,7 @@ scan flags: 1024 of 65536 partitions [p52224, p52225, p52226, p52227, p52228, p5
   primary key bounds: key, in 2 ranges
   columns: f
   filter: f <> TRUE
+serving: no, it does not search flags by its key: compare the first columns of (f, t) with values
 when distributed: two-stage
 */
 ----
@@ -756,6 +816,7 @@ scan flags: 1024 of 65536 partitions [p41984, p41985, p41986, p41987, p41988, p4
   primary key bounds: key, in 2 ranges
   columns: f
   filter: f <> $1
+serving: no, it does not search flags by its key: compare the first columns of (f, t) with values
 when distributed: two-stage
 */
 ----
@@ -769,6 +830,7 @@ scan flags: 1024 of 65536 partitions [p41984, p41985, p41986, p41987, p41988, p4
   primary key bounds: (true)
   columns: f
   filter: f IS TRUE
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: two-stage
 */
 ----
@@ -782,6 +844,7 @@ scan flags: 1024 of 65536 partitions [p52224, p52225, p52226, p52227, p52228, p5
   primary key bounds: (false)
   columns: f
   filter: NOT f IS TRUE
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: two-stage
 */
 ----
@@ -794,6 +857,7 @@ scan flags: 1024 of 65536 partitions [p52224, p52225, p52226, p52227, p52228, p5
   partitioning key (f, t): (false, *)
   primary key bounds: (false)
   columns: f
+serving: yes
 when distributed: two-stage
 */
 ----
@@ -805,6 +869,7 @@ tree: flags: (p41984 | p41985 | p41986 | p41987 | p41988 | p41989 | p41990 | p41
 scan flags: 1024 of 65536 partitions [p41984, p41985, p41986, p41987, p41988, p41989, p41990, p41991, p41992, p41993, p41994, p41995, p41996, p41997, p41998, p41999, 1008 more]
   primary key bounds: (false) < key
   columns: f
+serving: no, it reads a range of keys of flags
 when distributed: two-stage
 */
 ----
@@ -814,6 +879,7 @@ SELECT count(*) FROM flags WHERE f AND NOT f
 execution: none on 0 of 3 members
 tree: flags: none
 scan flags: 0 of 65536 partitions
+serving: no, it does not search flags by its key: compare the first columns of (f, t) with values
 */
 ----
 -- few values: the last values of a type
@@ -826,6 +892,7 @@ scan flags: 2 of 65536 partitions [p42393, p42884]
   primary key bounds: (true, 125) < key <= (true)
   columns: f, t
   filter: f
+serving: no, it reads a range of keys of flags
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -839,6 +906,7 @@ scan flags: 64 of 65536 partitions [p430, p1454, p2478, p3502, p4526, p5550, p65
   partitioning key (f, t): (*, -128)
   columns: t
   filter: t + 1 = -127
+serving: no, it does not search flags by its key: compare the first columns of (f, t) with values
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -852,6 +920,7 @@ scan texts: 1 of 6 partitions [p2]
   primary key bounds: ('abc') <= key < ('abd')
   columns: b
   filter: b LIKE 'abc%'
+serving: no, it reads a range of keys of texts
 */
 ----
 -- texts: a prefix that is a parameter
@@ -864,6 +933,7 @@ scan texts: 1 of 6 partitions [p2]
   primary key bounds: ('abc') <= key < ('abd')
   columns: b
   filter: b LIKE $1
+serving: no, it does not search texts by its key: compare the first columns of (b) with values
 */
 ----
 -- texts: NULL
@@ -873,6 +943,7 @@ SELECT count(*) FROM texts WHERE b LIKE ?
 execution: none on 0 of 3 members
 tree: texts: (LIKE $1)
 scan texts: 0 of 6 partitions
+serving: no, it does not search texts by its key: compare the first columns of (b) with values
 */
 ----
 -- texts: a pattern with a prefix
@@ -884,6 +955,7 @@ scan texts: 1 of 6 partitions [p2]
   primary key bounds: ('abc') <= key < ('abd')
   columns: b
   filter: b LIKE 'abc_d%'
+serving: no, it reads a range of keys of texts
 */
 ----
 -- texts: a pattern without wildcards
@@ -896,6 +968,7 @@ scan texts: 1 of 6 partitions [p2]
   primary key bounds: ('abcd')
   columns: b
   filter: b LIKE 'abcd'
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- texts: an escaped wildcard
@@ -907,6 +980,7 @@ scan texts: 1 of 6 partitions [p1]
   primary key bounds: ('a%') <= key < ('a&')
   columns: b
   filter: b LIKE 'a!%%' ESCAPE '!'
+serving: no, it reads a range of keys of texts
 */
 ----
 -- texts: not a prefix
@@ -918,6 +992,7 @@ scan texts: 3 of 6 partitions [p0, p4, p5]
   primary key bounds: key, in 2 ranges
   columns: b
   filter: b NOT LIKE 'a%'
+serving: no, it does not search texts by its key: compare the first columns of (b) with values
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -932,6 +1007,7 @@ scan texts: 3 of 6 partitions [p0, p4, p5]
   primary key bounds: key, in 2 ranges
   columns: b
   filter: NOT b LIKE $1
+serving: no, it does not search texts by its key: compare the first columns of (b) with values
 scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -945,6 +1021,7 @@ scan texts: all 6 partitions
   because NOT LIKE excludes values of b: name the values to keep, with = or IN; b is matched by a pattern that does not bound it: compare it with values, or with LIKE 'prefix%'
   columns: b
   filter: b NOT LIKE 'a%b'
+serving: no, it does not search texts by its key: compare the first columns of (b) with values
 when distributed: two-stage
 */
 ----
@@ -957,6 +1034,7 @@ scan texts: all 6 partitions
   because the pattern of b LIKE '%c' begins with a wildcard: begin it with the first characters of b
   columns: b
   filter: b LIKE '%c'
+serving: no, it does not search texts by its key: compare the first columns of (b) with values
 when distributed: two-stage
 */
 ----
@@ -969,6 +1047,7 @@ scan texts: 1 of 6 partitions [p2]
   primary key bounds: ('abc') <= key < ('abd')
   columns: b
   filter: STARTS_WITH(b, 'abc')
+serving: no, it reads a range of keys of texts
 */
 ----
 -- texts: the operator
@@ -981,6 +1060,7 @@ scan texts: 1 of 6 partitions [p2]
   primary key bounds: ('abc') <= key < ('abd')
   columns: b
   filter: b ^@ $1
+serving: no, it does not search texts by its key: compare the first columns of (b) with values
 */
 ----
 -- texts: not prefix
@@ -992,6 +1072,7 @@ scan texts: 3 of 6 partitions [p0, p4, p5]
   primary key bounds: key, in 2 ranges
   columns: b
   filter: NOT PREFIX(b, 'a')
+serving: no, it does not search texts by its key: compare the first columns of (b) with values
 scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -1005,6 +1086,7 @@ scan texts: 3 of 6 partitions [p0, p1, p2]
   primary key bounds: ('ABC') <= key < ('abd'), in 8 ranges
   columns: b
   filter: b ILIKE 'abc%'
+serving: no, it does not search texts by its key: compare the first columns of (b) with values
 scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -1018,6 +1100,7 @@ scan texts: 1 of 6 partitions [p5]
   primary key bounds: ('é') <= key < ('ê')
   columns: b
   filter: b LIKE 'é%'
+serving: no, it reads a range of keys of texts
 */
 ----
 -- texts: nothing is left
@@ -1026,6 +1109,7 @@ SELECT count(*) FROM texts WHERE b <> 'a' AND b >= 'a' AND b <= 'a'
 execution: none on 0 of 3 members
 tree: texts: none
 scan texts: 0 of 6 partitions
+serving: no, it does not search texts by its key: compare the first columns of (b) with values
 */
 ----
 -- texts: another collation
@@ -1037,6 +1121,7 @@ scan texts: all 6 partitions
   because b is compared under another collation in b COLLATE NOCASE = 'ABC': compare the bare column
   columns: b
   filter: b COLLATE NOCASE = 'ABC'
+serving: no, it does not search texts by its key: compare the first columns of (b) with values
 when distributed: gather (a collation decides which texts are equal, and stages do not exchange it: leave out COLLATE)
 */
 ----
@@ -1049,6 +1134,7 @@ scan codes: 2 of 3 partitions [p1, p2]
   primary key bounds: key, in 2 ranges
   columns: c
   filter: c <> 1
+serving: no, it does not search codes by its key: compare the first columns of (c) with values
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -1063,6 +1149,7 @@ scan codes: 2 of 3 partitions [p0, p2]
   primary key bounds: key, in 2 ranges
   columns: c
   filter: c <> $1
+serving: no, it does not search codes by its key: compare the first columns of (c) with values
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -1076,6 +1163,7 @@ scan codes: 1 of 3 partitions [p2]
   primary key bounds: key, in 3 ranges
   columns: c
   filter: NOT c IN (1, 2)
+serving: no, it does not search codes by its key: compare the first columns of (c) with values
 */
 ----
 -- single values: NOT BETWEEN
@@ -1084,6 +1172,7 @@ SELECT count(*) FROM codes WHERE c NOT BETWEEN 1 AND 19
 execution: none on 0 of 3 members
 tree: codes: none
 scan codes: 0 of 3 partitions
+serving: no, it does not search codes by its key: compare the first columns of (c) with values
 */
 ----
 -- single values: a value beside
@@ -1095,6 +1184,7 @@ scan codes: 2 of 3 partitions [p0, p2]
   primary key bounds: key, in 2 ranges
   columns: c
   filter: NOT c BETWEEN 2 AND 18
+serving: no, it does not search codes by its key: compare the first columns of (c) with values
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -1108,6 +1198,7 @@ scan codes: 1 of 3 partitions [p1]
   primary key bounds: key < (10), in 2 ranges
   columns: c
   filter: c < 10 AND c <> 1
+serving: no, it does not search codes by its key: compare the first columns of (c) with values
 */
 ----
 -- instants: a day
@@ -1119,6 +1210,7 @@ scan events: 1 of 4 partitions [p1]
   primary key bounds: ('2024-01-01 00:00:00') <= key < ('2024-01-02 00:00:00')
   columns: ts
   filter: CAST(ts AS DATE) = CAST('2024-01-01' AS DATE)
+serving: no, it reads a range of keys of events
 */
 ----
 -- instants: a day that is a parameter
@@ -1131,6 +1223,7 @@ scan events: 1 of 4 partitions [p1]
   primary key bounds: ('2024-01-01 00:00:00') <= key < ('2024-01-02 00:00:00')
   columns: ts
   filter: CAST(ts AS DATE) = $1
+serving: no, it does not search events by its key: compare the first columns of (ts) with values
 */
 ----
 -- instants: up to a day
@@ -1142,6 +1235,7 @@ scan events: 1 of 4 partitions [p0]
   primary key bounds: key < ('2024-01-01 00:00:00')
   columns: ts
   filter: CAST(ts AS DATE) <= CAST('2023-12-31' AS DATE)
+serving: no, it reads a range of keys of events
 */
 ----
 -- instants: not a day
@@ -1153,6 +1247,7 @@ scan events: 3 of 4 partitions [p0, p2, p3]
   primary key bounds: key, in 2 ranges
   columns: ts
   filter: CAST(ts AS DATE) <> CAST('2024-01-01' AS DATE)
+serving: no, it does not search events by its key: compare the first columns of (ts) with values
 scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -1166,6 +1261,7 @@ scan events: 1 of 4 partitions [p1]
   primary key bounds: ('2024-01-01 00:00:00') <= key < ('2024-01-02 00:00:00')
   columns: ts
   filter: DATE_TRUNC('day', ts) = CAST('2024-01-01 00:00:00' AS TIMESTAMP)
+serving: no, it reads a range of keys of events
 */
 ----
 -- instants: a month
@@ -1178,6 +1274,7 @@ scan events: 2 of 4 partitions [p1, p2]
   primary key bounds: ('2024-01-01 00:00:00') <= key < ('2024-02-01 00:00:00')
   columns: ts
   filter: DATE_TRUNC('month', ts) = $1
+serving: no, it does not search events by its key: compare the first columns of (ts) with values
 scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -1188,6 +1285,7 @@ SELECT count(*) FROM events WHERE date_trunc('day', ts) = TIMESTAMP '2024-01-01 
 execution: none on 0 of 3 members
 tree: events: none
 scan events: 0 of 4 partitions
+serving: no, it does not search events by its key: compare the first columns of (ts) with values
 */
 ----
 -- instants: another unit
@@ -1199,6 +1297,7 @@ scan events: all 4 partitions
   because ts is wrapped in date_trunc(): compare the bare column
   columns: ts
   filter: DATE_TRUNC('decade', ts) = CAST('2020-01-01 00:00:00' AS TIMESTAMP)
+serving: no, it does not search events by its key: compare the first columns of (ts) with values
 when distributed: two-stage
 */
 ----
@@ -1212,6 +1311,7 @@ scan days: 1 of 1009 partitions [p606]
   primary key bounds: ('2024-01-02')
   columns: d
   filter: d + 1 = CAST('2024-01-03' AS DATE)
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- days: a week
@@ -1224,6 +1324,7 @@ scan days: 7 of 1009 partitions [p12, p91, p107, p398, p515, p606, p820]
   primary key bounds: ('2024-01-01') <= key < ('2024-01-08')
   columns: d
   filter: DATE_TRUNC('week', d) = $1
+serving: no, it does not search days by its key: compare the first columns of (d) with values
 scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -1239,6 +1340,7 @@ scan orders AS o: all 271 partitions
 scan numbers AS n: all 1009 partitions
   because n.a IS NULL can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy; o.id = n.a only joins the key: compare either side with a value
   columns: a
+serving: no, it does not find the rows that it joins by their keys
 when distributed: in 3 stages
   x0 scan n: at the members over n, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -1256,6 +1358,7 @@ scan orders AS o: all 271 partitions
 scan numbers AS n: all 1009 partitions
   because n.a IS NOT DISTINCT FROM NULL can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy; o.id = n.a only joins the key: compare either side with a value
   columns: a
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan n: at the members over n, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -1273,6 +1376,7 @@ scan orders AS o: all 271 partitions
 scan numbers AS n: all 1009 partitions
   because n.a IS DISTINCT FROM 5 can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy; o.id = n.a only joins the key: compare either side with a value
   columns: a
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan n: at the members over n, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -1290,6 +1394,7 @@ scan orders AS o: all 271 partitions
 scan numbers AS n: all 1009 partitions
   because NOT (n.a = 5) IS TRUE can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy; o.id = n.a only joins the key: compare either side with a value
   columns: a
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan n: at the members over n, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -1307,6 +1412,7 @@ scan orders AS o: all 271 partitions
 scan numbers AS n: all 1009 partitions
   because (n.a = 5) IS NULL can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy; o.id = n.a only joins the key: compare either side with a value
   columns: a
+serving: no, it does not find the rows that it joins by their keys
 when distributed: in 3 stages
   x0 scan n: at the members over n, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -1324,6 +1430,7 @@ scan orders AS o: all 271 partitions
 scan numbers AS n: all 1009 partitions
   because (n.a, n.b) <> (1, 2) can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy; o.id = n.a only joins the key: compare either side with a value
   columns: a, b
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan n: at the members over n, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -1341,6 +1448,7 @@ scan orders AS o: all 271 partitions
 scan numbers AS n: all 1009 partitions
   because (n.a, n.b) > (1, 2) can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy; o.id = n.a only joins the key: compare either side with a value
   columns: a, b
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan n: at the members over n, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -1357,6 +1465,7 @@ scan numbers: 1 of 1009 partitions [p176]
   primary key bounds: (2)
   columns: a
   filter: a * 2 = 4
+serving: yes
 */
 ----
 -- integers: no multiple
@@ -1365,6 +1474,7 @@ SELECT count(*) FROM numbers WHERE 3 * a - 1 = 4
 execution: none on 0 of 3 members
 tree: numbers: none
 scan numbers: 0 of 1009 partitions
+serving: no, it does not search numbers by its key: compare the first columns of (a, b) with values
 */
 ----
 -- integers: bounds of a multiple, whose order is the other one
@@ -1376,6 +1486,7 @@ scan numbers: 2 of 1009 partitions [p157, p176]
   primary key bounds: (2) <= key <= (3)
   columns: a
   filter: -2 * a BETWEEN -7 AND -3
+serving: no, it reads a range of keys of numbers
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -1391,6 +1502,7 @@ scan numbers: 1 of 1009 partitions [p129]
   primary key bounds: (1)
   columns: a
   filter: a * 2 + 2 = $1
+serving: no, it does not search numbers by its key: compare the first columns of (a, b) with values
 */
 ----
 -- integers: times 0 says nothing of the column
@@ -1402,6 +1514,7 @@ scan numbers: all 1009 partitions
   because a is part of an expression in a * 0 = 0: compare the bare column
   columns: a
   filter: a * 0 = 0
+serving: no, it does not search numbers by its key: compare the first columns of (a, b) with values
 when distributed: two-stage
 */
 ----
@@ -1415,6 +1528,7 @@ scan numbers: 2 of 1009 partitions [p157, p993]
   primary key bounds: (-3) <= key <= (3), in 2 ranges
   columns: a
   filter: ABS(a) = 3
+serving: no, its expressions, types or clauses need a kernel over whole columns
 scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -1430,6 +1544,7 @@ scan numbers: 2 of 1009 partitions [p157, p993]
   primary key bounds: (-3) <= key <= (3), in 2 ranges
   columns: a
   filter: ABS(a) = $1
+serving: no, it does not search numbers by its key: compare the first columns of (a, b) with values
 scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -1440,6 +1555,7 @@ SELECT count(*) FROM numbers WHERE abs(a) = -3
 execution: none on 0 of 3 members
 tree: numbers: none
 scan numbers: 0 of 1009 partitions
+serving: no, it does not search numbers by its key: compare the first columns of (a, b) with values
 */
 ----
 -- integers: cast to DOUBLE
@@ -1452,6 +1568,7 @@ scan numbers: 1 of 1009 partitions [p157]
   primary key bounds: (3)
   columns: a
   filter: CAST(a AS DOUBLE) IN (3, CAST(4.5 AS DOUBLE))
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- integers: an expression of another column whose value is known
@@ -1464,6 +1581,7 @@ scan numbers: 1 of 1009 partitions [p940]
   primary key bounds: (4)
   columns: a, v
   filter: a = v + 1 AND v = 3
+serving: yes
 */
 ----
 -- integers: the same of a parameter
@@ -1477,6 +1595,7 @@ scan numbers: 1 of 1009 partitions [p940]
   primary key bounds: (4)
   columns: a, v
   filter: v + 1 = a AND v = $1
+serving: yes
 */
 ----
 -- integers: in one branch of an OR
@@ -1489,6 +1608,7 @@ scan numbers: 3 of 1009 partitions [p157, p594, p939]
   primary key bounds: (3) <= key <= (9), in 3 ranges
   columns: a, v
   filter: (a IN (v, v * 2) OR a = 9) AND v = 3
+serving: no, its expressions, types or clauses need a kernel over whole columns
 scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -1502,6 +1622,7 @@ scan numbers: all 1009 partitions
   because a is compared with v + 1, which is neither a constant nor a parameter: pass its value as a parameter
   columns: a, b, v
   filter: a = v + 1 AND (v = 3 OR b = 1)
+serving: no, it does not search numbers by its key: compare the first columns of (a, b) with values
 when distributed: two-stage
 */
 ----
@@ -1515,6 +1636,7 @@ scan texts: 2 of 6 partitions [p0, p1]
   primary key bounds: ('AB') <= key <= ('ab'), in 4 ranges
   columns: b
   filter: REGEXP_FULL_MATCH(b, 'ab', 'i')
+serving: no, its expressions, types or clauses need a kernel over whole columns
 scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -1529,6 +1651,7 @@ scan texts: 2 of 6 partitions [p0, p1]
   primary key bounds: ('AB') <= key <= ('ab'), in 4 ranges
   columns: b
   filter: REGEXP_FULL_MATCH(b, 'ab', 'il')
+serving: no, its expressions, types or clauses need a kernel over whole columns
 scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */

@@ -14,6 +14,7 @@ scan plan_clicks: 1 of 2 partitions [p0]
   primary key bounds: (500, 500) <= key < (500, 750, 0)
   columns: user_id, target_id, click_id, page; about 1 row
   filter: (user_id, target_id) >= (500, 500) AND (user_id, target_id, click_id) < (500, 750, 0)
+serving: no, it does not search plan_clicks by its key: compare the first columns of (user_id, target_id, click_id) with values
 */
 ----
 -- an equality and a span behind it
@@ -25,6 +26,7 @@ scan plan_clicks: 1 of 2 partitions [p0]
   partitioning key (user_id, target_id): (500, (-inf, 700))
   primary key bounds: (500) <= key < (500, 700)
   columns: user_id, target_id, page; about 2 rows
+serving: no, it reads a range of keys of plan_clicks
 */
 ----
 -- an upper bound on a prefix takes in what extends it
@@ -35,6 +37,7 @@ scan plan_clicks: all 2 partitions
   because the predicates on user_id reach every range of RANGE (user_id, target_id): ask for a narrower range
   primary key bounds: key <= (1000)
   columns: user_id; about 3 rows
+serving: no, it reads a range of keys of plan_clicks
 when distributed: two-stage
 */
 ----
@@ -47,6 +50,7 @@ scan plan_readings: 1 of 16 partitions [p8]
   partitioning key (device): ('d1')
   primary key bounds: ('d1', '2024-01-01 00:00:00') <= key < ('d1', '2024-01-02 00:00:00')
   columns: device, time, value; about 2 rows
+serving: no, it reads a range of keys of plan_readings
 */
 ----
 -- one day of every device has no bounds, because the device comes first
@@ -57,6 +61,7 @@ scan plan_readings: all 16 partitions
   because no predicate on the partition key device: compare it with values
   columns: time; about 4 rows
   filter: time < CAST('2024-01-02 00:00:00' AS TIMESTAMP)
+serving: no, it does not search plan_readings by its key: compare the first columns of (device, time) with values
 when distributed: two-stage
 */
 ----
@@ -69,6 +74,7 @@ scan plan_clicks: all 2 partitions
   primary key bounds: (999) <= key, in 3 ranges
   columns: user_id, target_id; about 6 rows
   filter: (user_id = 999 OR (user_id = 1000 AND target_id BETWEEN 500 AND 999) OR user_id > 1500)
+serving: no, it does not search plan_clicks by its key: compare the first columns of (user_id, target_id, click_id) with values
 when distributed: two-stage
 */
 ----
@@ -81,6 +87,7 @@ scan plan_clicks: 1 of 2 partitions [p0]
   primary key bounds: (998, 5) <= key <= (1000, 5), in 3 ranges
   columns: user_id, target_id; about 0 rows
   filter: user_id BETWEEN 998 AND 1000 AND target_id = 5
+serving: no, it does not search plan_clicks by its key: compare the first columns of (user_id, target_id, click_id) with values
 */
 ----
 -- what the partitions do not hold costs a search in each
@@ -90,6 +97,7 @@ tree: plan_clicks: (p1)
 scan plan_clicks: 1 of 2 partitions [p1]
   primary key bounds: (5000) < key
   columns: user_id, page; about 2 rows
+serving: no, it reads a range of keys of plan_clicks
 */
 ----
 -- a contradiction behind the partitioning key needs no partition
@@ -98,4 +106,5 @@ SELECT value FROM plan_readings WHERE time < TIMESTAMP '2024-01-01 00:00:00' AND
 /*
 tree: plan_readings: none
 scan plan_readings: 0 of 16 partitions
+serving: no, it does not search plan_readings by its key: compare the first columns of (device, time) with values
 */

@@ -15,6 +15,7 @@ scan customers AS c: 1 of 271 partitions [p128]
   primary key bounds: ('C2')
   columns: customer_id
 co-located: o, c
+serving: yes
 */
 ----
 -- each side is pruned by what is certainly applied to it: USING merges both sides
@@ -31,6 +32,7 @@ scan customers AS c: 1 of 271 partitions [p128]
   primary key bounds: ('C2')
   columns: customer_id
 co-located: o, c
+serving: yes
 */
 ----
 -- each side is pruned by what is certainly applied to it: comma
@@ -46,6 +48,7 @@ scan customers AS c: 1 of 271 partitions [p22]
   partitioning key (customer_id): ('C3')
   primary key bounds: ('C3')
   columns: customer_id
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -64,6 +67,7 @@ scan orders AS o: 1 of 271 partitions [p128]
 scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -82,6 +86,7 @@ scan customers AS c: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -100,6 +105,7 @@ scan orders AS o: 1 of 271 partitions [p128]
   columns: customer_id
 scan customers AS c: 0 of 271 partitions
 co-located: o, c
+serving: yes
 */
 ----
 -- each side is pruned by what is certainly applied to it: the NULL-producing side, NULLs refused
@@ -115,6 +121,7 @@ scan customers AS c: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id, score
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -132,6 +139,7 @@ scan orders AS o: all 271 partitions
 scan customers AS c: all 271 partitions
   because c.customer_id IS NULL can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy
   columns: customer_id, score
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -149,6 +157,7 @@ scan orders AS o: all 271 partitions
 scan customers AS c: all 271 partitions
   because c.customer_id = 'C2' OR c.name IS NULL can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy
   columns: customer_id, name, score
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -169,6 +178,7 @@ scan customers AS c: 1 of 271 partitions [p128]
   primary key bounds: ('C2')
   columns: customer_id
 co-located: o, c
+serving: yes
 */
 ----
 -- each side is pruned by what is certainly applied to it: full
@@ -184,6 +194,7 @@ scan orders AS o: 1 of 271 partitions [p128]
 scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, score
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -204,6 +215,7 @@ scan customers AS c: 1 of 271 partitions [p128]
   primary key bounds: ('C2')
   columns: customer_id
 co-located: o, c
+serving: yes
 */
 ----
 -- each side is pruned by what is certainly applied to it: anti
@@ -220,6 +232,7 @@ scan customers AS c: 1 of 271 partitions [p128]
   primary key bounds: ('C2')
   columns: customer_id
 co-located: o, c
+serving: yes
 */
 ----
 -- each side is pruned by what is certainly applied to it: asof
@@ -234,6 +247,7 @@ scan orders AS o: all 271 partitions
 scan customers AS c: all 271 partitions
   because the filter c.customer_id = 'C2' cannot be pushed below an ASOF JOIN that does not compare customer_id: join on customer_id, or filter inside the subquery
   columns: customer_id, score
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -251,6 +265,7 @@ scan orders AS o: all 271 partitions
 scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, name, score
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan o: at the members over o, to the coordinator
   x1 scan c: at the members over c, to the coordinator
@@ -271,6 +286,7 @@ scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id, id
+serving: no, its expressions, types or clauses need a kernel over whole columns
 scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: in 2 stages
   x0 set operation: at the members over orders, orders, to the coordinator
@@ -291,6 +307,7 @@ scan orders: 1 of 271 partitions [p262]
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, id
+serving: no, it does not find the rows that it joins by their keys
 when distributed: in 3 stages
   x0 scan orders: at the members over orders, to every member
   x1 join orders: at the members over orders, x0, to the coordinator
@@ -305,6 +322,7 @@ tree: airlines: any
 scan airlines: replicated, every member has it
   columns: code, name
   filter: (code = 'AA' OR name = 'x')
+serving: no, it does not search airlines by its key: compare the first columns of (code) with values
 */
 ----
 -- an outer name is not the scans
@@ -322,6 +340,7 @@ scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, name
   filter: c.name = 'x' AND EXISTS(SELECT 1 FROM customers AS c WHERE o.customer_id = 'C2' AND c.name = 'x')
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
   x1 join o: at the members over o, x0, to the coordinator

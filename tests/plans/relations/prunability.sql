@@ -18,6 +18,7 @@ scan rel_orders: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id, id; about 2 rows
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- a computed column is no column
@@ -29,6 +30,7 @@ rewrites: derived_table_to_join
 scan rel_orders: all 16 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id; about 6 rows
+serving: no, it does not search rel_orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: in 2 stages
   x0 scan rel_orders: at the members over rel_orders, to the coordinator
   final: at the coordinator over x0
@@ -44,6 +46,7 @@ scan rel_orders: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
   columns: customer_id, id, priority, amount; about 2 rows
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- limit below the filter
@@ -55,6 +58,7 @@ rewrites: derived_table_to_join
 scan rel_orders: all 16 partitions
   because the filter customer_id = 'C4' cannot be pushed below LIMIT: filter inside it if you mean its input
   columns: customer_id, id, priority, amount; about 6 rows
+serving: no, it does not search rel_orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: in 3 stages
   x0 scan rel_orders: at the members over rel_orders, to the coordinator
   x1 subquery: at the coordinator over x0, to the coordinator
@@ -70,6 +74,7 @@ scan rel_orders: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
   columns: customer_id, id; about 2 rows
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- aggregate by the key
@@ -82,6 +87,7 @@ scan rel_orders: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id, amount; about 6 rows
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- having on the key
@@ -93,6 +99,7 @@ scan rel_orders: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id; about 6 rows
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- having on something else
@@ -103,6 +110,7 @@ tree: rel_orders: all
 scan rel_orders: all 16 partitions
   because the filter MAX(customer_id) = 'C2' cannot be pushed below GROUP BY, which does not name customer_id: group by customer_id, or filter inside the subquery
   columns: customer_id, priority; about 6 rows
+serving: no, it does not search rel_orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
 ----
@@ -115,6 +123,7 @@ rewrites: derived_table_to_join
 scan rel_orders: all 16 partitions
   because the filter customer_id = 'C2' cannot be pushed below GROUP BY, which does not name customer_id: group by customer_id, or filter inside the subquery
   columns: customer_id; about 6 rows
+serving: no, it does not search rel_orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: in 3 stages
   x0 scan rel_orders: at the members over rel_orders, to the coordinator
   x1 subquery: at the coordinator over x0, to the coordinator
@@ -131,6 +140,7 @@ scan rel_orders: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id, priority; about 2 rows
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- distinct on another column
@@ -142,6 +152,7 @@ rewrites: derived_table_to_join
 scan rel_orders: all 16 partitions
   because the filter customer_id = 'C2' cannot be pushed below DISTINCT ON, which does not name customer_id: add customer_id to it, or filter inside the subquery
   columns: customer_id, priority; about 6 rows
+serving: no, it does not search rel_orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: in 2 stages
   x0 scan rel_orders: at the members over rel_orders, to the coordinator
   final: at the coordinator over x0
@@ -157,6 +168,7 @@ scan rel_orders: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id, id, amount; about 2 rows
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- window by another column
@@ -168,6 +180,7 @@ rewrites: derived_table_to_join
 scan rel_orders: all 16 partitions
   because the filter customer_id = 'C2' cannot be pushed below a window that is not partitioned by customer_id: partition it by customer_id, or filter inside the subquery
   columns: customer_id, id, priority, amount; about 6 rows
+serving: no, it does not search rel_orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: in 3 stages
   x0 scan rel_orders: at the members over rel_orders, to the coordinator
   x1 subquery: at the coordinator over x0, to the coordinator
@@ -184,6 +197,7 @@ scan rel_orders: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
   columns: customer_id, id; about 2 rows
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- union all
@@ -200,6 +214,7 @@ scan rel_customers: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id; about 1 row
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- union of other types
@@ -214,6 +229,7 @@ scan rel_orders: all 16 partitions
 scan rel_events: all 8 partitions
   because the filter k = '1' cannot be pushed below UNION, because k may have another type in another input: CAST it to one type in every input
   columns: device; about 4 rows
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 4 stages
   x0 scan rel_orders: at the members over rel_orders, to the coordinator
   x1 scan rel_events: at the members over rel_events, to the coordinator
@@ -235,6 +251,7 @@ scan rel_customers: 1 of 16 partitions [p8]
   partitioning key (customer_id): ('C4')
   primary key bounds: ('C4')
   columns: customer_id; about 1 row
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- except passes to both sides
@@ -251,6 +268,7 @@ scan rel_customers: 1 of 16 partitions [p8]
   partitioning key (customer_id): ('C3')
   primary key bounds: ('C3')
   columns: customer_id; about 1 row
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- a common table expression that is mentioned once
@@ -263,6 +281,7 @@ scan rel_orders: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
   columns: customer_id, id, priority, amount; about 2 rows
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- a common table expression needs what some mention needs
@@ -276,6 +295,7 @@ scan rel_orders: 2 of 16 partitions [p8, p10]
   primary key bounds: ('C1') <= key <= ('C4'), in 2 ranges
   columns: customer_id, id, priority, amount; about 5 rows
   filter: amount <> 7
+serving: no, its expressions, types or clauses need a kernel over whole columns
 scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: in 2 stages
   x0 scan rel_orders: at the members over rel_orders, to the coordinator
@@ -291,6 +311,7 @@ rewrites: derived_table_to_join
 scan rel_orders: all 16 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, id, priority, amount; about 6 rows
+serving: no, it does not search rel_orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: in 2 stages
   x0 scan rel_orders: at the members over rel_orders, to the coordinator
   final: at the coordinator over x0
@@ -307,6 +328,7 @@ scan rel_customers: 1 of 16 partitions [p8]
 scan rel_customers AS c: all 16 partitions
   because c.customer_id = up.boss only joins the key: compare either side with a value
   columns: customer_id, boss; about 4 rows
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 4 stages
   x0 scan rel_customers: at the members over rel_customers, to the coordinator
   x1 scan c: at the members over c, to the coordinator
@@ -329,6 +351,7 @@ scan rel_customers AS c: 1 of 16 partitions [p7]
   primary key bounds: ('C2')
   columns: customer_id, name; about 1 row
 co-located: o, c
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- three tables
@@ -349,6 +372,7 @@ scan rel_customers AS d: 1 of 16 partitions [p10]
   primary key bounds: ('C1')
   columns: customer_id, name; about 1 row
 co-located: o, c, d
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- a comma binds looser than a join
@@ -366,6 +390,7 @@ scan rel_customers AS c: all 16 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id; about 4 rows
 co-located: p, c
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 4 stages
   x0 scan p: at the members over p, to every member
   x1 scan c: at the members over c, to every member
@@ -387,6 +412,7 @@ scan rel_customers AS c: 1 of 16 partitions [p8]
   primary key bounds: ('C3')
   columns: customer_id, name; about 4 rows
 co-located: o, c
+serving: yes
 */
 ----
 -- left join never carries back
@@ -401,6 +427,7 @@ scan rel_orders AS o: 1 of 16 partitions [p7]
   primary key bounds: ('C2')
   columns: customer_id, id; about 2 rows
 co-located: c, o
+serving: no, it does not find the rows that it joins by their keys
 when distributed: in 2 stages
   x0 join c: at the members over c, o, to the coordinator
   final: at the coordinator over x0
@@ -421,6 +448,7 @@ scan rel_orders AS o: 1 of 16 partitions [p7]
   primary key bounds: ('C2')
   columns: customer_id, id; about 2 rows
 co-located: c, o
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- a filter that asks for NULLs does not
@@ -435,6 +463,7 @@ scan rel_orders AS o: all 16 partitions
   because o.customer_id IS NULL can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy; o.customer_id = c.customer_id only joins the key: compare either side with a value
   columns: customer_id; about 6 rows
 co-located: c, o
+serving: no, it does not find the rows that it joins by their keys
 when distributed: in 2 stages
   x0 join c: at the members over c, o, to the coordinator
   final: at the coordinator over x0
@@ -454,6 +483,7 @@ scan rel_customers AS c: 1 of 16 partitions [p13]
   primary key bounds: ('C5')
   columns: customer_id, name; about 1 row
 co-located: o, c
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- full join on the merged column
@@ -470,6 +500,7 @@ scan rel_customers AS c: 1 of 16 partitions [p8]
   primary key bounds: ('C3')
   columns: customer_id, name; about 1 row
 co-located: o, c
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- full join filtered on one side
@@ -487,6 +518,7 @@ scan rel_customers AS c: 1 of 16 partitions [p8]
   primary key bounds: ('C3')
   columns: customer_id, name; about 4 rows
 co-located: o, c
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- semi join
@@ -503,6 +535,7 @@ scan rel_orders AS o: 1 of 16 partitions [p10]
   primary key bounds: ('C1')
   columns: customer_id; about 2 rows
 co-located: c, o
+serving: yes
 */
 ----
 -- anti join
@@ -519,6 +552,7 @@ scan rel_orders AS o: 1 of 16 partitions [p13]
   primary key bounds: ('C5')
   columns: customer_id; about 6 rows
 co-located: c, o
+serving: yes
 */
 ----
 -- a cross join keeps the sets apart
@@ -533,6 +567,7 @@ scan rel_orders AS o: 1 of 16 partitions [p7]
 scan rel_customers AS c: all 16 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id; about 4 rows
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan o: at the members over o, to every member
   x1 join o: at the members over c, x0, to the coordinator
@@ -554,6 +589,7 @@ scan rel_customers AS c: all 16 partitions
   primary key bounds: ('C2') < key
   columns: customer_id; about 4 rows
   filter: o.customer_id < c.customer_id
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan o: at the members over o, to every member
   x1 join o: at the members over c, x0, to the coordinator
@@ -571,6 +607,7 @@ scan rel_orders AS o: 1 of 16 partitions [p10]
   columns: customer_id, id, priority; about 2 rows
 scan rel_priorities AS p: replicated, every member has it
   columns: priority, label; about 2 rows
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- lateral
@@ -587,6 +624,7 @@ scan rel_orders AS o: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
   columns: customer_id, id; about 6 rows
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- a scan that cannot be pruned keeps its owners while the other reads one partition
@@ -603,6 +641,7 @@ scan rel_customers AS c: all 16 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, name; about 4 rows
   filter: (o.priority = c.name OR c.name = 'Ada')
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan o: at the members over o, to every member
   x1 join o: at the members over c, x0, to the coordinator
@@ -620,6 +659,7 @@ scan rel_events AS e: 1 of 8 partitions [p5]
 scan rel_customers AS c: all 16 partitions
   because e.customer = c.customer_id only joins the key: compare either side with a value
   columns: customer_id, name; about 4 rows
+serving: yes
 when distributed: in 3 stages
   x0 scan e: at the members over e, to every member
   x1 join e: at the members over c, x0, to the coordinator
@@ -633,6 +673,7 @@ tree: rel_orders: all
 scan rel_orders: all 16 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id; about 6 rows
+serving: no, it does not search rel_orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: gather (the result of SAMPLE depends on when and where it is evaluated: filter by the partitioning key to gather less)
 */
 ----
@@ -644,6 +685,7 @@ tree: rel_orders: all
 scan rel_orders: all 16 partitions
   because customer_id is wrapped in mode(): compare the bare column
   columns: customer_id, id; about 6 rows
+serving: no, it does not search rel_orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: in 2 stages
   x0 scan rel_orders: at the members over rel_orders, to the coordinator
   final: at the coordinator over x0
@@ -665,6 +707,7 @@ scan rel_customers AS c: 1 of 16 partitions [p10]
   primary key bounds: ('C1')
   columns: customer_id, name, boss; about 0 rows
   filter: c.name = 'Ada' AND c.boss = 'C2'
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
   x1 join c: at the members over rel_orders, x0, to the coordinator
@@ -680,6 +723,7 @@ scan rel_orders AS o: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
   columns: customer_id, id, priority, amount; about 2 rows
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- parentheses around joins
@@ -698,6 +742,7 @@ scan rel_customers AS c: 1 of 16 partitions [p10]
   columns: customer_id; about 4 rows
 scan rel_customers AS d: 0 of 16 partitions
 co-located: o, c, d
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- a natural join
@@ -714,6 +759,7 @@ scan rel_customers: 1 of 16 partitions [p7]
   primary key bounds: ('C2')
   columns: customer_id, name, boss; about 4 rows
 co-located: rel_orders, rel_customers
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- an alias in WHERE
@@ -725,6 +771,7 @@ scan rel_orders: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
   columns: customer_id, id; about 2 rows
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- IS NOT DISTINCT FROM joins as well
@@ -741,6 +788,7 @@ scan rel_customers AS c: 1 of 16 partitions [p10]
   primary key bounds: ('C1')
   columns: customer_id, name; about 1 row
 co-located: o, c
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- the window function of an aggregate
@@ -756,6 +804,7 @@ scan rel_customers AS c: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
   columns: customer_id, name, boss; about 1 row
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 4 stages
   x0 scan rel_orders: at the members over rel_orders, to the coordinator
   x1 x: at the coordinator over x0, to every member

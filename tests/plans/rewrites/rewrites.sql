@@ -18,6 +18,7 @@ scan rew_emp AS emp: all 8 partitions
   columns: dept_id, id, name, salary; about 6 rows
   filter: emp.salary > 1000
 co-located: dept, emp
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 2 stages
   x0 join emp: at the members over emp, dept, to the coordinator
   final: at the coordinator over x0
@@ -38,6 +39,7 @@ scan rew_emp AS emp: 1 of 8 partitions [p4]
   primary key bounds: (9)
   columns: dept_id, id, name; about 2 rows
 co-located: dept, emp
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- scalar aggregate
@@ -55,6 +57,7 @@ scan rew_dept AS d: 1 of 8 partitions [p3]
   primary key bounds: (3)
   columns: id, name; about 1 row
 co-located: e, d
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- example 2 of the seed: derived table to join
@@ -72,6 +75,7 @@ scan rew_dept: 1 of 8 partitions [p2]
   primary key bounds: (1)
   columns: id, name, state; about 1 row
 co-located: emp, rew_dept
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- example 3 of the seed: table pullout
@@ -89,6 +93,7 @@ scan rew_dept: 1 of 8 partitions [p2]
   columns: id, name, state; about 1 row
   filter: state = 'CA'
 co-located: emp, rew_dept
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- IN from outside in
@@ -107,6 +112,7 @@ scan rew_dept: 1 of 8 partitions [p3]
   primary key bounds: (3)
   columns: id, name; about 4 rows
 co-located: emp, rew_dept
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- example 4 of the seed: IN over GROUP BY
@@ -125,6 +131,7 @@ scan rew_emp AS emp: 1 of 8 partitions [p3]
   primary key bounds: (3)
   columns: dept_id, id, name; about 6 rows
 co-located: dept, emp
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- IN to EXISTS
@@ -144,6 +151,7 @@ scan rew_dept AS d: 1 of 8 partitions [p3]
   columns: id, name; about 4 rows
   filter: d.name <> emp.name
 co-located: emp, d
+serving: yes
 */
 ----
 -- NOT IN of keys
@@ -162,6 +170,7 @@ scan rew_dept: 1 of 8 partitions [p4]
   primary key bounds: (9)
   columns: id, name; about 4 rows
 co-located: emp, rew_dept
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- NOT IN of what may be NULL needs every row
@@ -177,6 +186,7 @@ scan rew_dept AS d: 1 of 8 partitions [p3]
 scan rew_emp: all 8 partitions
   because no predicate on the partition key dept_id: compare it with values
   columns: id, name, salary; about 6 rows
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan rew_emp: at the members over rew_emp, to every member
   x1 join d: at the members over d, x0, to the coordinator
@@ -200,6 +210,7 @@ scan rew_emp AS e: 1 of 8 partitions [p2]
   columns: dept_id, id, name; about 2 rows
   filter: EXISTS(SELECT 1 FROM rew_emp AS e WHERE e.dept_id = d.id AND e.dept_id = 1)
 co-located: d, e
+serving: yes
 */
 ----
 -- NOT EXISTS to anti-join
@@ -218,6 +229,7 @@ scan rew_emp AS e: 1 of 8 partitions [p3]
   primary key bounds: (4)
   columns: dept_id, id, name; about 6 rows
 co-located: d, e
+serving: yes
 */
 ----
 -- NOT EXISTS says nothing about the outer side
@@ -235,6 +247,7 @@ scan rew_emp AS e: 1 of 8 partitions [p2]
   primary key bounds: (1)
   columns: dept_id, id, name; about 2 rows
 co-located: d, e
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 2 stages
   x0 join d: at the members over d, e, to the coordinator
   final: at the coordinator over x0
@@ -255,6 +268,7 @@ scan rew_emp AS e: 1 of 8 partitions [p2]
   primary key bounds: (1)
   columns: dept_id, id, name; about 2 rows
 co-located: d, e
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 2 stages
   x0 join d: at the members over d, e, to the coordinator
   final: at the coordinator over x0
@@ -271,4 +285,5 @@ scan rew_emp: 1 of 8 partitions [p2]
   primary key bounds: (1, 1)
   columns: dept_id, id, name; about 0 rows
   filter: dept_id = id
+serving: yes
 */

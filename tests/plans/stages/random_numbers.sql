@@ -13,6 +13,7 @@ scan customers AS c: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
   columns: customer_id
 co-located: o, c
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 2 stages
   x0 join o: at the members over o, c, to the coordinator
   final: at the coordinator over x0
@@ -32,6 +33,7 @@ scan customers AS c: all 271 partitions
   columns: customer_id
   filter: RANDOM() < 0.5
 co-located: o, c
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 2 stages
   x0 join o: at the members over o, c, to the coordinator
   final: at the coordinator over x0
@@ -49,6 +51,7 @@ scan customers AS c: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
   columns: customer_id
 co-located: o, c
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 2 stages
   x0 join o: at the members over o, c, to the coordinator
   final: at the coordinator over x0
@@ -72,6 +75,7 @@ scan customers AS c: all 271 partitions
   columns: customer_id
   filter: TRUE
 co-located: o, c
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: gather (random() is not evaluated once for each row of the outermost SELECT: move it there (line 1, column 35))
 */
 ----
@@ -87,6 +91,7 @@ scan customers AS c: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
   columns: customer_id
 co-located: o, c
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: gather (random() is not evaluated once for each row of the outermost SELECT: move it there (line 1, column 18))
 */
 ----
@@ -102,6 +107,7 @@ scan customers AS c: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
   columns: customer_id
 co-located: o, c
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: gather (random() is not evaluated once for each row of the outermost SELECT: move it there (line 1, column 16))
 */
 ----
@@ -117,6 +123,7 @@ scan customers AS c: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
   columns: customer_id
 co-located: o, c
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: gather (the result of SAMPLE depends on when and where it is evaluated: filter by the partitioning key to gather less)
 */
 ----
@@ -132,6 +139,7 @@ scan customers AS c: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
   columns: customer_id
 co-located: o, c
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 2 stages
   x0 join o: at the members over o, c, to the coordinator
   final: at the coordinator over x0
@@ -146,6 +154,7 @@ scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: day
   filter: day < now()
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
 ----
@@ -161,6 +170,7 @@ scan customers AS c: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
   columns: customer_id
 co-located: o, c
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 2 stages
   x0 join o: at the members over o, c, to the coordinator
   final: at the coordinator over x0
@@ -179,6 +189,7 @@ scan customers AS c: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
   columns: customer_id
 co-located: o, c
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 2 stages
   x0 join o: at the members over o, c, to the coordinator
   final: at the coordinator over x0
@@ -196,6 +207,7 @@ scan customers AS c: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
   columns: customer_id
 co-located: o, c
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 2 stages
   x0 join o: at the members over o, c, to the coordinator
   final: at the coordinator over x0
@@ -215,6 +227,7 @@ scan orders AS p: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: id, day
   filter: p.day > today()
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan p: at the members over p, to every member
   x1 join orders: at the members over orders, x0, to the coordinator

@@ -15,6 +15,7 @@ scan customers AS c: all 271 partitions
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: priority, amount
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 4 stages
   x0 scan o: at the members over o, to the coordinator
   x1 keys: at the coordinator over x0, to every member
@@ -35,6 +36,7 @@ scan customers AS c: all 271 partitions
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: priority
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan o: at the members over o, to every member
   x1 join c: at the members over c, x0, to the coordinator
@@ -55,6 +57,7 @@ scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: priority
   filter: EXISTS(SELECT 1 FROM orders AS o WHERE o.priority = c.name)
+serving: no, it does not find the rows that it joins by their keys
 when distributed: in 4 stages
   x0 scan o: at the members over o, to the coordinator
   x1 keys: at the coordinator over x0, to every member
@@ -75,6 +78,7 @@ scan customers AS c: all 271 partitions
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: id, priority
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan o: at the members over o, to every member
   x1 join c: at the members over c, x0, to the coordinator
@@ -94,6 +98,7 @@ scan customers AS c: all 271 partitions
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: id, priority
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan o: at the members over o, to every member
   x1 join c: at the members over c, x0, to the coordinator
@@ -112,6 +117,7 @@ scan customers AS c: all 271 partitions
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: priority
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan o: at the members over o, to every member
   x1 join c: at the members over c, x0, to the coordinator
@@ -130,6 +136,7 @@ scan customers AS c: all 271 partitions
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: priority
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan o: at the members over o, to every member
   x1 join c: at the members over c, x0, to the coordinator
@@ -150,6 +157,7 @@ scan customers AS c: all 271 partitions
   because c.customer_id = x.customer_id only joins the key: compare either side with a value
   columns: customer_id, name
 co-located: orders, c
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 2 stages
   x0 join c: at the members over c, orders, to the coordinator
   final: at the coordinator over x0
@@ -169,6 +177,7 @@ scan customers AS c: all 271 partitions
   because c.customer_id = x.customer_id only joins the key: compare either side with a value
   columns: customer_id, name
 co-located: orders, c
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 2 stages
   x0 join c: at the members over c, orders, to the coordinator
   final: at the coordinator over x0
@@ -186,6 +195,7 @@ scan orders: all 271 partitions
 scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, name
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: gather (a common table expression has a name that the plan uses: choose a name other than a letter and a number)
 */
 ----
@@ -201,6 +211,7 @@ scan orders: all 271 partitions
 scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, name
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: gather (a common table expression has a name that the plan uses: choose a name other than a letter and a number)
 */
 ----
@@ -217,6 +228,7 @@ scan orders AS p: all 271 partitions
   because o.customer_id = p.customer_id only joins the key: compare either side with a value
   columns: customer_id, id, day
 co-located: o, p
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 2 stages
   x0 join o: at the members over o, p, to the coordinator
   final: at the coordinator over x0
@@ -233,6 +245,7 @@ scan orders AS o: all 271 partitions
 scan orders AS p: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: id, priority, day
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan p: at the members over p, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -251,6 +264,7 @@ scan orders AS o: all 271 partitions
 scan metrics AS m: all 8 partitions
   because the filter o.day >= m.time cannot be pushed below an ASOF JOIN that does not compare time: join on time, or filter inside the subquery
   columns: time
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan m: at the members over m, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -270,6 +284,7 @@ scan airlines AS b: replicated, every member has it
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: id, priority
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 2 stages
   x0 scan o: at the members over o, to the coordinator
   final: at the coordinator over a, b, x0
@@ -291,6 +306,7 @@ scan customers AS c: all 271 partitions
 scan orders AS o: all 271 partitions
   because o.customer_id = r.customer_id only joins the key: compare either side with a value
   columns: customer_id, amount
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 5 stages
   x0 scan customers: at the members over customers, to the coordinator
   x1 scan c: at the members over c, to the coordinator
@@ -312,6 +328,7 @@ scan airlines AS a: replicated, every member has it
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: priority
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 r: at the coordinator over airlines, a, to every member
   x1 join r: at the members over o, x0, to the coordinator
@@ -326,6 +343,7 @@ tree: orders: all
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: id
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: in 2 stages
   x0 scan o: at the members over o, to the coordinator
   final: at the coordinator over x0
@@ -343,6 +361,7 @@ scan customers AS c: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
   columns: customer_id
 co-located: o, c
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 2 stages
   x0 join o: at the members over o, c, to the coordinator
   final: at the coordinator over x0
@@ -363,6 +382,7 @@ scan customers AS c: all 271 partitions
   because c.customer_id = o.customer_id only joins the key: compare either side with a value
   columns: customer_id, name
 co-located: o, c
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan o: at the members over o, to the coordinator
   x1 scan c: at the members over c, to the coordinator
@@ -382,6 +402,7 @@ scan customers: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
   columns: customer_id
 co-located: o, customers
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 2 stages
   x0 join o: at the members over o, customers, to the coordinator
   final: at the coordinator over x0
@@ -399,6 +420,7 @@ scan customers AS c: all 271 partitions
 scan orders AS o: all 271 partitions
   because o.customer_id = c.customer_id only joins the key: compare either side with a value
   columns: customer_id, id, amount
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 2 stages
   x0 join c: at the members over c, o, to the coordinator
   final: at the coordinator over x0
@@ -419,6 +441,7 @@ scan orders: all 271 partitions
 scan airlines: replicated, every member has it
   columns: code
 co-located: c, orders
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 2 stages
   x0 join c: at the members over c, airlines, orders, to the coordinator
   final: at the coordinator over x0
@@ -435,6 +458,7 @@ scan orders AS o: all 271 partitions
 scan metrics AS m: all 8 partitions
   because no predicate on the partition key (host, metric, time): compare its columns with values
   columns: host, value
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan m: at the members over m, to the owners of the keys
   x1 join o: at the members over o, x0, to the coordinator
@@ -456,6 +480,7 @@ scan orders: all 271 partitions
 scan orders AS y: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: id, priority, amount
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 5 stages
   x0 scan orders: at the members over orders, to the coordinator
   x1 x: at the coordinator over x0, to every member
@@ -479,6 +504,7 @@ scan orders AS y: all 271 partitions
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: id, priority, amount
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 5 stages
   x0 scan orders: at the members over orders, to the coordinator
   x1 x: at the coordinator over x0, to every member
@@ -501,6 +527,7 @@ scan orders AS o: all 271 partitions
 scan metrics AS m: all 8 partitions
   because no predicate on the partition key (host, metric, time): compare its columns with values
   columns: host, metric, time, value
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 4 stages
   x0 scan o: at the members over o, to the coordinator
   x1 scan m: at the members over m, to the coordinator
@@ -521,6 +548,7 @@ scan customers AS c: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
   columns: customer_id
 co-located: o, c
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 2 stages
   x0 join o: at the members over o, c, to the coordinator
   final: at the coordinator over x0
@@ -535,6 +563,7 @@ tree: orders: all
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: id, amount
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: in 2 stages
   x0 scan orders: at the members over orders, to the coordinator
   final: at the coordinator over x0
@@ -549,6 +578,7 @@ tree: customers: all
 scan customers AS c: all 271 partitions
   because c.customer_id = r.k only joins the key: compare either side with a value
   columns: customer_id, name
+serving: no, it does not search customers by its key: compare the first columns of (customer_id) with values
 when distributed: in 3 stages
   x0 scan c: at the members over c, to the coordinator
   x1 r: at the coordinator over x0, to the coordinator
@@ -568,6 +598,7 @@ scan customers AS c: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
   columns: customer_id
 co-located: o, c
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 2 stages
   x0 join o: at the members over o, c, to the coordinator
   final: at the coordinator over x0
@@ -585,6 +616,7 @@ scan orders AS o: all 271 partitions
 scan metrics AS m: all 8 partitions
   because no predicate on the partition key (host, metric, time): compare its columns with values
   columns: host, metric, time, value
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 4 stages
   x0 scan o: at the members over o, to the coordinator
   x1 scan m: at the members over m, to the coordinator
@@ -605,6 +637,7 @@ scan customers AS c: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
   columns: customer_id
 co-located: o, c
+serving: no, it does not find the rows that it joins by their keys
 when distributed: in 2 stages
   x0 join o: at the members over o, c, to the coordinator
   final: at the coordinator over x0
@@ -621,6 +654,7 @@ scan orders AS o: all 271 partitions
 scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: name
+serving: no, it does not find the rows that it joins by their keys
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -638,6 +672,7 @@ scan orders: all 271 partitions
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: id
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 2 stages
   x0 set operation: at the members over orders, orders, to the coordinator
   final: at the coordinator over x0
@@ -655,6 +690,7 @@ scan orders: all 271 partitions
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: id, priority, amount
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 4 stages
   x0 scan orders: at the members over orders, to the coordinator
   x1 q: at the coordinator over x0, to every member
@@ -674,6 +710,7 @@ scan customers AS c: all 271 partitions
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: priority, amount
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 4 stages
   x0 scan orders: at the members over orders, to the coordinator
   x1 q: at the coordinator over x0, to every member
@@ -694,6 +731,7 @@ scan orders: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
   columns: customer_id, amount
 co-located: c, orders
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 2 stages
   x0 join c: at the members over c, orders, to the coordinator
   final: at the coordinator over x0
@@ -714,6 +752,7 @@ scan customers AS c: all 271 partitions
   columns: customer_id
   filter: EXISTS(SELECT 1 FROM customers AS c WHERE c.customer_id = o.customer_id)
 co-located: o, c
+serving: no, it does not find the rows that it joins by their keys
 when distributed: in 2 stages
   x0 join o: at the members over o, c, to the coordinator
   final: at the coordinator over x0
@@ -729,6 +768,7 @@ scan airlines AS a: replicated, every member has it
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: id, priority
+serving: no, it does not find the rows that it joins by their keys
 when distributed: in 2 stages
   x0 join a: at the members over a, o, to the coordinator
   final: at the coordinator over x0
@@ -747,5 +787,6 @@ scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: name
   filter: o.priority = c.name COLLATE NOCASE
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: gather (a collation decides which texts are equal, and stages do not exchange it: leave out COLLATE)
 */

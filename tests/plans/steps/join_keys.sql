@@ -24,6 +24,7 @@ scan sales AS s: the partitions that the parameters select, of 64
   because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: client, n, day, place; about 4,000,000 rows
 co-located: c, s
+serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: in 2 stages
   x0 join c: at the members over c, s, to the coordinator
@@ -36,6 +37,7 @@ runs first, for $1[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'nor
     because no predicate on the partition key id: compare it with values
     columns: id, region; about 10 rows
     filter: "region" = 'north'
+  serving: no, it does not search clients by its key: compare the first columns of (id) with values
   when distributed: two-stage
 */
 ----
@@ -53,6 +55,7 @@ scan sales AS s: the partitions that the parameters select, of 64
   because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: client, n, day, place; about 4,000,000 rows
 co-located: c, s
+serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: in 2 stages
   x0 join c: at the members over c, s, to the coordinator
@@ -65,6 +68,7 @@ runs first, for $1[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'nor
     because no predicate on the partition key id: compare it with values
     columns: id, region; about 10 rows
     filter: "region" = 'north'
+  serving: no, it does not search clients by its key: compare the first columns of (id) with values
   when distributed: two-stage
 */
 ----
@@ -82,6 +86,7 @@ scan sales AS s: the partitions that the parameters select, of 64
   because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: client, n, day, place; about 4,000,000 rows
 co-located: c, s
+serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: in 2 stages
   x0 join c: at the members over c, s, to the coordinator
@@ -94,6 +99,7 @@ runs first, for $1[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'nor
     because no predicate on the partition key id: compare it with values
     columns: id, region; about 10 rows
     filter: "region" = 'north'
+  serving: no, it does not search clients by its key: compare the first columns of (id) with values
   when distributed: two-stage
 */
 ----
@@ -111,6 +117,7 @@ scan clients AS c: all 64 partitions
   columns: id, region, nation, rank; about 10 rows
   filter: c.region = 'north'
 co-located: s, c
+serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: in 2 stages
   x0 join s: at the members over s, c, to the coordinator
@@ -123,6 +130,7 @@ runs first, for $1[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'nor
     because no predicate on the partition key id: compare it with values
     columns: id, region; about 10 rows
     filter: "region" = 'north'
+  serving: no, it does not search clients by its key: compare the first columns of (id) with values
   when distributed: two-stage
 */
 ----
@@ -140,6 +148,7 @@ scan clients AS c: the partitions that the parameters select, of 64
   columns: id, region, nation, rank; about 10 rows
   filter: c.region = 'north'
 co-located: s, c
+serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: in 2 stages
   x0 join s: at the members over s, c, to the coordinator
@@ -152,6 +161,7 @@ runs first, for $1[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'nor
     because no predicate on the partition key id: compare it with values
     columns: id, region; about 10 rows
     filter: "region" = 'north'
+  serving: no, it does not search clients by its key: compare the first columns of (id) with values
   when distributed: two-stage
 */
 ----
@@ -169,6 +179,7 @@ scan sales AS s: the partitions that the parameters select, of 64
   because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: client, n, day, place; about 4,000,000 rows
 co-located: c, s
+serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: in 2 stages
   x0 join c: at the members over c, s, to the coordinator
@@ -181,6 +192,7 @@ runs first, for $1[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'nor
     because no predicate on the partition key id: compare it with values
     columns: id, region; about 10 rows
     filter: "region" = 'north'
+  serving: no, it does not search clients by its key: compare the first columns of (id) with values
   when distributed: two-stage
 */
 ----
@@ -199,6 +211,7 @@ scan clients AS c: the partitions that the parameters select, of 64
   columns: id, region; about 10 rows
   filter: c.region = 'north' AND EXISTS(SELECT 1 FROM clients AS c WHERE c.id = s.client AND c.region = 'north')
 co-located: s, c
+serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: in 2 stages
   x0 join s: at the members over s, c, to the coordinator
@@ -211,6 +224,7 @@ runs first, for $1[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'nor
     because no predicate on the partition key id: compare it with values
     columns: id, region; about 10 rows
     filter: "region" = 'north'
+  serving: no, it does not search clients by its key: compare the first columns of (id) with values
   when distributed: two-stage
 */
 ----
@@ -228,6 +242,7 @@ scan clients AS c: all 64 partitions
   columns: id, region; about 10 rows
   filter: c.region = 'north'
 co-located: s, c
+serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: in 2 stages
   x0 join c: at the members over c, s, to the coordinator
@@ -240,6 +255,7 @@ runs first, for $1[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'nor
     because no predicate on the partition key id: compare it with values
     columns: id, region; about 10 rows
     filter: "region" = 'north'
+  serving: no, it does not search clients by its key: compare the first columns of (id) with values
   when distributed: two-stage
 */
 ----
@@ -257,6 +273,7 @@ scan sales AS s: the partitions that the parameters select, of 64
   because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: client, n, day, place; about 4,000,000 rows
 co-located: clients, s
+serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: in 2 stages
   x0 join s: at the members over s, clients, to the coordinator
@@ -269,6 +286,7 @@ runs first, for $1[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'nor
     because no predicate on the partition key id: compare it with values
     columns: id, region; about 10 rows
     filter: "region" = 'north'
+  serving: no, it does not search clients by its key: compare the first columns of (id) with values
   when distributed: two-stage
 */
 ----
@@ -286,6 +304,7 @@ scan clients AS c: the partitions that the parameters select, of 64
   columns: id, region, nation, rank; about 10 rows
   filter: c.region = 'north'
 co-located: sales, c
+serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: in 2 stages
   x0 join c: at the members over c, sales, to the coordinator
@@ -298,6 +317,7 @@ runs first, for $1[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'nor
     because no predicate on the partition key id: compare it with values
     columns: id, region; about 10 rows
     filter: "region" = 'north'
+  serving: no, it does not search clients by its key: compare the first columns of (id) with values
   when distributed: two-stage
 */
 ----
@@ -316,6 +336,7 @@ scan clients: the partitions that the parameters select, of 64
   columns: id, region, nation; about 10 rows
   filter: region = 'north'
 co-located: s, clients
+serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: in 2 stages
   x0 join s: at the members over s, clients, to the coordinator
@@ -328,6 +349,7 @@ runs first, for $1[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'nor
     because no predicate on the partition key id: compare it with values
     columns: id, region; about 10 rows
     filter: "region" = 'north'
+  serving: no, it does not search clients by its key: compare the first columns of (id) with values
   when distributed: two-stage
 */
 ----
@@ -344,6 +366,7 @@ scan clients AS c: the partitions that the parameters select, of 64
   because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: id, region, nation, rank; about 10 rows
   filter: c.region = 'north'
+serving: no, queries run first whose values prune it
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
   x1 join v: at the members over v, x0, to the coordinator
@@ -356,6 +379,7 @@ runs first, for $1[], $2[]: SELECT DISTINCT "id", "rank" FROM "clients" WHERE ("
     because no predicate on the partition key id: compare it with values
     columns: id, region, rank; about 10 rows
     filter: "region" = 'north'
+  serving: no, it does not search clients by its key: compare the first columns of (id) with values
   when distributed: two-stage
 */
 ----
@@ -376,6 +400,7 @@ scan log AS l: all 64 partitions
   because l.id = s.n only joins the key: compare either side with a value
   columns: id, client; about 4,000,000 rows
 co-located: c, s
+serving: no, queries run first whose values prune it
 when distributed: in 4 stages
   x0 scan c: at the members over c, to every member
   x1 scan s: at the members over s, c, to every member
@@ -389,6 +414,7 @@ runs first, for $1[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'nor
     because no predicate on the partition key id: compare it with values
     columns: id, region; about 10 rows
     filter: "region" = 'north'
+  serving: no, it does not search clients by its key: compare the first columns of (id) with values
   when distributed: two-stage
 */
 ----
@@ -408,6 +434,7 @@ scan sales AS s: the partitions that the parameters select, of 64
   because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($2[]) they select
   columns: client, n, day, place; about 4,000,000 rows
 co-located: c, s
+serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: in 2 stages
   x0 join n: at the members over n, c, s, to the coordinator
@@ -419,6 +446,7 @@ runs first, for $1[]: SELECT DISTINCT "id" FROM "nations" WHERE ("name" = 'é')
   scan nations: replicated, every member has it
     columns: id, name; about 1 row
     filter: "name" = 'é'
+  serving: no, it does not search nations by its key: compare the first columns of (id) with values
 runs first, for $2[]: SELECT DISTINCT "id" FROM "clients" WHERE "nation" IN (SELECT unnest($1))
   join keys: about 10 expected; with more than 256, the statement runs without them
   execution: distributed on 3 of 3 members
@@ -427,6 +455,7 @@ runs first, for $2[]: SELECT DISTINCT "id" FROM "clients" WHERE "nation" IN (SEL
     because no predicate on the partition key id: compare it with values
     columns: id, nation; about 20,000 rows
     filter: "nation" IN (SELECT UNNEST($1))
+  serving: no, it does not search clients by its key: compare the first columns of (id) with values
   when distributed: two-stage
 */
 ----
@@ -442,6 +471,7 @@ scan sales AS s: all 64 partitions
   because s.client = c.id only joins the key: compare either side with a value
   columns: client, n, day, place; about 4,000,000 rows
 co-located: c, s
+serving: no, it does not find the rows that it joins by their keys
 when distributed: in 2 stages
   x0 join c: at the members over c, s, to the coordinator
   final: at the coordinator over x0
@@ -460,6 +490,7 @@ scan sales AS s: all 64 partitions
   because s.client = c.id only joins the key: compare either side with a value
   columns: client, n, day, place; about 4,000,000 rows
 co-located: c, s
+serving: no, it does not find the rows that it joins by their keys
 when distributed: in 2 stages
   x0 join c: at the members over c, s, to the coordinator
   final: at the coordinator over x0
@@ -479,6 +510,7 @@ scan sales AS s: 1 of 64 partitions [p49]
   primary key bounds: (7)
   columns: client, n, day, place; about 4,000,000 rows
 co-located: c, s
+serving: yes
 */
 ----
 -- it runs at once: the preserved side
@@ -494,6 +526,7 @@ scan clients AS c: all 64 partitions
   columns: id, region, nation, rank; about 10 rows
   filter: c.region = 'north'
 co-located: s, c
+serving: no, it does not find the rows that it joins by their keys
 when distributed: in 2 stages
   x0 join s: at the members over s, c, to the coordinator
   final: at the coordinator over x0
@@ -511,6 +544,7 @@ scan sales AS s: all 64 partitions
   because no predicate on the partition key client: compare it with values
   columns: client, n, day, place; about 4,000,000 rows
 co-located: c, s
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 2 stages
   x0 join c: at the members over c, s, to the coordinator
   final: at the coordinator over x0
@@ -529,6 +563,7 @@ scan clients AS c: all 64 partitions
   columns: id, region, nation, rank; about 10 rows
   filter: c.region = 'north'
 co-located: s, c
+serving: no, it does not find the rows that it joins by their keys
 when distributed: in 2 stages
   x0 join s: at the members over s, c, to the coordinator
   final: at the coordinator over x0
@@ -546,6 +581,7 @@ scan clients AS c: all 64 partitions
 scan log AS l: all 64 partitions
   because no predicate on the partition key id: compare it with values
   columns: id, client; about 4,000,000 rows
+serving: no, it does not find the rows that it joins by their keys
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
   x1 join c: at the members over l, x0, to the coordinator
@@ -565,6 +601,7 @@ scan clients AS d: all 64 partitions
   because c.id = d.id only joins the key: compare either side with a value
   columns: id, region, nation, rank; about 20,000 rows
 co-located: c, d
+serving: no, it does not find the rows that it joins by their keys
 when distributed: in 2 stages
   x0 join c: at the members over c, d, to the coordinator
   final: at the coordinator over x0
@@ -583,6 +620,7 @@ scan sales AS s: all 64 partitions
   because s.client IS NOT DISTINCT FROM c.id only joins the key: compare either side with a value
   columns: client, n, day, place; about 4,000,000 rows
 co-located: c, s
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 2 stages
   x0 join c: at the members over c, s, to the coordinator
   final: at the coordinator over x0
@@ -601,6 +639,7 @@ scan sales AS s: all 64 partitions
   because client is compared with c.id + 0, which is neither a constant nor a parameter: pass its value as a parameter
   columns: client, n, day, place; about 4,000,000 rows
   filter: s.client = c.id + 0
+serving: no, it does not find the rows that it joins by their keys
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
   x1 join c: at the members over s, x0, to the coordinator
@@ -620,6 +659,7 @@ scan sales AS s: all 64 partitions
   because client is compared with CAST(c.id AS DOUBLE), which is neither a constant nor a parameter: pass its value as a parameter
   columns: client, n, day, place; about 4,000,000 rows
   filter: s.client = CAST(c.id AS DOUBLE)
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
   x1 join c: at the members over s, x0, to the coordinator
@@ -640,6 +680,7 @@ scan sales AS s: all 64 partitions
   columns: client, n, day, place; about 4,000,000 rows
   filter: RANDOM() < 2
 co-located: c, s
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 2 stages
   x0 join c: at the members over c, s, to the coordinator
   final: at the coordinator over x0
@@ -658,6 +699,7 @@ scan sales AS s: all 64 partitions
   because client is compared with c.id, which is neither a constant nor a parameter: pass its value as a parameter
   columns: client, n, day, place; about 4,000,000 rows
   filter: (s.client = c.id OR c.region = 'north')
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
   x1 join c: at the members over s, x0, to the coordinator
@@ -680,6 +722,7 @@ scan sales AS s: the partitions that the parameters select, of 64
   columns: client, n, day, place; about 1,333,333 rows
   filter: s.day > $1
 co-located: c, s
+serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: in 2 stages
   x0 join c: at the members over c, s, to the coordinator
@@ -692,6 +735,7 @@ runs first, for $3[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = $2)
     because no predicate on the partition key id: compare it with values
     columns: id, region; about 10 rows
     filter: "region" = $2
+  serving: no, it does not search clients by its key: compare the first columns of (id) with values
   when distributed: two-stage
 */
 ----
@@ -714,6 +758,7 @@ scan visits AS v: the partitions that the parameters select, of 64
   columns: client, place, n; about 40,000 rows
   filter: v.place = 4
 co-located: c, s
+serving: no, queries run first whose values prune it
 when distributed: in 4 stages
   x0 scan c: at the members over c, to every member
   x1 scan s: at the members over s, c, to every member
@@ -726,6 +771,7 @@ runs first, for $1[]: SELECT id FROM log WHERE client = 5
     because no predicate on the partition key id: compare it with values
     columns: id, client; about 200 rows
     filter: client = 5
+  serving: no, it does not search log by its key: compare the first columns of (id) with values
   when distributed: two-stage
 runs first, for $2[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
   join keys: about 10 expected; with more than 256, the statement runs without them
@@ -735,6 +781,7 @@ runs first, for $2[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'nor
     because no predicate on the partition key id: compare it with values
     columns: id, region; about 10 rows
     filter: "region" = 'north'
+  serving: no, it does not search clients by its key: compare the first columns of (id) with values
   when distributed: two-stage
 */
 ----
@@ -752,6 +799,7 @@ scan sales AS s: the partitions that the parameters select, of 64
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: client, n, day, place; about 4,000,000 rows
 co-located: c, s
+serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: in 2 stages
   x0 join c: at the members over c, s, to the coordinator
@@ -763,6 +811,7 @@ runs first, for $1[]: SELECT client FROM log WHERE id < 5
     because the range of (id) has more values than the limit of 512, or values that cannot be counted: compare with = or IN, or with a narrower range
     primary key bounds: key < (5)
     columns: id, client; about 1,333,333 rows
+  serving: no, it reads a range of keys of log
   when distributed: two-stage
 */
 ----
@@ -780,6 +829,7 @@ scan sales AS s: all 64 partitions
   because s.client = c.id only joins the key: compare either side with a value
   columns: client, n, day, place; about 4,000,000 rows
 co-located: c, s
+serving: no, it does not find the rows that it joins by their keys
 when distributed: in 2 stages
   x0 join c: at the members over c, s, to the coordinator
   final: at the coordinator over x0

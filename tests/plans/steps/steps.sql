@@ -18,6 +18,7 @@ scan step_orders: the partitions that the parameters select, of 16
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id, amount; about 6 rows
   filter: customer_id IN (SELECT UNNEST($1))
+serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $1[]: SELECT customer_id FROM step_vip WHERE region = 'north'
@@ -26,6 +27,7 @@ runs first, for $1[]: SELECT customer_id FROM step_vip WHERE region = 'north'
     because no predicate on the partition key id: compare it with values
     columns: customer_id, region; about 2 rows
     filter: region = 'north'
+  serving: no, it does not search step_vip by its key: compare the first columns of (id) with values
   when distributed: two-stage
 */
 ----
@@ -39,6 +41,7 @@ scan step_orders: the partitions that the parameters select, of 16
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id, id; about 6 rows
   filter: customer_id IN (SELECT UNNEST($1))
+serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $1[]: SELECT customer_id FROM step_vip WHERE id = 5
@@ -47,6 +50,7 @@ runs first, for $1[]: SELECT customer_id FROM step_vip WHERE id = 5
     partitioning key (id): (5)
     primary key bounds: (5)
     columns: id, customer_id; about 1 row
+  serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- no value and nothing else is read
@@ -59,6 +63,7 @@ scan step_orders: the partitions that the parameters select, of 16
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id; about 6 rows
   filter: customer_id IN (SELECT UNNEST($1))
+serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $1[]: SELECT customer_id FROM step_vip WHERE id = 4
@@ -67,6 +72,7 @@ runs first, for $1[]: SELECT customer_id FROM step_vip WHERE id = 4
     partitioning key (id): (4)
     primary key bounds: (4)
     columns: id, customer_id; about 1 row
+  serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- a scalar subquery
@@ -78,12 +84,14 @@ rewrites: materialize_subquery
 scan step_orders: the partitions that the parameters select, of 16
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1) they select
   columns: customer_id; about 2 rows
+serving: no, queries run first whose values prune it
 runs first, for $1: SELECT max(customer_id) FROM step_vip WHERE region = 'south'
   tree: step_vip: all
   scan step_vip: all 4 partitions
     because no predicate on the partition key id: compare it with values
     columns: customer_id, region; about 2 rows
     filter: region = 'south'
+  serving: no, it does not search step_vip by its key: compare the first columns of (id) with values
   when distributed: two-stage
 */
 ----
@@ -96,6 +104,7 @@ rewrites: materialize_subquery
 scan step_days: the partitions that the parameters select, of 4
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ([$1, $2]) they select
   columns: day, n; about 1 row
+serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $1: SELECT min(day) + 20 FROM step_days WHERE n > 1
@@ -104,6 +113,7 @@ runs first, for $1: SELECT min(day) + 20 FROM step_days WHERE n > 1
     because no predicate on the partition key day: compare it with values
     columns: day, n; about 4 rows
     filter: n > 1
+  serving: no, it does not search step_days by its key: compare the first columns of (day) with values
   when distributed: two-stage
 runs first, for $2: SELECT max(day) - 20 FROM step_days WHERE day < DATE '2024-03-01' OR n = 4
   tree: step_days: all
@@ -111,6 +121,7 @@ runs first, for $2: SELECT max(day) - 20 FROM step_days WHERE day < DATE '2024-0
     because the OR branch n = 4 does not restrict the key: compare day with values in every branch
     columns: day, n; about 4 rows
     filter: (day < CAST('2024-03-01' AS DATE) OR n = 4)
+  serving: no, it does not search step_days by its key: compare the first columns of (day) with values
   when distributed: two-stage
 */
 ----
@@ -124,6 +135,7 @@ scan step_orders: the partitions that the parameters select, of 16
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id, id, amount; about 6 rows
   filter: customer_id IN (SELECT UNNEST($1)) AND id > 1
+serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $1[]: SELECT customer_id FROM step_orders WHERE customer_id IN (SELECT customer_id FROM step_vip WHERE region = 'south') AND amount > 50
@@ -133,6 +145,7 @@ runs first, for $1[]: SELECT customer_id FROM step_orders WHERE customer_id IN (
     because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
     columns: customer_id, amount; about 3 rows
     filter: customer_id IN (SELECT UNNEST($1)) AND amount > 50
+  serving: no, queries run first whose values prune it
   scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
   when distributed: two-stage
   runs first, for $1[]: SELECT customer_id FROM step_vip WHERE region = 'south'
@@ -141,6 +154,7 @@ runs first, for $1[]: SELECT customer_id FROM step_orders WHERE customer_id IN (
       because no predicate on the partition key id: compare it with values
       columns: customer_id, region; about 2 rows
       filter: region = 'south'
+    serving: no, it does not search step_vip by its key: compare the first columns of (id) with values
     when distributed: two-stage
 */
 ----
@@ -154,6 +168,7 @@ scan step_orders: the partitions that the parameters select, of 16
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id; about 6 rows
   filter: customer_id IN (SELECT UNNEST($1))
+serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $1[]: SELECT customer_id FROM big
@@ -167,6 +182,7 @@ runs first, for $1[]: SELECT customer_id FROM big
     primary key bounds: key, in 2 ranges
     columns: region, big; about 2 rows
     filter: r.big
+  serving: no, its expressions, types or clauses need a kernel over whole columns
   when distributed: in 2 stages
     x0 join v: at the members over v, r, to the coordinator
     final: at the coordinator over x0
@@ -187,6 +203,7 @@ scan step_vip: all 4 partitions
   because no predicate on the partition key id: compare it with values
   columns: customer_id, region; about 2 rows
   filter: region = 'north'
+serving: no, it does not find the rows that it joins by their keys
 when distributed: in 3 stages
   x0 scan step_vip: at the members over step_vip, to every member
   x1 join step_orders: at the members over step_orders, x0, to the coordinator

@@ -16,6 +16,7 @@ scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($2[]) they select
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN (SELECT UNNEST($2))
+serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $2[]: SELECT customer_id FROM vip WHERE region = $1
@@ -25,6 +26,7 @@ runs first, for $2[]: SELECT customer_id FROM vip WHERE region = $1
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id, region
     filter: region = $1
+  serving: no, it does not search vip by its key: compare the first columns of (customer_id) with values
   when distributed: two-stage
 */
 ----
@@ -39,6 +41,7 @@ scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($4[]) they select
   columns: customer_id, id, priority, amount, day
   filter: id > $1 AND customer_id IN (SELECT UNNEST($4)) AND id < $3
+serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $4[]: SELECT customer_id FROM vip WHERE region = $region
@@ -48,6 +51,7 @@ runs first, for $4[]: SELECT customer_id FROM vip WHERE region = $region
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id, region
     filter: region = $2
+  serving: no, it does not search vip by its key: compare the first columns of (customer_id) with values
   when distributed: two-stage
 */
 ----
@@ -61,6 +65,7 @@ scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN (SELECT UNNEST($1))
+serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $1[]: SELECT customer_id FROM vip
@@ -69,6 +74,7 @@ runs first, for $1[]: SELECT customer_id FROM vip
   scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id
+  serving: no, it does not search vip by its key: compare the first columns of (customer_id) with values
   when distributed: two-stage
 */
 ----
@@ -81,12 +87,14 @@ rewrites: materialize_subquery
 scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1) they select
   columns: customer_id, id, priority, amount, day
+serving: no, queries run first whose values prune it
 runs first, for $1: SELECT max(customer_id) FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
   scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id
+  serving: no, it does not search vip by its key: compare the first columns of (customer_id) with values
   when distributed: two-stage
 */
 ----
@@ -99,6 +107,7 @@ rewrites: materialize_subquery
 scan days: the partitions that the parameters select, of 4
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ([$1, $2]) they select
   columns: day, n, best
+serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $1: SELECT min(since) FROM vip
@@ -107,6 +116,7 @@ runs first, for $1: SELECT min(since) FROM vip
   scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: since
+  serving: no, it does not search vip by its key: compare the first columns of (customer_id) with values
   when distributed: two-stage
 runs first, for $2: SELECT max(since) FROM vip
   execution: distributed on 3 of 3 members
@@ -114,6 +124,7 @@ runs first, for $2: SELECT max(since) FROM vip
   scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: since
+  serving: no, it does not search vip by its key: compare the first columns of (customer_id) with values
   when distributed: two-stage
 */
 ----
@@ -126,6 +137,7 @@ rewrites: materialize_subquery
 scan days: the partitions that the parameters select, of 4
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (>= CAST($1 AS DATE) - 7) they select
   columns: day, n, best
+serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $1: SELECT max(since) FROM vip
@@ -134,6 +146,7 @@ runs first, for $1: SELECT max(since) FROM vip
   scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: since
+  serving: no, it does not search vip by its key: compare the first columns of (customer_id) with values
   when distributed: two-stage
 */
 ----
@@ -147,6 +160,7 @@ scan numbers: the partitions that the parameters select, of 21
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (($1[], $2[])) they select
   columns: a, b, v
   filter: a IN (SELECT UNNEST($1)) AND b IN (SELECT UNNEST($2))
+serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $1[]: SELECT best FROM vip
@@ -155,6 +169,7 @@ runs first, for $1[]: SELECT best FROM vip
   scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: best
+  serving: no, it does not search vip by its key: compare the first columns of (customer_id) with values
   when distributed: two-stage
 runs first, for $2[]: SELECT n FROM days
   execution: distributed on 3 of 3 members
@@ -162,6 +177,7 @@ runs first, for $2[]: SELECT n FROM days
   scan days: all 4 partitions
     because no predicate on the partition key day: compare it with values
     columns: n
+  serving: no, it does not search days by its key: compare the first columns of (day, n) with values
   when distributed: two-stage
 */
 ----
@@ -175,6 +191,7 @@ scan numbers: the partitions that the parameters select, of 21
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (($1[], *)) they select
   columns: a, b, v
   filter: a IN (SELECT UNNEST($1))
+serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $1[]: SELECT best FROM days
@@ -183,6 +200,7 @@ runs first, for $1[]: SELECT best FROM days
   scan days: all 4 partitions
     because no predicate on the partition key day: compare it with values
     columns: best
+  serving: no, it does not search days by its key: compare the first columns of (day, n) with values
   when distributed: two-stage
 */
 ----
@@ -199,6 +217,7 @@ scan customers AS c: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id, name, score
   filter: c.customer_id IN (SELECT UNNEST($1)) AND c.score > 1
+serving: no, queries run first whose values prune it
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -209,6 +228,7 @@ runs first, for $1[]: SELECT customer_id FROM vip
   scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id
+  serving: no, it does not search vip by its key: compare the first columns of (customer_id) with values
   when distributed: two-stage
 */
 ----
@@ -222,6 +242,7 @@ scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN (SELECT UNNEST($1))
+serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: in 2 stages
   x0 scan orders: at the members over orders, to the coordinator
@@ -232,6 +253,7 @@ runs first, for $1[]: SELECT customer_id FROM vip
   scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id
+  serving: no, it does not search vip by its key: compare the first columns of (customer_id) with values
   when distributed: two-stage
 */
 ----
@@ -245,6 +267,7 @@ scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id, id
   filter: customer_id IN (SELECT UNNEST($1))
+serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: in 2 stages
   x0 scan orders: at the members over orders, to the coordinator
@@ -255,6 +278,7 @@ runs first, for $1[]: SELECT customer_id FROM vip
   scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id
+  serving: no, it does not search vip by its key: compare the first columns of (customer_id) with values
   when distributed: two-stage
 */
 ----
@@ -272,6 +296,7 @@ scan vip: the partitions that the parameters select, of 7
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id, region
   filter: customer_id IN (SELECT UNNEST($1))
+serving: no, queries run first whose values prune it
 when distributed: in 3 stages
   x0 scan vip: at the members over vip, to every member
   x1 join orders: at the members over orders, x0, to the coordinator
@@ -282,6 +307,7 @@ runs first, for $1[]: SELECT customer_id FROM customers
   scan customers: all 271 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id
+  serving: no, it does not search customers by its key: compare the first columns of (customer_id) with values
   when distributed: two-stage
 */
 ----
@@ -299,6 +325,7 @@ scan vip AS v: the partitions that the parameters select, of 7
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id, region
   filter: v.customer_id IN (SELECT UNNEST($1)) AND EXISTS(SELECT * FROM vip AS v WHERE v.region = o.priority AND v.customer_id IN (SELECT UNNEST($1)))
+serving: no, queries run first whose values prune it
 when distributed: in 3 stages
   x0 scan v: at the members over v, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -309,6 +336,7 @@ runs first, for $1[]: SELECT customer_id FROM customers
   scan customers: all 271 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id
+  serving: no, it does not search customers by its key: compare the first columns of (customer_id) with values
   when distributed: two-stage
 */
 ----
@@ -323,6 +351,7 @@ scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($2[] | $1) they select
   columns: customer_id, id, priority, amount, day
   filter: (customer_id IN (SELECT UNNEST($2)) OR customer_id = $1)
+serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $2[]: SELECT customer_id FROM vip
@@ -331,6 +360,7 @@ runs first, for $2[]: SELECT customer_id FROM vip
   scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id
+  serving: no, it does not search vip by its key: compare the first columns of (customer_id) with values
   when distributed: two-stage
 */
 ----
@@ -347,6 +377,7 @@ scan orders AS o: all 271 partitions
 scan vip AS v: all 7 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
   columns: customer_id, region
+serving: no, it does not find the rows that it joins by their keys
 when distributed: in 3 stages
   x0 scan v: at the members over v, to the owners of the keys
   x1 join o: at the members over o, x0, to the coordinator
@@ -363,6 +394,7 @@ scan orders: all 271 partitions
   because "customer_id" = "priority" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN (SELECT priority)
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: in 2 stages
   x0 scan orders: at the members over orders, to the coordinator
   final: at the coordinator over x0
@@ -382,6 +414,7 @@ scan vip: all 7 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
   columns: customer_id
   filter: RANDOM() < 0.5
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: gather (random() is not evaluated once for each row of the outermost SELECT: move it there (line 1, column 78))
 */
 ----
@@ -399,6 +432,7 @@ scan vip: all 7 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
   columns: customer_id, since
   filter: since < current_date
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan vip: at the members over vip, to the owners of the keys
   x1 join orders: at the members over orders, x0, to the coordinator
@@ -417,6 +451,7 @@ scan orders: all 271 partitions
 scan vip: all 7 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: gather (a collation decides which texts are equal, and stages do not exchange it: leave out COLLATE)
 */
 ----
@@ -433,6 +468,7 @@ scan orders: all 271 partitions
 scan vip: all 7 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: gather (a collation decides which texts are equal, and stages do not exchange it: leave out COLLATE)
 */
 ----
@@ -451,6 +487,7 @@ scan vip: 1 of 7 partitions [p1]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
   columns: customer_id
+serving: yes
 */
 ----
 -- what stays whole: bound to a few keys
@@ -468,6 +505,7 @@ scan vip: 2 of 7 partitions [p1, p6]
   partitioning key (customer_id): ('C1'), ('C2')
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
   columns: customer_id
+serving: yes
 when distributed: in 3 stages
   x0 scan vip: at the members over vip, to the owners of the keys
   x1 join orders: at the members over orders, x0, to the coordinator
@@ -487,6 +525,7 @@ scan orders: all 271 partitions
 scan vip: all 7 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: region
+serving: no, it does not find the rows that it joins by their keys
 when distributed: in 3 stages
   x0 scan vip: at the members over vip, to every member
   x1 join orders: at the members over orders, x0, to the coordinator
@@ -505,6 +544,7 @@ scan orders: all 271 partitions
 scan vip: all 7 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan vip: at the members over vip, to every member
   x1 join orders: at the members over orders, x0, to the coordinator
@@ -523,6 +563,7 @@ scan numbers: all 21 partitions
 scan vip: all 7 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: score
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan vip: at the members over vip, to every member
   x1 join numbers: at the members over numbers, x0, to the coordinator
@@ -541,6 +582,7 @@ scan orders: all 271 partitions
 scan vip: all 7 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan vip: at the members over vip, to every member
   x1 join orders: at the members over orders, x0, to the coordinator
@@ -557,6 +599,7 @@ scan orders: 2 of 271 partitions [p128, p262]
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN (SELECT UNNEST(['C1', 'C2']))
+serving: no, its expressions, types or clauses need a kernel over whole columns
 scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: in 2 stages
   x0 scan orders: at the members over orders, to the coordinator
@@ -575,6 +618,7 @@ scan airlines: replicated, every member has it
 scan vip: all 7 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: region
+serving: no, it does not find the rows that it joins by their keys
 when distributed: in 2 stages
   x0 scan vip: at the members over vip, to the coordinator
   final: at the coordinator over airlines, x0
@@ -591,6 +635,7 @@ scan vip: all 7 partitions
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan vip: at the members over vip, to every member
   x1 join orders: at the members over orders, x0, to the coordinator
@@ -609,6 +654,7 @@ scan orders: all 271 partitions
 scan vip: all 7 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan vip: at the members over vip, to every member
   x1 join orders: at the members over orders, x0, to the coordinator
@@ -628,6 +674,7 @@ scan numbers: all 21 partitions
 scan days: all 4 partitions
   because no predicate on the partition key day: compare it with values
   columns: n
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan days: at the members over days, to every member
   x1 join numbers: at the members over numbers, x0, to the coordinator
@@ -648,6 +695,7 @@ scan vip: all 7 partitions
 scan vip: all 7 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, region, since, best, score
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 4 stages
   x0 scan vip: at the members over vip, to every member
   x1 scan vip: at the members over vip, to every member
@@ -670,6 +718,7 @@ scan vip: all 7 partitions
   columns: customer_id
 scan airlines: replicated, every member has it
   columns: code
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 4 stages
   x0 scan vip: at the members over vip, to the owners of the keys
   x1 join orders: at the members over orders, x0, to the coordinator
@@ -688,6 +737,7 @@ scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN (SELECT UNNEST($1))
+serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $1[]: SELECT customer_id FROM vip
@@ -696,6 +746,7 @@ runs first, for $1[]: SELECT customer_id FROM vip
   scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id
+  serving: no, it does not search vip by its key: compare the first columns of (customer_id) with values
   when distributed: two-stage
 */
 ----
@@ -710,6 +761,7 @@ scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN (SELECT UNNEST($1))
+serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $1[]: SELECT DISTINCT customer_id FROM vip
@@ -719,6 +771,7 @@ runs first, for $1[]: SELECT DISTINCT customer_id FROM vip
   scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id
+  serving: no, it does not search vip by its key: compare the first columns of (customer_id) with values
   when distributed: in 2 stages
     x0 scan vip: at the members over vip, to the coordinator
     final: at the coordinator over x0
@@ -735,6 +788,7 @@ scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN (SELECT UNNEST($1))
+serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $1[]: SELECT ALL customer_id FROM vip
@@ -744,6 +798,7 @@ runs first, for $1[]: SELECT ALL customer_id FROM vip
   scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id
+  serving: no, it does not search vip by its key: compare the first columns of (customer_id) with values
   when distributed: in 2 stages
     x0 scan vip: at the members over vip, to the coordinator
     final: at the coordinator over x0
@@ -760,6 +815,7 @@ scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN (SELECT UNNEST($1))
+serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $1[]: SELECT customer_id FROM vip LIMIT 2
@@ -769,6 +825,7 @@ runs first, for $1[]: SELECT customer_id FROM vip LIMIT 2
   scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id
+  serving: no, it does not search vip by its key: compare the first columns of (customer_id) with values
   when distributed: in 3 stages
     x0 scan vip: at the members over vip, to the coordinator
     x1 subquery: at the coordinator over x0, to the coordinator
@@ -786,6 +843,7 @@ scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN (SELECT UNNEST($1))
+serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $1[]: SELECT max(customer_id) FROM vip
@@ -795,6 +853,7 @@ runs first, for $1[]: SELECT max(customer_id) FROM vip
   scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id
+  serving: no, it does not search vip by its key: compare the first columns of (customer_id) with values
   when distributed: in 3 stages
     x0 scan vip: at the members over vip, to the coordinator
     x1 subquery: at the coordinator over x0, to the coordinator
@@ -812,6 +871,7 @@ scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN (SELECT UNNEST($1))
+serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $1[]: SELECT customer_id FROM vip
@@ -820,6 +880,7 @@ runs first, for $1[]: SELECT customer_id FROM vip
   scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id
+  serving: no, it does not search vip by its key: compare the first columns of (customer_id) with values
   when distributed: two-stage
 */
 ----
@@ -834,6 +895,7 @@ scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN (SELECT UNNEST($1))
+serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $1[]: FROM (SELECT customer_id FROM vip)
@@ -843,6 +905,7 @@ runs first, for $1[]: FROM (SELECT customer_id FROM vip)
   scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id
+  serving: no, it does not search vip by its key: compare the first columns of (customer_id) with values
   when distributed: in 2 stages
     x0 scan vip: at the members over vip, to the coordinator
     final: at the coordinator over x0
@@ -857,6 +920,7 @@ rewrites: materialize_subquery
 scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1) they select
   columns: customer_id, id, priority, amount, day
+serving: no, queries run first whose values prune it
 runs first, for $1: SELECT customer_id FROM vip ORDER BY since LIMIT 1
   execution: distributed on 3 of 3 members
   tree: vip: all
@@ -864,6 +928,7 @@ runs first, for $1: SELECT customer_id FROM vip ORDER BY since LIMIT 1
   scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id, since
+  serving: no, it does not search vip by its key: compare the first columns of (customer_id) with values
   when distributed: in 2 stages
     x0 scan vip: at the members over vip, to the coordinator
     final: at the coordinator over x0
@@ -880,6 +945,7 @@ scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($2[]) they select
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN (SELECT UNNEST($2))
+serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $2[]: SELECT customer_id FROM vip WHERE customer_id IN (SELECT customer_id FROM customers WHERE score > $1)
@@ -890,6 +956,7 @@ runs first, for $2[]: SELECT customer_id FROM vip WHERE customer_id IN (SELECT c
     because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($2[]) they select
     columns: customer_id
     filter: customer_id IN (SELECT UNNEST($2))
+  serving: no, queries run first whose values prune it
   scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
   when distributed: two-stage
   runs first, for $2[]: SELECT customer_id FROM customers WHERE score > $1
@@ -899,6 +966,7 @@ runs first, for $2[]: SELECT customer_id FROM vip WHERE customer_id IN (SELECT c
       because no predicate on the partition key customer_id: compare it with values
       columns: customer_id, score
       filter: score > $1
+    serving: no, it does not search customers by its key: compare the first columns of (customer_id) with values
     when distributed: two-stage
 */
 ----
@@ -913,6 +981,7 @@ scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($2[]) they select
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN (SELECT UNNEST($2))
+serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $2[]: SELECT customer_id FROM v
@@ -923,6 +992,7 @@ runs first, for $2[]: SELECT customer_id FROM v
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id, region, since, best, score
     filter: region = $1
+  serving: no, it does not search vip by its key: compare the first columns of (customer_id) with values
   when distributed: in 2 stages
     x0 scan vip: at the members over vip, to the coordinator
     final: at the coordinator over x0
@@ -939,6 +1009,7 @@ scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($2[]) they select
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN (SELECT UNNEST($2))
+serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $2[]: SELECT customer_id FROM vip
@@ -949,6 +1020,7 @@ runs first, for $2[]: SELECT customer_id FROM vip
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id, name, score
     filter: score > $1
+  serving: no, it does not search customers by its key: compare the first columns of (customer_id) with values
   when distributed: in 2 stages
     x0 scan customers: at the members over customers, to the coordinator
     final: at the coordinator over x0
@@ -968,6 +1040,7 @@ scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($2[]) they select
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN (SELECT UNNEST($2)) AND id IN (SELECT id FROM o)
+serving: no, queries run first whose values prune it
 when distributed: in 3 stages
   x0 scan orders: at the members over orders, to every member
   x1 join orders: at the members over orders, x0, to the coordinator
@@ -980,6 +1053,7 @@ runs first, for $2[]: SELECT k FROM w
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id, region, since, best, score
     filter: region = $1
+  serving: no, it does not search vip by its key: compare the first columns of (customer_id) with values
   when distributed: in 2 stages
     x0 scan vip: at the members over vip, to the coordinator
     final: at the coordinator over x0
@@ -1000,6 +1074,7 @@ scan orders AS o: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($2[]) they select
   columns: customer_id, id, priority, amount, day
   filter: o.customer_id IN (SELECT UNNEST($2))
+serving: no, queries run first whose values prune it
 when distributed: in 3 stages
   x0 scan vip: at the members over vip, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -1012,6 +1087,7 @@ runs first, for $2[]: SELECT customer_id FROM v
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id, region, since, best, score
     filter: region = $1
+  serving: no, it does not search vip by its key: compare the first columns of (customer_id) with values
   when distributed: in 2 stages
     x0 scan vip: at the members over vip, to the coordinator
     final: at the coordinator over x0
@@ -1031,6 +1107,7 @@ scan orders: all 271 partitions
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN (SELECT customer_id FROM vip)
 co-located: customers, orders
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 2 stages
   x0 join orders: at the members over orders, customers, to the coordinator
   final: at the coordinator over x0
@@ -1050,6 +1127,7 @@ scan orders: all 271 partitions
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN (SELECT customer_id FROM vip)
 co-located: customers, orders
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 2 stages
   x0 join orders: at the members over orders, customers, to the coordinator
   final: at the coordinator over x0
@@ -1066,6 +1144,7 @@ scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id
   filter: customer_id IN (SELECT UNNEST($1))
+serving: no, its rows are computed by a query
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $1[]: SELECT customer_id FROM vip
@@ -1074,6 +1153,7 @@ runs first, for $1[]: SELECT customer_id FROM vip
   scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id
+  serving: no, it does not search vip by its key: compare the first columns of (customer_id) with values
   when distributed: two-stage
 */
 ----
@@ -1088,6 +1168,7 @@ scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($2[]) they select
   columns: customer_id
   filter: customer_id IN (SELECT UNNEST($2))
+serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $2[]: SELECT customer_id FROM vip WHERE region = $1
@@ -1097,6 +1178,7 @@ runs first, for $2[]: SELECT customer_id FROM vip WHERE region = $1
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id, region
     filter: region = $1
+  serving: no, it does not search vip by its key: compare the first columns of (customer_id) with values
   when distributed: two-stage
 */
 ----
@@ -1115,6 +1197,7 @@ scan orders: all 271 partitions
 scan vip: all 7 partitions
   because pruning is off: SET pruning = on
   columns: customer_id
+serving: no, it does not find the rows that it joins by their keys
 when distributed: in 3 stages
   x0 scan vip: at the members over vip, to the owners of the keys
   x1 join orders: at the members over orders, x0, to the coordinator
@@ -1131,12 +1214,14 @@ rewrites: materialize_subquery
 scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($2) they select
   columns: customer_id, id, priority, amount, day
+serving: no, queries run first whose values prune it
 runs first, for $2: SELECT customer_id FROM one WHERE k = $1
   execution: local on 1 of 3 members
   tree: one: any
   scan one: replicated, every member has it
     primary key bounds: ('a')
     columns: k, customer_id
+  serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- IN over a co-located table stays local, as EXISTS does
@@ -1154,6 +1239,7 @@ scan customers: all 271 partitions
   columns: customer_id, name
   filter: name = 'Ada'
 co-located: orders, customers
+serving: no, it does not find the rows that it joins by their keys
 when distributed: in 2 stages
   x0 join orders: at the members over orders, customers, to the coordinator
   final: at the coordinator over x0
@@ -1169,6 +1255,7 @@ scan numbers: the partitions that the parameters select, of 21
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ((abs(key) + 2 = $1[], *)) they select
   columns: a, b, v
   filter: 2 + ABS(a) IN (SELECT UNNEST($1))
+serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $1[]: SELECT best FROM vip WHERE region = 'north'
@@ -1178,6 +1265,7 @@ runs first, for $1[]: SELECT best FROM vip WHERE region = 'north'
     because no predicate on the partition key customer_id: compare it with values
     columns: region, best
     filter: region = 'north'
+  serving: no, it does not search vip by its key: compare the first columns of (customer_id) with values
   when distributed: two-stage
 */
 ----
@@ -1191,6 +1279,7 @@ scan numbers: the partitions that the parameters select, of 21
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ((key * 3 = $1, *)) they select
   columns: a, b, v
   filter: a * 3 = $1
+serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $1: SELECT max(best) FROM vip WHERE region = 'north'
@@ -1200,6 +1289,7 @@ runs first, for $1: SELECT max(best) FROM vip WHERE region = 'north'
     because no predicate on the partition key customer_id: compare it with values
     columns: region, best
     filter: region = 'north'
+  serving: no, it does not search vip by its key: compare the first columns of (customer_id) with values
   when distributed: two-stage
 */
 ----
@@ -1216,6 +1306,7 @@ scan vip: 1 of 7 partitions [p6]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id, region
+serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan vip: at the members over vip, to every member
   x1 join numbers: at the members over numbers, x0, to the coordinator

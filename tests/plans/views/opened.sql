@@ -15,6 +15,7 @@ scan orders: 1 of 271 partitions [p128]
   primary key bounds: ('C2')
   columns: customer_id, id, amount
   filter: amount > 100
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- a filter on a view prunes, 2
@@ -27,6 +28,7 @@ scan customers: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id, name
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- a filter on a view prunes, 3
@@ -45,6 +47,7 @@ scan customers: 1 of 271 partitions [p128]
   primary key bounds: ('C2')
   columns: customer_id, name
 co-located: orders, customers
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- each mention is pruned for itself
@@ -63,6 +66,7 @@ scan orders: 1 of 271 partitions [p128]
   primary key bounds: ('C2')
   columns: customer_id, id, amount
   filter: amount > 100
+serving: no, its expressions, types or clauses need a kernel over whole columns
 scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: in 2 stages
   x0 set operation: at the members over orders, orders, to the coordinator

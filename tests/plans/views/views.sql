@@ -19,6 +19,7 @@ scan plan_view_orders: 1 of 16 partitions [p10]
   primary key bounds: ('C1')
   columns: customer_id, id, amount; about 0 rows
   filter: amount > 1
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- below the groups of a view
@@ -31,6 +32,7 @@ scan plan_view_orders: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id, amount; about 5 rows
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- from the filled side of an outer join in a view, through a view in it
@@ -47,6 +49,7 @@ scan plan_view_orders: 1 of 16 partitions [p7]
   primary key bounds: ('C2')
   columns: customer_id, amount; about 5 rows
 co-located: c, plan_view_orders
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- each mention has its own partitions
@@ -65,6 +68,7 @@ scan plan_view_orders: 1 of 16 partitions [p7]
   primary key bounds: ('C2')
   columns: customer_id, id, amount; about 0 rows
   filter: amount > 1
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- not below a LIMIT in a view
@@ -76,6 +80,7 @@ rewrites: derived_table_to_join
 scan plan_view_orders: all 16 partitions
   because the filter customer_id = 'C2' cannot be pushed below LIMIT: filter inside it if you mean its input
   columns: customer_id, id; about 5 rows
+serving: no, it does not search plan_view_orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: in 2 stages
   x0 scan plan_view_orders: at the members over plan_view_orders, to the coordinator
   final: at the coordinator over x0
@@ -96,4 +101,5 @@ scan plan_view_orders: 1 of 16 partitions [p10]
   primary key bounds: ('C1')
   columns: customer_id, amount; about 5 rows
 co-located: plan_view_orders, plan_view_orders
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */

@@ -96,7 +96,7 @@ class StoredStats:
                 running_statements=long.running + quick.running,
                 waiting_statements=long.waiting + quick.waiting,
                 refused_statements=long.refused + quick.refused,
-                native=native_module() is not None,
+                serving="closures" if native_module() is None else "native",
                 used=[UsedTable(hits.table_id, dict(hits.reads), dict(hits.writes)) for hits in used],
             )
         )

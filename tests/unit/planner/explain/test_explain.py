@@ -51,6 +51,8 @@ def test_the_example_of_the_design(context: Any) -> None:
                     "reason": None,
                 }
             ],
+            "serving": True,
+            "serving_reason": None,
         },
         "dag": {
             "vertices": [{"name": "statement", "members": owners(context, partition), "local_parallelism": 1}],
@@ -114,8 +116,11 @@ def test_what_reads_nothing_has_the_same_form(context: Any, sql: str) -> None:
         "required_members",
         "members_total",
         "scans",
+        "serving",
+        "serving_reason",
     }
     assert facts["scans"] == []
+    assert (facts["serving"], facts["serving_reason"]) == (False, facts["reason"])
 
 
 def with_backups(context: Any) -> Ownership:
@@ -150,6 +155,7 @@ def test_an_insert_says_where_its_rows_go(context: Any) -> None:
         f"execution: local on 1 of 3 members [{primary}]",
         f"tree: orders: (p{partition})",
         f"rows go to 1 of 271 partitions [p{partition}]",
+        "serving: yes",
         f"backups: [{backup}]",
         "written: by the primary, then by its backups",
         "dag:",

@@ -1,0 +1,71 @@
+"""EXPLAIN of serving: whether a member answers a short statement by a program made once, and why not.
+
+Such a statement takes some microseconds at its member; any other is read from Arrow tables by a kernel, or is a job.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from secateur.engine.sql.keyed_change import KeyedChange
+from secateur.engine.sql.select_plan import SelectPlan
+from secateur.partitioning.tables.table import TableDef
+from secateur.planner.statement import PlannedSelect
+from secateur.protocol.statements import ChangeKind, ChangeStatement, CoordinatedChange
+from secateur.wire import SHORT_ROWS_MAX
+
+
+class TablesByName(Protocol):
+    """The catalog, as far as serving depends on it."""
+
+    def table(self, name: str) -> TableDef:
+        """A table by its name."""
+        ...
+
+
+def serving(plan: SelectPlan, tables: TablesByName, *, has_steps: bool) -> dict[str, Any]:
+    """The members of the document about the serving of a query, whose values are found by steps or not."""
+    # Imported here: with its first scalar, Arrow loads pandas.
+    from secateur.engine.sql.serving_program import not_served
+
+    if has_steps:
+        return _said("queries run first whose values prune it")
+    return _said(not_served(plan, lambda number: tables.table(plan.scans[number].table).primary_key))
+
+
+def serving_change(change: ChangeStatement[PlannedSelect]) -> dict[str, Any]:
+    """The same of an UPDATE or DELETE."""
+    plan, deletes = change.select.plan, change.kind is ChangeKind.DELETE
+    if KeyedChange.of(plan, change.table, deletes=deletes) is not None:
+        return _said(None)
+    key = ", ".join(change.table.primary_key)
+    return _said(f"it changes more than the row with one key: compare all columns of ({key}) with values")
+
+
+def serving_upsert(change: CoordinatedChange[PlannedSelect]) -> dict[str, Any]:
+    """The same of a change that a query computes, such as an INSERT with ON CONFLICT."""
+    is_one_row = change.is_single_partition and change.select.plan.upsert is not None
+    return _said(None if is_one_row else "its rows are computed by a query")
+
+
+def serving_insert(table: TableDef, rows: pa.Table) -> dict[str, Any]:
+    """The same of an INSERT of rows that are known."""
+    if table.replicated or rows.num_rows > SHORT_ROWS_MAX:
+        return _said(f"rows of a replicated table, and more than {SHORT_ROWS_MAX}, are staged and then published")
+    return _said(None)
+
+
+def not_serving(reason: str) -> dict[str, Any]:
+    """The same of a statement that is not short, and why."""
+    return _said(reason)
+
+
+def serving_text(pruning: dict[str, Any]) -> str:
+    """A line for people."""
+    return "serving: yes" if pruning["serving"] else f"serving: no, {pruning['serving_reason']}"
+
+
+def _said(reason: str | None) -> dict[str, Any]:
+    return {"serving": reason is None, "serving_reason": reason}
