@@ -2,6 +2,12 @@
 //!
 //! What is written has the bytes that Python's packer writes: the shortest form of each value.
 
+pub const EXT_DATE: u8 = 1;
+pub const EXT_TIME: u8 = 2;
+pub const EXT_TIMESTAMP: u8 = 3;
+pub const EXT_TIMESTAMPTZ: u8 = 4;
+pub const EXT_DECIMAL: u8 = 5;
+pub const EXT_UUID: u8 = 6;
 const EXT_HUGEINT: u8 = 8;
 
 /// A value of a parameter; what no program takes is `Other`.
@@ -9,6 +15,11 @@ const EXT_HUGEINT: u8 = 8;
 pub enum Param<'a> {
     Int(i128),
     Text(&'a str),
+    /// Days since 1970.
+    Date(i64),
+    /// Microseconds since 1970, without a zone.
+    Timestamp(i64),
+    Uuid(&'a [u8; 16]),
     Other,
 }
 
@@ -121,6 +132,15 @@ impl<'a> Reader<'a> {
                 self.take(8)?;
                 Param::Other
             }
+            0xd7 => match (self.byte()?, i64::from_le_bytes(self.number()?)) {
+                (EXT_DATE, days) => Param::Date(days),
+                (EXT_TIMESTAMP, microseconds) => Param::Timestamp(microseconds),
+                _ => Param::Other,
+            },
+            0xd8 => match (self.byte()?, self.take(16)?) {
+                (EXT_UUID, bytes) => Param::Uuid(bytes.try_into().ok()?),
+                _ => Param::Other,
+            },
             _ => return None,
         })
     }

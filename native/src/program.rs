@@ -24,17 +24,21 @@ const CHARACTERS_MAX: usize = 8192;
 #[derive(FromPyObject)]
 struct KeyParameter {
     index: usize,
-    /// The least and the greatest integer of its column; none for a text.
+    kind: String,
+    /// The least and the greatest integer of its column; none for other kinds.
     bounds: Option<(i128, i128)>,
 }
 
 impl KeyParameter {
     fn cell<'a>(&self, params: &[Param<'a>]) -> Option<Cell<'a>> {
-        match (*params.get(self.index)?, self.bounds) {
-            (Param::Int(value), Some((least, greatest))) if least <= value && value <= greatest => {
-                Some(Cell::Int(value))
+        match (*params.get(self.index)?, self.kind.as_str()) {
+            (Param::Int(value), "integer") => {
+                self.bounds.filter(|(least, greatest)| (least..=greatest).contains(&&value)).map(|_| Cell::Int(value))
             }
-            (Param::Text(value), None) => Some(Cell::Bytes(value.as_bytes())),
+            (Param::Text(value), "text") => Some(Cell::Bytes(value.as_bytes())),
+            (Param::Date(days), "date") => Some(Cell::Day(i32::try_from(days).ok()?)),
+            (Param::Timestamp(microseconds), "timestamp") => Some(Cell::Int(i128::from(microseconds))),
+            (Param::Uuid(value), "uuid") => Some(Cell::Uuid(value)),
             _ => None,
         }
     }
@@ -252,7 +256,9 @@ impl Program {
             for position in &route.columns {
                 state = match prefix[*position] {
                     Cell::Int(value) => xxh64(&(value as u64).to_le_bytes(), state),
+                    Cell::Day(value) => xxh64(&value.to_le_bytes(), state),
                     Cell::Bytes(value) => xxh64(value, state),
+                    Cell::Uuid(value) => xxh64(uuid_text(value).as_bytes(), state),
                 };
             }
             partition = partition * route.partitions + (state as i64).rem_euclid(route.partitions);
@@ -286,10 +292,18 @@ fn cells<'py>(py: Python<'py>, prefix: &[Cell]) -> PyResult<Bound<'py, PyTuple>>
     let cells = prefix.iter().map(|cell| {
         Ok(match cell {
             Cell::Int(value) => value.into_pyobject(py)?.into_any(),
+            Cell::Day(value) => value.into_pyobject(py)?.into_any(),
             Cell::Bytes(value) => PyBytes::new(py, value).into_any(),
+            Cell::Uuid(value) => PyBytes::new(py, value.as_slice()).into_any(),
         })
     });
     PyTuple::new(py, cells.collect::<PyResult<Vec<Bound<PyAny>>>>()?)
+}
+
+/// As `str(UUID)` has it, which is what the partition function hashes.
+fn uuid_text(bytes: &[u8; 16]) -> String {
+    let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]].join("-")
 }
 
 /// Groups, adds up, sorts and writes; returns the number of groups. As `small_groups.py` does.

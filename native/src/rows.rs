@@ -1,20 +1,17 @@
 //! The sorted rows of one partition, read where they lie in Arrow's buffers.
 
+use std::cmp::Ordering;
+
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
 use crate::msgpack::{
-    write_blob_head, write_bool, write_double, write_ext, write_int, write_nil, write_text_head, Out,
+    write_blob_head, write_bool, write_double, write_ext, write_int, write_nil, write_text_head, Out, EXT_DATE,
+    EXT_DECIMAL, EXT_TIME, EXT_TIMESTAMP, EXT_TIMESTAMPTZ, EXT_UUID,
 };
 
-const EXT_DATE: u8 = 1;
-const EXT_TIME: u8 = 2;
-const EXT_TIMESTAMP: u8 = 3;
-const EXT_TIMESTAMPTZ: u8 = 4;
-const EXT_DECIMAL: u8 = 5;
-const EXT_UUID: u8 = 6;
 /// Days and microseconds from 1970 of the first day and the last that Python has.
 const DAY_MIN: i64 = -719_162;
 const DAY_MAX: i64 = 2_932_896;
@@ -82,7 +79,10 @@ impl Kind {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cell<'a> {
     Int(i128),
+    /// Days since 1970, which are hashed as four bytes.
+    Day(i32),
     Bytes(&'a [u8]),
+    Uuid(&'a [u8; 16]),
 }
 
 /// A value that is added, compared or grouped.
@@ -280,14 +280,18 @@ impl<'a> OpenColumn<'a> {
         })
     }
 
-    pub fn compare(&self, row: usize, cell: Cell) -> Option<std::cmp::Ordering> {
+    pub fn compare(&self, row: usize, cell: Cell) -> Option<Ordering> {
         match cell {
             Cell::Int(wanted) => Some(self.number(row)?.cmp(&wanted)),
-            Cell::Bytes(wanted) => match self.kind {
-                Kind::Text => Some(self.bytes(row)?.cmp(wanted)),
-                _ => None,
-            },
+            Cell::Day(wanted) => Some(self.number(row)?.cmp(&i128::from(wanted))),
+            Cell::Bytes(wanted) => self.compare_bytes(row, wanted),
+            Cell::Uuid(wanted) => self.compare_bytes(row, wanted),
         }
+    }
+
+    fn compare_bytes(&self, row: usize, wanted: &[u8]) -> Option<Ordering> {
+        matches!(self.kind, Kind::Text | Kind::Blob | Kind::Uuid).then_some(())?;
+        Some(self.bytes(row)?.cmp(wanted))
     }
 
     pub fn value(&self, row: usize) -> Option<Value> {

@@ -9,8 +9,10 @@ from __future__ import annotations
 import os
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import date, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 from msgspec.structs import replace
@@ -26,11 +28,25 @@ SEED = int(os.environ.get("SECATEUR_SEED", "20261128"))
 STATEMENTS = int(150 * float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
 BROKEN = int(5_000 * float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
 PEER = PeerInfo(0, "nowhere", "the test", authenticated=True)
+KEYS: dict[str, Callable[[int], Any]] = {
+    "BIGINT": int,
+    "INTEGER": int,
+    "UBIGINT": int,
+    "VARCHAR": lambda customer: f"é{customer}",
+    "DATE": lambda customer: date(1969, 12, 25) + timedelta(customer),
+    "TIMESTAMP": lambda customer: (
+        datetime(1969, 12, 31, 23, 59) + timedelta(seconds=7 * customer, microseconds=customer)
+    ),
+    "UUID": lambda customer: UUID(int=customer << 120 | customer),
+}
+"""The types of the leading key column, and the value of each customer."""
 STANDARD = {
     "SELECT * FROM {t} WHERE customer = ? AND line = ?": 2,
     "SELECT text, line, tiny, ratio FROM {t} WHERE customer = ?": 1,
     "SELECT count(*), sum(ratio) FROM {t} WHERE customer = ?": 1,
     "SELECT text, count(*), sum(unsigned), avg(tiny) FROM {t} WHERE customer = ? GROUP BY text ORDER BY text": 1,
+    "SELECT line, day FROM {t} WHERE customer = ? AND tiny > -100 AND text <> 'a' AND day < DATE '2100-01-01'": 1,
+    "SELECT moment FROM {t} WHERE customer = ? AND moment > TIMESTAMP '2024-02-01 00:00:00'": 1,
     "SELECT count(*), count(day), min(tiny), max(text), sum(price) FROM {t} WHERE customer IN (?, ?, ?)": 3,
 }
 """Statements that are never left to Python, with how many parameters they have."""
@@ -135,7 +151,7 @@ def create(connection: secateur.Connection, r: random.Random, name: str, key_typ
 
     def row(customer: int, line: int) -> tuple[Any, ...]:
         values = dict(zip(["customer", "line", *COLUMNS], row_of(r, customer, line), strict=True))
-        values["customer"] = f"é{customer}" if key_type == "VARCHAR" else customer
+        values["customer"] = KEYS[key_type](customer)
         return tuple(values[column] for column in table.schema.names)
 
     table.load(
@@ -143,7 +159,7 @@ def create(connection: secateur.Connection, r: random.Random, name: str, key_typ
     )
     for _ in range(5):
         table.put(row(r.randrange(CUSTOMERS), r.randrange(9)))
-    return [f"é{customer}" if key_type == "VARCHAR" else customer for customer in range(CUSTOMERS + 1)]
+    return [KEYS[key_type](customer) for customer in range(CUSTOMERS + 1)]
 
 
 @pytest.mark.parametrize("partitions", PARTITIONS)
@@ -166,7 +182,7 @@ def test_both_ways_have_the_same_bytes(connection: secateur.Connection, compared
         assert executed + first_stages > STATEMENTS // 3, f"few were answered: {compared.counts}"
 
 
-@pytest.mark.parametrize("key_type", ["BIGINT", "INTEGER", "UBIGINT", "VARCHAR"])
+@pytest.mark.parametrize("key_type", KEYS)
 def test_standard_requests_are_never_left_to_python(
     connection: secateur.Connection, compared: Compared, key_type: str
 ) -> None:
@@ -177,6 +193,8 @@ def test_standard_requests_are_never_left_to_python(
 
     def ask(customer: Any) -> None:
         for sql, count in STANDARD.items():
+            if key_type == "UUID" and "AND t" in sql.replace("moment", "tiny"):
+                continue  # with conditions, plain values are compared with the key as well, and UUIDs are not
             params = [customer, *r.sample(customers, count - 1)]
             if "line = ?" in sql:
                 params[1] = r.randrange(9)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
+import pyarrow as pa
 from msgspec.structs import replace
 
 from secateur.engine.kernels.arrow.expression import (
@@ -30,7 +31,7 @@ from secateur.partitioning.pruning.nodes import Everywhere, Keys
 from secateur.partitioning.pruning.operand import Parameter
 from secateur.partitioning.schemes.hashing import first_seed
 from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.types.column_type import SqlType
+from secateur.partitioning.types.column_type import WORD_INTEGERS, SqlType, TypeKind
 from secateur.protocol.key_value import FOUND_ROWS_MAX
 from secateur.storage.native_rows import is_native
 
@@ -45,17 +46,33 @@ _COMPARISONS: Final = frozenset(
     }
 )
 
+_KEYS: Final = {
+    **dict.fromkeys(WORD_INTEGERS, "integer"),
+    TypeKind.VARCHAR: "text",
+    TypeKind.DATE: "date",
+    TypeKind.TIMESTAMP: "timestamp",
+    TypeKind.UUID: "uuid",
+}
+"""The types of key columns, and of columns in conditions, and how their values come."""
+
 
 class KeyParameter(msgspec.Struct, frozen=True):
     """A parameter that is a leading value of the key.
 
     Attributes:
         index: Its place among the parameters.
-        bounds: The least and the greatest integer that its column can have; None for a text.
+        kind: The kind of value that is taken: ``"integer"``, ``"text"``, ``"date"``, ``"timestamp"`` or ``"uuid"``.
+        bounds: The least and the greatest integer that its column can have; None for the others.
     """
 
     index: int
+    kind: str
     bounds: tuple[int, int] | None
+
+    @classmethod
+    def of(cls, index: int, kind: SqlType) -> KeyParameter:
+        """The parameter for a column of one of :data:`_KEYS`."""
+        return cls(index, _KEYS[kind.kind], kind.integer_range if kind.is_integer else None)
 
 
 class HashRoute(msgspec.Struct, frozen=True):
@@ -210,7 +227,7 @@ def key_program(table: TableDef) -> ServingProgram | None:
     routes, columns = _routes(table, len(key)), tuple(range(len(table.columns)))
     if routes is None or not all(map(_is_key, key)) or not all(is_native(column.type) for column in table.columns):
         return None
-    prefix = tuple(KeyParameter(index, _bounds(kind)) for index, kind in enumerate(key))
+    prefix = tuple(KeyParameter.of(index, kind) for index, kind in enumerate(key))
     rows_max = FOUND_ROWS_MAX
     return ServingProgram(len(prefix), prefix, (), routes, columns, rows_max, (), rows_max, None, (), columns, None)
 
@@ -220,16 +237,12 @@ def _parameters(keys: Sequence[KeyOperand]) -> tuple[KeyParameter, ...] | None:
     for key in keys:
         if not isinstance(key.operand, Parameter) or not _is_key(key.type):
             return None
-        found.append(KeyParameter(key.operand.index, _bounds(key.type)))
+        found.append(KeyParameter.of(key.operand.index, key.type))
     return tuple(found)
 
 
 def _is_key(kind: SqlType) -> bool:
-    return kind.value_class in (int, str)
-
-
-def _bounds(kind: SqlType) -> tuple[int, int] | None:
-    return kind.integer_range if kind.is_integer else None
+    return kind.kind in _KEYS
 
 
 def _routes(table: TableDef, width: int) -> tuple[HashRoute, ...] | None:
@@ -257,11 +270,13 @@ def _conditions(where: Expression | None, scan: ScanPlan) -> tuple[ProgramCondit
                 function,
                 (ColumnExpression(name, kind), ParameterExpression() | ConstantExpression() as operand),
             ) if function in _COMPARISONS and _is_key(kind) and operand.type == kind:
-                value = (
-                    KeyParameter(operand.number - 1, _bounds(kind))
-                    if isinstance(operand, ParameterExpression)
-                    else operand.value
-                )
+                value: KeyParameter | int | str
+                if isinstance(operand, ParameterExpression):
+                    value = KeyParameter.of(operand.number - 1, kind)
+                elif kind.is_integer or kind.kind is TypeKind.VARCHAR:
+                    value = operand.value
+                else:  # a day or an instant, in the form in which it lies in memory
+                    value = pa.scalar(operand.value, kind.arrow).value
                 found.append(ProgramCondition(scan.columns.index(name), function.value, value))
             case _:
                 return None
