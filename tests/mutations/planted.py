@@ -288,9 +288,9 @@ PLANTED: Final = (
     ),
     Mutation(
         "the count of no rows at any member is NULL",
-        "planner/fragments/aggregates.py",
-        'return f"CAST(coalesce(sum({column}), 0) AS {type_of(whole)})"',
-        'return f"CAST(sum({column}) AS {type_of(whole)})"',
+        "planner/aggregates.py",
+        '_COUNTED: Final = "CAST(coalesce(sum({0}), 0) AS {type})"',
+        '_COUNTED: Final = "CAST(sum({0}) AS {type})"',
     ),
     Mutation(
         "members send as many rows as LIMIT says, and OFFSET takes some of these",

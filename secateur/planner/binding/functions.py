@@ -16,11 +16,12 @@ from sqlglot import Token, TokenType, exp
 from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.errors import NotSupportedError
 from secateur.partitioning.tables.identifier import folded
+from secateur.planner.aggregates import AGGREGATES
 from secateur.planner.text.positions import located
 
 _VALUE_FUNCTIONS: Final = """
-abs acos acosh add age aggregate ago any_value apply approx_count_distinct approx_quantile approx_top_k
-arbitrary arg_max arg_max_null arg_max_nulls_last arg_min arg_min_null arg_min_nulls_last argmax argmin
+abs acos acosh add age aggregate ago apply approx_count_distinct approx_quantile approx_top_k
+arg_max arg_max_null arg_max_nulls_last arg_min arg_min_null arg_min_nulls_last argmax argmin
 array_agg array_aggr array_aggregate array_append array_apply array_cat array_concat array_contains
 array_cosine_distance array_cosine_similarity array_cross_product array_distance array_distinct
 array_dot_product array_extract array_filter array_grade_up array_has array_has_all array_has_any array_indexof
@@ -28,16 +29,16 @@ array_inner_product array_intersect array_length array_negative_dot_product arra
 array_pop_back array_pop_front array_position array_prepend array_push_back array_push_front array_reduce
 array_resize array_reverse array_reverse_sort array_select array_slice array_sort array_to_json array_to_string
 array_to_string_comma_default array_transform array_unique array_value array_where array_zip ascii asin asinh
-assert_true atan atan2 atanh avg bar base64 bin binom bit_and bit_count bit_length bit_or bit_position bit_xor
-bitstring bitstring_agg bitstring_byte_comparable bool_and bool_or can_cast_implicitly cardinality cast_to_type
+assert_true atan atan2 atanh bar base64 bin binom bit_count bit_length bit_position
+bitstring bitstring_agg bitstring_byte_comparable can_cast_implicitly cardinality cast_to_type
 cbrt ceil ceiling century char_length character_length chr coalesce columns concat concat_ws constant_or_null
-contains corr cos cosh cot count count_if count_star countif covar_pop covar_samp create_sort_key cume_dist
+contains corr cos cosh cot countif covar_pop covar_samp create_sort_key cume_dist
 current_catalog current_database current_date current_localtime current_localtimestamp current_role
 current_schema current_schemas current_user damerau_levenshtein date_add date_diff date_part date_sub date_trunc
 datediff datepart datesub datetrunc day dayname dayofmonth dayofweek dayofyear days_in_month decade
 decimal_average decimal_division decode degrees dense_rank divide editdist3 element_at encode ends_with entropy
 enum_code enum_first enum_last enum_range enum_range_boundary epoch epoch_ms epoch_ns epoch_us equi_width_bins
-era error even exists exp factorial favg fdiv fill filter first first_value flatten floor fmod format
+era error even exists exp factorial favg fdiv fill filter first_value flatten floor fmod format
 format_bytes format_pg_type format_type formatreadabledecimalsize formatreadablesize from_base64 from_binary
 from_hex from_json from_json_strict fsum gamma gcd gen_random_uuid generate_series generate_subscripts geomean
 geometric_mean get_bit get_current_time get_current_timestamp get_type grade_up greatest
@@ -52,7 +53,7 @@ json_exists json_extract json_extract_path json_extract_path_text json_extract_s
 json_group_object json_group_structure json_insert json_keys json_merge_patch json_merge_patch_diff
 json_normalize json_object json_pretty json_quote json_remove json_replace json_serialize_sql json_set
 json_strip_nulls json_structure json_transform json_transform_strict json_type json_valid json_value julian
-kahan_sum kurtosis kurtosis_pop lag last last_day last_value lcase lcm lead least least_common_multiple left
+kahan_sum kurtosis kurtosis_pop lag last_day last_value lcase lcm lead least least_common_multiple left
 left_grapheme len length length_grapheme levenshtein lgamma like_escape list list_aggr list_aggregate
 list_any_value list_append list_apply list_approx_count_distinct list_avg list_bit_and list_bit_or list_bit_xor
 list_bool_and list_bool_or list_cat list_concat list_contains list_cosine_distance list_cosine_similarity
@@ -65,8 +66,8 @@ list_stddev_pop list_stddev_samp list_string_agg list_sum list_transform list_un
 list_var_samp list_where list_zip listagg ln log log10 log2 lower lpad ltrim lttb mad make_date make_time
 make_timestamp make_timestamp_ms make_timestamp_ns make_timestamptz make_type map map_concat map_contains
 map_contains_entry map_contains_value map_entries map_extract map_extract_value map_from_entries map_keys
-map_to_pg_oid map_values max max_by md5 md5_number md5_number_lower md5_number_upper mean median microsecond
-millennium millisecond min min_by minute mismatches mod mode month monthname multiply nanosecond nextafter
+map_to_pg_oid map_values max_by md5 md5_number md5_number_lower md5_number_upper microsecond
+millennium millisecond min_by minute mismatches mod mode month monthname multiply nanosecond nextafter
 nfc_normalize normalized_interval not_ilike_escape not_like_escape now nth_value ntile nullif octet_length ord
 overlay parse_dirname parse_dirpath parse_filename parse_formatted_bytes parse_path path_join percent_rank
 pg_collation_is_visible pg_conversion_is_visible pg_function_is_visible pg_has_role pg_is_other_temp_schema
@@ -83,7 +84,7 @@ st_geomfromwkb st_intersects_extent st_setcrs starts_with stddev stddev_pop stdd
 str_split_regex strftime string_agg string_split string_split_regex string_to_array strip_accents strlen strpos
 strptime struct_concat struct_contains struct_extract struct_extract_at struct_has struct_indexof struct_insert
 struct_keys struct_pack struct_position struct_update struct_values substr substring substring_grapheme subtract
-suffix sum sum_no_overflow sumkahan switch tan tanh time_bucket timetz_byte_comparable timezone timezone_hour
+suffix sum_no_overflow sumkahan switch tan tanh time_bucket timetz_byte_comparable timezone timezone_hour
 timezone_minute to_base to_base64 to_binary to_centuries to_days to_decades to_hex to_hours to_json
 to_microseconds to_millennia to_milliseconds to_minutes to_months to_quarters to_seconds to_timestamp to_weeks
 to_years today transaction_timestamp translate trim trunc try try_strptime typeof ucase unbin unhex unicode
@@ -94,10 +95,10 @@ variant_extract_string variant_group_array variant_group_object variant_keys var
 variant_to_parquet_variant variant_type variant_typeof vertex_extract wavg week weekday weekofyear
 weighted_avg xor year yearweek
 """
-VALUE_FUNCTIONS: Final = frozenset(_VALUE_FUNCTIONS.split())
+VALUE_FUNCTIONS: Final = frozenset((*AGGREGATES, *_VALUE_FUNCTIONS.split()))
 """Functions that compute a value: scalar functions, aggregates, window functions, and macros of these.
 
-Collations are recognised by their prefix.
+Those that have a row in ``planner/aggregates.py`` are listed there. Collations are recognised by their prefix.
 """
 
 _TABLE_FUNCTIONS: Final = """

@@ -5,8 +5,8 @@ DuckDB parses both texts, the columns that the final reads are replaced by the e
 them, and the result must be DuckDB's tree of the SELECT before the split, clause by clause. Deliberate changes of the
 split are checked by their claims:
 
-* an aggregate in two parts is one that :mod:`~secateur.planner.fragments.aggregates` combines, of the same argument,
-  with the same filter;
+* an aggregate in two parts has the final of its row in :mod:`~secateur.planner.aggregates`, over its states of the same
+  argument, with the same filter;
 * a partial that groups has exactly the keys of the whole and, for aggregates of distinct values, their arguments;
 * a LIMIT of the partial takes as many rows as LIMIT and OFFSET of the whole, in the order of the whole;
 * rows that are ordered or limited already are so as ORDER BY and LIMIT of the whole demand.
@@ -23,16 +23,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 from typing import Any, Final
 
 from secateur.partitioning.tables.identifier import folded
+from secateur.planner.aggregates import AGGREGATES, SPLIT, SqlAggregate
 from secateur.planner.checks.conjuncts import same_tree
 from secateur.planner.checks.select_node import Node, OrderItem, SelectNode
-from secateur.planner.fragments.aggregates import AGGREGATES
 from secateur.planner.fragments.partial_final import PartialFinal
 from secateur.planner.text.parse_tree import nodes_in
-from secateur.planner.text.parser_cross_check import DuckDBParse
+from secateur.planner.text.parser_cross_check import DuckDBParse, read_statement
 
+_ANY_TYPE: Final = {"class": "TYPE", "children": [], "name": "ANY_TYPE"}
 _BEHIND_WHERE: Final = ("having", "qualify", "sample")
 
 
@@ -367,82 +369,28 @@ class _Recomposition:
         return columns.get(folded(names[-1])) if len(names) == 1 else None
 
     def _is_combined(self, was: Node, now: Node, columns: Mapping[str, _Column]) -> bool:
-        """Whether an expression of the final combines the members' parts of an aggregate."""
-        match now:
-            case {"class": "CAST", "try_cast": False, "child": {"class": "FUNCTION", "distinct": True} as call}:
-                (key,) = self._arguments(call, columns) or (None,)
-                return (
-                    key is not None
-                    and key.part is _Part.DISTINCT_KEY
-                    and self._is_of_distinct(was, call, key.expression)
-                )
-            case {
-                "class": "CAST",
-                "try_cast": False,
-                "child": {"type": "OPERATOR_COALESCE", "children": [call, {"literal": {"text": "0"}}]},
-            }:
-                partial = self._combined(call, "sum", columns)
-                return (
-                    partial is not None
-                    and partial["function_name"] in ("count", "count_star")
-                    and self._same(was, partial, None)
-                )
-            case {"class": "CAST", "try_cast": False, "child": {"class": "FUNCTION", "function_name": name} as call}:
-                partial = self._combined(call, name, columns)
-                return (
-                    partial is not None
-                    and partial["function_name"] == name not in ("count", "avg")
-                    and self._same(was, partial, None)
-                )
-            case {
-                "class": "FUNCTION",
-                "function_name": "/",
-                "arguments": [
-                    {"expression": {"class": "CAST", "child": {"class": "CAST", "child": total}}},
-                    {"expression": count},
-                ],
-            }:
-                total, count = self._combined(total, "sum", columns), self._combined(count, "sum", columns)
-                if (
-                    total is None
-                    or count is None
-                    or (total["function_name"], count["function_name"]) != ("sum", "count")
-                ):
-                    return False
-                average = {**total, "function_name": "avg", "qualified_name": {"path": ["avg"]}}
-                counted = {**count, "function_name": "avg", "qualified_name": {"path": ["avg"]}}
-                return self._same(was, average, None) and self._same(was, counted, None)
-            case _:
+        """Whether an expression of the final combines the members' parts of an aggregate, whatever types they have."""
+        aggregate = AGGREGATES[was["function_name"]]
+
+        def decide(form: Node, now: Node) -> bool | Collection[str]:
+            if form.get("class") != "COLUMN_REF":
+                return form == _ANY_TYPE or ("alias",)
+            column = self._read(now, columns) if now.get("class") == "COLUMN_REF" else None
+            if column is None:
                 return False
+            if was["distinct"]:
+                return column.part is _Part.DISTINCT_KEY and self._is_of_distinct(was, column.expression)
+            call, state = column.expression, aggregate.states[int(_name(form))]
+            if column.part is not _Part.AGGREGATE or call.get("qualified_name") != {"path": [state]}:
+                return False
+            renamed = {"function_name": aggregate.name, "qualified_name": {"path": [aggregate.name]}}
+            return self._same(was, {**call, **renamed}, None)
 
-    def _combined(self, call: Node, name: str, columns: Mapping[str, _Column]) -> Node | None:
-        """The aggregate of the partial over which a plain call of an aggregate goes."""
-        if (
-            call.get("class") != "FUNCTION"
-            or call["function_name"] != name
-            or call["distinct"]
-            or call["filter"] is not None
-        ):
-            return None
-        (column,) = self._arguments(call, columns) or (None,)
-        return (
-            column.expression
-            if column is not None and column.part is _Part.AGGREGATE and column.expression.get("class") == "FUNCTION"
-            else None
-        )
+        return same_tree(_final_form(aggregate, distinct=was["distinct"]), now, decide)
 
-    def _arguments(self, call: Node, columns: Mapping[str, _Column]) -> tuple[_Column] | None:
-        expressions = [argument["expression"] for argument in call["arguments"]]
-        if len(expressions) != 1 or expressions[0].get("class") != "COLUMN_REF" or call["order_bys"]["orders"]:
-            return None
-        column = self._read(expressions[0], columns)
-        return None if column is None else (column,)
-
-    def _is_of_distinct(self, was: Node, call: Node, key: Node) -> bool:
-        """Whether a call is ``f(DISTINCT x)``; with ``FILTER (WHERE c)`` its key is ``CASE WHEN c THEN x END``."""
-        if (was["function_name"], was["distinct"], len(was["arguments"])) != (call["function_name"], True, 1) or was[
-            "order_bys"
-        ]["orders"]:
+    def _is_of_distinct(self, was: Node, key: Node) -> bool:
+        """Whether a key is that of ``f(DISTINCT x)``; with ``FILTER (WHERE c)`` it is ``CASE WHEN c THEN x END``."""
+        if len(was["arguments"]) != 1 or was["order_bys"]["orders"]:
             return False
         argument = was["arguments"][0]["expression"]
         if was["filter"] is None:
@@ -459,7 +407,19 @@ class _Recomposition:
 
 
 def _is_aggregate(node: Node) -> bool:
-    return node.get("class") == "FUNCTION" and node.get("function_name") in AGGREGATES
+    return node.get("class") == "FUNCTION" and node.get("function_name") in SPLIT
+
+
+@cache
+def _final_form(aggregate: SqlAggregate, *, distinct: bool) -> Node:
+    """DuckDB's tree of the final expression of an aggregate, over columns that are named by the index of the state."""
+    sql = aggregate.distinct_sql('"0"', "any_type")
+    if not distinct:
+        sql = aggregate.final_sql([f'"{index}"' for index in range(len(aggregate.states))], "any_type", "any_type")
+    reading = read_statement(f"SELECT {sql}")
+    assert reading is not None
+    form: Node = reading.tree["select_list"][0]
+    return form
 
 
 def _is_one_name(was: Node, now: Node) -> bool:

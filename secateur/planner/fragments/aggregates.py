@@ -1,23 +1,6 @@
-"""Aggregates split into a partial part at each owner and a final part at the coordinator, exactly.
+"""Calls of aggregates split into a partial part at each owner and a final part at the coordinator, exactly.
 
-==================  ==================  =============================================
-aggregate           partial             final
-==================  ==================  =============================================
-count               count               the sum of counts, 0 without any
-sum                 sum                 the sum of sums
-min, max            min, max            the least, the greatest of them
-avg                 sum and count       the sum as DOUBLE by the count, as DuckDB does
-bool_and, bool_or   the same            the same of them
-bit_and, _or, _xor  the same            the same of them
-any_value           any_value           any of them
-DISTINCT            its argument, as a  the aggregate over the distinct values
-                    further key
-==================  ==================  =============================================
-
-The final part is cast to the type of the whole aggregate: the sum of HUGEINT sums, and the like. Sums of DOUBLE depend
-on the order of addition, as in DuckDB itself.
-
-Source: Gray et al., "Data Cube" (1997), distributive and algebraic aggregates.
+The parts of each aggregate are in its row of :mod:`secateur.planner.aggregates`.
 """
 
 from __future__ import annotations
@@ -28,20 +11,12 @@ from typing import Final
 
 from sqlglot import exp
 
+from secateur.planner.aggregates import AGGREGATES, SqlAggregate, called_aggregate
 from secateur.planner.fragments.qualified import NotDistributable
 from secateur.planner.text.dialect import to_sql
 
-_SAME: Final = frozenset({"sum", "min", "max", "bool_and", "bool_or", "bit_and", "bit_or", "bit_xor", "any_value"})
-"""Aggregates whose partial and final functions are the aggregate itself."""
-
-_DISTINCT: Final = frozenset({"count", "sum", "avg", "min", "max"})
-"""Aggregates that accept DISTINCT and ignore NULL."""
-
 AVERAGE_TYPE: Final = "DOUBLE"
 """The type of an average that is a quotient of a sum and a count."""
-
-AGGREGATES: Final = _SAME | {"count", "count_star", "avg"}
-"""DuckDB's names of the aggregates that are split; a statement with any other is not."""
 
 
 @dataclass(slots=True)
@@ -78,43 +53,36 @@ def combine(node: exp.Expr, partial: PartialColumns, type_of: Callable[[str], st
             whose average is not a quotient.
     """
     call = node.this if isinstance(node, exp.Filter) else node
-    name = aggregate_name(call)
-    if name is None:
+    aggregate = split_aggregate(call)
+    if aggregate is None:
         return None
     whole = to_sql(node)
-    if isinstance(call.this, exp.Distinct) and name in _DISTINCT:
-        return _distinct(node, call, name, partial, type_of)
+    if isinstance(call.this, exp.Distinct) and aggregate.takes_distinct:
+        return aggregate.distinct_sql(partial.further_key(_distinct_key(node, call)), type_of(whole))
     suffix = f" FILTER ({to_sql(node.expression).strip()})" if isinstance(node, exp.Filter) else ""
-    argument = _row_count(call) if name == "count_star" else _argument(call)
-    if name in ("count", "count_star"):
-        column = partial.column(f"count({argument}){suffix}")
-        return f"CAST(coalesce(sum({column}), 0) AS {type_of(whole)})"
-    if name == "avg":
-        if type_of(whole) != AVERAGE_TYPE:
-            raise NotDistributable(f"{whole} is not a quotient of a sum and a count")
-        total = partial.column(f"sum({argument}){suffix}")
-        count = partial.column(f"count({argument}){suffix}")
-        return f"CAST(CAST(sum({total}) AS {type_of(f'sum({argument})')}) AS DOUBLE) / sum({count})"
-    if name not in _SAME:
-        raise NotDistributable(f"{whole} has no partial aggregation: GROUP BY the partitioning key")
-    column = partial.column(f"{name}({argument}){suffix}")
-    return f"CAST({name}({column}) AS {type_of(whole)})"
+    # DuckDB has refused count_star with an argument.
+    aggregate, argument = (AGGREGATES["count"], "*") if aggregate.name == "count_star" else (aggregate, _argument(call))
+    type_ = type_of(whole)
+    if aggregate.is_quotient and type_ != AVERAGE_TYPE:
+        raise NotDistributable(f"{whole} is not a quotient of a sum and a count")
+    columns = [partial.column(f"{state}({argument}){suffix}") for state in aggregate.states]
+    state_type = type_of(f"{aggregate.states[0]}({argument})") if "{state_type}" in aggregate.final else ""
+    return aggregate.final_sql(columns, type_, state_type)
 
 
-def aggregate_name(node: exp.Expr) -> str | None:
-    """The name of the aggregate, one of :data:`AGGREGATES`, that a node calls; None when it calls none.
+def split_aggregate(node: exp.Expr) -> SqlAggregate | None:
+    """The aggregate that a node calls, if it is one that is split.
 
     A call behind the name of a schema, ``main.sum(x)``, is none: it is only the end of its expression.
     """
-    if isinstance(node, (exp.Count, exp.Sum, exp.Min, exp.Max, exp.Avg)):
-        return node.sql_name().lower()
-    if isinstance(node, exp.Anonymous) and node.name.lower() in AGGREGATES and not isinstance(node.parent, exp.Dot):
-        return node.name.lower()
-    return None
+    if isinstance(node, exp.Anonymous) and isinstance(node.parent, exp.Dot):
+        return None
+    aggregate = called_aggregate(node)
+    return aggregate if aggregate is not None and aggregate.states else None
 
 
-def _distinct(node: exp.Expr, call: exp.Expr, name: str, partial: PartialColumns, type_of: Callable[[str], str]) -> str:
-    """Split an aggregate of distinct values: the partial groups by the value as well, so each member sends it once."""
+def _distinct_key(node: exp.Expr, call: exp.Expr) -> str:
+    """The argument of an aggregate of distinct values; the partial groups by it, so each member sends a value once."""
     extra = [key for key, value in call.args.items() if value and key not in ("this", "big_int")]
     if extra or len(call.this.expressions) != 1 or call.this.args.get("on"):
         raise NotDistributable(f"{to_sql(node)} has no partial aggregation: GROUP BY the partitioning key")
@@ -122,14 +90,7 @@ def _distinct(node: exp.Expr, call: exp.Expr, name: str, partial: PartialColumns
     if isinstance(node, exp.Filter):
         condition = node.expression.this if isinstance(node.expression, exp.Where) else node.expression
         argument = f"CASE WHEN {to_sql(condition)} THEN {argument} END"
-    return f"CAST({name}(DISTINCT {partial.further_key(argument)}) AS {type_of(to_sql(node))})"
-
-
-def _row_count(call: exp.Expr) -> str:
-    """The argument with which ``count`` does what ``count_star()`` does."""
-    if call.expressions:
-        raise NotDistributable(f"{to_sql(call)} has an argument")
-    return "*"
+    return argument
 
 
 def _argument(call: exp.Expr) -> str:

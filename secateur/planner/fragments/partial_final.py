@@ -17,8 +17,9 @@ from secateur.engine.processors.row_limit import RowLimit
 from secateur.engine.processors.sort_key import SortKey
 from secateur.errors import DatabaseError
 from secateur.partitioning.tables.identifier import folded
+from secateur.planner.aggregates import SPLIT
 from secateur.planner.binding.query import Query
-from secateur.planner.fragments.aggregates import AGGREGATES, AVERAGE_TYPE, PartialColumns, aggregate_name, combine
+from secateur.planner.fragments.aggregates import AVERAGE_TYPE, PartialColumns, combine, split_aggregate
 from secateur.planner.fragments.qualified import (
     NotDistributable,
     check_spellings,
@@ -116,7 +117,7 @@ def split_select(query: Query, reading: DuckDBParse, column_count: int, types_of
         qualified, source, frozenset(folded(column.name) for column in scan.table.columns), types_of, "x0"
     )
     if reading.aggregates() or qualified.args.get("group") or qualified.args.get("having"):
-        uncut = reading.aggregates() - AGGREGATES
+        uncut = reading.aggregates() - SPLIT
         if uncut:
             raise NotDistributable(
                 f"{', '.join(sorted(uncut))}() has no partial aggregation: GROUP BY the partitioning key"
@@ -459,7 +460,7 @@ def _clause(word: str, expression: exp.Expr | None) -> str:
 
 
 def _aggregates(node: exp.Expr) -> bool:
-    return any(aggregate_name(part) is not None for part in node.walk())
+    return any(split_aggregate(part) is not None for part in node.walk())
 
 
 def _columns_outside_aggregates(node: exp.Expr) -> bool:
@@ -469,7 +470,7 @@ def _columns_outside_aggregates(node: exp.Expr) -> bool:
         item = pending.pop()
         if isinstance(item, exp.Column):
             return True
-        if aggregate_name(item.this if isinstance(item, exp.Filter) else item) is None:
+        if split_aggregate(item.this if isinstance(item, exp.Filter) else item) is None:
             pending.extend(children_of(item))
     return False
 

@@ -27,6 +27,7 @@ from typing import Final
 from sqlglot import exp
 
 from secateur.partitioning.tables.identifier import folded
+from secateur.planner.aggregates import NODES
 from secateur.planner.placement.scan_rows import is_applied
 from secateur.planner.placement.select_blocks import nested_queries
 from secateur.planner.placement.table_references import exchanged_reference, relation_of
@@ -35,8 +36,7 @@ from secateur.planner.relations.names import VisibleNames
 from secateur.planner.text.trees import children_of
 
 _PLAIN: Final = frozenset({"expressions", "from_", "joins", "where"})
-_NULL_OF_NONE: Final = (exp.Sum, exp.Min, exp.Max, exp.Avg)
-"""Aggregates that are NULL over no rows."""
+_NULL_OF_NONE: Final = tuple(node for node, aggregate in NODES.items() if aggregate.of_nothing is None)
 _STRICT: Final = (
     exp.Add,
     exp.Sub,

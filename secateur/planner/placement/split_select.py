@@ -10,9 +10,9 @@ from sqlglot import exp
 from secateur.engine.processors.row_limit import RowLimit
 from secateur.engine.processors.sort_key import SortKey
 from secateur.partitioning.tables.identifier import folded, quoted
+from secateur.planner.aggregates import SPLIT
 from secateur.planner.checks.claims import Cutting
 from secateur.planner.checks.select_node import Node, named_columns
-from secateur.planner.fragments.aggregates import AGGREGATES
 from secateur.planner.fragments.merged_order import merge_keys
 from secateur.planner.fragments.partial_final import AggregateSplitter, PartialFinal
 from secateur.planner.fragments.qualified import NotDistributable, has_shadowed_names, is_qualified
@@ -164,7 +164,7 @@ def _partial_final(
         return splitter.plain()
     if not aggregated:
         raise NotDistributable("a window is not partitioned by the partitioning key: add it to PARTITION BY")
-    uncut = sorted(context.aggregates_of(select) - AGGREGATES)
+    uncut = sorted(context.aggregates_of(select) - SPLIT)
     if uncut or select.args.get("windows"):
         raise NotDistributable(
             (

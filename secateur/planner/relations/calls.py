@@ -8,13 +8,11 @@ from typing import Final
 from sqlglot import exp
 
 from secateur.partitioning.tables.identifier import folded
+from secateur.planner.aggregates import NODES, called_aggregate
 from secateur.planner.text.trees import children_of
 
 _GROUPINGS: Final = frozenset({"grouping", "grouping_id"})
 """They say of a group which columns it is of, and are no aggregates."""
-
-_CHOOSING: Final = frozenset({"any_value", "arbitrary", "first", "last", "max", "min"})
-"""Aggregates that return one of the values, or NULL."""
 
 _WITHIN_GROUP: Final = "within group"
 """Functions called with WITHIN GROUP have other names in DuckDB's parse tree."""
@@ -35,15 +33,12 @@ _SCALAR: Final = (
 
 def chosen_column(call: exp.Expr) -> exp.Column | None:
     """Return the column of which an aggregate returns one of the values, or NULL; None for any other expression."""
-    given = {key: value for key, value in call.args.items() if value}
-    match call:
-        case exp.Min(this=exp.Expr() as argument) | exp.Max(this=exp.Expr() as argument) if len(given) == 1:
-            pass
-        case exp.Anonymous(expressions=[exp.Expr() as argument]) if str(call.this).lower() in _CHOOSING:
-            pass
-        case _:
-            return None
-    column = argument.unnest()
+    aggregate = called_aggregate(call)
+    given = call.expressions if isinstance(call, exp.Anonymous) else [value for value in call.args.values() if value]
+    is_quoted = isinstance(call.this, exp.Identifier)
+    if aggregate is None or not aggregate.is_chosen or is_quoted or not isinstance(given[0], exp.Expr) or given[1:]:
+        return None
+    column = given[0].unnest()
     return column if isinstance(column, exp.Column) else None
 
 
@@ -97,13 +92,9 @@ def aggregates_in(part: exp.Expr, aggregates: Collection[str]) -> Iterator[str]:
         if isinstance(item, exp.Window):
             pending.extend(_inside_window(item))
             continue
-        name = (
-            folded(item.name)
-            if isinstance(item, exp.Anonymous)
-            else item.sql_name().lower()
-            if isinstance(item, exp.AggFunc)
-            else None
-        )
+        name = NODES[type(item)].name if isinstance(item, exp.AggFunc) else None
+        if isinstance(item, exp.Anonymous):
+            name = folded(item.name)
         if isinstance(item, exp.WithinGroup):
             yield _WITHIN_GROUP
         elif name is not None and name not in _GROUPINGS and (name in aggregates or isinstance(item, exp.AggFunc)):

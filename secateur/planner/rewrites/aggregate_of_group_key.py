@@ -35,7 +35,7 @@ def _apply(relation: Relation) -> Relation | None:
 
 def _aggregates(conjunct: BoundPredicate, keys: frozenset[Attribute]) -> Iterator[tuple[exp.Expr, exp.Column]]:
     """The calls that return the value of a grouping column, with the column."""
-    for call in conjunct.predicate.find_all(exp.Min, exp.Max, exp.Anonymous):
+    for call in conjunct.predicate.find_all(exp.Func):
         column = chosen_column(call)
         if (
             column is not None

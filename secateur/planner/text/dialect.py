@@ -23,6 +23,7 @@ from secateur.engine.kernels.duckdb.cancellation import check_cancelled
 from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.errors import DatabaseError, NotSupportedError, SqlSyntaxError
 from secateur.partitioning.tables.identifier import folded
+from secateur.planner.aggregates import NODES
 from secateur.planner.segmented_stack import on_segmented_stack
 from secateur.planner.text.positions import located, syntax_error
 from secateur.planner.text.trees import copied
@@ -59,13 +60,13 @@ class Secateur(DuckDB):
         HEX_STRINGS: ClassVar[list[Any]] = [("x'", "'"), ("X'", "'")]
 
     class Parser(DuckDBParser):
-        """Keeps function calls as written, except the aggregates that plans are made of.
+        """Keeps function calls as written, except the aggregates that have a node in ``planner/aggregates.py``.
 
         sqlglot renames many functions and completes the arguments of some.
         """
 
         FUNCTIONS: ClassVar[dict[str, Any]] = {
-            name: DuckDBParser.FUNCTIONS[name] for name in ("COUNT", "SUM", "MIN", "MAX", "AVG")
+            aggregate.name.upper(): DuckDBParser.FUNCTIONS[aggregate.name.upper()] for aggregate in NODES.values()
         }
         FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
             name: DuckDBParser.FUNCTION_PARSERS[name]

@@ -21,6 +21,7 @@ from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.errors import NotSupportedError
 from secateur.partitioning.tables.identifier import folded
 from secateur.partitioning.types.column_type import parse_type
+from secateur.planner.aggregates import ORDERLESS
 from secateur.planner.segmented_stack import on_segmented_stack
 from secateur.planner.text.clock_functions import KEYWORDS
 from secateur.planner.text.deep_json import json_text, read_json, same_json
@@ -80,25 +81,6 @@ _PURE_MACROS: Final = frozenset(
 )
 _PURE_TABLE_FUNCTIONS: Final = frozenset({"range", "generate_series", "unnest", "repeat"})
 """Table functions whose rows depend on their arguments alone. Scalar functions of these names do as well."""
-
-_ORDERLESS: Final = frozenset(
-    {
-        "count",
-        "count_star",
-        "sum",
-        "min",
-        "max",
-        "avg",
-        "mean",
-        "bool_and",
-        "bool_or",
-        "bit_and",
-        "bit_or",
-        "bit_xor",
-        "count_if",
-        "median",
-    }
-)
 
 _ONE_FUNCTION: Final = {"^": "**", "position": "strpos"}
 """Functions that go by two names."""
@@ -210,7 +192,7 @@ class DuckDBParse:
     @property
     def has_orderless_aggregates(self) -> bool:
         """Whether no aggregate depends on the order of its rows."""
-        return self.aggregates() <= _ORDERLESS
+        return self.aggregates() <= ORDERLESS
 
     @property
     def parameters_only_in_where(self) -> bool:
