@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, assert_never
 
 from sqlglot import exp
 
@@ -29,6 +29,7 @@ from secateur.engine.kernels.arrow.fragment import (
 )
 from secateur.partitioning.tables.identifier import folded
 from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.planner.aggregates import NODES
 from secateur.planner.fragments.arrow_constants import cast_type, constant_operand, is_constant
 from secateur.planner.fragments.arrow_values import (
     BOOLEAN,
@@ -47,13 +48,6 @@ _BIGINT: Final = SqlType(TypeKind.BIGINT)
 _HUGEINT: Final = SqlType(TypeKind.HUGEINT)
 
 _CLAUSES: Final = frozenset({"from", "where", "group", "having", "order", "limit", "offset", "distinct"})
-_AGGREGATES: Final[dict[type[exp.Expr], AggregateFunction]] = {
-    exp.Count: AggregateFunction.COUNT,
-    exp.Sum: AggregateFunction.SUM,
-    exp.Min: AggregateFunction.MIN,
-    exp.Max: AggregateFunction.MAX,
-    exp.Avg: AggregateFunction.AVG,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,41 +300,37 @@ class _GroupScope:
         return None
 
     def _aggregate(self, node: exp.AggFunc) -> Expression:
-        function = _AGGREGATES.get(type(node))
+        function = NODES[type(node)].kernel if type(node) in NODES else None
         if function is None:
             raise DeclineError(f"{node.key} is left to DuckDB")
         refuse_unread(node)
-        aggregate = (
-            self._count(node)
-            if function is AggregateFunction.COUNT
-            else _computed(function, compile_value(node.this, self._rows))
-        )
+        if function is AggregateFunction.COUNT and (node.this is None or isinstance(node.this, exp.Star)):
+            aggregate = ArrowAggregate(AggregateFunction.COUNT_ROWS, None, _BIGINT)
+        else:
+            argument = compile_value(node.this, self._rows)
+            aggregate = ArrowAggregate(function, argument, _result_type(function, argument.type))
         if aggregate not in self.aggregates:
             self.aggregates.append(aggregate)
         return ColumnExpression(slot_name(len(self.keys) + self.aggregates.index(aggregate)), aggregate.type)
 
-    def _count(self, node: exp.AggFunc) -> ArrowAggregate:
-        if node.this is None or isinstance(node.this, exp.Star):
-            return ArrowAggregate(AggregateFunction.COUNT_ROWS, None, _BIGINT)
-        return ArrowAggregate(AggregateFunction.COUNT, compile_value(node.this, self._rows), _BIGINT)
 
-
-def _computed(function: AggregateFunction, argument: Expression) -> ArrowAggregate:
-    """The aggregate with the type that DuckDB gives it."""
-    type_ = argument.type
-    if function in (AggregateFunction.MIN, AggregateFunction.MAX):
-        if not is_orderable(type_):
-            raise DeclineError(f"{function.value} of {type_}")
-        return ArrowAggregate(function, argument, type_)
+def _result_type(function: AggregateFunction, type_: SqlType) -> SqlType:
+    """The type that DuckDB gives an aggregate of a type."""
     is_decimal = type_.kind is TypeKind.DECIMAL
-    if not (type_.is_integer or type_.is_float or is_decimal):
-        raise DeclineError(f"{function.value} of {type_}")
-    if function is AggregateFunction.AVG:
-        if type_.scale > SCALE_MAX:
-            raise DeclineError(f"avg of {type_}")
-        return ArrowAggregate(function, argument, DOUBLE)
-    total = DOUBLE if type_.is_float else SqlType(TypeKind.DECIMAL, 38, type_.scale) if is_decimal else _HUGEINT
-    return ArrowAggregate(function, argument, total)
+    is_number = type_.is_integer or type_.is_float or is_decimal
+    match function:
+        case AggregateFunction.COUNT_ROWS | AggregateFunction.COUNT:
+            return _BIGINT
+        case AggregateFunction.MIN | AggregateFunction.MAX if is_orderable(type_):
+            return type_
+        case AggregateFunction.AVG if is_number and type_.scale <= SCALE_MAX:
+            return DOUBLE
+        case AggregateFunction.SUM if is_number:
+            return DOUBLE if type_.is_float else SqlType(TypeKind.DECIMAL, 38, type_.scale) if is_decimal else _HUGEINT
+        case AggregateFunction.MIN | AggregateFunction.MAX | AggregateFunction.AVG | AggregateFunction.SUM:
+            raise DeclineError(f"{function.value} of {type_}")
+        case _:
+            assert_never(function)
 
 
 def _given_value(node: exp.Expr) -> ConstantExpression | ParameterExpression | None:

@@ -39,7 +39,6 @@ _FEW_GROUPS_MAX: Final = 64
 _HUGEINT: Final = pa.decimal128(38, 0)
 _SKIP_NULLS: Final = pc.ScalarAggregateOptions(skip_nulls=True, min_count=1)
 _MIN_MAX: Final = pc.get_function("min_max")
-_SCALAR: Final = {"sum": pc.get_function("sum"), "min": pc.get_function("min"), "max": pc.get_function("max")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +98,7 @@ Computed = tuple[Sequence[Any], Sequence[Any]]
 
 def _compile_global(primitives: Sequence[_Primitive]) -> Callable[[EvaluationContext, Sequence[Any], int], Computed]:
     """One group, which exists even without rows: Arrow's scalar aggregates, an array of one each."""
+    functions = {name: pc.get_function(name) for name in {primitive.name for primitive in primitives} - {"count_all"}}
 
     def compute(_scope: EvaluationContext, values: Sequence[Any], row_count: int) -> Computed:
         computed = []
@@ -108,7 +108,7 @@ def _compile_global(primitives: Sequence[_Primitive]) -> Callable[[EvaluationCon
             elif primitive.name == "count":
                 scalar = pa.scalar(row_count - values[primitive.argument].null_count, pa.int64())
             else:
-                scalar = _SCALAR[primitive.name].call([values[primitive.argument]], _SKIP_NULLS)
+                scalar = functions[primitive.name].call([values[primitive.argument]], _SKIP_NULLS)
             computed.append(pa.repeat(scalar, 1))
         return (), computed
 
