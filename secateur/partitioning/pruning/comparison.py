@@ -8,6 +8,7 @@ everywhere else. Pruning with None keeps everything and is never wrong.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from enum import Enum
 from typing import Any, Final, assert_never
 
@@ -45,47 +46,78 @@ class Comparison(Enum):
     NOT_STARTS_WITH = "NOT ^@"
 
 
-_OPPOSITES: Final = (
-    (Comparison.IN, Comparison.NOT_IN),
-    (Comparison.LESS, Comparison.GREATER_EQUAL),
-    (Comparison.LESS_EQUAL, Comparison.GREATER),
-    (Comparison.BETWEEN, Comparison.NOT_BETWEEN),
-    (Comparison.LIKE, Comparison.NOT_LIKE),
-    (Comparison.ILIKE, Comparison.NOT_ILIKE),
-    (Comparison.GLOB, Comparison.NOT_GLOB),
-    (Comparison.SIMILAR_TO, Comparison.NOT_SIMILAR_TO),
-    (Comparison.MATCHES, Comparison.NOT_MATCHES),
-    (Comparison.STARTS_WITH, Comparison.NOT_STARTS_WITH),
-)
+class Basis(Enum):
+    """What a comparison asks of two values."""
 
-NEGATED: Final = {comparison: other for pair in _OPPOSITES for comparison, other in (pair, pair[::-1])}
-"""The comparison that is TRUE exactly where the given one is FALSE.
+    EQUALITY = "equality"
+    ORDER = "order"
+    RANGE = "range"
+    TEXT = "text"
 
-DISTINCT is never NULL: where it is FALSE a column that is not NULL passes IN.
-"""
 
-MIRRORED: Final = {
-    Comparison.LESS: Comparison.GREATER,
-    Comparison.LESS_EQUAL: Comparison.GREATER_EQUAL,
-    Comparison.GREATER: Comparison.LESS,
-    Comparison.GREATER_EQUAL: Comparison.LESS_EQUAL,
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """What pruning knows of a comparison, beside the values that pass it.
+
+    Attributes:
+        basis: What it asks of values. All but TEXT hold after a shift of both sides, of numbers or dates.
+        negated: The comparison that is TRUE exactly where it is FALSE. DISTINCT is never NULL: where it is FALSE, a
+            column that is not NULL passes IN.
+        mirrored: The comparison that means the same when its sides are exchanged; None: itself.
+        strict: Of an order, the one that leaves out equality, by which the fields of row values before the last decide.
+        excludes: Whether it names the values that do not pass, so almost all values pass.
+        holds_of_itself: Whether a value passes it with itself.
+        is_false_of_null: Whether a NULL column does not pass it inside a row value, where NULL is the greatest value.
+        texts: The texts that match, if it is a comparison with a pattern.
+    """
+
+    basis: Basis
+    negated: Comparison
+    mirrored: Comparison | None = None
+    strict: Comparison | None = None
+    _: KW_ONLY
+    excludes: bool = False
+    holds_of_itself: bool = False
+    is_false_of_null: bool = False
+    texts: Callable[..., PatternDomain | None] | None = None
+
+
+OPERATORS: Final[Mapping[Comparison, Operator]] = {
+    Comparison.IN: Operator(Basis.EQUALITY, Comparison.NOT_IN, holds_of_itself=True, is_false_of_null=True),
+    Comparison.NOT_IN: Operator(Basis.EQUALITY, Comparison.IN, excludes=True),
+    Comparison.DISTINCT: Operator(Basis.EQUALITY, Comparison.IN, excludes=True),
+    Comparison.LESS: Operator(
+        Basis.ORDER, Comparison.GREATER_EQUAL, Comparison.GREATER, Comparison.LESS, is_false_of_null=True
+    ),
+    Comparison.LESS_EQUAL: Operator(
+        Basis.ORDER,
+        Comparison.GREATER,
+        Comparison.GREATER_EQUAL,
+        Comparison.LESS,
+        holds_of_itself=True,
+        is_false_of_null=True,
+    ),
+    Comparison.GREATER: Operator(Basis.ORDER, Comparison.LESS_EQUAL, Comparison.LESS, Comparison.GREATER),
+    Comparison.GREATER_EQUAL: Operator(
+        Basis.ORDER, Comparison.LESS, Comparison.LESS_EQUAL, Comparison.GREATER, holds_of_itself=True
+    ),
+    Comparison.BETWEEN: Operator(Basis.RANGE, Comparison.NOT_BETWEEN),
+    Comparison.NOT_BETWEEN: Operator(Basis.RANGE, Comparison.BETWEEN, excludes=True),
+    Comparison.LIKE: Operator(Basis.TEXT, Comparison.NOT_LIKE, texts=texts_like),
+    Comparison.NOT_LIKE: Operator(Basis.TEXT, Comparison.LIKE, excludes=True),
+    Comparison.ILIKE: Operator(Basis.TEXT, Comparison.NOT_ILIKE, texts=texts_like_in_any_case),
+    Comparison.NOT_ILIKE: Operator(Basis.TEXT, Comparison.ILIKE, excludes=True),
+    Comparison.GLOB: Operator(Basis.TEXT, Comparison.NOT_GLOB, texts=texts_globbed),
+    Comparison.NOT_GLOB: Operator(Basis.TEXT, Comparison.GLOB, excludes=True),
+    Comparison.SIMILAR_TO: Operator(Basis.TEXT, Comparison.NOT_SIMILAR_TO, texts=texts_similar),
+    Comparison.NOT_SIMILAR_TO: Operator(Basis.TEXT, Comparison.SIMILAR_TO, excludes=True),
+    Comparison.MATCHES: Operator(Basis.TEXT, Comparison.NOT_MATCHES, texts=texts_matched),
+    Comparison.NOT_MATCHES: Operator(Basis.TEXT, Comparison.MATCHES, excludes=True),
+    Comparison.STARTS_WITH: Operator(Basis.TEXT, Comparison.NOT_STARTS_WITH),
+    Comparison.NOT_STARTS_WITH: Operator(Basis.TEXT, Comparison.STARTS_WITH, excludes=True),
 }
-"""The comparison that means the same when its sides are exchanged; one that is not listed means the same itself."""
-PATTERNS: Final[Mapping[Comparison, Callable[..., PatternDomain | None]]] = {
-    Comparison.LIKE: texts_like,
-    Comparison.ILIKE: texts_like_in_any_case,
-    Comparison.GLOB: texts_globbed,
-    Comparison.SIMILAR_TO: texts_similar,
-    Comparison.MATCHES: texts_matched,
-}
+PATTERNS: Final = {comparison: known.texts for comparison, known in OPERATORS.items() if known.texts is not None}
 """The comparisons of a text with a pattern, and which texts match it."""
-EXCLUDING: Final = frozenset(
-    {
-        *(Comparison.NOT_IN, Comparison.DISTINCT, Comparison.NOT_BETWEEN, Comparison.NOT_STARTS_WITH),
-        *(NEGATED[comparison] for comparison in PATTERNS),
-    }
-)
-"""Comparisons that name the values that do not pass, so almost all values pass."""
 
 
 def compare(
@@ -117,7 +149,7 @@ def compare(
             | Comparison.NOT_SIMILAR_TO
             | Comparison.NOT_MATCHES
         ):
-            return _not_matching(PATTERNS[NEGATED[comparison]], values, column_type)
+            return _not_matching(PATTERNS[OPERATORS[comparison].negated], values, column_type)
         case Comparison.STARTS_WITH | Comparison.NOT_STARTS_WITH:
             return _starts_with(values[0], column_type, wanted=comparison is Comparison.STARTS_WITH)
         case _:

@@ -18,7 +18,7 @@ from uuid import UUID
 
 import msgspec
 
-from secateur.partitioning.pruning.comparison import MIRRORED, Comparison, compare
+from secateur.partitioning.pruning.comparison import OPERATORS, Basis, Comparison, compare
 from secateur.partitioning.pruning.comparison_bound import representable
 from secateur.partitioning.pruning.domain import NOTHING, Domain, Span, within
 from secateur.partitioning.types.calendar import UNITS, following, start_of
@@ -103,15 +103,6 @@ ComparisonTarget = BareColumn | WidenedColumn | LinearColumn | AbsoluteColumn | 
 
 BARE: Final = BareColumn()
 
-_LINEAR: Final = frozenset(
-    {
-        *(Comparison.IN, Comparison.NOT_IN, Comparison.DISTINCT),
-        *(Comparison.LESS, Comparison.LESS_EQUAL, Comparison.GREATER, Comparison.GREATER_EQUAL),
-        *(Comparison.BETWEEN, Comparison.NOT_BETWEEN),
-    }
-)
-"""Comparisons of numbers and dates by equality and order, which hold after a shift of both sides."""
-_OF_EQUALITY: Final = frozenset({Comparison.IN, Comparison.NOT_IN, Comparison.DISTINCT})
 _NUMBER: Final = re.compile(r"0|-?[1-9][0-9]{0,38}")
 _FIELD_TYPES: Final[dict[TypeKind, type]] = {
     TypeKind.VARCHAR: str,
@@ -137,7 +128,7 @@ def allowed(
             return compare(comparison, values, column_type)
         case WidenedColumn(SqlType(kind=TypeKind.VARCHAR) as text):
             # The order of texts is another than that of numbers, and '01' is the text of none.
-            if comparison not in _OF_EQUALITY or compare(Comparison.IN, values, text) is None:
+            if OPERATORS[comparison].basis is not Basis.EQUALITY or compare(Comparison.IN, values, text) is None:
                 return None
             numbers = [None if value is None else int(value) for value in values if value is None or _is_number(value)]
             return compare(comparison, numbers, column_type)
@@ -188,7 +179,8 @@ def _linear(
     comparison_target: LinearColumn, comparison: Comparison, values: Sequence[Any], column_type: SqlType
 ) -> Domain | None:
     kind = date if column_type.kind is TypeKind.DATE else int
-    if comparison not in _LINEAR or not all(value is None or type(value) is kind for value in values):
+    basis = OPERATORS[comparison].basis
+    if basis is Basis.TEXT or not all(value is None or type(value) is kind for value in values):
         return None
     if kind is date:
         shift = timedelta(days=comparison_target.offset)
@@ -198,13 +190,14 @@ def _linear(
             return None
     factor = comparison_target.factor
     moved: list[int | None] = [None if value is None else value - comparison_target.offset for value in values]
-    if comparison in _OF_EQUALITY:
+    if basis is Basis.EQUALITY:
         whole = [value if value is None else value // factor for value in moved if value is None or value % factor == 0]
         return compare(comparison, whole, column_type)
-    if comparison in (Comparison.BETWEEN, Comparison.NOT_BETWEEN):
+    if basis is Basis.RANGE:
         low, high = moved if factor > 0 else reversed(moved)
         return compare(comparison, [_ceiling(low, factor), _floor(high, factor)], column_type)
-    comparison = MIRRORED[comparison] if factor < 0 else comparison
+    if factor < 0:
+        comparison = OPERATORS[comparison].mirrored or comparison
     rounded = _ceiling if comparison in (Comparison.LESS, Comparison.GREATER_EQUAL) else _floor
     return compare(comparison, [rounded(value, factor) for value in moved], column_type)
 

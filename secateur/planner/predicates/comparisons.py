@@ -12,7 +12,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from secateur.partitioning.pruning.comparison import EXCLUDING, MIRRORED, NEGATED, PATTERNS, Comparison
+from secateur.partitioning.pruning.comparison import OPERATORS, PATTERNS, Comparison
 from secateur.partitioning.pruning.comparison_target import RowField, ShortText, allowed
 from secateur.partitioning.pruning.condition import Box, Choice, Constraint, ParameterComparison
 from secateur.partitioning.pruning.discrete import close_spans
@@ -43,9 +43,6 @@ _COMPARISONS: Final[dict[type[exp.Expr], Comparison]] = {
     exp.NullSafeEQ: Comparison.DISTINCT,
     exp.NullSafeNEQ: Comparison.DISTINCT,
 }
-_HOLDS_OF_ITSELF: Final = frozenset({Comparison.IN, Comparison.LESS_EQUAL, Comparison.GREATER_EQUAL})
-_FALSE_OF_NULL: Final = frozenset({Comparison.IN, Comparison.LESS, Comparison.LESS_EQUAL})
-"""Comparisons that a NULL column does not pass inside a row value, where NULL is the greatest value."""
 _CALENDAR: Final = frozenset({TypeKind.DATE, TypeKind.TIMESTAMP, TypeKind.TIMESTAMPTZ})
 _OPEN_ROWS_MAX: Final = 64
 """Past so many parameters in one field of a list of rows the fields are taken apart: each row would have to be judged
@@ -101,7 +98,8 @@ class ComparisonReader:
         if found is None or (
             self._expression(right) is not None and self._is_known(left) and not self._is_known(right)
         ):
-            found, operand, comparison = self._expression(right), left, MIRRORED.get(comparison, comparison)
+            found, operand = self._expression(right), left
+            comparison = OPERATORS[comparison].mirrored or comparison
         return self._unused(node) if found is None else self._tested(found, comparison, [operand], node, wanted)
 
     def in_list(self, node: exp.In, wanted: Truth) -> Boxes:
@@ -243,11 +241,9 @@ class ComparisonReader:
             # Never NULL. Where it is FALSE both are NULL, or they are equal.
             if (Truth.TRUE in wanted and nullable) or (Truth.FALSE in wanted and nullable and not constants):
                 return self._unused(whole)
-            negated = Comparison.IN
-        else:
-            if Truth.NULL in wanted and (nullable or not constants):
-                return UNBOUNDED
-            negated = NEGATED[comparison]
+        elif Truth.NULL in wanted and (nullable or not constants):
+            return UNBOUNDED
+        negated = OPERATORS[comparison].negated
         asked = [form for form, truth in ((comparison, Truth.TRUE), (negated, Truth.FALSE)) if truth in wanted]
         known = unite(self._passing(found, form, operands, whole) for form in asked)
         if not told_apart:
@@ -260,7 +256,7 @@ class ComparisonReader:
         self, found: KeyExpression, comparison: Comparison, operands: Sequence[Operand], whole: exp.Expr
     ) -> Boxes:
         """Return where one comparison is TRUE."""
-        if comparison in EXCLUDING:
+        if OPERATORS[comparison].excludes:
             single = isinstance(whole, (exp.EQ, exp.NEQ))
             self._note(
                 f"{shown(whole) if single else comparison.value} excludes values of {found.column}: name "
@@ -270,7 +266,7 @@ class ComparisonReader:
             return _tested_box(found.column, ParameterComparison(comparison, tuple(operands), found.comparison_target))
         values = [operand.value for operand in operands if isinstance(operand, Constant)]
         domain = allowed(found.comparison_target, comparison, values, self.types[found.column])
-        if domain is None and (comparison in PATTERNS or NEGATED.get(comparison) in PATTERNS):
+        if domain is None and (comparison in PATTERNS or OPERATORS[comparison].negated in PATTERNS):
             return self._unused(whole)
         if domain is None:
             self._note(self._inexact(found.column, operands, whole))
@@ -314,9 +310,8 @@ class ComparisonReader:
         if Truth.TRUE in wanted:
             boxes.append(unite(row_boxes(comparison, len(fields), row_of(position)) for position in compared))
         if Truth.FALSE in wanted:
-            boxes.append(
-                intersect(*(row_boxes(NEGATED[comparison], len(fields), row_of(position)) for position in compared))
-            )
+            negated = OPERATORS[comparison].negated
+            boxes.append(intersect(*(row_boxes(negated, len(fields), row_of(position)) for position in compared)))
         return unite(boxes)
 
     def _field_operands(self, own: exp.Expr, others: Sequence[exp.Expr], whole: exp.Expr) -> FieldOperands | None:
@@ -356,12 +351,13 @@ class ComparisonReader:
         """One field of a row against that of the row at ``position``."""
         if found is None:
             return UNBOUNDED
-        comparison = MIRRORED.get(comparison, comparison) if found.mirrored else comparison
+        if found.mirrored:
+            comparison = OPERATORS[comparison].mirrored or comparison
         if found.is_least:
             return NOWHERE if comparison is Comparison.LESS else UNBOUNDED
         operand = found.operands[position]
         known = isinstance(operand, Constant) and operand.value is not None
-        if found.column in self.nullable and not (known and comparison in _FALSE_OF_NULL):
+        if found.column in self.nullable and not (known and OPERATORS[comparison].is_false_of_null):
             return self._unused(whole) if found.column in self.types else UNBOUNDED
         if operand == Constant(None):
             return NOWHERE if comparison is Comparison.IN else UNBOUNDED
@@ -391,7 +387,8 @@ class ComparisonReader:
         """``a = a`` and its relatives: TRUE or FALSE for all values, and NULL for none."""
         if column in self.nullable and (Truth.NULL in wanted or comparison is Comparison.DISTINCT):
             return UNBOUNDED
-        return UNBOUNDED if (Truth.TRUE if comparison in _HOLDS_OF_ITSELF else Truth.FALSE) in wanted else NOWHERE
+        truth = Truth.TRUE if OPERATORS[comparison].holds_of_itself else Truth.FALSE
+        return UNBOUNDED if truth in wanted else NOWHERE
 
     def _operands(self, column: str, nodes: Sequence[exp.Expr], whole: exp.Expr) -> list[Operand] | None:
         operands: list[Operand] = []

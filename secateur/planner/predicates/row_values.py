@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from sqlglot import exp
 
-from secateur.partitioning.pruning.comparison import Comparison
+from secateur.partitioning.pruning.comparison import OPERATORS, Comparison
 from secateur.partitioning.pruning.operand import Operand
 from secateur.planner.predicates.bounds import Boxes, intersect, unite
 
@@ -42,14 +42,6 @@ class FieldOperands:
     is_least: bool = False
 
 
-_STRICT: Final = {
-    Comparison.LESS: Comparison.LESS,
-    Comparison.LESS_EQUAL: Comparison.LESS,
-    Comparison.GREATER: Comparison.GREATER,
-    Comparison.GREATER_EQUAL: Comparison.GREATER,
-}
-
-
 def fields_of(node: exp.Expr) -> list[exp.Expr] | None:
     """The fields of a row value, ``(a, b)`` or ``row(a, b)``; None when a node is none."""
     node = node.unnest()
@@ -72,9 +64,10 @@ def row_boxes(comparison: Comparison, width: int, field: FieldBoxes) -> Boxes:
         case Comparison.NOT_IN:
             return unite(field(index, Comparison.NOT_IN) for index in range(width))
         case _:
-            alternatives = []
+            alternatives, strict = [], OPERATORS[comparison].strict
+            assert strict is not None
             for index in range(width):
-                decisive = comparison if index == width - 1 else _STRICT[comparison]
+                decisive = comparison if index == width - 1 else strict
                 alternatives.append(intersect(_equal(index, field), field(index, decisive)))
             return unite(alternatives)
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from sqlglot import exp
 
 from secateur.engine.sql.key_search import KeySearch
-from secateur.partitioning.pruning.comparison import EXCLUDING
+from secateur.partitioning.pruning.comparison import OPERATORS
 from secateur.partitioning.pruning.condition import Box, Choice, Constraint
 from secateur.partitioning.pruning.nodes import All, Everywhere, Keys, Node, Nothing, Partitions, intersect, unite
 from secateur.partitioning.pruning.select_partitions import (
@@ -284,7 +284,7 @@ def _excludes_values(constraint: Constraint) -> bool:
 
 
 def _excludes(choice: Choice) -> bool:
-    return any(test.comparison in EXCLUDING for test in choice.tests)
+    return any(OPERATORS[test.comparison].excludes for test in choice.tests)
 
 
 def _reason(

@@ -28,7 +28,7 @@ from typing import Final
 from sqlglot import Token, TokenType, exp
 
 from secateur.errors import DatabaseError, NotSupportedError
-from secateur.partitioning.pruning.comparison import EXCLUDING
+from secateur.partitioning.pruning.comparison import OPERATORS
 from secateur.partitioning.pruning.comparison_target import AbsoluteColumn, BareColumn, LinearColumn
 from secateur.partitioning.pruning.nodes import boxes_of
 from secateur.partitioning.pruning.operand import Evaluated, Operand, ParameterList, parameters_of
@@ -356,7 +356,7 @@ def _used_parameters(outer: BoundSelect, first: int, types: Sequence[SqlType]) -
                             exact = isinstance(
                                 test.comparison_target, (BareColumn, LinearColumn, AbsoluteColumn)
                             ) and _is_exact(operand, types[index - first], column_types[column])
-                            if not exact or test.comparison in EXCLUDING:
+                            if not exact or OPERATORS[test.comparison].excludes:
                                 refused.add(index)
                             elif helps:
                                 used.add(index)

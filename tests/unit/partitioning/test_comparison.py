@@ -14,7 +14,7 @@ import pytest
 from secateur.engine.kernels.duckdb import default_kernel
 from secateur.errors import DatabaseError
 from secateur.partitioning.pruning import EVERYTHING, NOTHING, Comparison, Domain, Span, compare, points
-from secateur.partitioning.pruning.comparison import EXCLUDING, MIRRORED, NEGATED
+from secateur.partitioning.pruning.comparison import OPERATORS, Basis
 from secateur.partitioning.types import SqlType, parse_type
 
 SOME_UUID = UUID("a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11")
@@ -117,7 +117,7 @@ PAIRED = [
     NOON,
     SOME_UUID,
 ]
-OPERATORS = [
+COMPARED = [
     Comparison.NOT_IN,
     Comparison.DISTINCT,
     Comparison.IN,
@@ -152,7 +152,7 @@ def _found(column_type: SqlType, values: list[Any], condition: str, params: list
 def test_a_comparison_with_one_value_finds_what_duckdb_finds(type_text: str) -> None:
     column_type, values = parse_type(type_text), COLUMNS[type_text]
     decided = 0
-    for comparison, value in itertools.product(OPERATORS, VALUES):
+    for comparison, value in itertools.product(COMPARED, VALUES):
         domain = compare(comparison, [value], column_type)
         if domain is None:
             continue
@@ -161,7 +161,7 @@ def test_a_comparison_with_one_value_finds_what_duckdb_finds(type_text: str) -> 
         assert found is not None, f"{type_text} {operator} {value!r}: DuckDB refuses, so nothing may be said"
         assert sorted(found) == sorted(v for v in values if v in domain), f"{type_text} {operator} {value!r}: {domain}"
         decided += 1
-    assert decided >= len(OPERATORS), "the table of values must hold some that compare exactly"
+    assert decided >= len(COMPARED), "the table of values must hold some that compare exactly"
 
 
 @pytest.mark.parametrize("type_text", COLUMNS)
@@ -272,22 +272,29 @@ def test_named_cases(comparison: Comparison, values: list[Any], type_text: str, 
 
 
 def test_every_comparison_has_a_negation_but_distinct() -> None:
-    assert set(NEGATED) == set(Comparison) - {Comparison.DISTINCT}
-    assert all(NEGATED[negation] is comparison for comparison, negation in NEGATED.items())
+    assert set(OPERATORS) == set(Comparison)
+    twice = {comparison: OPERATORS[operator.negated].negated for comparison, operator in OPERATORS.items()}
+    assert {comparison for comparison, other in twice.items() if other is not comparison} == {Comparison.DISTINCT}
 
 
-@pytest.mark.parametrize("comparison", NEGATED, ids=lambda comparison: comparison.value)
+@pytest.mark.parametrize(
+    "comparison",
+    [form for form in Comparison if form is not Comparison.DISTINCT],
+    ids=lambda comparison: comparison.value,
+)
 def test_a_value_passes_a_comparison_or_its_negation(comparison: Comparison) -> None:
     ordered = comparison in (Comparison.BETWEEN, Comparison.NOT_BETWEEN)
     matched = comparison in (Comparison.MATCHES, Comparison.NOT_MATCHES)
     values = ["b", "d"] if ordered else ["^b$"] if matched else ["b"]
-    passing, negated = (compare(form, values, parse_type("VARCHAR")) for form in (comparison, NEGATED[comparison]))
+    forms = (comparison, OPERATORS[comparison].negated)
+    passing, negated = (compare(form, values, parse_type("VARCHAR")) for form in forms)
     assert passing is not None
     assert negated == passing.complement()
 
 
 def test_the_comparisons_that_exclude_are_the_negations_of_those_that_name_values() -> None:
-    by_order = {Comparison.LESS, Comparison.LESS_EQUAL, Comparison.GREATER, Comparison.GREATER_EQUAL}
-    assert set(MIRRORED) == by_order
-    naming = set(Comparison) - by_order - EXCLUDING
-    assert {NEGATED[comparison] for comparison in naming} | {Comparison.DISTINCT} == EXCLUDING
+    by_order = {comparison for comparison, operator in OPERATORS.items() if operator.basis is Basis.ORDER}
+    assert {comparison for comparison, operator in OPERATORS.items() if operator.mirrored} == by_order
+    excluding = {comparison for comparison, operator in OPERATORS.items() if operator.excludes}
+    naming = set(Comparison) - by_order - excluding
+    assert {OPERATORS[comparison].negated for comparison in naming} | {Comparison.DISTINCT} == excluding
