@@ -422,7 +422,10 @@ def _empty_answer(
         found = evaluate(whole, relations, list(params), ends_soon=is_small(reading))
         # It is sent with the plan, in the header of a frame, and kept with the plan. A longer one is
         # made by a member.
-        return None if found is None or found.nbytes > _EMPTY_BYTES_MAX else bytes(encode_table(found))
+        if found is None or found.nbytes > _EMPTY_BYTES_MAX:
+            return None
+        # A table made anew: what a kernel leaves in the buffers of no rows may differ, and equal plans have equal bytes.
+        return bytes(encode_table(found if found.num_rows else empty_table(found.schema)))
     except DatabaseError:
         # A constant part fails, such as a bad cast: it fails again, and is reported, when the statement runs.
         return None

@@ -222,7 +222,7 @@ def test_broken_frames_are_answered_or_left_to_python(connection: secateur.Conne
         connection.table("broken").get((customer, 3))
     for _ in range(BROKEN):
         handlers, frame = r.choice(compared.frames)
-        native = handlers._statements._native
+        native = handlers._statements.native
         assert native is not None
         broken = bytearray(frame)
         match r.randrange(4):

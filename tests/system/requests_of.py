@@ -28,9 +28,9 @@ def requests_of(cluster: Cluster, operations: Set[Operation]) -> Iterator[list[O
     servers = [each.handlers for each in (runtime._controller, *runtime._members.values())]
     original = [{operation: handlers[operation] for operation in operations & handlers.keys()} for handlers in servers]
     runners = [member._statements for member in runtime._members.values()]
-    native = [runner._native for runner in runners]
+    native = [runner.native for runner in runners]
     for runner in runners:
-        runner._native = None
+        runner.native = None
     for handlers, known in zip(servers, original, strict=True):
         handlers.update({operation: noted(handler) for operation, handler in known.items()})
     try:
@@ -39,4 +39,4 @@ def requests_of(cluster: Cluster, operations: Set[Operation]) -> Iterator[list[O
         for handlers, known in zip(servers, original, strict=True):
             handlers.update(known)
         for runner, executor in zip(runners, native, strict=True):
-            runner._native = executor
+            runner.native = executor

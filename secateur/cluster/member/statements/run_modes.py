@@ -65,6 +65,7 @@ class RunModes(PreparedStatements):
 
     Attributes:
         first_stages: Answers the members and clients that scatter statements themselves.
+        native: The native executor; None where there is none.
     """
 
     def __init__(
@@ -95,7 +96,7 @@ class RunModes(PreparedStatements):
         self._statistics_version = statistics_version
         self._acknowledged = acknowledged
         self._hot_keys = hot_keys or HotKeySampler(store.find, 0, member_id)
-        self._native = (
+        self.native = (
             None
             if native is None
             else NativeAnswers(native, store, statistics_version, acknowledged, self._hot_keys, plans_max)
@@ -112,22 +113,22 @@ class RunModes(PreparedStatements):
             statistics_version,
             acknowledged,
             self._hot_keys,
-            self._native,
+            self.native,
         )
 
     def answered(self, frame: bytes) -> NativeAnswer | None:
         """The answer of the native executor to a frame; None where it is to be handled as any other."""
-        if self._native is None:
+        if self.native is None:
             return None
-        answer = self._native.answer(frame, self._view)
+        answer = self.native.answer(frame, self._view)
         if answer is not None and answer.plan_id is not None and answer.plan_id in self._plans:
             self._plans.move_to_end(answer.plan_id)
         return answer
 
     def learn_table(self, table_id: int) -> None:
         """Have the native executor, if there is one, read rows of a table by their keys from now on."""
-        if self._native is not None and self._view is not None:
-            self._native.learn_table(table_id, self._view)
+        if self.native is not None and self._view is not None:
+            self.native.learn_table(table_id, self._view)
 
     def _served(self, plan: SelectPlan, asked: Execute) -> Served | None:
         """The answer of the program of a plan; None where it has none, or declines.
@@ -146,8 +147,8 @@ class RunModes(PreparedStatements):
                 self._programs.clear()
             program = compile_program(plan, self._store, view, self._statistics_version)
             self._programs[plan.plan_id] = program
-            if self._native is not None:
-                self._native.learn(plan, view)
+            if self.native is not None:
+                self.native.learn(plan, view)
         if program is None:
             return None
         served = program(asked)
