@@ -6,7 +6,7 @@ from secateur.exports import exports
 
 _FILES = {
     "diagram": ["Diagram", "DiagramEdge", "DiagramNode", "abbreviated"],
-    "drawable": ["Drawable"],
+    "drawable": ["Drawable", "dot", "mermaid"],
     "quantity": ["byte_text", "count_text", "duration_text"],
     "svg": ["layered_svg"],
 }

@@ -8,9 +8,7 @@ import pytest
 
 from secateur.dag import DAG, Edge, FrozenDAG, Processor, between, from_
 from secateur.dag.render import edge_words, to_dict
-from secateur.drawing import Diagram, DiagramEdge, DiagramNode
-from secateur.drawing.dot import dot
-from secateur.drawing.mermaid import mermaid
+from secateur.drawing import Diagram, DiagramEdge, DiagramNode, dot, mermaid
 
 
 def sample() -> FrozenDAG:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from secateur.drawing import Diagram, DiagramEdge, DiagramNode
-from secateur.drawing.dot import dot
+from secateur.drawing import Diagram, DiagramEdge, DiagramNode, dot
 
 
 def test_dot() -> None:

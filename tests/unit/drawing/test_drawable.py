@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
-from secateur.drawing import Diagram, DiagramEdge, DiagramNode, Drawable, abbreviated, graphviz
+from secateur.drawing import Diagram, DiagramEdge, DiagramNode, Drawable, abbreviated
 from secateur.errors import NotSupportedError
 
 
@@ -36,7 +37,7 @@ def test_without_graphviz_a_picture_is_refused_with_the_way_out(
     assert Sample()._repr_mimebundle_() == {"text/plain": "scan -> sum", "text/vnd.mermaid": Sample().to_mermaid()}
 
 
-@pytest.mark.skipif(not graphviz.is_installed(), reason="Graphviz is not installed")
+@pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")
 def test_graphviz_draws_every_text_and_tooltip() -> None:
     statistics_snapshot = ElementTree.fromstring(Sample().to_svg())
     texts = {element.text for element in statistics_snapshot.iter("{http://www.w3.org/2000/svg}text")}

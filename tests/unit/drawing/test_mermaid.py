@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from secateur.drawing import Diagram, DiagramEdge, DiagramNode
-from secateur.drawing.mermaid import mermaid
+from secateur.drawing import Diagram, DiagramEdge, DiagramNode, mermaid
 
 
 def test_mermaid() -> None:
