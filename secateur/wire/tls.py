@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import ssl
 import sys
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from secateur.errors import AuthenticationError, Error, ProgrammingError, ProtocolError, UnreachableError
-from secateur.wire.certificate_renewal import FileStamp, RenewedCertificate, file_stamp
 
 _CONTEXTS_MAX: Final = 64
+_log = logging.getLogger(__name__)
+
+_FileStamp: TypeAlias = tuple[int, int, int] | None
+"""Inode, bytes, and the time of the last change in nanoseconds; None for a file that cannot be looked at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +55,70 @@ class Tls:
                 object.__setattr__(self, field.name, str(Path(given).absolute()))
 
 
+def _file_stamp(path: str | Path | None) -> _FileStamp:
+    """The stamp of a file, which changes when the file is written or replaced; links are followed."""
+    if path is None:
+        return None
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+class _RenewedCertificate:
+    """The certificate of a server. Handshakes may come from several threads; at worst two of them read the files.
+
+    Looking costs one ``stat`` a file and handshake. A live context is never loaded again: a key that does not belong to
+    the certificate yet would leave it with neither. Each change of the files makes a context of its own, and the
+    handshake is moved to it in the callback that OpenSSL calls when the client has said hello.
+
+    Args:
+        certificate: File in PEM.
+        key: File in PEM of its key; None: it is in the same file.
+
+    Attributes:
+        context: The context with which the server listens.
+
+    Raises:
+        OSError: A file cannot be read, or the key does not belong to the certificate.
+    """
+
+    def __init__(self, certificate: str | Path, key: str | Path | None) -> None:
+        self._certificate = certificate
+        self._key = key
+        self._stamps = self._seen()
+        self._newest = self.context = self._loaded()
+        self.context.sni_callback = self._show_newest
+
+    def _seen(self) -> tuple[_FileStamp, _FileStamp]:
+        return _file_stamp(self._certificate), _file_stamp(self._key)
+
+    def _loaded(self) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.load_cert_chain(self._certificate, self._key)
+        return context
+
+    def _show_newest(self, connection: ssl.SSLObject | ssl.SSLSocket, _name: str | None, _: ssl.SSLContext) -> None:
+        """Runs in each handshake, whether its client names a server or not."""
+        stamps = self._seen()
+        if stamps != self._stamps:
+            self._stamps = stamps
+            try:
+                self._newest = self._loaded()
+            except OSError as error:  # perhaps the key is written next: its change is looked at again
+                _log.warning(
+                    "the certificate %s was changed and cannot be used (%s): connections get the one before it",
+                    self._certificate,
+                    error,
+                )
+            else:
+                _log.info("the certificate %s was renewed", self._certificate)
+        if self._newest is not self.context:
+            connection.context = self._newest
+
+
 def server_context(tls: Tls) -> ssl.SSLContext:
     """The context in which a server accepts connections. Each handshake shows the certificate in the files by then.
 
@@ -60,7 +128,7 @@ def server_context(tls: Tls) -> ssl.SSLContext:
     if tls.certificate is None:
         raise ProgrammingError("tls= of a server needs a certificate and its key: Tls(certificate=..., key=...)")
     try:
-        return RenewedCertificate(tls.certificate, tls.key).context
+        return _RenewedCertificate(tls.certificate, tls.key).context
     except OSError as error:
         raise ProgrammingError(
             f"the certificate {str(tls.certificate)!r} and the key {str(tls.key or tls.certificate)!r} cannot be used"
@@ -74,11 +142,11 @@ def client_context(tls: Tls) -> ssl.SSLContext:
     Raises:
         ProgrammingError: The file with the authorities cannot be read or used.
     """
-    return _trusting(tls, file_stamp(tls.ca))
+    return _trusting(tls, _file_stamp(tls.ca))
 
 
 @lru_cache(maxsize=_CONTEXTS_MAX)
-def _trusting(tls: Tls, _: FileStamp) -> ssl.SSLContext:
+def _trusting(tls: Tls, _: _FileStamp) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=tls.ca)
     except OSError as error:
