@@ -17,13 +17,12 @@ import itertools
 import math
 import random
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeAlias
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 import pyarrow as pa
 
-from secateur.cluster.member.monitoring.space_saving import FrequentValue, SpaceSaving
 from secateur.engine.sql.select_plan import ScanPlan, SelectPlan
 from secateur.errors import NoRangeError
 from secateur.partitioning.pruning.domain import EVERYTHING
@@ -47,6 +46,7 @@ _KEY_BYTES_MAX: Final = 256
 _NEVER: Final = -1
 
 _Key: TypeAlias = tuple[Any, ...]
+V = TypeVar("V", bound=Hashable)
 
 
 class HotKeySampler:
@@ -195,3 +195,67 @@ def _told(table: TableDef, one: FrequentValue[_Key]) -> HotKey:
     except NoRangeError:
         partition = None
     return HotKey(msgspec.json.encode(key).decode(), partition, one.times, one.error)
+
+
+class FrequentValue(NamedTuple, Generic[V]):
+    """A value that has a counter.
+
+    Attributes:
+        value: The value.
+        times: It has come at most so often,
+        error: and at least so many times less: those that were counted before it got the counter.
+    """
+
+    value: V
+    times: int
+    error: int
+
+
+class SpaceSaving(Generic[V]):
+    """Counts values with few counters: a value without one takes over the smallest.
+
+    Each value that makes up more than ``1 / counters_max`` of the stream has a counter, and none is counted too low.
+
+    Args:
+        counters_max: Counters.
+        total_max: Values after which all counts are halved, so that what was frequent once is forgotten.
+
+    Attributes:
+        total: Values that have come, halved as the counts are.
+
+    Source: Metwally, Agrawal, El Abbadi, "Efficient computation of frequent and top-k elements in data streams", ICDT
+        2005.
+    """
+
+    def __init__(self, counters_max: int, total_max: int) -> None:
+        self._counters_max = counters_max
+        self._total_max = total_max
+        self._counts: dict[V, int] = {}
+        self._errors: dict[V, int] = {}
+        self.total = 0
+
+    def add(self, value: V) -> None:
+        """Count a value. Costs a fraction of a microsecond, and for one without a counter a look at all counters."""
+        counts = self._counts
+        if value in counts:
+            counts[value] += 1
+        elif len(counts) < self._counters_max:
+            counts[value], self._errors[value] = 1, 0
+        else:
+            smallest = min(counts, key=counts.__getitem__)
+            count = counts.pop(smallest)
+            del self._errors[smallest]
+            counts[value], self._errors[value] = count + 1, count
+        self.total += 1
+        if self.total >= self._total_max:
+            self._halve()
+
+    def values(self) -> list[FrequentValue[V]]:
+        """The values that have a counter, the most frequent first."""
+        found = [FrequentValue(value, count, self._errors[value]) for value, count in self._counts.items()]
+        return sorted(found, key=lambda one: -one.times)
+
+    def _halve(self) -> None:
+        self._errors = {value: self._errors[value] // 2 for value, count in self._counts.items() if count > 1}
+        self._counts = {value: count // 2 for value, count in self._counts.items() if count > 1}
+        self.total //= 2
