@@ -5,7 +5,7 @@ It answers the requests of those who have staged rows, each once, and keeps on r
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from secateur.cluster.controller.cluster_state import ClusterState
@@ -23,7 +23,7 @@ from secateur.cluster.member.changes.change_turns import ChangeTurns
 from secateur.cluster.member.changes.changes import ATTEMPT
 from secateur.cluster.member.statements.local_execution import bound_partitions
 from secateur.errors import ProgrammingError, TopologyChangedError
-from secateur.partitioning.schemes.whole_ranges import whole_ranges
+from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol import changes
 from secateur.protocol.hello import GivenVersions
@@ -148,7 +148,7 @@ class Publications:
                     " whole table, or upsert",
                     table=table.name,
                 )
-            parts = {partition: parts.get(partition, ()) for partition in whole_ranges(table.scheme, parts)}
+            parts = {partition: parts.get(partition, ()) for partition in _whole_ranges(table.scheme, parts)}
         is_overwritten = asked.mode in (ChangeOperation.OVERWRITE, ChangeOperation.OVERWRITE_RANGES)
         if is_overwritten and not table.replicated:
             # Rows of a partition that is lost must not be there again when its last owner comes back.
@@ -276,3 +276,17 @@ class Publications:
                 **self._versions(),
             )
         )
+
+
+def _whole_ranges(scheme: PartitionScheme, partitions: Iterable[int]) -> list[int]:
+    """Return the partitions of every range that has one of ``partitions``, ascending.
+
+    Partitions of no live range are returned as well. Without a range component, all partitions are one range. Cost: a
+    step for each range.
+    """
+    found = set(partitions)
+    for ordinal in {partition.ordinal for partition in scheme.ranges()}:
+        block = scheme.block(ordinal)
+        if not found.isdisjoint(block):
+            found.update(block)
+    return sorted(found)
