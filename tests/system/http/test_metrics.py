@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 import secateur
 from secateur.cluster import Cluster
 from secateur.server import HttpServer, ServerLimits
-from secateur.server.metric_names import METRICS
+from secateur.server.metrics import METRICS
 
 ROOT = Path(__file__).parents[3]
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
