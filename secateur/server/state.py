@@ -13,9 +13,9 @@ from secateur.client.dbapi.connection import Connection
 from secateur.errors import AuthenticationError
 from secateur.server.callers import Caller, Callers
 from secateur.server.connections import Connections
-from secateur.server.dashboard.page_texts import PageTexts
 from secateur.server.dashboard.partition_heat import PartitionHeat
 from secateur.server.dashboard.readings import Readings
+from secateur.server.dashboard.templating import PageTexts
 from secateur.server.idempotency import IdempotencyKeys
 from secateur.server.limits import ServerLimits
 from secateur.server.statements import SubmittedStatements

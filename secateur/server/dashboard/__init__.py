@@ -12,18 +12,15 @@ from secateur.exports import exports
 _FILES = {
     "charts": ["Mark", "Period", "Series", "draw_chart"],
     "cluster_line": ["ClusterLine", "line_from", "missing_members"],
-    "hot_key_shares": ["HOT_KEYS", "spelled_keys"],
     "overview": ["alerts", "minute_of"],
-    "page_texts": ["PageTexts"],
-    "pages": ["JOBS", "LOADS", "NEXT_HEADER"],
+    "pages": ["HOT_KEYS", "JOBS", "LOADS", "NEXT_HEADER", "spelled_keys"],
     "partition_heat": ["HeatOfTable", "PartitionHeat", "Uses"],
     "partition_map": ["draw_partition_map"],
     "plan_routes": ["check_query"],
-    "pruning_report": ["report_pruning"],
+    "pruning_report": ["report_pruning", "tables_of"],
     "readings": ["PERIOD_S", "PacedReading", "Reading", "Readings"],
     "sorting": ["SortedColumn", "TableSort"],
-    "statement_groups": ["tables_of"],
-    "templating": ["rendered"],
+    "templating": ["PageTexts", "rendered"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

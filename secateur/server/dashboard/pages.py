@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,14 +14,13 @@ from starlette.exceptions import HTTPException
 
 from secateur.client.jobs.job_log import JobLog
 from secateur.errors import AuthenticationError, Error
+from secateur.partitioning.tables.identifier import text_literal
 from secateur.server.dashboard.cluster_line import MEMBERS, cluster_line_now
-from secateur.server.dashboard.hot_key_shares import HOT_KEYS, SAMPLING, spelled_keys
-from secateur.server.dashboard.job_values import failed_vertex, job_svg
 from secateur.server.dashboard.overview import overview_values
 from secateur.server.dashboard.partition_map import draw_partition_map
-from secateur.server.dashboard.pruning_report import report_pruning
+from secateur.server.dashboard.plan_picture import failed_vertex, job_svg
+from secateur.server.dashboard.pruning_report import EXECUTIONS, GROUPS, RUNNING, SLOW_MS, report_pruning
 from secateur.server.dashboard.sorting import SortedColumn, TableSort
-from secateur.server.dashboard.statement_groups import EXECUTIONS, GROUPS, RUNNING, SLOW_MS
 from secateur.server.dashboard.templating import PAGE_HEADERS, STATIC_FILES, rendered
 from secateur.server.problems import answer_http_error, status_of
 from secateur.server.state import Server, ServerOfCaller, server_of_caller
@@ -109,6 +109,15 @@ _KEY_COLUMNS: Final = (
     SortedColumn("partition", "Partition", True),
     SortedColumn("member", "Member", hint="which sampled it most"),
 )
+HOT_KEYS: Final = (
+    "SELECT table_name, key, sum(share) AS share, sum(share_error) AS share_error, sum(sampled)::BIGINT AS sampled,"
+    " arg_max(partition, share) AS partition, arg_max(member, share) AS member"
+    " FROM secateur.hot_keys GROUP BY table_name, key ORDER BY share DESC, table_name, key"
+)
+"""A row for each key, the hottest first. One that several members have sampled, as those do whose partition has moved,
+has the sum of its shares, and the member that has sampled it most.
+"""
+_SAMPLING: Final = "SELECT value FROM secateur.settings WHERE name = 'hot_key_sampling'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +266,7 @@ def _pruning(server: ServerOfCaller, _: Query) -> dict[str, Any]:
 
 def _hot_keys(server: ServerOfCaller, query: Query) -> dict[str, Any]:
     sort = TableSort.of(_KEY_COLUMNS, query, "-share")
-    every = next((int(row["value"]) for row in server.readings.rows(SAMPLING)), 0)
+    every = next((int(row["value"]) for row in server.readings.rows(_SAMPLING)), 0)
     return {"sort": sort, "rows": sort.rows(spelled_keys(server.readings.rows(HOT_KEYS))), "every": every}
 
 
@@ -346,3 +355,21 @@ async def get_static_file(name: str) -> Response:
 
 for _page in _PAGES:
     _add(_page)
+
+
+def spelled_keys(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The rows with the values of the ``key`` as SQL spells them, and with its ``columns``."""
+    values = [json.loads(row["key"]) for row in rows]
+    return [
+        {**row, "key": ", ".join(map(_spelled, key.values())), "columns": ", ".join(key)}
+        for row, key in zip(rows, values, strict=True)
+    ]
+
+
+def _spelled(value: Any) -> str:
+    """A value of JSON as SQL spells it; dates and decimals are texts there, which SQL converts."""
+    if value is None:
+        return "not finite"  # a double for which JSON has no number; no key is NULL
+    if isinstance(value, (bool, int, float)):
+        return str(value)
+    return text_literal(value)

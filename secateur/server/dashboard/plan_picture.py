@@ -1,13 +1,18 @@
-"""The plan of a statement as a picture and as a table: what each vertex did on each member."""
+"""The plan of a statement as a picture and as a table: what each vertex did on each member; the picture of a job."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
+from secateur.client.jobs.job import Job
+from secateur.client.jobs.job_status import JobStatus
+from secateur.client.jobs.resolved_plan import ResolvedPlan
 from secateur.drawing.diagram import Diagram, DiagramEdge, DiagramNode, abbreviated
 from secateur.drawing.quantity import count_text, duration_text
 from secateur.drawing.svg import layered_svg
+from secateur.errors import Error
 
 _MEMBERS_SHOWN_MAX: Final = 8
 
@@ -61,3 +66,22 @@ def _diagram(plan: Mapping[str, Any], work: tuple[Mapping[str, Any], ...]) -> Di
 
 def _took(done: Mapping[str, Any]) -> str:
     return f"{count_text(done['rows_out'], 'row')}, {duration_text((done['kernel_ms'] + done['busy_ms']) / 1e3)}"
+
+
+def failed_vertex(job: Job, status: str) -> str | None:
+    """The vertex in which a job has failed; None for another job, and for one that has failed elsewhere."""
+    if status != JobStatus.FAILED:
+        return None
+    try:
+        job.results(timeout_s=0.0)
+    except Error as error:
+        vertex: str | None = error.details.get("vertex")
+        return vertex
+    return None
+
+
+def job_svg(plan: ResolvedPlan, failed: str | None) -> str:
+    """The picture of a job; the box of the vertex that has failed has the class ``failed``."""
+    diagram = plan.diagram()
+    boxes = tuple(replace(box, is_failed=box.name == failed) for box in diagram.boxes)
+    return layered_svg(replace(diagram, boxes=boxes), "The vertices of the job and the edges between them")
