@@ -12,8 +12,8 @@ if it has published the last load of it. Everything else that it has counts for 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from typing import Final
 
 from secateur.cluster.controller.catalog import encoded_table
@@ -22,7 +22,6 @@ from secateur.cluster.controller.disk_losses import lost_by
 from secateur.cluster.controller.membership import MemberJoined, MemberReturned, absent_owners
 from secateur.cluster.controller.publication_numbers import PublicationNumbers
 from secateur.cluster.settings import ClusterSettings
-from secateur.cluster.shared_lock import SharedLock
 from secateur.cluster.sockets import peer_at
 from secateur.errors import Error, ProgrammingError
 from secateur.partitioning.tables.table import TableDef
@@ -54,7 +53,7 @@ class Joining:
         self._state = state
         self._settings = settings
         self._numbers = numbers
-        self.loads = SharedLock()
+        self.loads = _SharedLock()
         self._may_lack_rows = True  # a controller that starts anew does not know
 
     def new_id(self) -> str:
@@ -263,3 +262,48 @@ class Joining:
                     raise
             finally:
                 copying.cancel()
+
+
+class _SharedLock:
+    """A lock for tasks with many shared holders, or one exclusive holder. Lives on one event loop.
+
+    Who waits to hold it exclusively comes before those who come later to share it, so no holder may ask to share it
+    again.
+    """
+
+    def __init__(self) -> None:
+        self._holders = 0
+        self._waiting = 0
+        self._is_alone = False
+        self._changed = asyncio.Condition()
+
+    @asynccontextmanager
+    async def shared(self) -> AsyncIterator[None]:
+        """Hold it together with others."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: not self._is_alone and not self._waiting)
+            self._holders += 1
+        try:
+            yield
+        finally:
+            async with self._changed:
+                self._holders -= 1
+                self._changed.notify_all()
+
+    @asynccontextmanager
+    async def alone(self) -> AsyncIterator[None]:
+        """Hold it without others."""
+        async with self._changed:
+            self._waiting += 1
+            try:
+                await self._changed.wait_for(lambda: not self._is_alone and not self._holders)
+                self._is_alone = True
+            finally:
+                self._waiting -= 1
+                self._changed.notify_all()
+        try:
+            yield
+        finally:
+            async with self._changed:
+                self._is_alone = False
+                self._changed.notify_all()
