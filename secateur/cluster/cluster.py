@@ -24,10 +24,9 @@ from secateur.client.dbapi.html_table import html_records
 from secateur.client.execution.retry_policy import CONTROLLER_WAIT_S
 from secateur.client.tokens import Tokens
 from secateur.cluster.data_directory import claimed, members_to_start
-from secateur.cluster.fsync import Fsync
 from secateur.cluster.runtimes.embedded import EmbeddedRuntime
 from secateur.cluster.runtimes.runtime import Runtime
-from secateur.cluster.settings import DEFAULTS, ClusterSettings
+from secateur.cluster.settings import DEFAULTS, ClusterSettings, Fsync
 from secateur.connectors.spark.driver import answer_spark
 from secateur.dependencies import log_untested
 from secateur.engine_limits import EngineLimits

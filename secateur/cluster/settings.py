@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from enum import Enum, StrEnum
 from pathlib import Path
 from typing import Any, Final
 
-from secateur.cluster.fsync import Fsync
 from secateur.cluster.lease import LeaseTimes
 from secateur.engine_limits import EngineLimits
 from secateur.errors import ProgrammingError
@@ -18,7 +18,7 @@ from secateur.protocol.job_config import RESULT_BYTES_MAX
 from secateur.protocol.message import Role
 from secateur.protocol.pruning import Pruning
 from secateur.structured_logs import LOG_FORMATS
-from secateur.tunable import setting
+from secateur.tunable import description_of, setting, tunables_of
 from secateur.wire import ClusterIdentity, Limits, Tls
 
 _MEMBERS_MAX = 1024
@@ -27,6 +27,25 @@ _FUNCTION: Final = re.compile(r"\w+(\.\w+)*:\w+")
 _RAY_OPTIONS: Final = frozenset(
     {"num_cpus", "num_gpus", "memory", "resources", "scheduling_strategy", "label_selector", "runtime_env"}
 )
+_NUMBERS: Final = ("engine_limits", "cost_model")
+"""Settings that are groups of numbers, each of which is a row."""
+_HIDDEN: Final = "(hidden)"
+_MADE_AT_RANDOM: Final = frozenset({"cluster_id", "token"})
+
+
+class Fsync(StrEnum):
+    """The moment at which an acknowledged write is on disk.
+
+    Loads and definitions of tables are on disk before they are acknowledged, unless it is ``off``.
+    """
+
+    ALWAYS = "always"
+    """Before the write is acknowledged, on all copies."""
+    INTERVAL = "interval"
+    """A twentieth of a second later. Writes acknowledged since are lost if all copies end at once."""
+    OFF = "off"
+    """Whenever the operating system writes it: a power failure loses more than with ``interval``, the end of processes
+    as much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,3 +317,46 @@ class ClusterSettings:
 
 DEFAULTS: Final = ClusterSettings()
 """The defaults of a cluster; their ids and secrets belong to no cluster."""
+
+
+def setting_rows(settings: ClusterSettings, pruning: Pruning) -> Iterator[dict[str, str | None]]:
+    """List the settings of :func:`secateur.start`, then the numbers of its ``engine_limits`` and ``cost_model``.
+
+    Args:
+        settings: Those of this cluster.
+        pruning: What SET GLOBAL pruning has made of it since.
+
+    Yields:
+        ``name``, ``value``, ``default`` and ``description``. Values are texts, and None where a setting is not set; a
+        token is not shown.
+    """
+    for one in fields(ClusterSettings):
+        description = description_of(one)
+        if description is None or one.name in _NUMBERS:
+            continue
+        value = pruning if one.name == "pruning" else getattr(settings, one.name)
+        yield {
+            "name": one.name,
+            "value": _HIDDEN if one.name == "token" and value is not None else _text(value),
+            "default": None if one.name in _MADE_AT_RANDOM else _text(getattr(DEFAULTS, one.name)),
+            "description": description,
+        }
+    for group in _NUMBERS:
+        numbers = getattr(settings, group)
+        for number in tunables_of(type(numbers)):
+            yield {
+                "name": number.name,
+                "value": str(getattr(numbers, number.name)),
+                "default": str(number.default),
+                "description": f"{number.effect} ({number.unit}; a number of {group})",
+            }
+
+
+def _text(value: Any) -> str | None:
+    if value is None or value == ():
+        return None
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Enum):
+        return str(value.value)
+    return ", ".join(value) if isinstance(value, tuple) else str(value)

@@ -13,8 +13,8 @@ from functools import partial
 import pyarrow as pa
 import pytest
 
-from secateur.cluster.fsync import Fsync
 from secateur.cluster.member.persistence.member_log import MemberLog
+from secateur.cluster.settings import Fsync
 from secateur.errors import DiskError
 from secateur.partitioning.schemes import PartitionScheme
 from secateur.partitioning.tables import Column, TableDef

@@ -12,7 +12,6 @@ from msgspec import structs
 
 from secateur.cluster.controller import ClusterState
 from secateur.cluster.controller.rebalancer import Rebalancer
-from secateur.cluster.fsync import Fsync
 from secateur.cluster.member import (
     Acknowledgements,
     ChangeKey,
@@ -22,6 +21,7 @@ from secateur.cluster.member import (
     UnconfirmedPublications,
 )
 from secateur.cluster.member.persistence.member_log import MemberLog
+from secateur.cluster.settings import Fsync
 from secateur.storage import MemberStore, ReadLease
 from secateur.storage.log.disk import Disk
 from secateur.storage.store_loads import StoreLoads

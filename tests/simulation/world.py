@@ -18,10 +18,10 @@ from network import Network
 from secateur.cluster import ClusterSettings
 from secateur.cluster.controller import Controller
 from secateur.cluster.data_directory import read_record
-from secateur.cluster.fsync import Fsync
 from secateur.cluster.loop_thread import LoopThread
 from secateur.cluster.member.host import MemberHost
 from secateur.cluster.process_address import ProcessAddress
+from secateur.cluster.settings import Fsync
 from secateur.wire import Channel
 from secateur.wire.connection import ServerConnection
 

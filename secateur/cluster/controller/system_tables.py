@@ -22,10 +22,9 @@ from secateur.cluster.controller.jobs import ControllerJobs
 from secateur.cluster.controller.load_history import LoadHistory
 from secateur.cluster.controller.member_list import MemberList
 from secateur.cluster.controller.running_requests import RunningRequest
-from secateur.cluster.controller.setting_rows import setting_rows
 from secateur.cluster.controller.statement_rows import reason_of, statement_summary_rows, statement_table
 from secateur.cluster.controller.stored_parts import PartitionHits, TableParts, stored_parts
-from secateur.cluster.settings import ClusterSettings
+from secateur.cluster.settings import ClusterSettings, setting_rows
 from secateur.errors import ProtocolError
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.ddl.table_sql import partition_by_sql, range_sql, table_sql

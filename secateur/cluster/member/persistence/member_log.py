@@ -20,8 +20,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from secateur.cluster.background_tasks import BackgroundTasks
-from secateur.cluster.fsync import Fsync
 from secateur.cluster.loop_thread import threads_end
+from secateur.cluster.settings import Fsync
 from secateur.errors import DiskError
 from secateur.storage.log.checkpoint import Checkpoint
 from secateur.storage.log.disk import Disk
