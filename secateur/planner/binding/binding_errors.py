@@ -8,7 +8,7 @@ from typing import Final
 
 from sqlglot import Token, exp
 
-from secateur.engine.kernels.duckdb.error_position import ErrorPosition, bind_error_position
+from secateur.engine.kernels.duckdb.errors import ErrorPosition, bind_error_position
 from secateur.errors import DatabaseError, NotSupportedError, UnknownColumnError, UnknownTableError
 from secateur.partitioning.tables.identifier import folded, text_literal
 from secateur.partitioning.types.column_type import SqlType

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from sqlglot import Token
 
-from secateur.engine.kernels.duckdb.error_position import syntax_error_position
+from secateur.engine.kernels.duckdb.errors import syntax_error_position
 from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.errors import DatabaseError
 from secateur.planner.dml.expressions import TextSpan
