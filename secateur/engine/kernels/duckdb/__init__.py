@@ -7,12 +7,10 @@ from secateur.exports import exports
 _FILES = {
     "binder": ["Binder"],
     "cancellation": ["Cancellation", "check_cancelled"],
-    "error_position": ["bind_error_position"],
-    "errors": ["translated", "unreadable"],
-    "export": ["exported"],
+    "errors": ["bind_error_position", "translated", "unreadable"],
     "kernel": ["DuckDBKernel", "default_kernel"],
     "result_types": ["arrow_type", "delivered_type", "is_restored", "relation_casts"],
-    "results": ["conform"],
+    "results": ["conform", "exported"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

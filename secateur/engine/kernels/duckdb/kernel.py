@@ -27,9 +27,15 @@ from secateur.engine.kernels.arrow.row_comparisons import is_about_rows, rows_to
 from secateur.engine.kernels.duckdb.binder import Binder
 from secateur.engine.kernels.duckdb.cancellation import Cancellation, running_under
 from secateur.engine.kernels.duckdb.errors import translated, unreadable
-from secateur.engine.kernels.duckdb.export import RESULT_BYTES_MAX, batch_rows_over, batches_from, exported, reader_of
 from secateur.engine.kernels.duckdb.result_types import arrow_type, delivered_type, delivery_sql
-from secateur.engine.kernels.duckdb.results import conform
+from secateur.engine.kernels.duckdb.results import (
+    RESULT_BYTES_MAX,
+    batch_rows_over,
+    batches_from,
+    conform,
+    exported,
+    reader_of,
+)
 from secateur.engine.kernels.duckdb.slot import Slot
 from secateur.engine.thread_priority import call_with_low_priority
 from secateur.engine_limits import EngineLimits
