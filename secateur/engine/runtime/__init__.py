@@ -10,8 +10,7 @@ _FILES = {
     "job_logs": ["JobLogs", "LogScope"],
     "job_state": ["AwaitCancelled", "CancelMember", "Effect", "FinishJob", "JobStateMachine"],
     "processor_thread": ["ProcessorThread"],
-    "result": ["JobResult", "ResultCollector"],
-    "result_queue": ["ResultQueue"],
+    "result": ["JobResult", "ResultCollector", "ResultQueue"],
     "services": ["MemberServices"],
     "tasklet": ["Tasklet", "TaskletInput", "TaskletState"],
 }

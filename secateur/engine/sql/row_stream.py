@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from secateur.engine.kernels.chunked_result import ChunkedResult
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
-from secateur.engine.runtime.result_queue import ResultQueue
+from secateur.engine.runtime.result import ResultQueue
 from secateur.engine.runtime.running_job import RunningJob
 from secateur.engine.sql.kernel_call import in_thread
 from secateur.engine_limits import EngineLimits

@@ -9,8 +9,7 @@ from secateur.cluster.member.monitoring.estimate_misses import EstimateMisses
 from secateur.cluster.member.statements.open_results import OpenResults, within_bounds
 from secateur.cluster.member.statements.read_state import marks_of
 from secateur.cluster.member.statements.statement_run import StatementRun, in_some_form
-from secateur.engine.runtime.result import JobResult, ResultCollector
-from secateur.engine.runtime.result_queue import ResultQueue
+from secateur.engine.runtime.result import JobResult, ResultCollector, ResultQueue
 from secateur.engine.runtime.running_job import RunningJob
 from secateur.engine.runtime.runtime import JobRuntime
 from secateur.engine.sql.kernel_call import KERNEL_TIMES
