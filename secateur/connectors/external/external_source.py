@@ -14,15 +14,16 @@ from msgspec.structs import replace
 
 from secateur.connectors.external import connector as interface
 from secateur.connectors.external.connector_call import naming_connector
-from secateur.connectors.external.partial_rows import PartialRows
 from secateur.connectors.pull import Pull
 from secateur.dag.codec import portable
 from secateur.dag.placement import Placement, Spread
 from secateur.dag.processor import Processor, ProcessorContext
 from secateur.dag.supplier import ProcessorMetaSupplier, ProcessorSupplier, SupplierContext
 from secateur.engine.exchange.batches import batches_of
+from secateur.engine.kernels.duckdb.cancellation import Cancellation
 from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.runtime.services import MemberServices
+from secateur.engine.sql.fragment_call import positional
 from secateur.errors import DataError
 from secateur.partitioning.pruning.row_predicate import rows_among
 from secateur.partitioning.tables.table import Column
@@ -93,7 +94,7 @@ class _ExternalReader(ProcessorSupplier):
         )
         self._waiting = deque(self.wanted.partitions)
         partial = self.wanted.partial
-        self._partial = None if partial is None else PartialRows.of(partial, context)
+        self._partial = None if partial is None else _PartialRows.of(partial, context)
 
     def get(self, count: int) -> Sequence[Processor]:
         return [Pull(self._batches) for _ in range(count)]
@@ -209,3 +210,53 @@ def _in_types(batch: Any, columns: Sequence[Column], partition: interface.Connec
             raise type(error)(f"partition {partition.key!r}: {error.message}", **error.details) from error
         found.append(converted)
     return pa.Table.from_arrays(found, schema=pa.schema([(column.name, column.type.arrow) for column in columns]))
+
+
+@dataclass(frozen=True, slots=True)
+class _PartialRows:
+    """Computes partial rows in the threads of the readers of one member.
+
+    Any division of the rows into pieces gives the same final rows, so a reader holds the rows of one piece at a time.
+    The larger a piece, the fewer partial rows there are.
+
+    Attributes:
+        fragment: The partial part, over one relation.
+        services: The services of the member.
+        cancellation: Ends the kernel calls of the job.
+        params: The parameters of the statement.
+
+    Source: aggregation that is pushed below the exchange, as in Trino and Spark; the division into partial and final is
+        that of :mod:`secateur.planner.fragments.partial_final`.
+    """
+
+    fragment: Fragment
+    services: MemberServices
+    cancellation: Cancellation
+    params: tuple[object, ...]
+
+    @classmethod
+    def of(cls, fragment: Fragment, context: SupplierContext) -> _PartialRows:
+        """From the services of the member and the parameters of the job."""
+        params = tuple(positional(context.params))
+        return cls(fragment, context.service(MemberServices), context.service(Cancellation), params)
+
+    def over(self, rows: Iterator[pa.Table]) -> Iterator[pa.Table]:
+        """Yield the partial rows of some rows; none if there are none."""
+        held: list[pa.Table] = []
+        held_bytes = 0
+        for table in rows:
+            if not table.num_rows:
+                continue
+            held.append(table)
+            held_bytes += table.nbytes
+            if held_bytes >= self.services.limits.piece_bytes_max:
+                yield self._partial(held)
+                held, held_bytes = [], 0
+        if held:
+            yield self._partial(held)
+
+    def _partial(self, tables: list[pa.Table]) -> pa.Table:
+        (relation,) = self.fragment.relations
+        return self.services.run_fragment(
+            self.fragment, {relation: pa.concat_tables(tables)}, self.params, cancellation=self.cancellation
+        )
