@@ -11,8 +11,7 @@ import pytest
 import secateur
 from secateur.cluster import Cluster
 from secateur.connectors.spark.endpoint import Endpoint
-from secateur.connectors.spark.kept_session import close_kept_sessions
-from secateur.connectors.spark.read_plan import plan_tasks
+from secateur.connectors.spark.read_plan import close_kept_sessions, plan_tasks
 from secateur.connectors.spark.read_values import ReadOptions, RowsTask
 from secateur.errors import UnknownTableError, UnreachableError
 from secateur.protocol import decode_table

@@ -5,8 +5,12 @@ Runs in processes beside the driver; the tasks themselves load none of this.
 
 from __future__ import annotations
 
+import atexit
+import os
 import pickle
-from typing import Final
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructType
@@ -14,19 +18,26 @@ from pyspark.sql.types import StructType
 from secateur.client.execution import snapshot as snapshots
 from secateur.client.session import Session
 from secateur.connectors.spark.endpoint import Endpoint
-from secateur.connectors.spark.kept_session import with_kept_session
 from secateur.connectors.spark.read_tasks import pieces_of, tasks_of
 from secateur.connectors.spark.read_values import QueryTask, ReadOptions, RowsAtMember, RowsTask, SnapshotTask
 from secateur.connectors.spark.result_schema import spark_schema
-from secateur.errors import UnknownTableError
+from secateur.errors import Error, UnknownTableError
 from secateur.protocol.arrow_ipc import encode_table
 from secateur.protocol.snapshots import SnapshotPiece
+
+if TYPE_CHECKING:
+    from secateur.client.session import Session
+
 
 _INLINE_BYTES_MAX: Final = 1 << 20
 """Rows that take no more than this are read while Spark plans, and travel with the one task: it then needs no
 connection, and a look-up of one key costs what a task costs. If one member has them, it answers the request that would
 open the snapshot.
 """
+R = TypeVar("R")
+
+_kept: Final[dict[tuple[int, Endpoint], Session]] = {}
+"""By the process, which a fork does not share its sockets with, and the cluster; none while it is in use."""
 
 
 def query_schema(endpoint: Endpoint, options: ReadOptions) -> StructType:
@@ -61,7 +72,7 @@ def plan_tasks(endpoint: Endpoint, options: ReadOptions) -> list[InputPartition]
     Raises:
         Error: The planner refuses the query, or the cluster cannot be reached.
     """
-    return with_kept_session(endpoint, lambda session: _tasks(session, options))
+    return _with_kept_session(endpoint, lambda session: _tasks(session, options))
 
 
 def _tasks(session: Session, options: ReadOptions) -> list[InputPartition]:
@@ -103,3 +114,52 @@ def _plain(snapshot: snapshots.Snapshot) -> tuple[tuple[str, str], ...]:
 
 def _whole(part: snapshots.SnapshotPart) -> SnapshotPiece:
     return SnapshotPiece(part.partition, 0, part.rows)
+
+
+def _with_kept_session(endpoint: Endpoint, work: Callable[[Session], R]) -> R:
+    """Do some work over a kept connection, or else over a new one, which is kept if the work succeeds.
+
+    Work that fails over a kept connection is done again over a new one: what was at the other end may have gone, and
+    an error that is the user's comes again.
+
+    Spark plans every read in a Python process that it uses again, and ends when that has rested for a minute. So the
+    next read of the same cluster finds the connection open and the plan of its text known, and asks the owner of one
+    key at once: one round trip, where a new connection takes eight, and wakes the controller.
+
+    A kept connection knows no less than that of a client which stays connected: members refuse a plan of a table or
+    view that has changed, and the topology that they do not have.
+
+    Args:
+        endpoint: The cluster.
+        work: It may be done twice.
+
+    Raises:
+        Error: As the work, and as ``Endpoint.session``.
+    """
+    place = os.getpid(), endpoint
+    kept = _kept.pop(place, None)
+    if kept is not None:
+        with suppress(Error):
+            return _keeping(place, kept, work)
+    return _keeping(place, endpoint.connected(timeout_s=None), work)
+
+
+@atexit.register
+def close_kept_sessions() -> None:
+    """Close the connections that this process keeps; those that are in use stay open."""
+    for place in [place for place in _kept if place[0] == os.getpid()]:
+        _kept.pop(place).close()
+
+
+def _keeping(place: tuple[int, Endpoint], session: Session, work: Callable[[Session], R]) -> R:
+    """Do the work, and keep the connection unless it fails."""
+    try:
+        done = work(session)
+    except BaseException:
+        session.close()
+        raise
+    # A kept connection does not wait for a cluster that has changed or gone: a new one is made at once, which does.
+    session.retry_s = session.controller_wait_s = 0.0
+    if _kept.setdefault(place, session) is not session:  # another thread has kept one meanwhile
+        session.close()
+    return done
