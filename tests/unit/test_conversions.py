@@ -22,7 +22,7 @@ KNOWN = {
     ("client/execution/show_settings.py", "array"): "texts of SHOW",
     ("client/loads/arrow_data.py", "array"): "columns of numpy, pandas and Arrow, which have their types",
     ("connectors/external/folder.py", "scalar"): "a value that was converted before",
-    ("connectors/file_format.py", "array"): "lines of a text file",
+    ("connectors/files.py", "array"): "lines of a text file",
     ("connectors/spark/columns.py", "cast"): "expressions of Spark, not columns of Arrow",
     ("connectors/spark/result_rows.py", "cast"): "answers in the types that Spark wants for them",
     ("engine/exchange/key_routing.py", "cast"): "the bits of times, which are hashed",
