@@ -18,7 +18,7 @@ from prompt_toolkit.document import Document
 
 import secateur
 from secateur.cli import extent_text
-from secateur.cli.completion import SqlCompleter
+from secateur.cli.shell import SqlCompleter
 from secateur.cluster import Cluster
 
 MANY = 100_000
