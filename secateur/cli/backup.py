@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from secateur.cli.connecting import connected
-from secateur.cli.options import AddressOption, AsJson, ClusterName, Token
+from secateur.cli.connecting import AddressOption, AsJson, ClusterName, Token, connected
 from secateur.cli.rendering import print_done
 from secateur.drawing.quantity import count_text
 from secateur.partitioning.tables.identifier import quoted, text_literal

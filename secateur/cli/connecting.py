@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 import typer
@@ -91,3 +92,30 @@ def _others() -> str:
     """The clusters that run here, for the end of a sentence."""
     here = ", ".join(f"{known.name} ({known.address})" for known in running())
     return f"; running here: {here}" if here else ""
+
+
+# The environment is read where the cluster is found (connecting.py): what it says yields to --name.
+_ADDRESS_HELP = (
+    f"The cluster, secateur://host:port. Left out: that of --name, of {ADDRESS_VARIABLE}, or the one that was started"
+    " here."
+)
+_NAME_HELP = "The name of the cluster on this machine."
+
+Address: TypeAlias = Annotated[str | None, typer.Argument(help=_ADDRESS_HELP, show_default=False)]
+AddressOption: TypeAlias = Annotated[str | None, typer.Option("--address", help=_ADDRESS_HELP, show_default=False)]
+Token: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        help=f"The secret of the cluster. Left out: that of the one that was started here, or {TOKEN_VARIABLE}.",
+        show_default=False,
+    ),
+]
+LogFormat: TypeAlias = Annotated[
+    Literal["text", "json"],
+    typer.Option("--log-format", help="text, or json: log lines on standard error, one object a line."),
+]
+NewName: TypeAlias = Annotated[str, typer.Option("--name", help=_NAME_HELP)]
+ClusterName: TypeAlias = Annotated[
+    str | None, typer.Option("--name", help=f"{_NAME_HELP} Needed where several run.", show_default=False)
+]
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Write JSON.")]

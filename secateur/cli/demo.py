@@ -11,8 +11,8 @@ import typer
 
 import secateur
 from secateur.cli import local_clusters
+from secateur.cli.connecting import AsJson, NewName
 from secateur.cli.local_clusters import DEFAULT_NAME, typed
-from secateur.cli.options import AsJson, NewName
 from secateur.cli.rendering import cost_of
 
 _ROWS: Final = 200_000

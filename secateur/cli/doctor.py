@@ -17,9 +17,8 @@ import typer
 
 import secateur
 from secateur.cli import local_clusters
-from secateur.cli.connecting import located
+from secateur.cli.connecting import AsJson, ClusterName, located
 from secateur.cli.local_clusters import KnownCluster, typed
-from secateur.cli.options import AsJson, ClusterName
 from secateur.cli.rendering import print_records
 from secateur.dependencies import DEPENDENCIES
 from secateur.errors import Error

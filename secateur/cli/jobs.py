@@ -7,8 +7,7 @@ from typing import Annotated, Final
 import msgspec
 import typer
 
-from secateur.cli.connecting import connected
-from secateur.cli.options import AddressOption, AsJson, ClusterName, Token
+from secateur.cli.connecting import AddressOption, AsJson, ClusterName, Token, connected
 from secateur.cli.rendering import print_done, print_records
 from secateur.partitioning.tables.identifier import text_literal
 

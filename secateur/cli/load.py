@@ -12,9 +12,8 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from secateur.cli.connecting import connected
+from secateur.cli.connecting import AddressOption, AsJson, ClusterName, Token, connected
 from secateur.cli.failures import CommandError
-from secateur.cli.options import AddressOption, AsJson, ClusterName, Token
 from secateur.cli.rendering import print_done
 from secateur.client.copy.load_options import FORMATS, FileOptions
 from secateur.client.copy.table_file import TableFile, open_table_file

@@ -21,10 +21,9 @@ import typer
 
 import secateur
 from secateur.cli import local_clusters
-from secateur.cli.connecting import located
+from secateur.cli.connecting import AsJson, ClusterName, LogFormat, NewName, located
 from secateur.cli.failures import CommandError
 from secateur.cli.local_clusters import DEFAULT_NAME, KnownCluster, keep, typed, with_kept
-from secateur.cli.options import AsJson, ClusterName, LogFormat, NewName
 from secateur.cli.rendering import print_done
 from secateur.client.connect import ADDRESS_VARIABLE, TLS_CA_VARIABLE, TOKEN_VARIABLE
 from secateur.dependencies import log_untested

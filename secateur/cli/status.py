@@ -7,8 +7,7 @@ import sys
 import msgspec
 import typer
 
-from secateur.cli.connecting import connected
-from secateur.cli.options import Address, AsJson, ClusterName, Token
+from secateur.cli.connecting import Address, AsJson, ClusterName, Token, connected
 from secateur.cli.rendering import OutputFormat, write_rows
 
 _MEMBERS = (

@@ -8,8 +8,7 @@ from typing import Annotated
 import msgspec
 import typer
 
-from secateur.cli.connecting import connected
-from secateur.cli.options import AddressOption, AsJson, ClusterName, Token
+from secateur.cli.connecting import AddressOption, AsJson, ClusterName, Token, connected
 from secateur.cli.rendering import print_done, print_records
 
 token = typer.Typer(no_args_is_help=True, help="Make, list and revoke tokens with a role.", rich_markup_mode=None)
