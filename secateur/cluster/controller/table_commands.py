@@ -30,8 +30,7 @@ from secateur.cluster.controller.range_change import RangeChanger
 from secateur.cluster.controller.statistics_cache import StatisticsCache
 from secateur.cluster.controller.table_use import closed_if_unused
 from secateur.errors import MemberLostError, ProtocolError, TopologyChangedError
-from secateur.partitioning.schemes.range_changes import RangeChange, alter_ranges
-from secateur.partitioning.schemes.ranges_on_demand import with_cells
+from secateur.partitioning.schemes.range_changes import RangeChange, alter_ranges, with_cells
 from secateur.partitioning.schemes.scheme import RANGES_INLINE_MAX, PartitionScheme
 from secateur.partitioning.tables.table import IndexDef, TableDef
 from secateur.protocol.catalog import CreateStoredTable, DropStoredTable

@@ -10,9 +10,8 @@ _FILES = {
     "garbage_collection": ["no_garbage_collection"],
     "hashing": ["SPARK_SEED", "first_seed", "hash_columns", "hash_values", "pmod", "pmod_array"],
     "interval": ["IntervalPartitioning", "IntervalUnit"],
-    "range_changes": ["AddRange", "DropNamed", "DropRange", "RangeChange", "alter_ranges"],
+    "range_changes": ["AddRange", "DropNamed", "DropRange", "RangeChange", "alter_ranges", "with_cells"],
     "ranges": ["RangeIndex"],
-    "ranges_on_demand": ["with_cells"],
     "scheme": ["PartitionScheme"],
     "scheme_rules": ["RangeSpec", "catch_all", "single_value", "split_at"],
 }
