@@ -23,8 +23,7 @@ from secateur.cluster.controller.leaving import NOBODY_LEAVES, Leaving
 from secateur.errors import InternalError, PartitionLostError, ProgrammingError
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.topology.affinity import assign
-from secateur.partitioning.topology.affinity_growth import grow, same_holders
+from secateur.partitioning.topology.affinity import assign, grow, same_holders
 from secateur.partitioning.topology.topology import MemberAddress, Ownership, Topology
 
 T = TypeVar("T")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from secateur.exports import exports
 
 _FILES = {
-    "affinity": ["assign"],
-    "affinity_growth": ["grow"],
+    "affinity": ["assign", "grow"],
     "job_requirements": ["JobRequirements", "coordinators"],
     "owner_routing": ["OwnerRouting"],
     "topology": ["MemberAddress", "OWNERS_PAGE", "Ownership", "Topology", "gains_copies"],
