@@ -5,9 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from secateur.partitioning.schemes.partial_ranges import KeyInterval, RangePage
-from secateur.partitioning.tables.statistics import TableStatistics
+from secateur.partitioning.tables.statistics import TableStatistics, TableSummary
 from secateur.partitioning.tables.table import TableDefinition
-from secateur.partitioning.tables.table_summary import TableSummary
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.hello import Versions
 from secateur.protocol.message import Acknowledged, Message

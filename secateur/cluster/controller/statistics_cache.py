@@ -19,9 +19,8 @@ from typing import Final
 from secateur.cluster.controller.recovery import first_of
 from secateur.cluster.peers import MemberCaller
 from secateur.errors import Error
-from secateur.partitioning.tables.statistics import StatisticsSnapshot, TableStatistics
+from secateur.partitioning.tables.statistics import StatisticsSnapshot, TableStatistics, total
 from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.tables.table_summary import total
 from secateur.protocol.catalog import LookAtStatistics
 
 _log = logging.getLogger(__name__)

@@ -9,9 +9,16 @@ _FILES = {
     "distinct_sketch": ["DistinctSketch", "SKETCH_HASHES_MAX"],
     "external_table": ["ExternalTable"],
     "identifier": ["folded", "told_apart"],
-    "statistics": ["ColumnStatistics", "NO_STATISTICS", "StatisticsSnapshot", "TableStatistics"],
+    "statistics": [
+        "ColumnStatistics",
+        "ColumnSummary",
+        "NO_STATISTICS",
+        "StatisticsSnapshot",
+        "TableStatistics",
+        "TableSummary",
+        "total",
+    ],
     "table": ["Column", "IndexDef", "TableDef", "TableDefinition"],
-    "table_summary": ["ColumnSummary", "TableSummary", "total"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

@@ -7,7 +7,7 @@ moment. They choose between plans that all give the right rows; they must never 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -15,6 +15,9 @@ from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
+
+from secateur.partitioning.tables.distinct_sketch import DistinctSketch
+from secateur.partitioning.tables.table import TableDef
 
 _CHANGE: Final = 2.0
 _NOISE: Final = 1000
@@ -162,3 +165,58 @@ def _comparable(value: Any) -> Any:
             return datetime.combine(value, time())
         case _:
             return None
+
+
+class ColumnSummary(msgspec.Struct, frozen=True, array_like=True):
+    """One column on one member.
+
+    Attributes:
+        nbytes: Bytes of its Arrow buffers.
+        nulls: Rows with NULL.
+        minimum: Smallest value as Python has it, perhaps a prefix of it; None where there is none.
+        maximum: Largest value; None where there is none, or it is too long.
+        sketch: A sketch of its values in the sample; None where the type has no hash.
+    """
+
+    nbytes: int
+    nulls: int
+    minimum: Any
+    maximum: Any
+    sketch: DistinctSketch | None
+
+
+class TableSummary(msgspec.Struct, frozen=True, array_like=True):
+    """The rows of a table in some partitions of one member.
+
+    Attributes:
+        rows: How many there are.
+        columns: One for each column of the table, in its order.
+    """
+
+    rows: int
+    columns: tuple[ColumnSummary, ...]
+
+
+def total(table: TableDef, summaries: Sequence[TableSummary]) -> TableStatistics:
+    """Merge the summaries of members, which together have every row once, into the statistics of a table."""
+    rows = sum(summary.rows for summary in summaries)
+    columns = {
+        column.name: _total(rows, [summary.columns[position] for summary in summaries])
+        for position, column in enumerate(table.columns)
+    }
+    return TableStatistics(table.table_id, rows, columns)
+
+
+def _total(rows: int, parts: Sequence[ColumnSummary]) -> ColumnStatistics:
+    nulls = sum(part.nulls for part in parts)
+    minima = [part.minimum for part in parts if part.minimum is not None]
+    filled = [part for part in parts if part.minimum is not None]
+    has_maximum = bool(filled) and all(part.maximum is not None for part in filled)
+    sketches = [part.sketch for part in parts if part.sketch is not None]
+    return ColumnStatistics(
+        nbytes=sum(part.nbytes for part in parts),
+        nulls=nulls,
+        distinct=DistinctSketch.merged(sketches).estimate(rows - nulls) if len(sketches) == len(parts) else None,
+        minimum=min(minima, default=None),
+        maximum=max(part.maximum for part in filled) if has_maximum else None,
+    )
