@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from secateur.connectors.parquet_sinks import parquet_sink
     from secateur.connectors.table import table_source
     from secateur.connectors.table_sinks import table_sink
-    from secateur.partitioning.pruning.row_predicate import RowPredicate
-    from secateur.partitioning.pruning.value_set import ValueSet, between, one_of
+    from secateur.partitioning.pruning.row_predicate import RowPredicate, ValueSet, between, one_of
 
 __all__ = [
     "Connector",
@@ -58,9 +57,9 @@ _LATER: Final = {
     "ConnectorPartition": "secateur.connectors.external.connector",
     "ExternalScanRequest": "secateur.connectors.external.connector",
     "RowPredicate": "secateur.partitioning.pruning.row_predicate",
-    "ValueSet": "secateur.partitioning.pruning.value_set",
+    "ValueSet": "secateur.partitioning.pruning.row_predicate",
     "batch_source": "secateur.connectors.batches",
-    "between": "secateur.partitioning.pruning.value_set",
+    "between": "secateur.partitioning.pruning.row_predicate",
     "collect": "secateur.connectors.function_sinks",
     "csv_folder": "secateur.connectors.external.folder",
     "file_source": "secateur.connectors.files",
@@ -68,7 +67,7 @@ _LATER: Final = {
     "generator_source": "secateur.connectors.generator",
     "iterable_source": "secateur.connectors.generator",
     "logger_sink": "secateur.connectors.function_sinks",
-    "one_of": "secateur.partitioning.pruning.value_set",
+    "one_of": "secateur.partitioning.pruning.row_predicate",
     "parquet_folder": "secateur.connectors.external.folder",
     "parquet_sink": "secateur.connectors.parquet_sinks",
     "table_sink": "secateur.connectors.table_sinks",

@@ -25,8 +25,7 @@ import pyarrow as pa
 
 from secateur.dag.codec import EncodedCode, EncodedData, decode_portable, encode_portable
 from secateur.errors import DagError
-from secateur.partitioning.pruning.row_predicate import RowPredicate
-from secateur.partitioning.pruning.value_set import ValueSet
+from secateur.partitioning.pruning.row_predicate import RowPredicate, ValueSet
 from secateur.protocol.codec import decode, encode
 
 

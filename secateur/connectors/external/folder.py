@@ -27,7 +27,7 @@ from secateur.connectors.external.directory import allowed_path, files_below, hi
 from secateur.dag.codec import portable
 from secateur.engine.exchange.batches import BATCH_ROWS
 from secateur.errors import DataError, ProgrammingError
-from secateur.partitioning.pruning.value_set import one_of
+from secateur.partitioning.pruning.row_predicate import one_of
 from secateur.partitioning.tables.table import Column
 from secateur.partitioning.types.coerce import coerce
 from secateur.partitioning.types.column_type import SqlType, TypeKind, type_of_arrow

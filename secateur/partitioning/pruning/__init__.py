@@ -48,11 +48,10 @@ _FILES = {
     "operand": ["Cast", "Computed", "Constant", "Evaluated", "Operand", "Parameter", "ParameterList"],
     "patterns": ["texts_globbed", "texts_like", "texts_like_in_any_case"],
     "regular_expressions": ["texts_matched", "texts_similar"],
-    "row_predicate": ["OpenPredicate", "RowPredicate"],
+    "row_predicate": ["OpenPredicate", "RowPredicate", "ValueSet", "between", "may_hold", "one_of"],
     "select_partitions": ["combination_limit"],
     "text_sets": ["starting_with"],
     "tree": ["PartitionTree"],
-    "value_set": ["ValueSet", "between", "may_hold", "one_of"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)
