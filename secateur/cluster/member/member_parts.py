@@ -26,10 +26,9 @@ from secateur.cluster.member.changes.coordinated_changes import MemberCoordinate
 from secateur.cluster.member.changes.loads import MemberLoads
 from secateur.cluster.member.changes.writes import MemberWrites
 from secateur.cluster.member.jobs.attempts import MemberAttempts
-from secateur.cluster.member.jobs.job_files import JobFiles
 from secateur.cluster.member.jobs.job_writes import JobWrites
 from secateur.cluster.member.jobs.jobs import MemberJobs
-from secateur.cluster.member.jobs.kept_jobs import KeptJobsOfMember, LiveMetrics
+from secateur.cluster.member.jobs.kept_jobs import JobFiles, KeptJobsOfMember, LiveMetrics
 from secateur.cluster.member.member_threads import QUICK_THREADS_MAX, MemberThreads, StatementThreads
 from secateur.cluster.member.membership.known_metadata import KnownMetadata
 from secateur.cluster.member.membership.lease_keeper import LeaseKeeper
