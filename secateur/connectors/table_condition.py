@@ -25,9 +25,9 @@ from secateur.dag.processor import Params, Processor
 from secateur.dag.source_query import SourceQuery
 from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorSupplier, SupplierContext
 from secateur.engine.kernels.fragment import Fragment
+from secateur.engine.runtime.services import PlannedQuery
 from secateur.engine.sql.fragment_stage import FragmentStageSupplier
 from secateur.engine.sql.member_scan import MemberScan
-from secateur.engine.sql.planned_query import PlannedQuery
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import DagError, InternalError, TopologyChangedError
 from secateur.partitioning.tables.identifier import quoted

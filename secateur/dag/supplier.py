@@ -49,7 +49,7 @@ class MetaContext:
         topology: Members and owners; the whole run uses this one version.
         table: Finds a table's description; raises ``UnknownTableError``.
         planned: The plan of the SELECT that :meth:`ProcessorMetaSupplier.query` returned, a
-            :class:`~secateur.engine.sql.planned_query.PlannedQuery`; None if it returned none.
+            :class:`~secateur.engine.runtime.services.PlannedQuery`; None if it returned none.
     """
 
     job_id: str

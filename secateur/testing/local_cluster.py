@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from secateur.dag.dag import DAG, FrozenDAG
 from secateur.dag.processor import Params
-from secateur.engine.exchange.transport import Payload
+from secateur.engine.exchange.outgoing import Payload
 from secateur.engine.kernels.fragment import run
 from secateur.engine.runtime.result import JobResult
 from secateur.engine.runtime.runtime import JobRuntime

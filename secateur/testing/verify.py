@@ -25,8 +25,7 @@ from secateur.dag.supplier import (
 )
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
 from secateur.engine.kernels.fragment import run
-from secateur.engine.runtime.gather_budget import GatherBudget
-from secateur.engine.runtime.services import MemberServices
+from secateur.engine.runtime.services import GatherBudget, MemberServices
 from secateur.engine_limits import EngineLimits
 from secateur.partitioning.topology.topology import MemberAddress, Topology
 from secateur.partitioning.types.empty_rows import empty_batch, empty_table

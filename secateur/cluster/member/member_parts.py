@@ -63,8 +63,7 @@ from secateur.cluster.termination_protocol import TerminationProtocol
 from secateur.dag.source_query import SourceQuery
 from secateur.engine.kernels.fragment import run
 from secateur.engine.runtime.runtime import JobRuntime
-from secateur.engine.runtime.services import MemberServices
-from secateur.engine.sql.planned_query import PlannedQuery
+from secateur.engine.runtime.services import MemberServices, PlannedQuery
 from secateur.errors import Error
 from secateur.native import native_module
 from secateur.partitioning.tables.external_table import ExternalTable

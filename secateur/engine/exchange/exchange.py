@@ -19,7 +19,7 @@ import pyarrow as pa
 from secateur.dag.edge import EdgeConfig
 from secateur.engine.exchange.batches import bytes_of
 from secateur.engine.exchange.inbox import Inbox, Wakeable
-from secateur.engine.exchange.transport import Payload, RunNotice
+from secateur.engine.exchange.outgoing import Payload, RunNotice
 from secateur.engine.scheduler import Scheduler
 from secateur.errors import Error, ProtocolError
 from secateur.partitioning.types.empty_rows import empty_batch

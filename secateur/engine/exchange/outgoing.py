@@ -1,18 +1,51 @@
-"""The queue of messages to each other member, sent one after another so that their order holds."""
+"""The network as the engine uses it, and the queue of messages to each other member, sent in order, one at a time."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Protocol
 
-from secateur.engine.exchange.transport import Payload, RunNotice, Transport
 from secateur.errors import Error
-from secateur.protocol.jobs import MessagesLost
+from secateur.protocol.jobs import CancelRun, CreditRows, EndRun, ExchangeRows, MessagesLost, StartRun
+from secateur.protocol.message import Notice
 
 _PAUSE_MIN_S: Final = 0.02
 _PAUSE_MAX_S: Final = 0.5
+
+Payload = bytes | memoryview
+RunNotice = StartRun | ExchangeRows | CreditRows | EndRun | CancelRun
+"""The messages that members of a running job send each other.
+
+A start goes from the coordinator to each participant, rows and credit between participants, the end back to the
+coordinator, and a cancellation from the coordinator to those who still run.
+"""
+
+
+class Transport(Protocol):
+    """Carries messages to the other members. Implemented by the cluster; tests connect several runtimes in memory.
+
+    Messages from one member to another arrive complete, unchanged and in the order sent, or the connection is reported
+    as lost, to :meth:`~secateur.engine.runtime.runtime.JobRuntime.connection_lost` of the sender, also after
+    :meth:`send` has returned. The engine numbers them and fails a job whose numbers have a gap, but it does not ask for
+    repetition.
+    """
+
+    async def send(self, member_id: str, notice: Notice, payload: Payload) -> None:
+        """Send one message; returns when the connection can take the next one.
+
+        A slow connection slows the engine in this way.
+
+        Args:
+            member_id: The receiver.
+            notice: One of those that members of a running job send each other; see :mod:`secateur.protocol.jobs`.
+            payload: Bytes; empty when there are none.
+
+        Raises:
+            OperationalError: The member cannot be reached or the connection broke. Every job in which it takes part is
+                then failed. With ``has_left`` in its details, the member is none any more.
+        """
 
 
 class Outgoing:

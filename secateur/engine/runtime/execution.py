@@ -13,7 +13,7 @@ from secateur.dag.processor import Processor, ProcessorContext
 from secateur.dag.supplier import ProcessorSupplier, SupplierContext
 from secateur.engine.exchange.exchange import Post
 from secateur.engine.exchange.outbox import DirectOutbox, WaitingOutbox
-from secateur.engine.exchange.transport import Payload
+from secateur.engine.exchange.outgoing import Payload
 from secateur.engine.execution_plan.member_plan import MemberPlan, VertexPlan
 from secateur.engine.failure import located
 from secateur.engine.runtime.job_logs import JobLogs, LogScope

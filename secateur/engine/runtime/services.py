@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, S
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import pyarrow as pa
 
@@ -14,9 +14,9 @@ from secateur.dag.source_query import SourceQuery
 from secateur.engine.kernels.chunked_result import ChunkedResult
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
 from secateur.engine.kernels.fragment import Fragment, open_answer
-from secateur.engine.sql.planned_query import PlannedQuery
+from secateur.engine.sql.select_plan import SelectPlan
 from secateur.engine_limits import EngineLimits
-from secateur.errors import NotSupportedError, UnknownTableError
+from secateur.errors import LimitExceededError, NotSupportedError, UnknownTableError
 from secateur.partitioning.tables.table import TableDef
 from secateur.storage.member_store import MemberStore
 
@@ -130,3 +130,51 @@ class MemberServices:
     def quick(self) -> Executor:
         """Threads for calls that need not take long."""
         return self.executor if self.quick_executor is None else self.quick_executor
+
+
+class GatherBudget:
+    """Bytes that the stages of a job hold on a member. A statement that is too large fails, not its member.
+
+    Used on the event loop. They are rows gathered for a kernel call, or made by one and not passed on yet.
+
+    Args:
+        bytes_max: How many there may be.
+    """
+
+    __slots__ = ("_bytes_max", "held_bytes")
+
+    def __init__(self, bytes_max: int) -> None:
+        self._bytes_max = bytes_max
+        self.held_bytes = 0
+
+    def take(self, size: int) -> None:
+        """Keep ``size`` more bytes.
+
+        Raises:
+            LimitExceededError: They are too many.
+        """
+        self.held_bytes += size
+        if self.held_bytes > self._bytes_max:
+            raise LimitExceededError(
+                f"the statement gathers more rows than one member may hold for it: {self.held_bytes:,} bytes, the limit"
+                f" is {self._bytes_max:,}; select fewer columns, filter or aggregate before the join, partition the"
+                " tables by the columns they are joined on, or raise gathered_bytes_max"
+            )
+
+    def give_back(self, size: int) -> None:
+        """``size`` bytes are not kept any more."""
+        self.held_bytes -= size
+
+
+class PlannedQuery(NamedTuple):
+    """A SELECT of a source, for one run of a job.
+
+    Attributes:
+        plan: Its plan.
+        params: The values of the parameters of its fragments, in order.
+        partitions: For each scan of the plan, the partitions to read.
+    """
+
+    plan: SelectPlan
+    params: Sequence[Any]
+    partitions: Sequence[Sequence[int]]

@@ -18,8 +18,7 @@ from secateur.dag.processor import Emitter, Offload, Processor
 from secateur.dag.supplier import ProcessorSupplier, SupplierContext
 from secateur.engine.exchange.batches import bytes_of, small_batches_of
 from secateur.engine.kernels.fragment import Fragment
-from secateur.engine.runtime.gather_budget import GatherBudget
-from secateur.engine.runtime.services import MemberServices
+from secateur.engine.runtime.services import GatherBudget, MemberServices
 from secateur.engine.sql.fragment_call import INLINE_ROWS_MAX, FragmentCall, FragmentParts
 from secateur.engine.sql.member_scan import MemberScan
 from secateur.engine.sql.row_stream import RowPieces

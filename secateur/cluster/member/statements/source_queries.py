@@ -12,8 +12,8 @@ from secateur.cluster.controller_requests import ControllerRequests
 from secateur.cluster.member.statements.local_execution import bound_partitions, check_versions
 from secateur.cluster.member.statements.statements import StatementRunner
 from secateur.dag.source_query import SourceQuery
+from secateur.engine.runtime.services import PlannedQuery
 from secateur.engine.sql.key_search import KeySearch
-from secateur.engine.sql.planned_query import PlannedQuery
 from secateur.errors import DagError, TopologyChangedError, UnknownTableError
 from secateur.protocol.kept_plans import KeptPlans
 from secateur.protocol.query import Prepare
