@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from secateur.engine.kernels.arrow.expression import ColumnExpression, Expression
-from secateur.engine.kernels.arrow.fragment import ArrowFragment
+from secateur.engine.kernels.arrow.fragment import ArrowFragment, ArrowSource, SourceJoin, can_search, source_column
 from secateur.engine.kernels.arrow.row_values import (
     COMPUTED_CLASSES,
     DeclinedError,
@@ -21,7 +21,6 @@ from secateur.engine.kernels.arrow.row_values import (
     compile_row_filter,
     compile_row_tuples,
 )
-from secateur.engine.kernels.arrow.source import ArrowSource, SourceJoin, can_search, source_column
 from secateur.engine.sql.select_plan import ScanPlan
 from secateur.wire import ShortTable
 

@@ -22,8 +22,7 @@ from secateur.engine.kernels.arrow.expression import (
     ScalarFunction,
     columns_in,
 )
-from secateur.engine.kernels.arrow.fragment import ArrowFragment
-from secateur.engine.kernels.arrow.source import ArrowSource, SourceJoin, can_search, source_column
+from secateur.engine.kernels.arrow.fragment import ArrowFragment, ArrowSource, SourceJoin, can_search, source_column
 from secateur.partitioning.tables.identifier import folded
 from secateur.partitioning.types.column_type import SqlType
 from secateur.planner.fragments.arrow_compiler import KernelDeclined, clauses_of, compile_stages

@@ -17,10 +17,18 @@ _FILES = {
         "ScalarFunction",
         "walk",
     ],
-    "fragment": ["AggregateFunction", "ArrowAggregate", "ArrowFragment", "OrderTerm", "slot_name"],
+    "fragment": [
+        "AggregateFunction",
+        "ArrowAggregate",
+        "ArrowFragment",
+        "ArrowSource",
+        "OrderTerm",
+        "SourceJoin",
+        "slot_name",
+        "source_column",
+    ],
     "row_comparisons": ["rows_told_apart"],
     "row_values": ["DeclinedError", "compile_over_row", "compile_row_filter", "compile_row_tuples"],
-    "source": ["ArrowSource", "SourceJoin", "source_column"],
     "small_groups": ["SMALL_ROWS_MAX", "compile_small_aggregation"],
 }
 

@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 from secateur.engine.kernels.arrow.evaluate import EvaluationContext, Evaluator, compile_expression
 from secateur.engine.kernels.arrow.exact_values import InexactError
 from secateur.engine.kernels.arrow.expression import ColumnExpression, Expression, columns_in
+from secateur.engine.kernels.arrow.fragment import ArrowSource, SourceJoin
 from secateur.engine.kernels.arrow.input_columns import JOINED_ROWS_MAX, Rows, loaded
-from secateur.engine.kernels.arrow.source import ArrowSource, SourceJoin
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.storage.key_view import CellView, IntegerFormat, bytes_view, integer_view
 
