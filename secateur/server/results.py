@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 import pyarrow as pa
 
-from secateur.client.copy.csv_parts import csv_parts
+from secateur.client.copy.writing import csv_parts
 from secateur.client.dbapi.cursor import Cursor
 from secateur.client.dbapi.rows import Rows
 from secateur.errors import LimitExceededError

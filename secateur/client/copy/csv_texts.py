@@ -16,7 +16,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from secateur.client.copy.asked_file import AskedFile, pattern_of
+from secateur.client.copy.load_options import AskedFile, pattern_of
 from secateur.errors import DataError, ProgrammingError
 from secateur.partitioning.tables.identifier import text_literal
 

@@ -17,9 +17,8 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet
 
-from secateur.client.copy.asked_file import AskedFile, pattern_of
 from secateur.client.copy.file_database import file_database
-from secateur.client.copy.load_options import FORMATS, FileOptions
+from secateur.client.copy.load_options import FORMATS, AskedFile, FileOptions, pattern_of
 from secateur.client.copy.text_files import csv_rows, json_rows
 from secateur.client.copy.text_rows import TextRows
 from secateur.errors import DataError, NullKeyError, ProgrammingError

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -15,7 +18,7 @@ from secateur.client.copy.file_database import file_database, options_sql
 from secateur.client.copy.file_options import OPTIONS, Direction
 from secateur.client.copy.reading import with_decimals
 from secateur.errors import ProgrammingError
-from secateur.partitioning.tables.identifier import quoted, text_literal
+from secateur.partitioning.tables.identifier import quoted, text_literal, told_apart
 from secateur.partitioning.types.held_values import long_intervals_sql
 from secateur.partitioning.types.result_type import ResultType, parse_result_type
 from secateur.partitioning.types.struct_offsets import without_struct_offsets
@@ -24,6 +27,7 @@ from secateur.protocol.statements import ResultColumn
 
 if TYPE_CHECKING:
     import duckdb
+
 
 _KEPT_AS_TEXT: Final = re.compile(r"\b(?:UNION|VARIANT|GEOMETRY)\b")
 """Types whose values arrive as text that cannot be cast back to the type."""
@@ -144,3 +148,23 @@ def _lossy_in_parquet(interval: str) -> str:
     )
     is_finer = f"extract(microsecond FROM {interval}) % 1000 <> 0"
     return f"coalesce({is_finer} OR least({parts}) < 0, false)"
+
+
+def csv_parts(tables: Iterable[pa.Table], columns: Sequence[ResultColumn]) -> Iterator[bytes]:
+    """Yield a line with the names, then the rows of each table. NULL is an empty field, and an empty text ``""``.
+
+    Args:
+        tables: As they come; each is held, with its text, until the next is asked for.
+        columns: Names and types.
+
+    Raises:
+        Error: As :func:`~secateur.client.copy.writing.write_file`.
+    """
+    head = io.StringIO()
+    csv.writer(head, lineterminator="\n").writerow(told_apart(column.name for column in columns))
+    yield head.getvalue().encode()
+    with TemporaryDirectory(prefix="secateur-csv-") as folder:
+        file = CopyFile(str(Path(folder) / "rows"), CopyFormat.CSV, (("HEADER", False),))
+        for table in tables:
+            write_file(file, [table], columns)
+            yield Path(file.path).read_bytes()
