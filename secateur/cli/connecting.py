@@ -1,4 +1,7 @@
-"""Finds the cluster that the options of a command, the environment, or an earlier ``secateur start`` name."""
+"""Finds the cluster that the options of a command, the environment, or an earlier ``secateur start`` name.
+
+Options that several commands have are here, so that they are written and explained alike.
+"""
 
 from __future__ import annotations
 

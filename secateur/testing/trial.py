@@ -186,7 +186,7 @@ class Trial:
 
 
 class _TrialOutbox:
-    """Collects the offered batches, by edge.
+    """Collects the offered batches, by edge, refuses as its scenario demands, and checks how the processor reacts.
 
     Args:
         edges: Outbound edges.

@@ -1,4 +1,7 @@
-"""The options with which a caller describes a file of rows, where the file does not describe itself."""
+"""A file that is to be loaded: what its columns are to be, and the options with which a caller describes it.
+
+The options are for what the file does not say itself.
+"""
 
 from __future__ import annotations
 

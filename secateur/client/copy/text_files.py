@@ -1,4 +1,4 @@
-"""CSV and JSON files as rows of texts for the columns that they have."""
+"""CSV and JSON files as rows of texts for the columns that they have; types that nobody says are inferred."""
 
 from __future__ import annotations
 

@@ -174,11 +174,10 @@ class _FragmentStage(Processor):
 
 
 class _PipelinedFragment(Processor):
-    """Answers its scan piece by piece, or its input batch by batch.
+    """Answers its scan piece by piece, or its input batch by batch, row by row, so that it holds few rows.
 
-    Passes on at least one batch, were it without rows: the schema is an answer too.
-
-    Each input batch is answered and passed on before the next is taken.
+    Each input batch is answered and passed on before the next is taken. Passes on at least one batch, were it without
+    rows: the schema is an answer too.
 
     Args:
         call: The fragment, over one relation.

@@ -248,7 +248,7 @@ class _StageScan(NamedTuple):
 
 
 class _StageVertex(ProcessorMetaSupplier):
-    """The meta-supplier of a stage.
+    """The meta-supplier of a stage: at the coordinator, the owners of its scans' partitions, or every participant.
 
     A stage at the coordinator has an answer even if no row can reach it.
 

@@ -27,7 +27,6 @@ from secateur.partitioning.types.column_type import SqlType
 from secateur.partitioning.types.encoding import encode_array, scalar_encoder
 
 Bind = Callable[[Sequence[Any]], Sequence[int] | None]
-_Bind = Callable[[Sequence[Any]], Sequence[int] | None]
 _VECTOR_ELEMENTS_MIN: Final = 256
 _NOT_OF_THE_TYPE: Final = (pa.ArrowException, UnicodeEncodeError, OverflowError, TypeError, ValueError)
 
@@ -247,12 +246,7 @@ def _compile_column(
 
 @dataclass(frozen=True, slots=True)
 class _Elements:
-    """The parameters that hold a list's values: single ones, and ones that are lists; and constants.
-
-    The general form converts each value to the column's type, collects the values in a domain, and encodes and hashes
-    them one by one, which takes more than a microsecond per element. Here values that all have the column's own Python
-    type go through Arrow and numpy together. Everything else takes the general form.
-    """
+    """The parameters that hold a list's values: single ones, and ones that are lists; and constants."""
 
     constants: tuple[Any, ...]
     parameters: tuple[int, ...]
@@ -266,9 +260,14 @@ def _compile_list(
     own_class: Any,
     integers: tuple[int, int] | None,
     limit: int,
-    general: _Bind,
-) -> _Bind | None:
-    """Compile the function from parameters to sorted partition ids, for a scheme of one hash component of one column.
+    general: Bind,
+) -> Bind | None:
+    """Compile the function from an IN list of parameters to sorted partition ids, all at once.
+
+    It is for a scheme of one hash component of one column. The general form converts each value to the column's type,
+    collects the values in a domain, and encodes and hashes them one by one, which takes more than a microsecond per
+    element. Here values that all have the column's own Python type go through Arrow and numpy together. Everything else
+    takes the general form.
 
     Args:
         constraint: The requirement on the column.

@@ -186,7 +186,7 @@ class ColumnSummary(msgspec.Struct, frozen=True, array_like=True):
 
 
 class TableSummary(msgspec.Struct, frozen=True, array_like=True):
-    """The rows of a table in some partitions of one member.
+    """The rows of a table in some partitions of one member, in a form that can be merged over members.
 
     Attributes:
         rows: How many there are.

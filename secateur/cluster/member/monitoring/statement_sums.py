@@ -1,4 +1,4 @@
-"""Totals of the statements of a member since its start: by plan, and by how they ran."""
+"""Totals of the statements of a member since its start, by plan and by how they ran; the summary of those listed."""
 
 from __future__ import annotations
 

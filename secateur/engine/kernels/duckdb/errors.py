@@ -1,4 +1,4 @@
-"""Translates DuckDB's exceptions to errors of secateur, by one table for binding and for execution."""
+"""Translates DuckDB's exceptions to errors of secateur, by one table, and finds where in a text an error is."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class ErrorPosition:
     It is needed only after a statement has failed to bind, so it may take time.
 
     DuckDB reports the position only if errors are JSON and statements are prepared by SQL, which the kernel's own
-    database is not configured for. This module uses a second database, as closed as that one, in which the statement's
+    database is not configured for. So a second database is asked, as closed as that one, in which the statement's
     relations are empty tables.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""Converts the Arrow data of DuckDB's lossless export to the Arrow form of our types.
+"""Takes DuckDB's results as Arrow, and converts the data of its lossless export to the Arrow form of our types.
 
 DuckDB offers two exports. The lossy one writes UUID as text and silently wraps a HUGEINT of more than 38 digits to a
 wrong number. The lossless one keeps both as 16 raw bytes, which become ``pa.uuid()`` and ``decimal128(38, 0)`` (the
