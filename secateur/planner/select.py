@@ -424,7 +424,7 @@ def _empty_answer(
         # made by a member.
         if found is None or found.nbytes > _EMPTY_BYTES_MAX:
             return None
-        # A table made anew: what a kernel leaves in the buffers of no rows may differ, and equal plans have equal bytes.
+        # A new table: what a kernel leaves in the buffers of no rows may differ, and equal plans have equal bytes.
         return bytes(encode_table(found if found.num_rows else empty_table(found.schema)))
     except DatabaseError:
         # A constant part fails, such as a bad cast: it fails again, and is reported, when the statement runs.
