@@ -15,8 +15,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use msgpack::{write_array, write_bool, write_double, write_int, write_nil, write_text_head, Out, Param, Reader};
-use program::Program;
-use rows::Rows;
+use program::{Found, Program};
+use rows::{Cell, Rows};
 
 const HEAD_BYTES: usize = 24;
 const REQUEST: u8 = 1;
@@ -161,6 +161,20 @@ impl Executor {
         PyBytes::new(py, &frame)
     }
 
+    /// The rows that a program finds, its columns of them, encoded, and how many rows these have.
+    fn found<'py>(
+        &self,
+        py: Python<'py>,
+        program: &Program,
+        prefixes: &[(usize, Vec<Cell>)],
+        params: &[Param],
+    ) -> PyResult<Option<(Found<'py>, Out, usize)>> {
+        let Some(found) = program.search(py, self.tables.bind(py), prefixes, params)? else {
+            return Ok(None);
+        };
+        Ok(program.columns(&found).map(|(columns, rows)| (found, columns, rows)))
+    }
+
     fn execute<'py>(
         &self,
         py: Python<'py>,
@@ -178,15 +192,10 @@ impl Executor {
         let Some(prefixes) = learned.program.prefixes(&params) else {
             return Ok(None);
         };
-        let Some(found) = learned.program.search(py, self.tables.bind(py), &prefixes, &params)? else {
+        let Some((found, columns, rows)) = self.found(py, &learned.program, &prefixes, &params)? else {
             return Ok(None);
         };
-        let Some((columns, rows)) = learned.program.columns(&found) else {
-            return Ok(None);
-        };
-        let mut partitions = found.partitions;
-        partitions.sort_unstable();
-        partitions.dedup();
+        let partitions = distinct(found.partitions);
         let mut out = Out::with_capacity(columns.len() + 64);
         let written = || -> Option<()> {
             write_array(&mut out, 11)?;
@@ -228,19 +237,14 @@ impl Executor {
         let Some(mut prefixes) = learned.program.prefixes(&params) else {
             return Ok(None);
         };
-        let mut bound: Vec<usize> = prefixes.iter().map(|(number, _)| *number).collect();
-        bound.sort_unstable();
-        bound.dedup();
+        let bound = distinct(prefixes.iter().map(|(number, _)| *number).collect());
         let is_agreed = run.as_ref().is_none_or(|(_, read, _)| *read == bound.len() as i128)
             && wanted.iter().all(|number| bound.contains(number));
         if !is_agreed {
             return Ok(None);
         }
         prefixes.retain(|(number, _)| wanted.contains(number));
-        let Some(found) = learned.program.search(py, self.tables.bind(py), &prefixes, &params)? else {
-            return Ok(None);
-        };
-        let Some((columns, rows)) = learned.program.columns(&found) else {
+        let Some((found, columns, rows)) = self.found(py, &learned.program, &prefixes, &params)? else {
             return Ok(None);
         };
         let published: i64 = found.table.getattr("published")?.extract()?;
@@ -286,10 +290,7 @@ impl Executor {
                 None => return Ok(None),
             }
         }
-        let Some(found) = learned.program.search(py, self.tables.bind(py), &prefixes, &[])? else {
-            return Ok(None);
-        };
-        let Some((columns, rows)) = learned.program.columns(&found) else {
+        let Some((found, columns, rows)) = self.found(py, &learned.program, &prefixes, &[])? else {
             return Ok(None);
         };
         let missing: Vec<usize> = (0..found.counts.len()).filter(|at| found.counts[*at] == 0).collect();
@@ -321,6 +322,12 @@ impl Learned {
             0
         }
     }
+}
+
+fn distinct(mut numbers: Vec<usize>) -> Vec<usize> {
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
 }
 
 fn write_text(out: &mut Out, text: &str) -> Option<()> {
