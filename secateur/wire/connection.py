@@ -204,7 +204,7 @@ class ServerConnection(FrameReceiver):
 
     def buffer_updated(self, nbytes: int) -> None:
         answered = self._answered
-        if answered is not None and self._decoder.idle and self._outbox.is_clear and not self._is_between_frames:
+        if answered is not None and self._decoder.idle and self._outbox.is_clear and not self._is_held_back:
             answer = answered(bytes(self._read[:nbytes]))
             if answer is not None:
                 self._transport.write(answer)
@@ -212,7 +212,7 @@ class ServerConnection(FrameReceiver):
         super().buffer_updated(nbytes)
 
     @property
-    def _is_between_frames(self) -> bool:
+    def _is_held_back(self) -> bool:
         """Whether what arrived before says how the next frame is to be handled."""
         return bool(self._refused or self._waiting or self._trace is not None)
 

@@ -75,13 +75,18 @@ class DirectSearch(msgspec.Struct, frozen=True, array_like=True):
     decides: bool = False
     choices: tuple[KeyOperand, ...] = ()
 
+    @property
+    def is_span(self) -> bool:
+        """Whether it finds a span of values, so that its rows have no few prefixes of keys."""
+        return self.lower is not None or self.upper is not None
+
     def prefixes(self, params: Sequence[Any]) -> Sequence[tuple[Any, ...]] | None:
         """The values with which the keys of the rows begin, if they are few.
 
         Returns:
             Leading key values, none of them twice; None if a value is not a canonical key, or if the search is a span.
         """
-        if self.lower is not None or self.upper is not None:
+        if self.is_span:
             return None
         prefix = tuple([key.bind(params) for key in self.prefix])
         if None in prefix:
@@ -93,7 +98,7 @@ class DirectSearch(msgspec.Struct, frozen=True, array_like=True):
 
     def compiled(self) -> Callable[[Sequence[Any]], Sequence[tuple[Any, ...]] | None]:
         """:meth:`prefixes` as a function, which takes a third of its time where all values are parameters."""
-        if self.lower is not None or self.upper is not None:
+        if self.is_span:
             return self.prefixes
         prefix, choices = _parameters(self.prefix), _parameters(self.choices)
         if prefix is None or choices is None:
@@ -126,7 +131,7 @@ class DirectSearch(msgspec.Struct, frozen=True, array_like=True):
                 return None
             values.append(value)
         prefix = tuple(values)
-        if self.lower is None and self.upper is None:
+        if not self.is_span:
             return KeyPrefix(prefix)
         lower, upper = KeyBoundary(prefix, after=False), KeyBoundary(prefix, after=True)
         if self.lower is not None:

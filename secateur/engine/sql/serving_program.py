@@ -163,7 +163,7 @@ def serving_program(plan: SelectPlan, table: TableDef, *, is_first_stage: bool =
         fragment = plan.first_stage_over_few_rows if plan.scatter_partitions_max else None
     arrow = None if fragment is None else fragment.arrow
     search = scan.keys.direct
-    if arrow is None or search is None or search.lower or search.upper:
+    if arrow is None or search is None or search.is_span:
         return None
     prefix, choices = _parameters(search.prefix), _parameters(search.choices)
     if prefix is None or choices is None or len(choices) > scan.tree.limit:
@@ -207,7 +207,7 @@ def not_served(plan: SelectPlan, primary_key: Callable[[int], Sequence[str]]) ->
         if fragment is None or search is None:
             columns = ", ".join(primary_key(0))
             return f"it does not search {scan.table} by its key: compare the first columns of ({columns}) with values"
-        if search.lower is not None or search.upper is not None:
+        if search.is_span:
             return f"it reads a range of keys of {scan.table}"
     else:
         fragment = plan.local

@@ -23,7 +23,7 @@ from secateur.planner.explain.lines import dag_text, head_text, listed, stages_t
 from secateur.planner.explain.parameter_names import with_parameter_names
 from secateur.planner.explain.scan_facts import ScanExplanation, execution_mode, is_one_key, scan_facts, scan_json
 from secateur.planner.explain.scatter import scatters, scatters_text
-from secateur.planner.explain.serving import not_serving, serving, serving_change, serving_text, serving_upsert
+from secateur.planner.explain.serving import said, serving, serving_change, serving_text, serving_upsert
 from secateur.planner.explain.steps import ExplainedStep, combined_execution_mode
 from secateur.planner.explain.writes import copy_holders, insert_pruning, publication, write_dag
 from secateur.planner.statement import (
@@ -77,7 +77,7 @@ class ClusterView(Protocol):
         ...
 
 
-_WRITTEN: Final = not_serving("its rows are computed by a query")
+_WRITTEN: Final = said("its rows are computed by a query")
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +244,7 @@ def _explain_other(what: str, topology: Topology, *, enabled: bool) -> Explained
         "required_members": [],
         "members_total": len(topology.members),
         "scans": [],
-        **not_serving(what),
+        **said(what),
     }
     return ExplainedStatement(what, {"pruning": pruning, "dag": {"vertices": [], "edges": []}})
 

@@ -31,35 +31,30 @@ def serving(plan: SelectPlan, tables: TablesByName, *, has_steps: bool) -> dict[
     from secateur.engine.sql.serving_program import not_served
 
     if has_steps:
-        return _said("queries run first whose values prune it")
-    return _said(not_served(plan, lambda number: tables.table(plan.scans[number].table).primary_key))
+        return said("queries run first whose values prune it")
+    return said(not_served(plan, lambda number: tables.table(plan.scans[number].table).primary_key))
 
 
 def serving_change(change: ChangeStatement[PlannedSelect]) -> dict[str, Any]:
     """The same of an UPDATE or DELETE."""
     plan, deletes = change.select.plan, change.kind is ChangeKind.DELETE
     if KeyedChange.of(plan, change.table, deletes=deletes) is not None:
-        return _said(None)
+        return said(None)
     key = ", ".join(change.table.primary_key)
-    return _said(f"it changes more than the row with one key: compare all columns of ({key}) with values")
+    return said(f"it changes more than the row with one key: compare all columns of ({key}) with values")
 
 
 def serving_upsert(change: CoordinatedChange[PlannedSelect]) -> dict[str, Any]:
     """The same of a change that a query computes, such as an INSERT with ON CONFLICT."""
     is_one_row = change.is_single_partition and change.select.plan.upsert is not None
-    return _said(None if is_one_row else "its rows are computed by a query")
+    return said(None if is_one_row else "its rows are computed by a query")
 
 
 def serving_insert(table: TableDef, rows: pa.Table) -> dict[str, Any]:
     """The same of an INSERT of rows that are known."""
     if table.replicated or rows.num_rows > SHORT_ROWS_MAX:
-        return _said(f"rows of a replicated table, and more than {SHORT_ROWS_MAX}, are staged and then published")
-    return _said(None)
-
-
-def not_serving(reason: str) -> dict[str, Any]:
-    """The same of a statement that is not short, and why."""
-    return _said(reason)
+        return said(f"rows of a replicated table, and more than {SHORT_ROWS_MAX}, are staged and then published")
+    return said(None)
 
 
 def serving_text(pruning: dict[str, Any]) -> str:
@@ -67,5 +62,6 @@ def serving_text(pruning: dict[str, Any]) -> str:
     return "serving: yes" if pruning["serving"] else f"serving: no, {pruning['serving_reason']}"
 
 
-def _said(reason: str | None) -> dict[str, Any]:
+def said(reason: str | None) -> dict[str, Any]:
+    """The members of the document, with the reason why a statement is not served; None for one that is."""
     return {"serving": reason is None, "serving_reason": reason}

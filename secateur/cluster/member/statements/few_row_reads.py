@@ -72,7 +72,7 @@ def compile_few(store: MemberStore, scans: Sequence[ScanPlan], fragment: Fragmen
 
 def _search(store: MemberStore, scan: ScanPlan, rows_max: int) -> FewRowsRead | None:
     direct = scan.keys.direct
-    if direct is None or direct.lower is not None or direct.upper is not None:
+    if direct is None or direct.is_span:
         return None
     prefixes_of, find_few = direct.compiled(), store.few_finder(scan.table_id, scan.columns)
 
