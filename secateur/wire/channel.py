@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 from weakref import WeakSet
 
 from secateur import errors
@@ -18,7 +18,7 @@ from secateur.protocol.codec import Codec
 from secateur.protocol.hello import Greeting
 from secateur.protocol.message import Failure, Message
 from secateur.protocol.operation import OperationBase, operation_of
-from secateur.tracing import is_traced
+from secateur.tracing import is_configured, is_traced
 from secateur.wire.call_control import CallControl
 from secateur.wire.frames import REQUEST_ID_MAX, Frame, FrameDecoder, FrameKind, Payload, encode_frame
 from secateur.wire.handshake import ClusterIdentity, hello, peer_limits
@@ -99,6 +99,13 @@ class Channel:
         self._takes_traces = False
         self._wait_s = 0.0  # how long the socket waits for the next bytes; 0 before that was said
         self._lock = free_in_forks(threading.Lock())
+        # Of the request under way: what it asks, what may end it, and how long its answer may take.
+        self._operation: OperationBase = operation_of(self._hello)
+        self._control: CallControl | None = None
+        self._wanted_s: float | None = None
+        self._end_s: float | None = None
+        # An answer that was not read to its end would be mistaken for the next one: its connection ends.
+        self._is_owed = False
         self._decoder = FrameDecoder(self._limits)
         self._frames: Iterator[Frame] = iter(())
         self._last_id = 0
@@ -155,20 +162,20 @@ class Channel:
         with self._lock:
             if control is not None:
                 control.begin(self)
+            self._control = control
             try:
                 if self._socket is None or self._closed:
                     self._ready_under(control, timeout_s)
-                frames = self._exchange(operation, header, payload, timeout_s, control, meanwhile)
+                self._write(operation, header, payload, timeout_s)
+                if meanwhile is not None:
+                    meanwhile()
+                return self._read()
             finally:
+                if self._is_owed:
+                    self._disconnect()
+                self._control = None
                 if control is not None:
                     control.done(self)
-        if len(frames) == 1:
-            (last,) = frames
-            return Answer(operation.replies.decode(last.header), (last.payload,) if last.payload else ())
-        last = frames[-2]  # behind several pieces comes a frame that only ends them
-        return Answer(
-            operation.replies.decode(last.header), tuple([frame.payload for frame in frames if frame.payload])
-        )
 
     def abort(self) -> None:
         """Close the connection from another thread than the one whose request waits.
@@ -220,107 +227,106 @@ class Channel:
             raise
         control.check()
 
-    def _exchange(
-        self,
-        operation: OperationBase,
-        header: bytes,
-        payload: Payload,
-        timeout_s: float | None,
-        control: CallControl | None = None,
-        meanwhile: Callable[[], None] | None = None,
-    ) -> list[Frame]:
-        """Send a request over the connection that there is; returns the frames of the answer."""
+    def _write(
+        self, operation: OperationBase, header: bytes, payload: Payload = b"", timeout_s: float | None = None
+    ) -> None:
+        """Send a request over the connection that there is, and note what its answer needs."""
+        self._operation = operation
         self._last_id = request_id = self._last_id % REQUEST_ID_MAX + 1
-        op = operation.title
         buffers = encode_frame(
             FrameKind.REQUEST, header, payload, self._send_limits, operation=operation.code, request_id=request_id
         )
         if self._takes_traces and is_traced() and (trace := trace_frame()):
             buffers[0] = trace + buffers[0]
-        frames: list[Frame] = []
-        whole = False  # unless an answer is read to its end, the next one on this connection would be mistaken for it
-        wanted_s = self._timeout_s if timeout_s is None else timeout_s
-        end_s = None if wanted_s is None else time.monotonic() + wanted_s
-        if control is not None and control.deadline_s is not None:
-            end_s = control.deadline_s if end_s is None else min(end_s, control.deadline_s)
+        self._wanted_s = wanted_s = self._timeout_s if timeout_s is None else timeout_s
+        self._end_s = None if wanted_s is None else time.monotonic() + wanted_s
+        if self._control is not None and (deadline_s := self._control.deadline_s) is not None:
+            self._end_s = deadline_s if self._end_s is None else min(self._end_s, deadline_s)
+        self._is_owed = True
         try:
-            if end_s is not None or self._wait_s != self._silence_s:
-                self._wait_until(end_s)
-            connected = self._connected
+            if self._end_s is not None or self._wait_s != self._silence_s:
+                self._wait()
+            connected = self._socket
+            assert connected is not None
             for buffer in buffers:
                 if len(buffer) <= _SEND_BYTES:
                     connected.sendall(buffer)
                 else:
                     _send_in_pieces(connected, buffer)
-            if meanwhile is not None:
-                meanwhile()
-                self._wait_until(end_s)
-            silent_s = 0.0
+        except OSError as error:
+            raise self._broken(error) from error
+
+    def _read(self) -> Answer[Any]:
+        """Read the answer to the request that was sent last."""
+        request_id, decode = self._last_id, self._operation.replies.decode
+        parts: list[Frame] = []
+        silent_s = 0.0
+        try:
+            if self._end_s is not None:
+                self._wait()
             while True:
                 try:
                     frame = self._next_frame()
                 except TIMEOUTS:
-                    self._wait_until(end_s)
+                    self._wait()
                     silent_s += self._silence_s
                     if self._is_awaited is None or silent_s >= SILENCE_S or not self._is_awaited():
                         raise
-                    self._wait_until(end_s)  # to ask has taken its time
+                    self._wait()  # to ask has taken its time
                     continue
                 silent_s = 0.0
                 answered = frame.request_id
                 if frame.kind is FrameKind.ERROR:
-                    whole = answered == request_id
+                    self._is_owed = answered != request_id
                     raise _failures.decode(frame.header).to_error()
                 if answered != request_id:
                     if frame.kind is FrameKind.ALIVE:
-                        self._wait_until(end_s)
+                        self._wait()
                         continue
                     raise errors.ProtocolError(
                         f"{self.address} answered request {answered!r} while {request_id} was asked"
                     )
-                frames.append(frame)
                 if frame.kind is FrameKind.RESPONSE:
-                    whole = True
-                    return frames
+                    self._is_owed = False
+                    if not parts:
+                        return Answer(decode(frame.header), (frame.payload,) if frame.payload else ())
+                    parts.append(frame)
+                    # Behind several pieces comes a frame that only ends them.
+                    return Answer(decode(parts[-2].header), tuple([part.payload for part in parts if part.payload]))
                 if frame.kind is not FrameKind.PART:
                     raise errors.ProtocolError(f"{self.address} answered with a {frame.kind.name} frame")
-                if wanted_s is not None:
-                    end_s = time.monotonic() + wanted_s
-                    self._wait_until(end_s)
-        except TIMEOUTS as error:
-            if control is not None and (ended := control.error) is not None:
-                raise ended from error
-            if wanted_s is not None and end_s is not None and time.monotonic() >= end_s:
-                raise errors.DeadlineError(
-                    f"{self.address} did not answer {op!r} within {wanted_s:g} s, the timeout_s of this connection; it"
-                    " may still be carried out: ask again or pass a longer timeout_s",
-                    address=self.address,
-                ) from error
-            raise errors.MemberLostError(
-                f"{self.address} has been silent for {self._silence_s:g} s while {op!r} was waiting for its answer: the"
-                " process there hangs, or the network to it; whether the request was carried out is not known",
-                address=self.address,
-            ) from error
+                parts.append(frame)
+                if self._wanted_s is not None:
+                    self._end_s = time.monotonic() + self._wanted_s
+                    self._wait()
         except OSError as error:
-            if control is not None and (ended := control.error) is not None:
-                raise ended from error
+            raise self._broken(error) from error
+
+    def _broken(self, error: OSError) -> errors.Error:
+        """The error of a request that was sent, and whose answer does not come."""
+        op, wanted_s = self._operation.title, self._wanted_s
+        if self._control is not None and (ended := self._control.error) is not None:
+            return ended
+        if not isinstance(error, TIMEOUTS):
             if self._closed:
-                raise errors.InterfaceError(
+                return errors.InterfaceError(
                     f"the channel to {self.address} was closed while {op!r} was waiting for its answer"
-                ) from error
-            raise errors.MemberLostError(
+                )
+            return errors.MemberLostError(
                 f"the connection to {self.address} broke while {op!r} was waiting for its answer: {error}",
                 address=self.address,
-            ) from error
-        finally:
-            if not whole:
-                self._disconnect()
-
-    @property
-    def _connected(self) -> socket.socket:
-        if self._socket is None:
-            raise ConnectionError("not connected")
-        return self._socket
+            )
+        if wanted_s is not None and self._end_s is not None and time.monotonic() >= self._end_s:
+            return errors.DeadlineError(
+                f"{self.address} did not answer {op!r} within {wanted_s:g} s, the timeout_s of this connection; it"
+                " may still be carried out: ask again or pass a longer timeout_s",
+                address=self.address,
+            )
+        return errors.MemberLostError(
+            f"{self.address} has been silent for {self._silence_s:g} s while {op!r} was waiting for its answer: the"
+            " process there hangs, or the network to it; whether the request was carried out is not known",
+            address=self.address,
+        )
 
     def _connect(self, timeout_s: float | None) -> None:
         wait_s = min(bound for bound in (self._silence_s, self._timeout_s, timeout_s) if bound is not None)
@@ -335,17 +341,30 @@ class Channel:
                 refused=isinstance(error, ConnectionRefusedError),
                 silent=isinstance(error, TimeoutError),
             ) from error
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        try:
+            self._greet(self._socket, deadline)
+        except BaseException:  # the next request says hello again
+            self._disconnect()
+            raise
+
+    def _greet(self, connected: socket.socket, deadline_s: float) -> None:
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if self._tls is not None:
-            self._encrypt(self._tls, deadline)
+            try:
+                context = client_context(self._tls)
+                connected.settimeout(max(deadline_s - time.monotonic(), _CONNECT_S_MIN))
+                self._socket = context.wrap_socket(connected, server_hostname=self._tls.server_name or self.host)
+            except OSError as error:
+                raise handshake_error(self.address, error) from error
         self._decoder = FrameDecoder(self._limits)
         self._frames = iter(())
         self._wait_s = 0.0
         self._send_limits, self._takes_traces = self._limits, False
-        remaining = max(deadline - time.monotonic(), _CONNECT_S_MIN)
+        operation = operation_of(self._hello)
+        remaining_s = max(deadline_s - time.monotonic(), _CONNECT_S_MIN)
         try:
-            operation = operation_of(self._hello)
-            (frame,) = self._exchange(operation, operation.requests.encode(self._hello), b"", remaining)
+            self._write(operation, operation.requests.encode(self._hello), timeout_s=remaining_s)
+            self.hello = self._read().message
         except (errors.DeadlineError, errors.MemberLostError) as error:
             raise errors.UnreachableError(
                 f"{self.address} accepted the connection but did not answer the hello: the process there is"
@@ -353,57 +372,43 @@ class Channel:
                 address=self.address,
                 silent=isinstance(error.__cause__, TIMEOUTS),
             ) from error
-        except errors.Error:  # the next request says hello again
-            self._disconnect()
-            raise
-        self.hello = operation.replies.decode(frame.header)
-        self._send_limits, self._takes_traces = peer_limits(self.hello, self._limits), self.hello.takes_traces
+        self._send_limits = peer_limits(self.hello, self._limits)
+        self._takes_traces = self.hello.takes_traces and is_configured()
 
-    def _encrypt(self, tls: Tls, deadline_s: float) -> None:
-        plain = self._connected
-        try:
-            context = client_context(tls)
-            plain.settimeout(max(deadline_s - time.monotonic(), _CONNECT_S_MIN))
-            self._socket = context.wrap_socket(plain, server_hostname=tls.server_name or self.host)
-        except OSError as error:
-            self._disconnect()
-            raise handshake_error(self.address, error) from error
-        except BaseException:
-            self._disconnect()
-            raise
-
-    def _wait_until(self, end_s: float | None) -> None:
-        """Set how long the next bytes may take: as long as silence may be, and at most until ``end_s``."""
+    def _wait(self) -> None:
+        """Set how long the next bytes may take: as long as silence may be, and at most until the request ends."""
         wait_s = self._silence_s
-        if end_s is not None:
-            wait_s = min(wait_s, end_s - time.monotonic())
+        if self._end_s is not None:
+            wait_s = min(wait_s, self._end_s - time.monotonic())
             if wait_s <= 0:
                 raise TimeoutError
         if self._wait_s != wait_s:
-            wait_at_most(self._connected, wait_s)
+            assert self._socket is not None
+            wait_at_most(self._socket, wait_s)
             self._wait_s = wait_s
 
     def _next_frame(self) -> Frame:
-        decoder = self._decoder
+        decoder, connected = self._decoder, self._socket
+        assert connected is not None
         while True:
             for frame in self._frames:
                 return frame
             if decoder.collecting is None:
-                data = self._connected.recv(_READ_BYTES)
+                data = connected.recv(_READ_BYTES)
                 only = decoder.only(data)
                 if only is not None:
                     return only
                 self._frames = decoder.feed(data)
                 count = len(data)
             else:
-                count = self._connected.recv_into(decoder.target())
+                count = connected.recv_into(decoder.target())
                 whole = decoder.filled(count)
                 self._frames = iter(() if whole is None else (whole,))
             if not count:
                 raise ConnectionError("the peer closed it")
 
     def _disconnect(self) -> None:
-        connected, self._socket = self._socket, None
+        connected, self._socket, self._is_owed = self._socket, None, False
         if connected is not None:
             connected.close()
 
