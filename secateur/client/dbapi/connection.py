@@ -81,8 +81,10 @@ class Connection:
 
     def cursor(self) -> Cursor:
         """A new cursor."""
-        self._session.check_open()
-        return Cursor(self, self._session)
+        session = self._session
+        if session.closed:
+            session.check_open()  # says so
+        return Cursor(self, session)
 
     def execute(self, sql: str, params: Parameters = (), *, timeout: float | None = None) -> Cursor:
         """Execute one statement on a new cursor; see :meth:`Cursor.execute`."""

@@ -14,10 +14,10 @@ is no answer then, and a member is asked for it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache
-from operator import itemgetter
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -29,10 +29,10 @@ from secateur.client.session import Session
 from secateur.errors import DataError
 from secateur.partitioning.types.column_type import TypeKind, parse_type
 from secateur.partitioning.types.decimals import added, below_power_of_ten
-from secateur.protocol.query import ExecuteFirstStage, FirstStageRows, ScatteredRun
+from secateur.protocol.query import ExecuteFirstStage, ScatteredRun
 from secateur.protocol.row_merge import MergedOrder, MergeFunction, RowMerge
 from secateur.protocol.statements import ResultColumn, SelectStatement
-from secateur.wire import Answer, ShortTable, decode_tables
+from secateur.wire import ShortTable, decode_tables
 
 
 class OwnersAnswer(msgspec.Struct, frozen=True):
@@ -54,11 +54,7 @@ class OwnersAnswer(msgspec.Struct, frozen=True):
 
 
 def ask_owners(
-    session: Session,
-    statement: SelectStatement,
-    params: Sequence[Any],
-    ids: Sequence[int],
-    owner: Callable[[str, int], str],
+    session: Session, statement: SelectStatement, params: Sequence[Any], by_owner: Mapping[str, list[int]]
 ) -> OwnersAnswer | None:
     """Run a statement whose partitions are on several members, if the client can merge their rows.
 
@@ -66,8 +62,7 @@ def ask_owners(
         session: The connection.
         statement: The statement.
         params: Its parameters in order, plain.
-        ids: The partitions of its only scan.
-        owner: The owner of a partition, which lives, by affinity group and number.
+        by_owner: The partitions of its only scan, by the members that own them.
 
     Returns:
         The answer; None if a member has to coordinate the statement.
@@ -79,14 +74,12 @@ def ask_owners(
     if merge is None:
         return None
     (scan,) = statement.scans
-    if not len(ids) < scan.tree.total or len(ids) > merge.partitions_max:
+    partitions, total = sum(map(len, by_owner.values())), scan.tree.total
+    if not partitions < total or partitions > merge.partitions_max:
         return None
-    by_owner: dict[str, list[int]] = {}
-    for partition in ids:
-        by_owner.setdefault(owner(scan.group, partition), []).append(partition)
     if len(by_owner) > MEMBERS_AT_ONCE or not session.scatter_backoff.is_due(statement.plan_id):
         return None
-    run: ScatteredRun | None = ScatteredRun(list(by_owner), len(ids), scan.tree.total)
+    run: ScatteredRun | None = ScatteredRun(list(by_owner), partitions, total)
     values, asked = list(params), []
     for member, own in by_owner.items():
         asked.append((member, ExecuteFirstStage(statement.plan_id, values, [own], None, run)))
@@ -95,28 +88,24 @@ def ask_owners(
         answers = session.ask_members(asked)
     except DataError:
         return None
-    said = [answer.message for answer in answers]
-    if any(part.published != said[0].published for part in said if not part.is_declined):
-        return None
-    is_declined = any(part.is_declined for part in said)
-    rows = None if is_declined else merge_rows(merge, [_rows(answer) for answer in answers])
+    published, topology_version, statistics_version = answers[0].message.published, 0, 0
+    parts: list[pa.Table | ShortTable] = []
+    for answer in answers:
+        said = answer.message
+        topology_version = max(topology_version, said.topology_version)
+        statistics_version = max(statistics_version, said.statistics_version)
+        if said.is_declined:
+            continue
+        if said.published != published:
+            return None
+        parts.append(decode_tables(answer.parts) if said.values is None else ShortTable(said.values, said.rows))
+    rows = merge_rows(merge, parts) if len(parts) == len(answers) else None
     session.scatter_backoff.note(statement.plan_id, used=rows is not None)
     if rows is None:
         return None
     if isinstance(rows, pa.Table):
         rows = rows.rename_columns([column.name for column in statement.columns])
-    return OwnersAnswer(
-        rows,
-        len(by_owner),
-        len(ids),
-        max(part.topology_version for part in said),
-        max(part.statistics_version for part in said),
-    )
-
-
-def _rows(answer: Answer[FirstStageRows]) -> pa.Table | ShortTable:
-    said = answer.message
-    return decode_tables(answer.parts) if said.values is None else ShortTable(said.values, said.rows)
+    return OwnersAnswer(rows, len(by_owner), partitions, topology_version, statistics_version)
 
 
 _ROWS_MAX: Final = 1_000
@@ -160,7 +149,10 @@ def _concatenated(merge: RowMerge, parts: Sequence[pa.Table | ShortTable]) -> pa
 
 
 def _merged(merge: RowMerge, parts: Sequence[pa.Table | ShortTable]) -> ShortTable | None:
-    if sum(part.num_rows for part in parts) > _ROWS_MAX:
+    count = 0
+    for part in parts:
+        count += part.num_rows
+    if count > _ROWS_MAX:
         return None
     rows: _Rows = []
     try:
@@ -187,17 +179,22 @@ def _tuples(merge: RowMerge, part: pa.Table | ShortTable) -> Iterable[tuple[Any,
     """The rows of an owner, each with the values of the merged columns."""
     if not part.num_rows:
         return ()
-    sources = [column.source for column in merge.columns]
+    sources = _sources(merge)
     if isinstance(part, ShortTable):
-        return zip(*[part.columns[source] for source in sources], strict=True)
+        return zip(*map(part.columns.__getitem__, sources), strict=True)
     columns = [ResultColumn(f"c{column.source}", column.type) for column in merge.columns]
     return Rows(part.select(sources), columns).take_all()
+
+
+@lru_cache(maxsize=512)
+def _sources(merge: RowMerge) -> list[int]:
+    return [column.source for column in merge.columns]
 
 
 def _grouped(merge: RowMerge, rows: _Rows) -> _Rows | None:
     """One row for each group; None if a sum is too large."""
     folds = _folds(merge)
-    keys = sum(fold is None for fold in folds)  # they stand in front
+    keys = folds.count(None)  # they stand in front
     groups: dict[tuple[Any, ...], list[Any]] = {}
     for row in rows:
         group = groups.get(row[:keys])
@@ -208,7 +205,11 @@ def _grouped(merge: RowMerge, rows: _Rows) -> _Rows | None:
             value, so_far, fold = row[index], group[index], folds[index]
             if value is not None:
                 group[index] = value if so_far is None or fold is None else fold(so_far, value)
-    return list(map(tuple, groups.values())) if all(map(_checks(merge), groups.values())) else None
+    check = _checks(merge)
+    for folded in groups.values():
+        if not check(folded):
+            return None
+    return list(map(tuple, groups.values()))
 
 
 @lru_cache(maxsize=512)
@@ -223,11 +224,7 @@ def _fold(function: MergeFunction, type_: str) -> _Fold:
         case MergeFunction.MAX:
             return max
         case MergeFunction.SUM:
-            return added if parse_type(type_).kind is TypeKind.DECIMAL else _sum
-
-
-def _sum(one: Any, other: Any) -> Any:
-    return one + other
+            return added if parse_type(type_).kind is TypeKind.DECIMAL else operator.add
 
 
 @lru_cache(maxsize=512)
@@ -258,7 +255,7 @@ def _holds(value: Any, digits: int | None) -> bool:
 
 
 def _ordered(rows: _Rows, term: MergedOrder) -> _Rows:
-    column = itemgetter(term.column)
+    column = operator.itemgetter(term.column)
     nulls = [row for row in rows if column(row) is None]
     values = sorted((row for row in rows if column(row) is not None), key=column, reverse=term.descending)
     return [*nulls, *values] if term.nulls_first else [*values, *nulls]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum, auto
 from functools import lru_cache
 from typing import Any, Final, assert_never
@@ -246,7 +246,8 @@ def stats_of(session: Session, topology: Topology, said: Executed, started_s: fl
         started_s: ``time.perf_counter()`` when the user called.
         is_cached: Whether the plan was known.
     """
-    session.note_topology(said.topology_version)
+    if said.topology_version > topology.version:
+        session.note_topology(said.topology_version)
     if said.statistics_version:
         session.note_statistics(said.statistics_version)
     return QueryStats(
@@ -291,11 +292,11 @@ def _answered_here(
     topology.check_live(route.members)
     if route.partitions is None or not is_scattered:
         return None
-
-    def owner(group: str, partition: int) -> str:
-        return topology.ownership(group).primary(partition)
-
-    return scattered(session, topology, statement, params, route.partitions, owner, call.started_s, call.cached)
+    primary = topology.ownership(statement.scans[0].group).primary
+    by_owner: dict[str, list[int]] = {}
+    for partition in route.partitions:
+        by_owner.setdefault(primary(partition), []).append(partition)
+    return scattered(session, topology, statement, params, by_owner, call.started_s, call.cached)
 
 
 def scattered(
@@ -303,8 +304,7 @@ def scattered(
     topology: Topology,
     statement: statements.SelectStatement,
     params: Sequence[Any],
-    partitions: Sequence[int],
-    owner: Callable[[str, int], str],
+    by_owner: Mapping[str, list[int]],
     started_s: float,
     is_cached: bool,
 ) -> SelectResult | None:
@@ -317,15 +317,14 @@ def scattered(
         topology: The owners.
         statement: The query.
         params: Its parameters in order, plain.
-        partitions: The partitions.
-        owner: The owner of a partition by its affinity group and number.
+        by_owner: The partitions, by the members that own them.
         started_s: ``time.perf_counter()`` when the user called.
         is_cached: Whether the plan was known.
 
     Raises:
         Error: As :func:`~secateur.client.execution.scatter.ask_owners`.
     """
-    found = ask_owners(session, statement, params, partitions, owner)
+    found = ask_owners(session, statement, params, by_owner)
     if found is None:
         return None
     session.note_topology(found.topology_version)

@@ -7,7 +7,7 @@ repeats it where that may help.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 from msgspec.structs import force_setattr
@@ -55,29 +55,26 @@ def _compiled(statement: SelectStatement, topology: Topology) -> ServingCall | N
     plan_id, columns, count = statement.plan_id, statement.columns, statement.parameter_count
     owners: dict[tuple[str, int], str] = {}  # of this topology
 
-    def owner_of(group: str, partition: int) -> str:
-        return owners[group, partition]
-
     def call(session: Session, params: list[Any], started_s: float) -> SelectResult | None:
         if len(params) != count or session.pruning is not Pruning.ON:
             return None
-        members: set[str] = set()
-        partitions: Sequence[int] = ()
+        by_owner: dict[str, list[int]] = {}
         for bind, group in routes:
-            bound = bind(params)
-            if bound is None or len(bound) > _PARTITIONS_MAX:
+            partitions = bind(params)
+            if partitions is None or len(partitions) > _PARTITIONS_MAX:
                 return None
-            partitions = bound
             for partition in partitions:
                 owner = owners.get((group, partition))
                 if owner is None:
                     owner = owners[group, partition] = session.owner(group, partition)
-                members.add(owner)
-        if len(members) > 1 and len(statement.scans) == 1:
-            return scattered(session, topology, statement, params, partitions, owner_of, started_s, True)
-        if len(members) != 1:
-            return None
-        (member,) = members
+                if owner in by_owner:
+                    by_owner[owner].append(partition)
+                else:
+                    by_owner[owner] = [partition]
+        if len(by_owner) != 1:
+            is_one_scan = by_owner and len(statement.scans) == 1
+            return scattered(session, topology, statement, params, by_owner, started_s, True) if is_one_scan else None
+        (member,) = by_owner
         answer, rest = session.ask_member_for_rows(member, Execute(plan_id, params, True, GRANT_BYTES))
         said = answer.message
         stats = stats_of(session, topology, said, started_s, is_cached=True)
