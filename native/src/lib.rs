@@ -15,8 +15,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use msgpack::{write_array, write_bool, write_double, write_int, write_nil, write_text_head, Out, Param, Reader};
-use program::{Found, Program};
-use rows::{Cell, Rows};
+use program::{Found, Prefix, Program};
+use rows::Rows;
 
 const HEAD_BYTES: usize = 24;
 const REQUEST: u8 = 1;
@@ -53,7 +53,9 @@ struct Executor {
 
 /// The owners whom a client asks for a scattered statement, how many partitions they read, and how many there are.
 type Run<'a> = (Vec<&'a str>, i128, i128);
-/// The frame of an answer; the token of its plan or table; the partition of each key that was searched for; the rows
+/// The id, the layout and the partitions of this member of a table.
+type KnownTable = (i64, Py<PyAny>, Vec<usize>);
+/// The frame of an answer; the token of its plan or table; the partitions that were read of each source; the rows
 /// of the answer; whether it is a part of a scattered statement, and of which one, if it is to be listed here.
 type Answered<'py> = Option<Bound<'py, PyTuple>>;
 
@@ -73,16 +75,14 @@ impl Executor {
         is_first_stage: bool,
         plan_id: String,
         code: &Bound<PyAny>,
-        table_id: i64,
-        layout: Py<PyAny>,
-        mine: Vec<usize>,
+        tables: Vec<KnownTable>,
         partitions_total: i64,
         topology_version: i64,
         is_estimated: bool,
         token: Py<PyAny>,
     ) -> PyResult<()> {
         let learned = Learned {
-            program: Program::new(code, table_id, layout, mine)?,
+            program: Program::new(code, tables)?,
             partitions_total: i128::from(partitions_total),
             topology_version: i128::from(topology_version),
             is_estimated,
@@ -103,7 +103,7 @@ impl Executor {
         mine: Vec<usize>,
         token: Py<PyAny>,
     ) -> PyResult<()> {
-        let program = Program::new(code, table_id, layout, mine)?;
+        let program = Program::new(code, vec![(table_id, layout, mine)])?;
         let learned = LearnedTable { program, version: i128::from(version), token };
         self.keyed.insert(i128::from(table_id), learned);
         Ok(())
@@ -166,13 +166,13 @@ impl Executor {
         &self,
         py: Python<'py>,
         program: &Program,
-        prefixes: &[(usize, Vec<Cell>)],
+        prefixes: &[Prefix],
         params: &[Param],
     ) -> PyResult<Option<(Found<'py>, Out, usize)>> {
         let Some(found) = program.search(py, self.tables.bind(py), prefixes, params)? else {
             return Ok(None);
         };
-        Ok(program.columns(&found).map(|(columns, rows)| (found, columns, rows)))
+        Ok(program.columns(&found, params).map(|(columns, rows)| (found, columns, rows)))
     }
 
     fn execute<'py>(
@@ -195,12 +195,12 @@ impl Executor {
         let Some((found, columns, rows)) = self.found(py, &learned.program, &prefixes, &params)? else {
             return Ok(None);
         };
-        let partitions = distinct(found.partitions);
+        let partitions: Vec<Vec<usize>> = found.partitions().into_iter().map(distinct).collect();
         let mut out = Out::with_capacity(columns.len() + 64);
         let written = || -> Option<()> {
             write_array(&mut out, 11)?;
             write_text(&mut out, "local")?;
-            write_int(&mut out, partitions.len() as i128);
+            write_int(&mut out, partitions.iter().map(Vec::len).sum::<usize>() as i128);
             write_int(&mut out, learned.partitions_total);
             write_int(&mut out, learned.topology_version);
             write_int(&mut out, rows as i128);
@@ -247,14 +247,14 @@ impl Executor {
         let Some((found, columns, rows)) = self.found(py, &learned.program, &prefixes, &params)? else {
             return Ok(None);
         };
-        let published: i64 = found.table.getattr("published")?.extract()?;
+        let published: i64 = found.table().getattr("published")?.extract()?;
         let mut out = Out::with_capacity(columns.len() + 64);
         let written = || -> Option<()> {
             write_array(&mut out, 9)?;
             write_int(&mut out, rows as i128);
             out.extend(&columns);
             write_bool(&mut out, false);
-            write_int(&mut out, found.count() as i128);
+            write_int(&mut out, found.counts().iter().sum::<usize>() as i128);
             write_double(&mut out, 0.0);
             write_double(&mut out, begun.elapsed().as_secs_f64() * 1000.0);
             write_array(&mut out, 1)?;
@@ -267,7 +267,7 @@ impl Executor {
             return Ok(None);
         }
         let frame = self.response(py, request_id, &out);
-        Ok(Some((frame, &learned.token, wanted, rows, true, run).into_pyobject(py)?))
+        Ok(Some((frame, &learned.token, vec![wanted], rows, true, run).into_pyobject(py)?))
     }
 
     fn get_rows<'py>(
@@ -293,7 +293,7 @@ impl Executor {
         let Some((found, columns, rows)) = self.found(py, &learned.program, &prefixes, &[])? else {
             return Ok(None);
         };
-        let missing: Vec<usize> = (0..found.counts.len()).filter(|at| found.counts[*at] == 0).collect();
+        let missing: Vec<usize> = (0..found.counts().len()).filter(|at| found.counts()[*at] == 0).collect();
         let mut out = Out::with_capacity(columns.len() + 64);
         let written = || -> Option<()> {
             write_array(&mut out, 2)?;
@@ -310,7 +310,7 @@ impl Executor {
             return Ok(None);
         }
         let frame = self.response(py, request_id, &out);
-        Ok(Some((frame, &learned.token, found.partitions, rows, false, None::<Run>).into_pyobject(py)?))
+        Ok(Some((frame, &learned.token, found.partitions(), rows, false, None::<Run>).into_pyobject(py)?))
     }
 }
 
@@ -393,7 +393,7 @@ fn keys_asked<'a>(reader: &mut Reader<'a>, fields: usize) -> Option<(i128, i128,
 
 #[pymodule]
 fn secateur_native(module: &Bound<PyModule>) -> PyResult<()> {
-    module.add("FORMAT", 3)?;
+    module.add("FORMAT", 4)?;
     module.add_class::<Executor>()?;
     module.add_class::<Rows>()
 }

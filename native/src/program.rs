@@ -4,23 +4,23 @@
 //! it. Whatever it does not certainly answer is `None`: the member then executes the statement the general way.
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 use xxhash_rust::xxh64::xxh64;
 
-use crate::msgpack::{write_array, Out, Param};
-use crate::rows::{Cell, OpenColumn, Rows, Value};
+use crate::msgpack::{write_array, write_nil, Out, Param};
+use crate::rows::{Cell, End, OpenColumn, Rows, Value};
 
 /// Doubles that Arrow's sum without keys adds one after the other.
 const BLOCK_ROWS: usize = 16;
 /// Integers up to here are doubles.
 const DOUBLE_INTEGER_MAX: u128 = 1 << 53;
-/// Texts and blobs that are longer together are cheaper as a payload.
-const CHARACTERS_MAX: usize = 8192;
+/// More joined rows are left to Python.
+const JOINED_MAX: usize = 512;
 
-/// A parameter that is a leading value of the key.
+/// A parameter, as a value of a column.
 #[derive(FromPyObject)]
 struct KeyParameter {
     index: usize,
@@ -52,7 +52,7 @@ struct HashRoute {
     columns: Vec<usize>,
 }
 
-/// The value that a condition compares with: a parameter, or one of the statement's text.
+/// A value that is searched for or compared with: a parameter, or one of the statement's text.
 #[derive(FromPyObject)]
 enum Operand {
     Parameter(KeyParameter),
@@ -98,6 +98,7 @@ struct Aggregate {
     column: Option<usize>,
 }
 
+/// A term by which the result is sorted: a column of the joined rows, or with groups a slot of these.
 #[derive(FromPyObject)]
 struct Order {
     slot: usize,
@@ -105,140 +106,413 @@ struct Order {
     nulls_first: bool,
 }
 
+impl Order {
+    fn compare(&self, one: &Value, other: &Value) -> Ordering {
+        match (one == &Value::Null, other == &Value::Null) {
+            (true, true) => Ordering::Equal,
+            (false, false) => {
+                let ascending = one.partial_cmp(other).unwrap_or(Ordering::Equal);
+                if self.descending {
+                    ascending.reverse()
+                } else {
+                    ascending
+                }
+            }
+            (is_missing, _) => {
+                if is_missing == self.nulls_first {
+                    Ordering::Less
+                } else {
+                    Ordering::Greater
+                }
+            }
+        }
+    }
+}
+
+/// One end of a span of values of the key column behind the prefix.
+#[derive(FromPyObject)]
+struct SpanEnd {
+    value: Operand,
+    is_closed: bool,
+}
+
+/// How a relation is joined to those before it.
+#[derive(FromPyObject)]
+struct Join {
+    kind: String,
+    /// The keys, as columns of the rows before, and as places in this table.
+    left: Vec<usize>,
+    right: Vec<usize>,
+    /// Whether the keys of the rows before are searched for, instead of values of the statement.
+    is_searched: bool,
+}
+
+/// One relation.
+#[derive(FromPyObject)]
+struct Source {
+    prefix: Vec<Operand>,
+    choices: Vec<Operand>,
+    lower: Option<SpanEnd>,
+    upper: Option<SpanEnd>,
+    routes: Vec<HashRoute>,
+    conditions: Vec<Condition>,
+    rows_max: usize,
+    join: Option<Join>,
+}
+
 /// The attributes are those of `ServingProgram` in Python, where they are described.
 #[derive(FromPyObject)]
 struct Code {
     parameter_count: usize,
-    prefix: Vec<KeyParameter>,
-    choices: Vec<KeyParameter>,
-    routes: Vec<HashRoute>,
-    columns: Vec<usize>,
-    rows_max: usize,
-    conditions: Vec<Condition>,
+    sources: Vec<Source>,
+    columns: Vec<(usize, usize)>,
     chosen_max: usize,
     keys: Option<Vec<usize>>,
     aggregates: Vec<Aggregate>,
     outputs: Vec<usize>,
-    order: Option<Order>,
+    order: Vec<Order>,
+    offset: Option<Operand>,
+    limit: Option<Operand>,
+    result_max: usize,
+    characters_max: usize,
 }
 
-/// A program with the table that it reads.
-pub struct Program {
-    code: Code,
-    table_id: i64,
+/// A table that a program reads.
+struct Table {
+    id: i64,
     layout: Py<PyAny>,
     /// By number, whether a partition is this member's.
     mine: Vec<bool>,
 }
 
-/// Rows that were found.
-pub struct Found<'py> {
-    pub table: Bound<'py, PyAny>,
-    /// Where the keys of each search are, in that order.
-    pub partitions: Vec<usize>,
-    /// The sorted rows of each search.
-    searched: Vec<PyRef<'py, Rows>>,
-    /// How many rows each search has found, before conditions.
-    pub counts: Vec<usize>,
-    /// The rows that pass: the search, and the number of the row.
-    rows: Vec<(usize, usize)>,
+/// A program with the tables that it reads, one for each source.
+pub struct Program {
+    code: Code,
+    tables: Vec<Table>,
 }
 
-impl Found<'_> {
-    /// How many rows were found, before conditions.
-    pub fn count(&self) -> usize {
-        self.counts.iter().sum()
-    }
+/// Leading key values that are searched for, and the partition where they are.
+pub type Prefix<'a> = (usize, Vec<Cell<'a>>);
+/// A row of a source: among which sorted rows it is, and its number there.
+type Place = (usize, usize);
 
-    /// A column of the rows of each search.
+/// The rows of one source.
+struct Side<'py> {
+    /// The sorted rows that were searched.
+    searched: Vec<Bound<'py, Rows>>,
+    /// Where the keys of each search are, and how many rows it has found, before conditions.
+    partitions: Vec<usize>,
+    counts: Vec<usize>,
+    /// The rows that pass.
+    rows: Vec<Place>,
+}
+
+impl Side<'_> {
+    /// A column of all sorted rows that were searched.
     fn columns(&self, position: usize) -> Option<Vec<OpenColumn<'_>>> {
-        self.searched.iter().map(|rows| rows.column(position)).collect()
+        self.searched.iter().map(|rows| rows.get().column(position)).collect()
     }
 
-    fn values(&self, position: usize) -> Option<Vec<Value>> {
-        let columns = self.columns(position)?;
-        self.rows.iter().map(|(search, row)| columns[*search].value(*row)).collect()
+    /// As `Found::keys`, of the rows of this side alone.
+    fn keys(&self, positions: &[usize]) -> Option<Vec<Option<Out>>> {
+        let columns = positions.iter().map(|position| self.columns(*position)).collect::<Option<Vec<_>>>()?;
+        let key = |(search, row): &Place| {
+            let mut key = Out::new();
+            for column in &columns {
+                if column[*search].is_null(*row)? {
+                    return Some(None);
+                }
+                write_cell(column[*search].cell(*row)?, &mut key);
+            }
+            Some(Some(key))
+        };
+        self.rows.iter().map(key).collect()
+    }
+}
+
+fn write_cell(cell: Cell, out: &mut Out) {
+    match cell {
+        Cell::Int(value) => out.extend(value.to_le_bytes()),
+        Cell::Day(value) => out.extend(value.to_le_bytes()),
+        Cell::Bytes(value) => {
+            out.extend(value.len().to_le_bytes());
+            out.extend(value);
+        }
+        Cell::Uuid(value) => out.extend(value),
+    }
+}
+
+/// Rows that were found.
+pub struct Found<'py> {
+    tables: Vec<Bound<'py, PyAny>>,
+    sides: Vec<Side<'py>>,
+    /// Each row, with its place in each side; nothing for a side that has no row for it.
+    rows: Vec<Vec<Option<Place>>>,
+}
+
+impl<'py> Found<'py> {
+    /// The table of the first source.
+    pub fn table(&self) -> &Bound<'py, PyAny> {
+        &self.tables[0]
+    }
+
+    /// How many rows each search of the first source has found, before conditions.
+    pub fn counts(&self) -> &[usize] {
+        &self.sides[0].counts
+    }
+
+    /// Where the keys of each search are, by source.
+    pub fn partitions(&self) -> Vec<Vec<usize>> {
+        self.sides.iter().map(|side| side.partitions.clone()).collect()
+    }
+
+    fn column(&self, (source, position): (usize, usize)) -> Option<FoundColumn<'_>> {
+        Some(FoundColumn { source, columns: self.sides[source].columns(position)? })
+    }
+
+    /// The values of some columns of each row as bytes that are equal where the values are; nothing where one is NULL.
+    fn keys(&self, columns: &[(usize, usize)]) -> Option<Vec<Option<Out>>> {
+        let columns = columns.iter().map(|column| self.column(*column)).collect::<Option<Vec<_>>>()?;
+        let key = |row: &Vec<Option<Place>>| {
+            let mut key = Out::new();
+            for column in &columns {
+                match column.at(row) {
+                    Some((open, at)) if !open.is_null(at)? => write_cell(open.cell(at)?, &mut key),
+                    _ => return Some(None),
+                }
+            }
+            Some(Some(key))
+        };
+        self.rows.iter().map(key).collect()
+    }
+
+    fn values(&self, column: (usize, usize)) -> Option<Vec<Value>> {
+        let column = self.column(column)?;
+        self.rows.iter().map(|row| column.at(row).map_or(Some(Value::Null), |(open, at)| open.value(at))).collect()
+    }
+}
+
+/// A column of one source in rows that were found.
+struct FoundColumn<'a> {
+    source: usize,
+    columns: Vec<OpenColumn<'a>>,
+}
+
+impl<'a> FoundColumn<'a> {
+    /// Where the value of a row stands; `None` if its source has none for it.
+    fn at(&self, row: &[Option<Place>]) -> Option<(&OpenColumn<'a>, usize)> {
+        row[self.source].map(|(search, number)| (&self.columns[search], number))
     }
 }
 
 impl Program {
-    pub fn new(code: &Bound<PyAny>, table_id: i64, layout: Py<PyAny>, mine: Vec<usize>) -> PyResult<Program> {
-        let mut owned = vec![false; mine.iter().max().map_or(0, |last| last + 1)];
-        for number in mine {
-            owned[number] = true;
-        }
-        Ok(Program { code: code.extract()?, table_id, layout, mine: owned })
+    /// A program with the id, the layout and the partitions of this member of each table that it reads.
+    pub fn new(code: &Bound<PyAny>, tables: Vec<(i64, Py<PyAny>, Vec<usize>)>) -> PyResult<Program> {
+        let owned = |mine: Vec<usize>| {
+            let mut owned = vec![false; mine.iter().max().map_or(0, |last| last + 1)];
+            mine.into_iter().for_each(|number| owned[number] = true);
+            owned
+        };
+        let tables = tables.into_iter().map(|(id, layout, mine)| Table { id, layout, mine: owned(mine) }).collect();
+        Ok(Program { code: code.extract()?, tables })
     }
 
-    /// Searches for keys that begin with some cells; `None` if Python shall, or says what is wrong.
+    /// Searches for keys that begin with some cells, and joins; `None` if Python shall, or says what is wrong.
     pub fn search<'py>(
         &self,
         py: Python<'py>,
-        tables: &Bound<'py, PyDict>,
-        prefixes: &[(usize, Vec<Cell>)],
+        hosted: &Bound<'py, PyDict>,
+        prefixes: &[Prefix],
         params: &[Param],
     ) -> PyResult<Option<Found<'py>>> {
-        let Some(table) = tables.get_item(self.table_id)? else {
+        let mut tables = Vec::with_capacity(self.tables.len());
+        for known in &self.tables {
+            let Some(table) = hosted.get_item(known.id)? else { return Ok(None) };
+            if !table.getattr("layout")?.is(&known.layout) {
+                return Ok(None); // it has other ranges by now
+            }
+            tables.push(table);
+        }
+        let Some(first) = self.find(py, &tables, 0, prefixes, params)? else { return Ok(None) };
+        let rows = first.rows.iter().map(|place| vec![Some(*place)]).collect();
+        let mut found = Found { tables, sides: vec![first], rows };
+        for (number, source) in self.code.sources.iter().enumerate().skip(1) {
+            let Some(join) = &source.join else { return Ok(None) };
+            if self.joined(py, &mut found, number, join, params)?.is_none() {
+                return Ok(None);
+            }
+        }
+        Ok((found.rows.len() <= self.code.chosen_max).then_some(found))
+    }
+
+    /// The rows of one source that pass its conditions.
+    fn find<'py>(
+        &self,
+        py: Python<'py>,
+        tables: &[Bound<'py, PyAny>],
+        number: usize,
+        prefixes: &[Prefix],
+        params: &[Param],
+    ) -> PyResult<Option<Side<'py>>> {
+        let source = &self.code.sources[number];
+        let hosted = tables[number].getattr("partitions")?.cast_into::<PyDict>()?;
+        let mut side = Side { searched: Vec::new(), partitions: Vec::new(), counts: Vec::new(), rows: Vec::new() };
+        for (partition, prefix) in prefixes {
+            if !self.tables[number].mine.get(*partition).copied().unwrap_or(false) {
+                return Ok(None);
+            }
+            let Some(stored) = hosted.get_item(partition)? else { return Ok(None) };
+            let sorted = stored.call_method1("native_rows", (cells(py, prefix)?,))?;
+            let Ok(sorted) = sorted.cast_into::<Rows>() else { return Ok(None) };
+            let Some((start, stop)) = source.rows_of(sorted.get(), prefix, params) else { return Ok(None) };
+            if side.rows.len() + (stop - start) > source.rows_max {
+                return Ok(None);
+            }
+            side.partitions.push(*partition);
+            side.counts.push(stop - start);
+            if !side.searched.last().is_some_and(|known| known.is(&sorted)) {
+                side.searched.push(sorted);
+            }
+            side.rows.extend((start..stop).map(|row| (side.searched.len() - 1, row)));
+        }
+        Ok(source.pass(&mut side, params).map(|()| side))
+    }
+
+    /// Joins a source to the rows that were found; `None` if Python shall.
+    fn joined<'py>(
+        &self,
+        py: Python<'py>,
+        found: &mut Found<'py>,
+        number: usize,
+        join: &Join,
+        params: &[Param],
+    ) -> PyResult<Option<()>> {
+        let source = &self.code.sources[number];
+        let columns: Vec<_> = join.left.iter().map(|position| self.code.columns[*position]).collect();
+        let Some(left) = found.keys(&columns) else { return Ok(None) };
+        let prefixes = if join.is_searched { searched_keys(found, &columns) } else { source.prefixes(params) };
+        let Some(mut side) = (match prefixes {
+            Some(prefixes) => self.find(py, &found.tables, number, &prefixes, params)?,
+            None => None,
+        }) else {
             return Ok(None);
         };
-        if !table.getattr("layout")?.is(&self.layout) {
-            return Ok(None); // it has other ranges by now
+        if join.is_searched {
+            side.partitions = vec![0]; // which is read, were there no key to search for
         }
-        let hosted = table.getattr("partitions")?.cast_into::<PyDict>()?;
-        let (mut partitions, mut searched) = (Vec::new(), Vec::new());
-        let (mut counts, mut rows): (Vec<usize>, Vec<(usize, usize)>) = (Vec::new(), Vec::new());
-        for (number, prefix) in prefixes {
-            if !self.mine.get(*number).copied().unwrap_or(false) {
+        let Some(right) = side.keys(&join.right) else { return Ok(None) };
+        let mut places: HashMap<Out, Vec<Place>> = HashMap::new();
+        for (key, place) in right.into_iter().zip(&side.rows) {
+            if let Some(key) = key {
+                places.entry(key).or_default().push(*place);
+            }
+        }
+        let mut rows = Vec::with_capacity(found.rows.len());
+        for (row, key) in found.rows.iter().zip(left) {
+            let matches = key.and_then(|key| places.get(&key)).map_or(&[][..], Vec::as_slice);
+            let with = |place: Option<Place>| row.iter().copied().chain([place]).collect::<Vec<_>>();
+            match join.kind.as_str() {
+                "inner" => rows.extend(matches.iter().map(|place| with(Some(*place)))),
+                "left" if !matches.is_empty() => rows.extend(matches.iter().map(|place| with(Some(*place)))),
+                "left" => rows.push(with(None)),
+                "semi" if !matches.is_empty() => rows.push(with(None)),
+                "anti" if matches.is_empty() => rows.push(with(None)),
+                _ => {}
+            }
+            if rows.len() > JOINED_MAX {
                 return Ok(None);
             }
-            let Some(partition) = hosted.get_item(number)? else { return Ok(None) };
-            let sorted = partition.call_method1("native_rows", (cells(py, prefix)?,))?;
-            let Ok(sorted) = sorted.extract::<PyRef<Rows>>() else { return Ok(None) };
-            let Some((start, stop)) = sorted.equal_range(prefix) else { return Ok(None) };
-            if rows.len() + (stop - start) > self.code.rows_max {
-                return Ok(None);
-            }
-            rows.extend((start..stop).map(|row| (searched.len(), row)));
-            partitions.push(*number);
-            counts.push(stop - start);
-            searched.push(sorted);
         }
-        let mut found = Found { table, partitions, searched, counts, rows };
-        Ok(self.pass(&mut found, params).map(|()| found))
+        found.rows = rows;
+        found.sides.push(side);
+        Ok(Some(()))
     }
 
-    /// Drops the rows that do not pass the conditions; `None` if there are too many others.
-    fn pass(&self, found: &mut Found, params: &[Param]) -> Option<()> {
-        for condition in &self.code.conditions {
-            let wanted = condition.operand.cell(params)?;
-            let columns = found.columns(self.code.columns[condition.column])?;
-            let mut chosen = Vec::with_capacity(found.rows.len());
-            for (search, row) in &found.rows {
-                let column = &columns[*search];
-                if !column.is_null(*row)? && condition.takes(column.compare(*row, wanted)?) {
-                    chosen.push((*search, *row));
+    /// The leading key values of the first source that are searched for, none of them twice.
+    pub fn prefixes<'a>(&'a self, params: &[Param<'a>]) -> Option<Vec<Prefix<'a>>> {
+        (params.len() == self.code.parameter_count).then(|| self.code.sources[0].prefixes(params))?
+    }
+
+    /// The columns of the answer, encoded, and how many rows they have.
+    pub fn columns(&self, found: &Found, params: &[Param]) -> Option<(Out, usize)> {
+        let code = &self.code;
+        let mut out = Out::with_capacity(256);
+        write_array(&mut out, code.outputs.len())?;
+        if let Some(keys) = &code.keys {
+            let read = |position: usize| found.values(code.columns[position]);
+            let rows = aggregate(code, keys, read, found.rows.len(), params, &mut out)?;
+            return Some((out, rows));
+        }
+        let numbers = code.window(self.sorted(found)?, params)?;
+        let mut characters = 0;
+        for output in &code.outputs {
+            write_array(&mut out, numbers.len())?;
+            let column = found.column(code.columns[*output])?;
+            for number in &numbers {
+                match column.at(&found.rows[*number]) {
+                    Some((open, at)) => characters += open.write(at, &mut out)?,
+                    None => write_nil(&mut out),
                 }
             }
-            found.rows = chosen;
         }
-        (found.rows.len() <= self.code.chosen_max).then_some(())
+        (characters <= code.characters_max).then_some((out, numbers.len()))
     }
 
-    /// The leading key values that are searched for, none of them twice, and the partition of each.
-    pub fn prefixes<'a>(&self, params: &[Param<'a>]) -> Option<Vec<(usize, Vec<Cell<'a>>)>> {
-        let code = &self.code;
-        if params.len() != code.parameter_count {
-            return None;
+    /// The numbers of the rows in the order of the result.
+    fn sorted(&self, found: &Found) -> Option<Vec<usize>> {
+        let mut numbers: Vec<usize> = (0..found.rows.len()).collect();
+        let mut keys = Vec::with_capacity(self.code.order.len());
+        for term in &self.code.order {
+            let column = found.column(self.code.columns[term.slot])?;
+            let key =
+                |row: &Vec<Option<Place>>| column.at(row).map_or(Some(Value::Null), |(open, at)| open.sort_key(at));
+            keys.push((term, found.rows.iter().map(key).collect::<Option<Vec<Value>>>()?));
         }
-        let mut prefix = Vec::with_capacity(code.prefix.len() + 1);
-        for key in &code.prefix {
+        if !keys.is_empty() {
+            numbers.sort_by(|one, other| {
+                let by_term = |(term, key): &(&Order, Vec<Value>)| term.compare(&key[*one], &key[*other]);
+                keys.iter().map(by_term).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+            });
+        }
+        Some(numbers)
+    }
+}
+
+impl Code {
+    /// What OFFSET and LIMIT leave of the rows in their order; `None` if these are more than travel as plain values.
+    fn window(&self, mut numbers: Vec<usize>, params: &[Param]) -> Option<Vec<usize>> {
+        let offset = rows_of(&self.offset, params)?.unwrap_or(0).min(numbers.len());
+        numbers.drain(..offset);
+        if let Some(limit) = rows_of(&self.limit, params)? {
+            numbers.truncate(limit);
+        }
+        (numbers.len() <= self.result_max).then_some(numbers)
+    }
+}
+
+/// The value of OFFSET or LIMIT, if there is one.
+fn rows_of(clause: &Option<Operand>, params: &[Param]) -> Option<Option<usize>> {
+    match clause {
+        None => Some(None),
+        Some(operand) => match operand.cell(params)? {
+            Cell::Int(rows) => Some(Some(usize::try_from(rows).ok()?)),
+            _ => None,
+        },
+    }
+}
+
+impl Source {
+    /// The leading key values that are searched for, none of them twice, and the partition of each.
+    fn prefixes<'a>(&'a self, params: &[Param<'a>]) -> Option<Vec<Prefix<'a>>> {
+        let mut prefix = Vec::with_capacity(self.prefix.len() + 1);
+        for key in &self.prefix {
             prefix.push(key.cell(params)?);
         }
-        if code.choices.is_empty() {
+        if self.choices.is_empty() {
             return Some(vec![(self.partition(&prefix), prefix)]);
         }
-        let mut prefixes: Vec<(usize, Vec<Cell>)> = Vec::with_capacity(code.choices.len());
-        for choice in &code.choices {
+        let mut prefixes: Vec<Prefix> = Vec::with_capacity(self.choices.len());
+        for choice in &self.choices {
             let cell = choice.cell(params)?;
             if !prefixes.iter().any(|(_, known)| known.last() == Some(&cell)) {
                 let mut longer = prefix.clone();
@@ -251,7 +525,7 @@ impl Program {
 
     fn partition(&self, prefix: &[Cell]) -> usize {
         let mut partition = 0;
-        for route in &self.code.routes {
+        for route in &self.routes {
             let mut state = route.seed;
             for position in &route.columns {
                 state = match prefix[*position] {
@@ -266,26 +540,58 @@ impl Program {
         partition as usize
     }
 
-    /// The columns of the answer, encoded, and how many rows they have.
-    pub fn columns(&self, found: &Found) -> Option<(Out, usize)> {
-        let code = &self.code;
-        let mut out = Out::with_capacity(256);
-        write_array(&mut out, code.outputs.len())?;
-        if let Some(keys) = &code.keys {
-            let read = |position: usize| found.values(code.columns[position]);
-            let rows = aggregate(code, keys, read, found.rows.len(), &mut out)?;
-            return Some((out, rows));
+    /// The rows `start..end` whose keys begin with some cells, and lie in the span if there is one.
+    fn rows_of(&self, sorted: &Rows, prefix: &[Cell], params: &[Param]) -> Option<(usize, usize)> {
+        if self.lower.is_none() && self.upper.is_none() {
+            return sorted.equal_range(prefix);
         }
-        let mut characters = 0;
-        for output in &code.outputs {
-            write_array(&mut out, found.rows.len())?;
-            let columns = found.columns(code.columns[*output])?;
-            for (search, row) in &found.rows {
-                characters += columns[*search].write(*row, &mut out)?;
+        sorted.span(prefix, end_of(&self.lower, params)?, end_of(&self.upper, params)?)
+    }
+
+    /// Drops the rows that do not pass the conditions.
+    fn pass(&self, side: &mut Side, params: &[Param]) -> Option<()> {
+        for condition in &self.conditions {
+            let wanted = condition.operand.cell(params)?;
+            let columns = side.columns(condition.column)?;
+            let mut chosen = Vec::with_capacity(side.rows.len());
+            for (search, row) in &side.rows {
+                let column = &columns[*search];
+                if !column.is_null(*row)? && condition.takes(column.compare(*row, wanted)?) {
+                    chosen.push((*search, *row));
+                }
+            }
+            side.rows = chosen;
+        }
+        Some(())
+    }
+}
+
+fn end_of<'a>(end: &'a Option<SpanEnd>, params: &[Param<'a>]) -> Option<Option<End<'a>>> {
+    match end {
+        None => Some(None),
+        Some(SpanEnd { value, is_closed }) => Some(Some(End { cell: value.cell(params)?, is_closed: *is_closed })),
+    }
+}
+
+/// The join keys of the rows that were found, none of them twice, as leading key values of a replicated table.
+fn searched_keys<'a>(found: &'a Found, columns: &[(usize, usize)]) -> Option<Vec<Prefix<'a>>> {
+    let columns = columns.iter().map(|column| found.column(*column)).collect::<Option<Vec<_>>>()?;
+    let mut prefixes: Vec<Prefix> = Vec::new();
+    let mut known: HashSet<Out> = HashSet::new();
+    for row in &found.rows {
+        let (mut prefix, mut key) = (Vec::with_capacity(columns.len()), Out::new());
+        for column in &columns {
+            match column.at(row) {
+                Some((open, at)) if !open.is_null(at)? => prefix.push(open.cell(at)?),
+                _ => break,
             }
         }
-        (characters <= CHARACTERS_MAX).then_some((out, found.rows.len()))
+        prefix.iter().for_each(|cell| write_cell(*cell, &mut key));
+        if prefix.len() == columns.len() && known.insert(key) {
+            prefixes.push((0, prefix));
+        }
     }
+    Some(prefixes)
 }
 
 fn cells<'py>(py: Python<'py>, prefix: &[Cell]) -> PyResult<Bound<'py, PyTuple>> {
@@ -312,6 +618,7 @@ fn aggregate(
     keys: &[usize],
     read: impl Fn(usize) -> Option<Vec<Value>>,
     count: usize,
+    params: &[Param],
     out: &mut Out,
 ) -> Option<usize> {
     let key_columns = keys.iter().map(|position| read(*position)).collect::<Option<Vec<_>>>()?;
@@ -329,20 +636,11 @@ fn aggregate(
         slots.push(groups.iter().map(|rows| fold(wanted, values.as_deref(), rows, is_alone)).collect::<Option<_>>()?);
     }
     let mut numbers: Vec<usize> = (0..groups.len()).collect();
-    if let Some(order) = &code.order {
-        let sorted_by = &slots[order.slot];
-        let (missing, mut present): (Vec<_>, Vec<_>) =
-            numbers.into_iter().partition(|at| sorted_by[*at] == Value::Null);
-        present.sort_by(|one, other| {
-            let ascending = sorted_by[*one].partial_cmp(&sorted_by[*other]).unwrap_or(Ordering::Equal);
-            if order.descending {
-                ascending.reverse()
-            } else {
-                ascending
-            }
-        });
-        numbers = if order.nulls_first { [missing, present].concat() } else { [present, missing].concat() };
-    }
+    numbers.sort_by(|one, other| {
+        let by_term = |term: &Order| term.compare(&slots[term.slot][*one], &slots[term.slot][*other]);
+        code.order.iter().map(by_term).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+    });
+    let numbers = code.window(numbers, params)?;
     let mut characters = 0;
     for output in &code.outputs {
         write_array(out, numbers.len())?;
@@ -354,7 +652,7 @@ fn aggregate(
             }
         }
     }
-    (characters <= CHARACTERS_MAX).then_some(numbers.len())
+    (characters <= code.characters_max).then_some(numbers.len())
 }
 
 /// The rows of each group, in the order in which their first rows stand; without keys there is one, were it empty.

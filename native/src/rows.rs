@@ -85,6 +85,13 @@ pub enum Cell<'a> {
     Uuid(&'a [u8; 16]),
 }
 
+/// One end of a span of key values.
+#[derive(Clone, Copy)]
+pub struct End<'a> {
+    pub cell: Cell<'a>,
+    pub is_closed: bool,
+}
+
 /// A value that is added, compared or grouped.
 #[derive(Clone, Debug, PartialEq, PartialOrd)]
 pub enum Value {
@@ -188,6 +195,21 @@ impl Rows {
         Some((start, stop))
     }
 
+    /// Of the rows of `equal_range`, those whose next key value lies between two ends, each of which may be left open.
+    pub fn span(&self, prefix: &[Cell], lower: Option<End>, upper: Option<End>) -> Option<(usize, usize)> {
+        let (start, stop) = self.equal_range(prefix)?;
+        let column = self.column(*self.keys.get(prefix.len())?)?;
+        let below = |end: End, takes_equal: bool| {
+            partition_point(start, stop, |row| {
+                let order = column.compare(row, end.cell)?;
+                Some(order.is_lt() || (takes_equal && order.is_eq()))
+            })
+        };
+        let first = lower.map_or(Some(start), |end| below(end, !end.is_closed))?;
+        let last = upper.map_or(Some(stop), |end| below(end, end.is_closed))?;
+        Some((first, last.max(first)))
+    }
+
     /// A column that is ready to be read; `None` where there is none that can be read here.
     pub fn column(&self, position: usize) -> Option<OpenColumn<'_>> {
         let column = self.columns.get(position)?.as_ref()?;
@@ -287,6 +309,28 @@ impl<'a> OpenColumn<'a> {
             Cell::Bytes(wanted) => self.compare_bytes(row, wanted),
             Cell::Uuid(wanted) => self.compare_bytes(row, wanted),
         }
+    }
+
+    /// A value in the form in which keys are compared; `None` where keys have no such values.
+    pub fn cell(&self, row: usize) -> Option<Cell<'a>> {
+        Some(match self.kind {
+            Kind::Signed(_) | Kind::Unsigned(_) | Kind::Timestamp => Cell::Int(self.number(row)?),
+            Kind::Date => Cell::Day(i32::try_from(self.number(row)?).ok()?),
+            Kind::Text => Cell::Bytes(self.bytes(row)?),
+            _ => return None,
+        })
+    }
+
+    /// A value by which rows are sorted; `None` where Python sorts them.
+    pub fn sort_key(&self, row: usize) -> Option<Value> {
+        if self.is_null(row)? {
+            return Some(Value::Null);
+        }
+        Some(match self.kind {
+            Kind::Float | Kind::Double => Value::Double(self.double(row).filter(|number| !number.is_nan())?),
+            Kind::Text => Value::Text(self.bytes(row)?.to_vec()),
+            _ => Value::Int(self.number(row)?),
+        })
     }
 
     fn compare_bytes(&self, row: usize, wanted: &[u8]) -> Option<Ordering> {

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from secateur.wire.peer import Peer
     from secateur.wire.server import ALIVE_S, FrameServer
     from secateur.wire.short_table import (
+        CHARACTERS_MAX,
         SHORT_ROWS_MAX,
         ShortTable,
         decode_rows,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ALIVE_S",
+    "CHARACTERS_MAX",
     "FRAME_PREFIX",
     "SHORT_ROWS_MAX",
     "SILENCE_S",
@@ -90,6 +92,7 @@ _FILES = {
     "peer": ["Peer"],
     "server": ["ALIVE_S", "FrameServer"],
     "short_table": [
+        "CHARACTERS_MAX",
         "SHORT_ROWS_MAX",
         "ShortTable",
         "decode_rows",

@@ -23,7 +23,7 @@ from secateur.protocol.values import pack, unpack
 
 SHORT_ROWS_MAX: Final = 32
 """More rows are cheaper as columns of Arrow."""
-_CHARACTERS_MAX: Final = 8192
+CHARACTERS_MAX: Final = 8192
 """Texts longer than this together are cheaper as a payload, and headers are bounded."""
 _VALUE_BYTES: Final = 16
 """The memory of a value, about, without the bytes of a text."""
@@ -83,7 +83,7 @@ def shorten(arrays: Sequence[pa.Array | pa.ChunkedArray], types: Sequence[SqlTyp
     columns = []
     try:
         for array, kind in zip(arrays, types, strict=True):
-            if kind.kind in _LONG_KINDS and array.nbytes > _CHARACTERS_MAX:
+            if kind.kind in _LONG_KINDS and array.nbytes > CHARACTERS_MAX:
                 return None
             columns.append(_values(array, kind))
     except (ValueError, OverflowError):
@@ -106,7 +106,7 @@ def short_check(types: Sequence[SqlType]) -> Callable[[Sequence[list[Any]]], boo
             for value in columns[position]:
                 if value is not None:
                     characters += len(value)
-        return characters <= _CHARACTERS_MAX
+        return characters <= CHARACTERS_MAX
 
     return check
 

@@ -94,6 +94,9 @@ BOUND = (
     ("text > ?", lambda r: r.choice(["\x00", "é", "\U0010ffff"])),
 )
 """Conditions beside those on the key."""
+SORTABLE = (
+    "tiny", "number", "unsigned", "huge", "text", "price", "day", "moment", "instant", "ratio", "flag", "single"
+)  # fmt: skip
 GROUPABLE = ("tiny", "text", "flag", "line", "customer", "price")
 
 
@@ -118,10 +121,16 @@ def statement(r: random.Random) -> tuple[str, list[Any]]:
             condition, value = r.choice(BOUND)
             where += f" AND {condition}"
             params.append(value(r))
-    match r.randrange(4):
+    match r.randrange(5):
         case 0:
             some = r.sample([*COLUMNS, "customer", "line"], 4)
             return f"SELECT {', '.join(some)} FROM t WHERE {where}", params
+        case 4:
+            some = r.sample([*COLUMNS, "customer", "line"], 4)
+            terms = [f"{term} {r.choice(['', 'DESC', 'NULLS FIRST'])}" for term in r.sample(SORTABLE, r.randrange(3))]
+            cut = r.choice(["", " LIMIT 3", " LIMIT 2 OFFSET 1", " LIMIT 0", " OFFSET 2"])
+            order = ", ".join([*terms, "customer", f"line {r.choice(['', 'DESC'])}"])
+            return f"SELECT {', '.join(some)} FROM t WHERE {where} ORDER BY {order}{cut}", params
         case 1:
             return f"SELECT * FROM t WHERE {where}", params
         case 2:
@@ -156,19 +165,19 @@ def test_few_rows_are_those_of_duckdb(cluster: secateur.Connection, partitions: 
         for _ in range(STATEMENTS):
             sql, params = statement(r)
             try:
-                expected = shown(oracle.execute(sql, params).fetchall())
+                expected = shown(oracle.execute(sql, params).fetchall(), sql)
             except duckdb.Error:
                 with pytest.raises(secateur.Error):
                     cluster.execute(sql, params).fetchall()
                 continue
-            found = shown(cluster.execute(sql, params).fetchall())
+            found = shown(cluster.execute(sql, params).fetchall(), sql)
             assert found == expected, f"SECATEUR_SEED={SEED}, turn {turn}: {sql} with {params}"
             for others in islice(in_turn(random.Random(turn), params), 1, None):
                 try:
-                    expected = shown(oracle.execute(sql, others).fetchall())
+                    expected = shown(oracle.execute(sql, others).fetchall(), sql)
                 except duckdb.Error:
                     continue
-                found = shown(cluster.execute(sql, others).fetchall())
+                found = shown(cluster.execute(sql, others).fetchall(), sql)
                 assert found == expected, f"SECATEUR_SEED={SEED}, turn {turn}: {sql} with {others} after {params}"
         for _ in range(15):
             key = r.randrange(CUSTOMERS), r.randrange(9)
@@ -180,8 +189,11 @@ def test_few_rows_are_those_of_duckdb(cluster: secateur.Connection, partitions: 
                 cluster.table("t").put(rows[key])
 
 
-def shown(rows: list[tuple[Any, ...]]) -> list[str]:
-    """Rows in an order of their own. A HUGEINT of the oracle comes from Arrow, which has only decimals for it."""
+def shown(rows: list[tuple[Any, ...]], sql: str) -> list[str]:
+    """Rows in the order of their statement, or in one of their own.
+
+    A HUGEINT of the oracle comes from Arrow, which has only decimals for it.
+    """
 
     def value(found: Any) -> str:
         match found:
@@ -192,7 +204,8 @@ def shown(rows: list[tuple[Any, ...]]) -> list[str]:
             case _:
                 return repr(found)
 
-    return sorted(", ".join(map(value, row)) for row in rows)
+    texts = [", ".join(map(value, row)) for row in rows]
+    return texts if "ORDER BY" in sql else sorted(texts)
 
 
 def table_of(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:

@@ -48,6 +48,10 @@ STANDARD = {
     "SELECT line, day FROM {t} WHERE customer = ? AND tiny > -100 AND text <> 'a' AND day < DATE '2100-01-01'": 1,
     "SELECT moment FROM {t} WHERE customer = ? AND moment > TIMESTAMP '2024-02-01 00:00:00'": 1,
     "SELECT count(*), count(day), min(tiny), max(text), sum(price) FROM {t} WHERE customer IN (?, ?, ?)": 3,
+    "SELECT line, moment FROM {t} WHERE customer = ? ORDER BY moment DESC NULLS LAST, line LIMIT 3": 1,
+    "SELECT line, text FROM {t} WHERE customer = ? AND line >= 2 AND line < 7": 1,
+    "SELECT t.line, n.name FROM {t} t JOIN names n ON n.id = t.line WHERE t.customer = ?": 1,
+    "SELECT n.name, count(*) FROM {t} t LEFT JOIN names n ON n.id = t.line WHERE t.customer = ? GROUP BY n.name": 1,
 }
 """Statements that are never left to Python, with how many parameters they have."""
 
@@ -75,6 +79,48 @@ def plain_statement(r: random.Random) -> tuple[str, list[Any]]:
             keys = ", ".join(r.sample(["tiny", "text", "flag", "line", "customer"], r.choice([1, 1, 2])))
             order = r.choice(["", f" ORDER BY {keys.split(',')[0]} {r.choice(['', 'DESC', 'NULLS FIRST'])}"])
             return f"SELECT {keys}, {some} FROM t WHERE {where} GROUP BY {keys}{order}", params
+
+
+def ordered_statement(r: random.Random) -> tuple[str, list[Any]]:
+    """Rows of one customer in an order, some of them, or of a span of keys."""
+    where, params = "customer = ?", [r.randrange(CUSTOMERS + 1)]
+    for end in r.sample([" AND line >= ?", " AND line > ?", " AND line < ?", " AND line <= ?"], r.randrange(3)):
+        where += end
+        params.append(r.randrange(9))
+    if r.random() < 0.3:
+        where += " AND tiny > ?"
+        params.append(r.randrange(-100, 100))
+    columns = r.sample([column for column in COLUMNS if column not in ("huge", "wide")], r.randrange(1, 4))
+    terms = r.sample(["tiny", "text", "line", "day", "moment", "ratio", "price", "unsigned"], r.randrange(3))
+    order = ", ".join(f"{term} {r.choice(['', 'DESC'])} {r.choice(['', 'NULLS FIRST'])}" for term in terms)
+    sql = f"SELECT {', '.join(columns)} FROM t WHERE {where}{' ORDER BY ' * bool(order)}{order}"
+    if r.random() < 0.6:
+        sql += " LIMIT " + r.choice(["2", "5", "?", "100"])
+        params += [r.randrange(6)] * ("LIMIT ?" in sql)
+        sql += r.choice(["", "", " OFFSET 1"])
+    return sql, params
+
+
+def joined_statement(r: random.Random) -> tuple[str, list[Any]]:
+    """Rows of one customer with those of a replicated table, or of a table that is partitioned as theirs is."""
+    keys = {"names n": "n.id = t.line", "others n": "n.customer = t.customer AND n.line = t.line"}
+    other = r.choice(list(keys))
+    kind = r.choice(["JOIN", "JOIN", "LEFT JOIN", "SEMI JOIN", "ANTI JOIN"])
+    columns = ["t.line", "t.text", "t.tiny", "t.day"]
+    if kind in ("JOIN", "LEFT JOIN"):
+        columns += ["n.name", "n.weight"]
+    where, params = "t.customer = ?", [r.randrange(CUSTOMERS + 1)]
+    if kind == "JOIN" and r.random() < 0.3:
+        where += " AND n.weight > ?"
+        params.append(r.randrange(9))
+    if r.random() < 0.3:
+        where += " AND t.tiny > ?"
+        params.append(r.randrange(-100, 100))
+    table = f"t {kind} {other} ON {keys[other]} WHERE {where}"
+    if r.random() < 0.3:
+        key = r.choice(columns)
+        return f"SELECT {key}, count(*), max(t.line) FROM {table} GROUP BY {key}", params
+    return f"SELECT {', '.join(r.sample(columns, r.randrange(1, 4)))} FROM {table}", params
 
 
 class Compared:
@@ -162,13 +208,32 @@ def create(connection: secateur.Connection, r: random.Random, name: str, key_typ
     return [KEYS[key_type](customer) for customer in range(CUSTOMERS + 1)]
 
 
+def create_joined(connection: secateur.Connection, r: random.Random, partitions: str) -> None:
+    """Tables to join with ``t``: one that is replicated, and one that is partitioned as it is."""
+    for name in ("names", "others"):
+        connection.execute(f"DROP TABLE IF EXISTS {name}")
+    connection.execute("CREATE TABLE names (id INTEGER PRIMARY KEY, name VARCHAR, weight INTEGER) REPLICATED")
+    connection.execute(
+        "CREATE TABLE others (customer BIGINT, line INTEGER, name VARCHAR, weight INTEGER,"
+        f" PRIMARY KEY (customer, line)) PARTITION BY {partitions}"
+    )
+    connection.table("names").put_many([(line, r.choice(["é", "b", None]), r.randrange(9)) for line in range(7)])
+    lines = [(customer, line) for customer in range(CUSTOMERS) for line in range(r.randrange(9))]
+    rows = [
+        {"customer": customer, "line": line, "name": r.choice(["x", None]), "weight": r.randrange(9)}
+        for customer, line in lines
+    ]
+    connection.table("others").load(rows)
+
+
 @pytest.mark.parametrize("partitions", PARTITIONS)
 def test_both_ways_have_the_same_bytes(connection: secateur.Connection, compared: Compared, partitions: str) -> None:
     r = random.Random(f"{SEED} {partitions}")
     create(connection, r, "t", "BIGINT", partitions)
+    create_joined(connection, r, partitions)
     table = connection.table("t")
     for _ in range(STATEMENTS):
-        sql, params = r.choice([statement, plain_statement])(r)
+        sql, params = r.choice([statement, plain_statement, ordered_statement, joined_statement])(r)
         for _ in range(2):  # the first execution of a plan makes its program
             try:
                 connection.execute(sql, params).fetchall()
@@ -190,10 +255,13 @@ def test_standard_requests_are_never_left_to_python(
     customers = create(connection, r, name, key_type, PARTITIONS[0])
     table = connection.table(name)
     table.load(connection.execute(f"SELECT * FROM {name}").fetch_arrow_table(), mode="overwrite")  # no recent change
+    create_joined(connection, r, PARTITIONS[0])
+    names = connection.table("names")
+    names.load(connection.execute("SELECT * FROM names").fetch_arrow_table(), mode="overwrite")
 
     def ask(customer: Any) -> None:
         for sql, count in STANDARD.items():
-            if key_type == "UUID" and "AND t" in sql.replace("moment", "tiny"):
+            if key_type == "UUID" and ("JOIN" in sql or "AND t" in sql.replace("moment", "tiny")):
                 continue  # with conditions, plain values are compared with the key as well, and UUIDs are not
             params = [customer, *r.sample(customers, count - 1)]
             if "line = ?" in sql:
@@ -215,6 +283,7 @@ def test_standard_requests_are_never_left_to_python(
 def test_broken_frames_are_answered_or_left_to_python(connection: secateur.Connection, compared: Compared) -> None:
     r = random.Random(SEED)
     customers = create(connection, r, "broken", "VARCHAR", PARTITIONS[0])
+    create_joined(connection, r, PARTITIONS[0])
     for customer in customers * 2:
         for sql, count in STANDARD.items():
             params = [customer, *r.sample(customers, count - 1)]

@@ -24,7 +24,7 @@ from secateur.engine.kernels.arrow.row_values import (
 from secateur.engine.sql.select_plan import ScanPlan
 from secateur.wire import ShortTable
 
-_JOINED_MAX: Final = 512
+JOINED_MAX: Final = 512
 """More rows on a side, or pairs of rows, are left to Arrow."""
 
 _Row: TypeAlias = tuple[Any, ...]
@@ -153,12 +153,12 @@ def _right_rows(step: _Step, left: Sequence[_Row], find: FindRows, params: Seque
     side = step.side
     if side.search is not None:
         prefixes = side.search(params)
-        return None if prefixes is None else find(side.scan, prefixes, _JOINED_MAX)
+        return None if prefixes is None else find(side.scan, prefixes, JOINED_MAX)
     assert step.searched is not None
     given = [value for value in dict.fromkeys(step.searched(left, params)) if None not in value]
     if not given:
         return ShortTable([[] for _ in range(step.width)], 0)
-    return find(side.scan, given, _JOINED_MAX)
+    return find(side.scan, given, JOINED_MAX)
 
 
 def _passing(found: ShortTable, where: RowFilter | None, params: Sequence[Any]) -> Sequence[_Row]:
@@ -186,7 +186,7 @@ def _joined(step: _Step, left: Sequence[_Row], right: Sequence[_Row], params: Se
             case SourceJoin.SEMI | SourceJoin.ANTI:
                 if bool(pairs) is (kind is SourceJoin.SEMI):
                     joined.append(row)
-        if len(joined) > _JOINED_MAX:
+        if len(joined) > JOINED_MAX:
             raise DeclinedError("many joined rows")
     return joined
 

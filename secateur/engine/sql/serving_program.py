@@ -7,7 +7,7 @@ nothing by itself: a plan that needs more has no program, and is executed in Pyt
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 import pyarrow as pa
@@ -22,18 +22,19 @@ from secateur.engine.kernels.arrow.expression import (
     ScalarFunction,
     conjuncts,
 )
-from secateur.engine.kernels.arrow.fragment import ArrowFragment, slot_name
-from secateur.engine.kernels.arrow.plain_rows import plain_columns, plain_program
-from secateur.engine.sql.key_search import KeyOperand
-from secateur.engine.sql.plain_join import compile_plain_join
+from secateur.engine.kernels.arrow.fragment import ArrowFragment, ArrowSource, SourceJoin, slot_name, source_column
+from secateur.engine.kernels.arrow.plain_rows import plain_program
+from secateur.engine.sql.key_search import KeyEnd, KeyOperand
+from secateur.engine.sql.plain_join import JOINED_MAX, compile_plain_join
 from secateur.engine.sql.select_plan import ScanPlan, SelectPlan
 from secateur.partitioning.pruning.nodes import Everywhere, Keys
-from secateur.partitioning.pruning.operand import Parameter
+from secateur.partitioning.pruning.operand import Constant, Parameter
 from secateur.partitioning.schemes.hashing import first_seed
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.column_type import WORD_INTEGERS, SqlType, TypeKind
 from secateur.protocol.key_value import FOUND_ROWS_MAX
 from secateur.storage.native_rows import is_native
+from secateur.wire import CHARACTERS_MAX, SHORT_ROWS_MAX
 
 _COMPARISONS: Final = frozenset(
     {
@@ -54,15 +55,24 @@ _KEYS: Final = {
     TypeKind.UUID: "uuid",
 }
 """The types of key columns, and of columns in conditions, and how their values come."""
+_JOINED: Final = WORD_INTEGERS | {TypeKind.VARCHAR, TypeKind.DATE, TypeKind.TIMESTAMP}
+"""The types of join keys."""
+_SORTED: Final = _JOINED | {TypeKind.FLOAT, TypeKind.DOUBLE, TypeKind.DECIMAL}
+"""The types by which rows are sorted."""
+_SORTED_MAX: Final = 4096
+"""More rows of one search are sorted by a kernel."""
+_KERNEL_CHARACTERS_MAX: Final = 1800
+"""Of the result of a kernel: it measures the bytes of each column, which are at most four for a character."""
+_NOT_NATIVE: Final = "computed"
 
 
 class KeyParameter(msgspec.Struct, frozen=True):
-    """A parameter that is a leading value of the key.
+    """A parameter, as a value of a column.
 
     Attributes:
         index: Its place among the parameters.
         kind: The kind of value that is taken: ``"integer"``, ``"text"``, ``"date"``, ``"timestamp"`` or ``"uuid"``.
-        bounds: The least and the greatest integer that its column can have; None for the others.
+        bounds: The least and the greatest integer that the column can have; None for the others.
     """
 
     index: int
@@ -73,6 +83,12 @@ class KeyParameter(msgspec.Struct, frozen=True):
     def of(cls, index: int, kind: SqlType) -> KeyParameter:
         """The parameter for a column of one of :data:`_KEYS`."""
         return cls(index, _KEYS[kind.kind], kind.integer_range if kind.is_integer else None)
+
+
+ProgramOperand: TypeAlias = KeyParameter | int | str
+"""A value that is searched for or compared with: a parameter, or one of the statement's text. Days and instants of the
+text are the numbers as which they lie in memory.
+"""
 
 
 class HashRoute(msgspec.Struct, frozen=True):
@@ -97,7 +113,7 @@ class ProgramCondition(msgspec.Struct, frozen=True):
 
     column: int
     comparison: str
-    operand: KeyParameter | int | str
+    operand: ProgramOperand
 
 
 class ProgramAggregate(msgspec.Struct, frozen=True):
@@ -108,11 +124,59 @@ class ProgramAggregate(msgspec.Struct, frozen=True):
 
 
 class ProgramOrder(msgspec.Struct, frozen=True):
-    """The slot by which groups are sorted, and how."""
+    """A term by which the result is sorted: a place in ``columns``, or with ``keys`` a slot, and how."""
 
     slot: int
     descending: bool
     nulls_first: bool
+
+
+class SpanEnd(msgspec.Struct, frozen=True):
+    """One end of a span of values of the key column behind the prefix, and whether it belongs to the span."""
+
+    value: ProgramOperand
+    is_closed: bool
+
+
+class ProgramJoin(msgspec.Struct, frozen=True):
+    """How a relation is joined to those before it.
+
+    Attributes:
+        kind: ``"inner"``, ``"left"``, ``"semi"`` or ``"anti"``.
+        left: The keys of the rows before, as places in ``columns`` of the program.
+        right: The same of this relation, as places in its table.
+        is_searched: Whether the keys of the rows before are searched for in the only partition of a replicated table,
+            whose primary key begins with them, instead of values of the statement.
+    """
+
+    kind: str
+    left: tuple[int, ...]
+    right: tuple[int, ...]
+    is_searched: bool
+
+
+class ProgramSource(msgspec.Struct, frozen=True):
+    """One relation, and how its rows are found.
+
+    Attributes:
+        prefix: The leading values of the key.
+        choices: The values of an IN list of the next column; nothing where there is none.
+        lower: The lower end of a span of the next column; None for none.
+        upper: The upper end of it.
+        routes: The hashes that lead to the partition of a key; nothing for a replicated table.
+        conditions: Those that rows have to pass beside having the key, by places in the table.
+        rows_max: More rows than these are left to Python.
+        join: How it is joined to those before it; None for the first.
+    """
+
+    prefix: tuple[ProgramOperand, ...]
+    choices: tuple[ProgramOperand, ...]
+    lower: SpanEnd | None
+    upper: SpanEnd | None
+    routes: tuple[HashRoute, ...]
+    conditions: tuple[ProgramCondition, ...]
+    rows_max: int
+    join: ProgramJoin | None = None
 
 
 class ServingProgram(msgspec.Struct, frozen=True):
@@ -120,73 +184,172 @@ class ServingProgram(msgspec.Struct, frozen=True):
 
     Attributes:
         parameter_count: How many parameters the statement has.
-        prefix: The leading values of the key.
-        choices: The values of an IN list of the next column; nothing where there is none.
-        routes: The hashes that lead to the partition of a key; nothing for a replicated table.
-        columns: The columns that are read, as their places in the table.
-        rows_max: More rows than these are left to Python.
-        conditions: Those that rows have to pass beside having the key.
+        sources: The relations; each one behind the first is joined to those before it.
+        columns: The columns that are read: the number of the source, and the place in its table.
         chosen_max: More rows than these that pass are left to Python.
         keys: The places in ``columns`` of the columns of GROUP BY; None for rows as they are.
         aggregates: The aggregates of each group.
         outputs: What the result has: places in ``columns``, or with ``keys`` those among the keys and, behind them, the
             aggregates.
-        order: The order of the groups; None for that of their first rows.
+        order: The terms by which the result is sorted; nothing for the order of the rows, or of the first rows of
+            groups.
+        offset: The rows that are left out at the start of the result, a number or a parameter; None for none.
+        limit: The most rows behind these; None for all.
+        result_max: More rows of the result than these are left to Python.
+        characters_max: More characters of texts, and bytes of blobs, in the result are left to Python.
     """
 
     parameter_count: int
-    prefix: tuple[KeyParameter, ...]
-    choices: tuple[KeyParameter, ...]
-    routes: tuple[HashRoute, ...]
-    columns: tuple[int, ...]
-    rows_max: int
-    conditions: tuple[ProgramCondition, ...]
+    sources: tuple[ProgramSource, ...]
+    columns: tuple[tuple[int, int], ...]
     chosen_max: int
     keys: tuple[int, ...] | None
     aggregates: tuple[ProgramAggregate, ...]
     outputs: tuple[int, ...]
-    order: ProgramOrder | None
+    order: tuple[ProgramOrder, ...]
+    offset: KeyParameter | int | None
+    limit: KeyParameter | int | None
+    result_max: int
+    characters_max: int = CHARACTERS_MAX
 
 
-def serving_program(plan: SelectPlan, table: TableDef, *, is_first_stage: bool = False) -> ServingProgram | None:
+def serving_program(
+    plan: SelectPlan, tables: Sequence[TableDef], *, is_first_stage: bool = False
+) -> ServingProgram | None:
     """The program of a plan; None where it needs what programs do not say.
 
     Args:
         plan: The plan.
-        table: The table that it reads.
+        tables: The table of each of its scans.
         is_first_stage: Whether the program is that of its first stage, over the partitions of one member.
     """
-    if len(plan.scans) != 1 or plan.reads_fetched_rows or plan.expressions or plan.views:
+    if not plan.scans or plan.reads_fetched_rows or plan.expressions or plan.views:
         return None
-    (scan,), fragment = plan.scans, plan.over_few_rows
+    fragment = plan.over_few_rows if len(plan.scans) == 1 else plan.local
     if is_first_stage:
-        fragment = plan.first_stage_over_few_rows if plan.scatter_partitions_max else None
+        fragment = plan.first_stage_over_few_rows if len(plan.scans) == 1 and plan.scatter_partitions_max else None
     arrow = None if fragment is None else fragment.arrow
-    search = scan.keys.direct
-    if arrow is None or search is None or search.is_span:
+    if arrow is None:
         return None
-    prefix, choices = _parameters(search.prefix), _parameters(search.choices)
-    if prefix is None or choices is None or len(choices) > scan.tree.limit:
+    return _of_join(plan, tables, arrow) if arrow.sources else _of_one(plan, tables[0], arrow, is_first_stage)
+
+
+def _of_one(plan: SelectPlan, table: TableDef, arrow: ArrowFragment, is_first_stage: bool) -> ServingProgram | None:
+    (scan,) = plan.scans
+    names = [column.name for column in table.columns]
+    unfiltered = replace(arrow, where=None)
+    computed = _computed(unfiltered, list(scan.columns))
+    plain, chosen = plain_program(arrow), plain_program(unfiltered)
+    is_cut = bool(arrow.order) or arrow.limit is not None or arrow.offset is not None
+    characters_max = CHARACTERS_MAX
+    if arrow.keys is None and not is_first_stage and (is_cut or (scan.keys.direct and scan.keys.direct.is_span)):
+        # Few of perhaps many rows, which Python reads from Arrow tables.
+        rows_max = chosen_max = _SORTED_MAX
+        characters_max = _KERNEL_CHARACTERS_MAX
+    elif plain is not None and chosen is not None:
+        rows_max, chosen_max = plain.rows_max, chosen.rows_max
+    else:
+        return None
+    source = _source(scan, table, arrow.where, names, rows_max)
+    if source is None or computed is None or (is_first_stage and (source.lower or source.upper)):
+        return None
+    columns = tuple((0, names.index(column)) for column in scan.columns)
+    result_max = SHORT_ROWS_MAX if arrow.keys is None else chosen_max
+    return ServingProgram(plan.parameter_count, (source,), columns, chosen_max, *computed, result_max, characters_max)
+
+
+def _of_join(plan: SelectPlan, tables: Sequence[TableDef], arrow: ArrowFragment) -> ServingProgram | None:
+    """The program of a join that is one over plain values as well, in the same steps."""
+    keys = [table.primary_key for table in tables]
+    plain = plain_program(arrow)
+    if plain is None or compile_plain_join(arrow, plan.scans, keys.__getitem__) is None:
+        return None
+    numbers = {scan.relation: number for number, scan in enumerate(plan.scans)}
+    sources: list[ProgramSource] = []
+    names: list[str] = []
+    columns: list[tuple[int, int]] = []
+    for position, joined in enumerate(arrow.sources):
+        number = numbers[joined.relation]
+        if number != position or joined.condition is not None:
+            return None
+        scan, table = plan.scans[number], tables[number]
+        own = [source_column(joined.relation, column.name) for column in table.columns]
+        if not position:
+            source = _source(scan, table, joined.where, own, plain.rows_max)
+        elif scan.keys.direct is not None and not scan.keys.direct.is_span:
+            source = _source(scan, table, joined.where, own, JOINED_MAX)
+        else:
+            source = _source_of_keys(scan, joined.where, own)
+        if source is None or source.lower is not None or source.upper is not None:
+            return None
+        if position:
+            join = _join(joined, source, names, own, table)
+            if join is None:
+                return None
+            source = replace(source, join=join)
+        sources.append(source)
+        if joined.kind in (SourceJoin.INNER, SourceJoin.LEFT) or not position:
+            read = [source_column(joined.relation, column) for column in scan.columns]
+            names += read
+            columns += [(number, own.index(column)) for column in read]
+    computed = _computed(replace(arrow, sources=()), names)
+    if computed is None:
+        return None
+    chosen_max = plain.rows_max
+    result_max = SHORT_ROWS_MAX if arrow.keys is None else chosen_max
+    return ServingProgram(plan.parameter_count, tuple(sources), tuple(columns), chosen_max, *computed, result_max)
+
+
+def _source(
+    scan: ScanPlan, table: TableDef, where: Expression | None, names: Sequence[str], rows_max: int
+) -> ProgramSource | None:
+    """A relation whose rows have keys that begin with values of the statement; ``names`` are those of its columns."""
+    search = scan.keys.direct
+    if search is None:
+        return None
+    prefix, choices, conditions = _operands(search.prefix), _operands(search.choices), _conditions(where, names)
+    if prefix is None or choices is None or conditions is None or len(choices) > scan.tree.limit:
+        return None
+    lower, upper = _span_end(search.lower), _span_end(search.upper)
+    if (lower is None) is not (search.lower is None) or (upper is None) is not (search.upper is None):
         return None
     is_placed = isinstance(scan.tree.root, Everywhere if scan.replicated else Keys)
     routes = _routes(table, len(prefix) + bool(choices)) if is_placed else None
-    unfiltered, conditions = replace(arrow, where=None), _conditions(arrow.where, scan)
-    computed, plain, chosen = _computed(unfiltered, scan), plain_program(arrow), plain_program(unfiltered)
-    if routes is None or conditions is None or computed is None or plain is None or chosen is None:
+    return None if routes is None else ProgramSource(prefix, choices, lower, upper, routes, conditions, rows_max)
+
+
+def _source_of_keys(scan: ScanPlan, where: Expression | None, names: Sequence[str]) -> ProgramSource | None:
+    """A replicated table whose rows have keys that begin with those of the rows before."""
+    conditions = _conditions(where, names)
+    if conditions is None or not scan.replicated or not isinstance(scan.tree.root, Everywhere):
         return None
-    names = [column.name for column in table.columns]
-    columns = tuple(map(names.index, scan.columns))
-    return ServingProgram(
-        plan.parameter_count,
-        prefix,
-        choices,
-        routes,
-        columns,
-        plain.rows_max,
-        conditions,
-        chosen.rows_max,
-        *computed,
-    )
+    return ProgramSource((), (), None, None, (), conditions, JOINED_MAX)
+
+
+def _join(
+    joined: ArrowSource, source: ProgramSource, names: Sequence[str], own: Sequence[str], table: TableDef
+) -> ProgramJoin | None:
+    """How a relation is joined to rows with columns of some names, where ``own`` are those of its table's columns."""
+    pairs = []
+    for left, right in joined.keys:
+        if not isinstance(left, ColumnExpression) or not isinstance(right, ColumnExpression):
+            return None
+        if left.type != right.type or left.type.kind not in _JOINED:
+            return None
+        pairs.append((names.index(left.name), own.index(right.name)))
+    is_searched = not source.prefix
+    if is_searched:
+        key = [own.index(source_column(joined.relation, column)) for column in table.primary_key[: len(pairs)]]
+        if sorted(right for _, right in pairs) != sorted(key):
+            return None
+        pairs.sort(key=lambda pair: key.index(pair[1]))
+    lefts, rights = tuple(left for left, _ in pairs), tuple(right for _, right in pairs)
+    return ProgramJoin(joined.kind.value, lefts, rights, is_searched)
+
+
+def _span_end(end: KeyEnd | None) -> SpanEnd | None:
+    value = None if end is None else _operand(end.key)
+    return None if end is None or value is None else SpanEnd(value, end.closed)
 
 
 def not_served(plan: SelectPlan, primary_key: Callable[[int], Sequence[str]]) -> str | None:
@@ -208,7 +371,7 @@ def not_served(plan: SelectPlan, primary_key: Callable[[int], Sequence[str]]) ->
             columns = ", ".join(primary_key(0))
             return f"it does not search {scan.table} by its key: compare the first columns of ({columns}) with values"
         if search.is_span:
-            return f"it reads a range of keys of {scan.table}"
+            return f"it reads a range of keys of {scan.table}, for which the native executor alone has a program"
     else:
         fragment = plan.local
     if fragment.arrow is None or plain_program(fragment.arrow) is None:
@@ -228,17 +391,30 @@ def key_program(table: TableDef) -> ServingProgram | None:
     if routes is None or not all(map(_is_key, key)) or not all(is_native(column.type) for column in table.columns):
         return None
     prefix = tuple(KeyParameter.of(index, kind) for index, kind in enumerate(key))
-    rows_max = FOUND_ROWS_MAX
-    return ServingProgram(len(prefix), prefix, (), routes, columns, rows_max, (), rows_max, None, (), columns, None)
+    source = ProgramSource(prefix, (), None, None, routes, (), FOUND_ROWS_MAX)
+    read = tuple((0, place) for place in columns)
+    return ServingProgram(
+        len(prefix), (source,), read, FOUND_ROWS_MAX, None, (), columns, (), None, None, FOUND_ROWS_MAX
+    )
 
 
-def _parameters(keys: Sequence[KeyOperand]) -> tuple[KeyParameter, ...] | None:
-    found = []
-    for key in keys:
-        if not isinstance(key.operand, Parameter) or not _is_key(key.type):
+def _operands(keys: Sequence[KeyOperand]) -> tuple[ProgramOperand, ...] | None:
+    found = [_operand(key) for key in keys]
+    return None if None in found else tuple(operand for operand in found if operand is not None)
+
+
+def _operand(key: KeyOperand) -> ProgramOperand | None:
+    kind = key.type
+    if not _is_key(kind):
+        return None
+    match key.operand:
+        case Parameter(index):
+            return KeyParameter.of(index, kind)
+        case Constant() if kind.is_integer or kind.kind is TypeKind.VARCHAR:
+            value: ProgramOperand | None = key.bind(())
+            return value
+        case _:
             return None
-        found.append(KeyParameter.of(key.operand.index, key.type))
-    return tuple(found)
 
 
 def _is_key(kind: SqlType) -> bool:
@@ -262,7 +438,7 @@ def _routes(table: TableDef, width: int) -> tuple[HashRoute, ...] | None:
     )
 
 
-def _conditions(where: Expression | None, scan: ScanPlan) -> tuple[ProgramCondition, ...] | None:
+def _conditions(where: Expression | None, names: Sequence[str]) -> tuple[ProgramCondition, ...] | None:
     found = []
     for condition in conjuncts(where):
         match condition:
@@ -270,57 +446,81 @@ def _conditions(where: Expression | None, scan: ScanPlan) -> tuple[ProgramCondit
                 function,
                 (ColumnExpression(name, kind), ParameterExpression() | ConstantExpression() as operand),
             ) if function in _COMPARISONS and _is_key(kind) and operand.type == kind:
-                value: KeyParameter | int | str
+                value: ProgramOperand
                 if isinstance(operand, ParameterExpression):
                     value = KeyParameter.of(operand.number - 1, kind)
                 elif kind.is_integer or kind.kind is TypeKind.VARCHAR:
                     value = operand.value
                 else:  # a day or an instant, in the form in which it lies in memory
                     value = pa.scalar(operand.value, kind.arrow).value
-                found.append(ProgramCondition(scan.columns.index(name), function.value, value))
+                found.append(ProgramCondition(names.index(name), function.value, value))
             case _:
                 return None
     return tuple(found)
 
 
-_Computed = tuple[tuple[int, ...] | None, tuple[ProgramAggregate, ...], tuple[int, ...], ProgramOrder | None]
+_Computed = tuple[
+    tuple[int, ...] | None,
+    tuple[ProgramAggregate, ...],
+    tuple[int, ...],
+    tuple[ProgramOrder, ...],
+    KeyParameter | int | None,
+    KeyParameter | int | None,
+]
 
 
-def _computed(fragment: ArrowFragment, scan: ScanPlan) -> _Computed | None:
-    chosen = plain_columns(fragment)
-    if chosen is not None:
-        types = [expression.type for _, expression in fragment.outputs]
-        return (None, (), tuple(map(scan.columns.index, chosen)), None) if all(map(is_native, types)) else None
-    if fragment.keys is None or fragment.limit is not None or fragment.offset is not None:
+def _computed(fragment: ArrowFragment, names: Sequence[str]) -> _Computed | None:
+    """What a fragment computes of columns of some names: from ``keys`` of a program to its ``limit``."""
+    if fragment.having is not None or fragment.distinct:
         return None
-    keys = [_column(key, scan) for key in fragment.keys]
-    aggregates = []
-    for aggregate in fragment.aggregates:
-        column = None if aggregate.argument is None else _column(aggregate.argument, scan)
-        if aggregate.argument is not None and (column is None or not is_native(aggregate.argument.type)):
+    keys, aggregates = None, []
+    places = {name: place for place, name in enumerate(names)}
+    if fragment.keys is None:
+        if not all(is_native(expression.type) for _, expression in fragment.outputs):
             return None
-        aggregates.append(ProgramAggregate(aggregate.function.value, column))
-    slots = {slot_name(position): position for position in range(len(keys) + len(aggregates))}
-    outputs = [_slot(expression, slots) for _, expression in fragment.outputs]
-    order = None
-    if fragment.order:
-        term = fragment.order[0]
-        slot = _slot(term.expression, slots)
-        if slot is None:
+    else:
+        keys = _slots(fragment.keys, places)
+        if keys is None:
             return None
-        order = ProgramOrder(slot, term.descending, term.nulls_first)
-    if None in keys or None in outputs:
+        for aggregate in fragment.aggregates:
+            column = None if aggregate.argument is None else _slot(aggregate.argument, places)
+            if aggregate.argument is not None and (column is None or not is_native(aggregate.argument.type)):
+                return None
+            aggregates.append(ProgramAggregate(aggregate.function.value, column))
+        places = {slot_name(position): position for position in range(len(keys) + len(aggregates))}
+    outputs = _slots([expression for _, expression in fragment.outputs], places)
+    order, offset, limit = _order(fragment, places), _rows(fragment.offset), _rows(fragment.limit)
+    if outputs is None or order is None or isinstance(offset, str) or isinstance(limit, str):
         return None
-    return (
-        tuple(key for key in keys if key is not None),
-        tuple(aggregates),
-        tuple(output for output in outputs if output is not None),
-        order,
-    )
+    return keys, tuple(aggregates), outputs, order, offset, limit
 
 
-def _column(expression: Expression, scan: ScanPlan) -> int | None:
-    return scan.columns.index(expression.name) if isinstance(expression, ColumnExpression) else None
+def _order(fragment: ArrowFragment, places: dict[str, int]) -> tuple[ProgramOrder, ...] | None:
+    found = []
+    for term in fragment.order:
+        slot, kind = _slot(term.expression, places), term.expression.type.kind
+        if slot is None or (fragment.keys is None and kind not in _SORTED):
+            return None
+        found.append(ProgramOrder(slot, term.descending, term.nulls_first))
+    return tuple(found)
+
+
+def _rows(clause: Expression | None) -> ProgramOperand | None:
+    """OFFSET or LIMIT."""
+    match clause:
+        case None:
+            return None
+        case ConstantExpression(value) if type(value) is int:
+            return value
+        case ParameterExpression(number, kind) if kind.kind is TypeKind.BIGINT:
+            return KeyParameter.of(number - 1, kind)
+        case _:
+            return _NOT_NATIVE
+
+
+def _slots(expressions: Sequence[Expression], slots: dict[str, int]) -> tuple[int, ...] | None:
+    found = [_slot(expression, slots) for expression in expressions]
+    return None if None in found else tuple(slot for slot in found if slot is not None)
 
 
 def _slot(expression: Expression, slots: dict[str, int]) -> int | None:

@@ -116,7 +116,7 @@ scan numbers: all 10 partitions
   because the range of (n) has more values than the limit of 80, or values that cannot be counted: compare with = or IN, or with a narrower range
   primary key bounds: (1) <= key <= (1000)
   columns: n
-serving: no, it reads a range of keys of numbers
+serving: no, it reads a range of keys of numbers, for which the native executor alone has a program
 when distributed: two-stage
 */
 ----
@@ -246,7 +246,7 @@ scan samples: 1 of 8 partitions [p1]
   primary key bounds: ('h1', 'm1', 1) <= key <= ('h1', 'm1', 9)
   columns: host, metric, time, value
   filter: value > 0.5
-serving: no, it reads a range of keys of samples
+serving: no, it reads a range of keys of samples, for which the native executor alone has a program
 */
 ----
 -- a range that reaches every range of the table has a reason
@@ -289,7 +289,7 @@ scan readings: all 4 partitions
   because the range of device has values in all 4 partitions of HASH (device): compare with =, IN or a narrower range
   primary key bounds: (1) <= key <= (20)
   columns: device, time
-serving: no, it reads a range of keys of readings
+serving: no, it reads a range of keys of readings, for which the native executor alone has a program
 when distributed: two-stage
 */
 ----
@@ -317,7 +317,7 @@ scan samples: the partitions that the parameters select, of 8
   because the parameters are not bound: EXPLAIN with values shows the partitions of (($machine, $metric, > $since))
   columns: host, metric, time, value
   filter: value <> $value
-serving: no, it reads a range of keys of samples
+serving: no, it reads a range of keys of samples, for which the native executor alone has a program
 scatter: each owner is asked once where at most 64 partitions are left, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */

@@ -72,7 +72,7 @@ scan pairs: 309 of 10403 partitions [p412, p413, p414, p415, p416, p417, p418, p
   primary key bounds: (5) <= key <= (7)
   columns: a, x
   filter: a = x AND x BETWEEN 5 AND 7
-serving: no, it reads a range of keys of pairs
+serving: no, it reads a range of keys of pairs, for which the native executor alone has a program
 when distributed: two-stage
 */
 ----

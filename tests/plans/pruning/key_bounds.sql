@@ -23,7 +23,7 @@ scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2') <= key < ('C2', 7)
   columns: customer_id, id, priority, amount, day
-serving: no, it reads a range of keys of orders
+serving: no, it reads a range of keys of orders, for which the native executor alone has a program
 */
 ----
 -- bounds, 3
@@ -35,7 +35,7 @@ scan orders: all 271 partitions
   because the predicates on customer_id bound a range, but customer_id is hashed: compare customer_id with = or IN
   primary key bounds: ('C2') <= key
   columns: customer_id, id, priority, amount, day
-serving: no, it reads a range of keys of orders
+serving: no, it reads a range of keys of orders, for which the native executor alone has a program
 when distributed: two-stage
 */
 ----
@@ -48,7 +48,7 @@ scan orders: all 271 partitions
   because the predicates on customer_id bound a range, but customer_id is hashed: compare customer_id with = or IN
   primary key bounds: key < ('C2')
   columns: customer_id, id, priority, amount, day
-serving: no, it reads a range of keys of orders
+serving: no, it reads a range of keys of orders, for which the native executor alone has a program
 when distributed: two-stage
 */
 ----
@@ -77,7 +77,7 @@ scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: no key
   columns: customer_id, id, priority, amount, day
-serving: no, it reads a range of keys of orders
+serving: no, it reads a range of keys of orders, for which the native executor alone has a program
 */
 ----
 -- bounds, 7
@@ -138,7 +138,7 @@ scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: no key
   columns: customer_id, id, priority, amount, day
-serving: no, it reads a range of keys of orders
+serving: no, it reads a range of keys of orders, for which the native executor alone has a program
 */
 ----
 -- a scan that cannot be pruned has bounds all the same

@@ -385,7 +385,7 @@ scan orders: all 271 partitions
   primary key bounds: ('C2') <= key < ('C3')
   columns: customer_id, id, priority, amount, day
   filter: customer_id LIKE 'C2%'
-serving: no, it reads a range of keys of orders
+serving: no, it reads a range of keys of orders, for which the native executor alone has a program
 when distributed: two-stage
 */
 ----
@@ -438,7 +438,7 @@ scan orders: all 271 partitions
   because the predicates on customer_id bound a range, but customer_id is hashed: compare customer_id with = or IN
   primary key bounds: ('C2') < key
   columns: customer_id, id, priority, amount, day
-serving: no, it reads a range of keys of orders
+serving: no, it reads a range of keys of orders, for which the native executor alone has a program
 when distributed: two-stage
 */
 ----

@@ -17,7 +17,7 @@ scan plan_orders: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id, id, priority, amount; about 2 rows
-serving: no, its expressions, types or clauses need a kernel over whole columns
+serving: yes
 */
 ----
 -- the whole primary key is a search in one partition
@@ -189,7 +189,7 @@ scan plan_customers AS c: 1 of 16 partitions [p7]
   primary key bounds: ('C2')
   columns: customer_id, name; about 4 rows
 co-located: o, c
-serving: no, its expressions, types or clauses need a kernel over whole columns
+serving: yes
 */
 ----
 -- a left join filtered on the preserved side
@@ -237,7 +237,7 @@ scan plan_orders AS o: 1 of 16 partitions [p7]
   columns: customer_id, id, priority; about 2 rows
 scan plan_priorities AS p: replicated, every member has it
   columns: priority, label; about 2 rows
-serving: no, its expressions, types or clauses need a kernel over whole columns
+serving: yes
 */
 ----
 -- a replicated table alone
@@ -342,7 +342,7 @@ scan plan_orders: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2') <= key <= ('C2')
   columns: customer_id, id; about 2 rows
-serving: no, it reads a range of keys of plan_orders
+serving: no, it reads a range of keys of plan_orders, for which the native executor alone has a program
 */
 ----
 -- two bounds that do not meet
@@ -354,7 +354,7 @@ scan plan_orders: all 16 partitions
   because the predicates on customer_id bound a range, but customer_id is hashed: compare customer_id with = or IN
   primary key bounds: ('C2') <= key <= ('C4')
   columns: customer_id, id; about 2 rows
-serving: no, it reads a range of keys of plan_orders
+serving: no, it reads a range of keys of plan_orders, for which the native executor alone has a program
 when distributed: two-stage
 */
 ----
@@ -364,7 +364,7 @@ SELECT day FROM plan_metrics WHERE host > ? AND host < ?
 /*
 tree: plan_metrics: ((> $1 & < $2, *, *))
 scan plan_metrics: 0 of 7 partitions
-serving: no, it reads a range of keys of plan_metrics
+serving: no, it reads a range of keys of plan_metrics, for which the native executor alone has a program
 */
 ----
 -- no text is less than the empty one
@@ -373,5 +373,5 @@ SELECT id FROM plan_orders WHERE customer_id < ?
 /*
 tree: plan_orders: (< $1)
 scan plan_orders: 0 of 16 partitions
-serving: no, it reads a range of keys of plan_orders
+serving: no, it reads a range of keys of plan_orders, for which the native executor alone has a program
 */

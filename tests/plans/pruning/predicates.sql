@@ -369,7 +369,7 @@ scan numbers: 2 of 1009 partitions [p208, p906]
   primary key bounds: (-2) <= key <= (-1)
   columns: a
   filter: -a BETWEEN 1 AND 2
-serving: no, it reads a range of keys of numbers
+serving: no, it reads a range of keys of numbers, for which the native executor alone has a program
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -383,7 +383,7 @@ scan numbers: 3 of 1009 partitions [p37, p129, p176]
   primary key bounds: (0) <= key < (3)
   columns: a
   filter: 10 - a > 7
-serving: no, it reads a range of keys of numbers
+serving: no, it reads a range of keys of numbers, for which the native executor alone has a program
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -717,7 +717,7 @@ scan pairs: 3 of 1009 partitions [p163, p503, p582]
   primary key bounds: (1, 1) <= key <= (1, 3)
   columns: a, b
   filter: (a, b) >= (1, 1) AND (a, b) <= (1, 3)
-serving: no, it reads a range of keys of pairs
+serving: no, it reads a range of keys of pairs, for which the native executor alone has a program
 scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -869,7 +869,7 @@ tree: flags: (p41984 | p41985 | p41986 | p41987 | p41988 | p41989 | p41990 | p41
 scan flags: 1024 of 65536 partitions [p41984, p41985, p41986, p41987, p41988, p41989, p41990, p41991, p41992, p41993, p41994, p41995, p41996, p41997, p41998, p41999, 1008 more]
   primary key bounds: (false) < key
   columns: f
-serving: no, it reads a range of keys of flags
+serving: no, it reads a range of keys of flags, for which the native executor alone has a program
 when distributed: two-stage
 */
 ----
@@ -892,7 +892,7 @@ scan flags: 2 of 65536 partitions [p42393, p42884]
   primary key bounds: (true, 125) < key <= (true)
   columns: f, t
   filter: f
-serving: no, it reads a range of keys of flags
+serving: no, it reads a range of keys of flags, for which the native executor alone has a program
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */
@@ -920,7 +920,7 @@ scan texts: 1 of 6 partitions [p2]
   primary key bounds: ('abc') <= key < ('abd')
   columns: b
   filter: b LIKE 'abc%'
-serving: no, it reads a range of keys of texts
+serving: no, it reads a range of keys of texts, for which the native executor alone has a program
 */
 ----
 -- texts: a prefix that is a parameter
@@ -955,7 +955,7 @@ scan texts: 1 of 6 partitions [p2]
   primary key bounds: ('abc') <= key < ('abd')
   columns: b
   filter: b LIKE 'abc_d%'
-serving: no, it reads a range of keys of texts
+serving: no, it reads a range of keys of texts, for which the native executor alone has a program
 */
 ----
 -- texts: a pattern without wildcards
@@ -980,7 +980,7 @@ scan texts: 1 of 6 partitions [p1]
   primary key bounds: ('a%') <= key < ('a&')
   columns: b
   filter: b LIKE 'a!%%' ESCAPE '!'
-serving: no, it reads a range of keys of texts
+serving: no, it reads a range of keys of texts, for which the native executor alone has a program
 */
 ----
 -- texts: not a prefix
@@ -1047,7 +1047,7 @@ scan texts: 1 of 6 partitions [p2]
   primary key bounds: ('abc') <= key < ('abd')
   columns: b
   filter: STARTS_WITH(b, 'abc')
-serving: no, it reads a range of keys of texts
+serving: no, it reads a range of keys of texts, for which the native executor alone has a program
 */
 ----
 -- texts: the operator
@@ -1100,7 +1100,7 @@ scan texts: 1 of 6 partitions [p5]
   primary key bounds: ('é') <= key < ('ê')
   columns: b
   filter: b LIKE 'é%'
-serving: no, it reads a range of keys of texts
+serving: no, it reads a range of keys of texts, for which the native executor alone has a program
 */
 ----
 -- texts: nothing is left
@@ -1210,7 +1210,7 @@ scan events: 1 of 4 partitions [p1]
   primary key bounds: ('2024-01-01 00:00:00') <= key < ('2024-01-02 00:00:00')
   columns: ts
   filter: CAST(ts AS DATE) = CAST('2024-01-01' AS DATE)
-serving: no, it reads a range of keys of events
+serving: no, it reads a range of keys of events, for which the native executor alone has a program
 */
 ----
 -- instants: a day that is a parameter
@@ -1235,7 +1235,7 @@ scan events: 1 of 4 partitions [p0]
   primary key bounds: key < ('2024-01-01 00:00:00')
   columns: ts
   filter: CAST(ts AS DATE) <= CAST('2023-12-31' AS DATE)
-serving: no, it reads a range of keys of events
+serving: no, it reads a range of keys of events, for which the native executor alone has a program
 */
 ----
 -- instants: not a day
@@ -1261,7 +1261,7 @@ scan events: 1 of 4 partitions [p1]
   primary key bounds: ('2024-01-01 00:00:00') <= key < ('2024-01-02 00:00:00')
   columns: ts
   filter: DATE_TRUNC('day', ts) = CAST('2024-01-01 00:00:00' AS TIMESTAMP)
-serving: no, it reads a range of keys of events
+serving: no, it reads a range of keys of events, for which the native executor alone has a program
 */
 ----
 -- instants: a month
@@ -1486,7 +1486,7 @@ scan numbers: 2 of 1009 partitions [p157, p176]
   primary key bounds: (2) <= key <= (3)
   columns: a
   filter: -2 * a BETWEEN -7 AND -3
-serving: no, it reads a range of keys of numbers
+serving: no, it reads a range of keys of numbers, for which the native executor alone has a program
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
 */

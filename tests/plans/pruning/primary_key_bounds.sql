@@ -26,7 +26,7 @@ scan plan_clicks: 1 of 2 partitions [p0]
   partitioning key (user_id, target_id): (500, (-inf, 700))
   primary key bounds: (500) <= key < (500, 700)
   columns: user_id, target_id, page; about 2 rows
-serving: no, it reads a range of keys of plan_clicks
+serving: no, it reads a range of keys of plan_clicks, for which the native executor alone has a program
 */
 ----
 -- an upper bound on a prefix takes in what extends it
@@ -37,7 +37,7 @@ scan plan_clicks: all 2 partitions
   because the predicates on user_id reach every range of RANGE (user_id, target_id): ask for a narrower range
   primary key bounds: key <= (1000)
   columns: user_id; about 3 rows
-serving: no, it reads a range of keys of plan_clicks
+serving: no, it reads a range of keys of plan_clicks, for which the native executor alone has a program
 when distributed: two-stage
 */
 ----
@@ -50,7 +50,7 @@ scan plan_readings: 1 of 16 partitions [p8]
   partitioning key (device): ('d1')
   primary key bounds: ('d1', '2024-01-01 00:00:00') <= key < ('d1', '2024-01-02 00:00:00')
   columns: device, time, value; about 2 rows
-serving: no, it reads a range of keys of plan_readings
+serving: no, it reads a range of keys of plan_readings, for which the native executor alone has a program
 */
 ----
 -- one day of every device has no bounds, because the device comes first
@@ -97,7 +97,7 @@ tree: plan_clicks: (p1)
 scan plan_clicks: 1 of 2 partitions [p1]
   primary key bounds: (5000) < key
   columns: user_id, page; about 2 rows
-serving: no, it reads a range of keys of plan_clicks
+serving: no, it reads a range of keys of plan_clicks, for which the native executor alone has a program
 */
 ----
 -- a contradiction behind the partitioning key needs no partition

@@ -74,7 +74,7 @@ scan rel_orders: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
   columns: customer_id, id; about 2 rows
-serving: no, its expressions, types or clauses need a kernel over whole columns
+serving: yes
 */
 ----
 -- aggregate by the key
@@ -351,7 +351,7 @@ scan rel_customers AS c: 1 of 16 partitions [p7]
   primary key bounds: ('C2')
   columns: customer_id, name; about 1 row
 co-located: o, c
-serving: no, its expressions, types or clauses need a kernel over whole columns
+serving: yes
 */
 ----
 -- three tables
@@ -372,7 +372,7 @@ scan rel_customers AS d: 1 of 16 partitions [p10]
   primary key bounds: ('C1')
   columns: customer_id, name; about 1 row
 co-located: o, c, d
-serving: no, its expressions, types or clauses need a kernel over whole columns
+serving: yes
 */
 ----
 -- a comma binds looser than a join
@@ -448,7 +448,7 @@ scan rel_orders AS o: 1 of 16 partitions [p7]
   primary key bounds: ('C2')
   columns: customer_id, id; about 2 rows
 co-located: c, o
-serving: no, its expressions, types or clauses need a kernel over whole columns
+serving: no, it does not find the rows that it joins by their keys
 */
 ----
 -- a filter that asks for NULLs does not
@@ -607,7 +607,7 @@ scan rel_orders AS o: 1 of 16 partitions [p10]
   columns: customer_id, id, priority; about 2 rows
 scan rel_priorities AS p: replicated, every member has it
   columns: priority, label; about 2 rows
-serving: no, its expressions, types or clauses need a kernel over whole columns
+serving: yes
 */
 ----
 -- lateral

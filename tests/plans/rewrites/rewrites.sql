@@ -93,7 +93,7 @@ scan rew_dept: 1 of 8 partitions [p2]
   columns: id, name, state; about 1 row
   filter: state = 'CA'
 co-located: emp, rew_dept
-serving: no, its expressions, types or clauses need a kernel over whole columns
+serving: no, it does not find the rows that it joins by their keys
 */
 ----
 -- IN from outside in
@@ -112,7 +112,7 @@ scan rew_dept: 1 of 8 partitions [p3]
   primary key bounds: (3)
   columns: id, name; about 4 rows
 co-located: emp, rew_dept
-serving: no, its expressions, types or clauses need a kernel over whole columns
+serving: yes
 */
 ----
 -- example 4 of the seed: IN over GROUP BY
@@ -247,7 +247,7 @@ scan rew_emp AS e: 1 of 8 partitions [p2]
   primary key bounds: (1)
   columns: dept_id, id, name; about 2 rows
 co-located: d, e
-serving: no, its expressions, types or clauses need a kernel over whole columns
+serving: no, it does not find the rows that it joins by their keys
 when distributed: in 2 stages
   x0 join d: at the members over d, e, to the coordinator
   final: at the coordinator over x0

@@ -598,7 +598,7 @@ scan customers AS c: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
   columns: customer_id
 co-located: o, c
-serving: no, its expressions, types or clauses need a kernel over whole columns
+serving: no, it does not find the rows that it joins by their keys
 when distributed: in 2 stages
   x0 join o: at the members over o, c, to the coordinator
   final: at the coordinator over x0

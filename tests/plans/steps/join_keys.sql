@@ -811,7 +811,7 @@ runs first, for $1[]: SELECT client FROM log WHERE id < 5
     because the range of (id) has more values than the limit of 512, or values that cannot be counted: compare with = or IN, or with a narrower range
     primary key bounds: key < (5)
     columns: id, client; about 1,333,333 rows
-  serving: no, it reads a range of keys of log
+  serving: no, it reads a range of keys of log, for which the native executor alone has a program
   when distributed: two-stage
 */
 ----

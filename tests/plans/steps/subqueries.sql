@@ -1221,7 +1221,7 @@ runs first, for $2: SELECT customer_id FROM one WHERE k = $1
   scan one: replicated, every member has it
     primary key bounds: ('a')
     columns: k, customer_id
-  serving: no, its expressions, types or clauses need a kernel over whole columns
+  serving: yes
 */
 ----
 -- IN over a co-located table stays local, as EXISTS does

@@ -40,7 +40,7 @@ class NativeAnswer(NamedTuple):
 
 class _Known(NamedTuple):
     plan: SelectPlan | None
-    table_id: int
+    tables: tuple[int, ...]
     partitions_total: int
     topology_version: int
 
@@ -85,31 +85,23 @@ class NativeAnswers:
         Raises:
             UnknownTableError: A table is not here.
         """
-        if not self._is_new(plan.plan_id, view) or len(plan.scans) != 1 or plan.scans[0].is_fetched:
+        if not self._is_new(plan.plan_id, view) or not plan.scans or plan.reads_fetched_rows:
             return
-        (scan,) = plan.scans
-        layout = self._store.hosted_tables.table(scan.table_id).layout
-        if layout.tdef.version != scan.table_version:
+        layouts = [self._store.hosted_tables.table(scan.table_id).layout for scan in plan.scans]
+        tables = [layout.tdef for layout in layouts]
+        if any(table.version != scan.table_version for table, scan in zip(tables, plan.scans, strict=True)):
             return
         # Imported here, as the arrow kernel is everywhere: with its first scalar, Arrow loads pandas.
         from secateur.engine.sql.serving_program import serving_program
 
-        mine, total, version = _mine(layout.tdef, view), scan.tree.total, view.topology.version
-        known = _Known(plan, scan.table_id, total, version)
+        total, version = sum(scan.tree.total for scan in plan.scans), view.topology.version
+        known = _Known(plan, tuple(scan.table_id for scan in plan.scans), total, version)
+        hosted = [(layout.tdef.table_id, layout, _mine(layout.tdef, view)) for layout in layouts]
         for is_first_stage in (False, True):
-            program = serving_program(plan, layout.tdef, is_first_stage=is_first_stage)
+            program = serving_program(plan, tables, is_first_stage=is_first_stage)
             if program is not None:
                 self._executor.learn(
-                    is_first_stage,
-                    plan.plan_id,
-                    program,
-                    scan.table_id,
-                    layout,
-                    mine,
-                    total,
-                    version,
-                    plan.is_estimated,
-                    known,
+                    is_first_stage, plan.plan_id, program, hosted, total, version, plan.is_estimated, known
                 )
 
     def learn_table(self, table_id: int, view: OwnView) -> None:
@@ -119,7 +111,7 @@ class NativeAnswers:
             return
         from secateur.engine.sql.serving_program import key_program
 
-        table, known = hosted.layout.tdef, _Known(None, table_id, 0, 0)
+        table, known = hosted.layout.tdef, _Known(None, (table_id,), 0, 0)
         program = key_program(table)
         if program is not None:
             self._executor.learn_table(table.version, program, table_id, hosted.layout, _mine(table, view), known)
@@ -145,13 +137,15 @@ class NativeAnswers:
         found = self._executor.answer(frame, self._statistics_version())
         if found is None:
             return None
-        answer, (plan, table_id, total, version), partitions, rows, is_scattered, run = found
-        if self._acknowledged([(table_id, number) for number in partitions]) is not None:
+        answer, (plan, tables, total, version), partitions, rows, is_scattered, run = found
+        read = list(zip(tables, partitions, strict=True))
+        if self._acknowledged([(table_id, number) for table_id, numbers in read for number in numbers]) is not None:
             return None
-        store.note_reads(table_id, partitions)
-        sampled = len(partitions) if plan is None else not is_scattered or run is not None
+        for table_id, numbers in read:
+            store.note_reads(table_id, numbers)
+        sampled = len(partitions[0]) if plan is None else not is_scattered or run is not None
         if 0 < self._hot_keys.left <= sampled:
-            self._sample(frame, plan, table_id)
+            self._sample(frame, plan, tables[0])
         else:
             self._hot_keys.left -= sampled
         if plan is None:
@@ -161,7 +155,7 @@ class NativeAnswers:
             members, read, total = run
             said = Executed("scatter", read, total, version, rows, members=sorted(members))
         elif not is_scattered:
-            said = Executed("local", len(partitions), total, version, rows)
+            said = Executed("local", sum(map(len, partitions)), total, version, rows)
         return NativeAnswer(answer, plan.plan_id, said)
 
     def _sample(self, frame: bytes, plan: SelectPlan | None, table_id: int) -> None:

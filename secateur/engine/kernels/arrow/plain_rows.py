@@ -16,7 +16,13 @@ from secateur.engine.kernels.arrow.exact_values import InexactError
 from secateur.engine.kernels.arrow.expression import ColumnExpression, Expression, columns_in
 from secateur.engine.kernels.arrow.fragment import ArrowFragment
 from secateur.engine.kernels.arrow.row_values import DeclinedError, compile_row_filter
-from secateur.engine.kernels.arrow.small_groups import compile_small_aggregation, plain_rows_max
+from secateur.engine.kernels.arrow.small_groups import (
+    SMALL_ROWS_MAX,
+    compile_small_aggregation,
+    plain_rows_max,
+    sortable,
+    sorted_rows,
+)
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.wire import SHORT_ROWS_MAX, ShortTable, short_check, travels_short
 
@@ -111,6 +117,8 @@ def _unfiltered(fragment: ArrowFragment) -> PlainProgram | None:
     chosen = _chosen(fragment)
     if chosen is not None:
         return PlainProgram(SHORT_ROWS_MAX, _choice(chosen, types))
+    if fragment.keys is None:
+        return _ordered(fragment, types)
     small = compile_small_aggregation(fragment)
     if small is None:
         return None
@@ -142,6 +150,32 @@ def _choice(chosen: Sequence[str], types: Sequence[SqlType]) -> _Run:
         return ShortTable(values, rows.num_rows) if is_short(values) else None
 
     return choice
+
+
+def _ordered(fragment: ArrowFragment, types: Sequence[SqlType]) -> PlainProgram | None:
+    """Rows in an order, or some of them."""
+    chosen = _chosen(replace(fragment, order=(), limit=None, offset=None))
+    terms = [(column.name, term) for term in fragment.order if (column := sortable(term.expression)) is not None]
+    if chosen is None or len(terms) < len(fragment.order):
+        return None
+    choose, window = _choice(chosen, types), compile_window(fragment.offset, fragment.limit)
+
+    def ordered(names: Sequence[str], rows: ShortTable, params: Sequence[Any]) -> ShortTable | None:
+        columns = dict(zip(names, rows.columns, strict=True))
+        numbers: Sequence[int] = range(rows.num_rows)
+        try:
+            for name, term in reversed(terms):
+                numbers = sorted_rows(columns[name], term, numbers)
+            start, stop = window(params, rows.num_rows)
+        except (InexactError, pa.ArrowInvalid, pa.ArrowNotImplementedError):  # as the kernel declines
+            return None
+        if stop - start > SHORT_ROWS_MAX:
+            return None
+        wanted = numbers[start:stop]
+        kept = ShortTable([[column[number] for number in wanted] for column in rows.columns], len(wanted))
+        return choose(names, kept, params)
+
+    return PlainProgram(SMALL_ROWS_MAX, ordered)
 
 
 def compile_window(

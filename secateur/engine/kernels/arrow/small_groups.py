@@ -65,6 +65,7 @@ _INTEGERS: Final = frozenset(
 _BLOCK_ROWS: Final = 16
 """The doubles that Arrow's sum without keys adds one after the other."""
 _ORDERED: Final = _INTEGERS | {TypeKind.VARCHAR}  # UTF-8 bytes and code points have one order
+_SORTED: Final = _ORDERED | {TypeKind.DATE, TypeKind.TIMESTAMP, TypeKind.DECIMAL, TypeKind.FLOAT, TypeKind.DOUBLE}
 
 
 def compile_small_aggregation(fragment: ArrowFragment) -> SmallAggregation | None:
@@ -122,7 +123,9 @@ def compile_small_aggregation(fragment: ArrowFragment) -> SmallAggregation | Non
                 lists.append([fold(values)])
                 continue
             lists.append([fold([value for row in rows if (value := values[row]) is not None]) for rows in groups])
-        numbers = list(range(len(groups))) if order is None or sorted_by is None else _sorted(lists[sorted_by], order)
+        numbers: Sequence[int] = range(len(groups))
+        if order is not None and sorted_by is not None:
+            numbers = sorted_rows(lists[sorted_by], order, numbers)
         start, stop = window(len(numbers))
         numbers = numbers[start:stop]
         return [[lists[position][number] for number in numbers] for position in wanted]
@@ -268,8 +271,26 @@ def _average(values: Sequence[Any]) -> float | None:
     return float(total) / len(values)
 
 
-def _sorted(values: list[Any], key: OrderTerm) -> list[int]:
-    present = [number for number, value in enumerate(values) if value is not None]
-    missing = [number for number, value in enumerate(values) if value is None]
-    present.sort(key=values.__getitem__, reverse=key.descending)
-    return missing + present if key.nulls_first else present + missing
+def sortable(expression: Expression) -> ColumnExpression | None:
+    """The column that an expression is, if :func:`sorted_rows` sorts by its values as SQL does; else None."""
+    column = _plain(expression)
+    return column if column is not None and column.type.kind in _SORTED else None
+
+
+def sorted_rows(values: Sequence[Any], term: OrderTerm, rows: Sequence[int]) -> list[int]:
+    """The numbers of rows in the order of a term; those with equal values stay in theirs.
+
+    Args:
+        values: The value of each row.
+        term: The term.
+        rows: The numbers.
+
+    Raises:
+        InexactError: A value is NaN, which Python puts nowhere, and SQL behind all numbers.
+    """
+    if term.expression.type.is_float and any(value != value for value in values):
+        raise InexactError("NaN among the values to sort by")
+    present = [number for number in rows if values[number] is not None]
+    missing = [number for number in rows if values[number] is None]
+    present.sort(key=values.__getitem__, reverse=term.descending)
+    return missing + present if term.nulls_first else present + missing

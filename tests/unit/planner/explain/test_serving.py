@@ -16,8 +16,11 @@ CASES = {
     "SELECT id FROM orders WHERE customer_id = ? AND priority > 'a'": None,
     "SELECT count(*) FROM orders": NOT_SEARCHED,
     "SELECT * FROM orders WHERE amount = ?": NOT_SEARCHED,
-    "SELECT * FROM orders WHERE customer_id = ? AND id > ?": "it reads a range of keys of orders",
-    "SELECT id FROM orders WHERE customer_id = ? ORDER BY amount LIMIT 3": KERNEL,
+    "SELECT * FROM orders WHERE customer_id = ? AND id > ?": (
+        "it reads a range of keys of orders, for which the native executor alone has a program"
+    ),
+    "SELECT id FROM orders WHERE customer_id = ? ORDER BY amount DESC, id LIMIT 3": None,
+    "SELECT id FROM orders WHERE customer_id = ? ORDER BY amount + 1 LIMIT 3": KERNEL,
     "SELECT 1": "it reads no table",
     "SELECT * FROM secateur.members": (
         "it reads a system table or an external table, whose rows are fetched when it runs"
