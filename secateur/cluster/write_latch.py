@@ -26,6 +26,9 @@ class WriteLatch:
     Args:
         table: Name of the table, for messages.
         wait_max_s: Seconds that a write waits for it to open.
+
+    Attributes:
+        is_closed: Whether writes have to wait.
     """
 
     def __init__(self, table: str, wait_max_s: float) -> None:
@@ -33,13 +36,9 @@ class WriteLatch:
         self._table = table
         self._writes = 0
         self._holders: set[str] = set()
+        self.is_closed = False
         self._opened = asyncio.Event()
         self._drained = asyncio.Event()
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether writes have to wait."""
-        return bool(self._holders)
 
     async def wait_open(self) -> None:
         """Wait until the latch is open.
@@ -79,6 +78,7 @@ class WriteLatch:
     async def close(self, holder: str) -> None:
         """Let the running writes end, and no new ones begin, until :meth:`open` is called for the same holder."""
         self._holders.add(holder)
+        self.is_closed = True
         while self._writes:
             self._drained.clear()
             await self._drained.wait()
@@ -86,5 +86,6 @@ class WriteLatch:
     def open(self, holder: str) -> None:
         """The load has been published or aborted. Nothing happens when it never closed the latch."""
         self._holders.discard(holder)
-        if not self._holders:
+        self.is_closed = bool(self._holders)
+        if not self.is_closed:
             self._opened.set()

@@ -19,6 +19,7 @@ _FILES = {
     "block": ["BLOCK_BYTES_MIN", "into_block", "message_bytes"],
     "change": ["ChangeCount", "ChangeOperation", "DuplicateKeys", "MIXED", "MixedAttempt", "load_mode"],
     "change_feed": ["feed_table"],
+    "few_rows": ["FewRows"],
     "gather": ["concatenate", "single_array"],
     "hosted_tables": ["ReadVersions"],
     "key_column": ["KeyColumn"],

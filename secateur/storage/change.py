@@ -92,6 +92,18 @@ class ChangeCount:
     """Partitions that were written so since :class:`~secateur.storage.fold_queue.FoldQueue` looked at them."""
 
 
+_OPERATIONS: Final = {operation.value: operation for operation in ChangeOperation}
+
+
+def change_operation(text: str) -> ChangeOperation:
+    """Read the operation of a change.
+
+    Raises:
+        ProgrammingError: As :func:`load_mode`.
+    """
+    return _OPERATIONS.get(text) or load_mode(text)
+
+
 def load_mode(text: str) -> ChangeOperation:
     """Read the mode of a load.
 

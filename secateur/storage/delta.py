@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_right, insort
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 
-from secateur.storage.few_rows import FewRows
+from secateur.storage.few_rows import FewRows, in_arrow
 from secateur.storage.gather import gather
 from secateur.storage.key_order import Cells, prefix_range
 from secateur.storage.layout import TableLayout
@@ -23,8 +23,7 @@ _UNCOPIED_BYTES_MAX: Final = 1 << 10
 """Copying a row of so few bytes takes longer than all else that is done to keep it."""
 
 
-@dataclass(slots=True)
-class _Entry:
+class _Entry(msgspec.Struct):
     """One changed key. ``source`` is its new row among those written, None when it is deleted."""
 
     position: int
@@ -47,6 +46,7 @@ class Delta:
         "_few_starts",
         "_keys",
         "_layout",
+        "_size_max",
         "_starts",
         "_written",
         "base",
@@ -64,6 +64,8 @@ class Delta:
         self._few_starts: list[int] = []
         self._written = 0
         self.base = base
+        limits = layout.limits
+        self._size_max = min(max(limits.delta_rows_min, base.rows // limits.delta_share), limits.delta_rows_max)
         self.rows = base.rows
         """Rows that a reader sees: those beneath, with the changes."""
         self.nbytes = 0
@@ -76,6 +78,10 @@ class Delta:
     def size(self) -> int:
         """Work that a reader has with this delta: rows written plus keys changed."""
         return self._written + len(self._keys)
+
+    def has_room(self, rows: int) -> bool:
+        """Whether so many more rows may be changed here; beyond, merging them into those beneath costs less."""
+        return self._written + len(self._keys) + 2 * rows <= self._size_max
 
     def holds(self, key: Cells) -> bool:
         """Whether a reader would find a row with this key.
@@ -175,9 +181,13 @@ class Delta:
             own = rows if rows.get_total_buffer_size() <= _UNCOPIED_BYTES_MAX else gather([rows])
             self._add_batch(own, self._written)
         for source, key in enumerate(keys, self._written):
-            entry, live = self._locate(key)
-            entry.source = source
-            self._keep(key, entry)
+            entry = self._entries.get(key)
+            if entry is None:
+                start, stop = self.base.equal_range(key)
+                self._entries[key], live = _Entry(start, start < stop, source), start < stop
+                insort(self._keys, key)
+            else:
+                live, entry.source = entry.source is not None, source
             self.rows += not live
         self._written += rows.num_rows
 
@@ -192,8 +202,10 @@ class Delta:
             entry, live = self._locate(key)
             if live:
                 entry.source = None
-                self._keep(key, entry)
                 removed += 1
+                if key not in self._entries:
+                    self._entries[key] = entry
+                    insort(self._keys, key)
         self.rows -= removed
         return removed
 
@@ -247,9 +259,8 @@ class Delta:
             return
         few, self._few, self._few_starts = self._few, [], []
         columns = [[value for rows in few for value in rows.columns[at]] for at in range(len(few[0].columns))]
-        count = sum(rows.num_rows for rows in few)
         self.nbytes -= sum(rows.nbytes for rows in few)
-        self._add_batch(FewRows(self._layout, columns, count, are_keys=False).to_table(), self._written - count)
+        self._add_batch(in_arrow(self._layout.plain_rows, columns), self._written - len(columns[0]))
 
     def _gather_batches(self) -> None:
         self._make_batch()
@@ -264,8 +275,3 @@ class Delta:
             return entry, entry.source is not None
         start, stop = self.base.equal_range(key)
         return _Entry(start, start < stop, None), start < stop
-
-    def _keep(self, key: Cells, entry: _Entry) -> None:
-        if key not in self._entries:
-            self._entries[key] = entry
-            insort(self._keys, key)

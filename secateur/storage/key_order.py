@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -60,10 +60,12 @@ class KeyOrder:
     Attributes:
         table: Name of the table, for messages.
         columns: The primary-key columns, most significant first.
+        to_cells: What makes a cell of a value of each, or raises as it comes.
     """
 
     table: str
     columns: tuple[KeyColumn, ...]
+    to_cells: tuple[Callable[[Any], Cell], ...]
 
     @classmethod
     def of(cls, tdef: TableDef) -> KeyOrder:
@@ -87,8 +89,8 @@ class KeyOrder:
             UnknownColumnError: There is no such column.
             NotSupportedError: A column has a type without an order.
         """
-        columns = map(tdef.column, names)
-        return cls(tdef.name, tuple(KeyColumn.of(tdef.name, c.name, c.type) for c in columns))
+        columns = tuple(KeyColumn.of(tdef.name, c.name, c.type) for c in map(tdef.column, names))
+        return cls(tdef.name, columns, tuple(column.to_cell for column in columns))
 
     @property
     def names(self) -> list[str]:
@@ -117,18 +119,19 @@ class KeyOrder:
         except NOT_OF_TYPE:  # each says so of its own value
             return tuple([column.cell(value) for column, value in zip(self.columns, prefix, strict=False)])
 
-    def cells_of_key(self, key: Sequence[Any]) -> Cells:
-        """Cells of a whole key.
+    def cells_of_keys(self, values: Sequence[Sequence[Any]]) -> list[Cells]:
+        """Cells of whole keys.
 
         Args:
-            key: Canonical Python values of all key columns, none of them NULL.
+            values: Canonical Python values of each key column, none of them NULL.
 
         Raises:
             DataError: A value that its column cannot be compared with.
         """
-        if len(key) == 1 == len(self.columns):
-            return (self.columns[0].cell(key[0]),)
-        return tuple([column.cell(value) for column, value in zip(self.columns, key, strict=True)])
+        try:
+            return list(zip(*map(map, self.to_cells, values), strict=True))
+        except NOT_OF_TYPE:  # each says so of its own value
+            return list(zip(*map(map, [column.cell for column in self.columns], values), strict=True))
 
     def window(self, keys: KeyRange) -> CellRange:
         """The two cuts of a range as cells.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -13,11 +13,52 @@ import pyarrow as pa
 from secateur.engine_limits import EngineLimits
 from secateur.errors import DataError, DuplicateKeyError, NullKeyError, TopologyChangedError
 from secateur.partitioning.tables.table import Column, TableDef
-from secateur.partitioning.types.coerce import canonical_test
+from secateur.partitioning.types.coerce import uncertain_finder
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.empty_rows import empty_table
 from secateur.storage.key_order import KeyOrder
 from secateur.wire import travels_short
+
+_LONG_KINDS: Final = frozenset({TypeKind.VARCHAR, TypeKind.BLOB})
+
+
+@dataclass(frozen=True, slots=True)
+class PlainForm:
+    """The form of rows, or of keys, that come as plain values.
+
+    Attributes:
+        columns: The columns that they have.
+        schema: The same for Arrow.
+        texts: The positions of those whose values have a length.
+        key_positions: The positions of the primary key, in key order.
+        uncertain: Finds values that are perhaps not canonical (:func:`~secateur.partitioning.types.coerce.coerce`).
+        partition_of: The partition of the canonical values of one; None where it cannot be computed here.
+    """
+
+    columns: tuple[Column, ...]
+    schema: pa.Schema
+    texts: tuple[int, ...]
+    key_positions: tuple[int, ...]
+    uncertain: Callable[[Sequence[Iterable[Any]], int], int]
+    partition_of: Callable[[Sequence[Any]], int] | None
+
+    @classmethod
+    def of(
+        cls,
+        columns: tuple[Column, ...],
+        schema: pa.Schema,
+        key_positions: Iterable[int],
+        partition_of: Callable[[Sequence[Any]], int] | None,
+    ) -> PlainForm:
+        """Work out what depends on the columns only."""
+        return cls(
+            columns,
+            schema,
+            tuple(at for at, column in enumerate(columns) if column.type.kind in _LONG_KINDS),
+            tuple(key_positions),
+            uncertain_finder((column.type, column.nullable) for column in columns),
+            partition_of,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +71,13 @@ class TableLayout:
         types: The types of its columns.
         hugeints: The positions of those that are HUGEINT, which Arrow gives as Decimals.
         takes_values: Whether rows may come as plain values, which represent these types completely.
-        are_canonical: For each column, whether values of it are canonical as they stand.
-        are_canonical_keys: The same for each key column, in key order.
+        plain_rows: The form of these.
+        plain_keys: The form of keys of rows to delete, in key order.
         no_rows: A table of that schema without rows; made once, because a table may have 100,000 partitions.
         positions: The positions of the columns in it, by name.
         key_schema: The key columns in key order: the schema of a table of keys to delete.
-        key_columns: The same columns as the description has them.
-        key_positions: Their positions in the schema, in key order.
-        partition_of_row: The partition of the canonical values of all columns; None where it cannot be computed here.
-        partition_of_prefix: The same for the leading values of the key, by how many there are; None also where these
-            leave several partitions.
+        partition_of_prefix: The partition of the leading values of the key, by how many there are; None where it cannot
+            be computed here, and where these leave several partitions.
         order: The order of the rows.
         limits: Those of the member.
     """
@@ -49,14 +87,11 @@ class TableLayout:
     types: tuple[SqlType, ...]
     hugeints: tuple[int, ...]
     takes_values: bool
-    are_canonical: tuple[Callable[[Iterable[Any]], bool], ...]
-    are_canonical_keys: tuple[Callable[[Iterable[Any]], bool], ...]
+    plain_rows: PlainForm
+    plain_keys: PlainForm
     no_rows: pa.Table
     positions: Mapping[str, int]
     key_schema: pa.Schema
-    key_columns: tuple[Column, ...]
-    key_positions: tuple[int, ...]
-    partition_of_row: Callable[[Sequence[Any]], int] | None
     partition_of_prefix: tuple[Callable[[Sequence[Any]], int] | None, ...]
     order: KeyOrder
     limits: EngineLimits
@@ -76,26 +111,26 @@ class TableLayout:
         types = tuple(column.type for column in tdef.columns)
         scheme = tdef.scheme
         is_placed = bool(scheme.columns) and scheme.is_known_function
+        of_prefix = tuple(
+            scheme.partition_function(order.names[:width])
+            if is_placed and set(scheme.columns) <= set(order.names[:width])
+            else None
+            for width in range(len(order.names) + 1)
+        )
+        key_positions = [positions[name] for name in order.names]
+        key_columns = tuple(map(tdef.columns.__getitem__, key_positions))
         return cls(
             tdef,
             schema,
             types,
             tuple(at for at, kind in enumerate(types) if kind.kind is TypeKind.HUGEINT),
             travels_short(types),
-            tuple(map(canonical_test, types)),
-            tuple(canonical_test(column.type) for column in order.columns),
+            PlainForm.of(tdef.columns, schema, key_positions, tdef.partition_of_row if is_placed else None),
+            PlainForm.of(key_columns, key_schema, range(len(key_columns)), of_prefix[-1]),
             empty_table(schema),
             positions,
             key_schema,
-            tuple(tdef.column(name) for name in order.names),
-            tuple(positions[name] for name in order.names),
-            tdef.partition_of_row if is_placed else None,
-            tuple(
-                scheme.partition_function(order.names[:width])
-                if is_placed and set(scheme.columns) <= set(order.names[:width])
-                else None
-                for width in range(len(order.names) + 1)
-            ),
+            of_prefix,
             order,
             limits or EngineLimits(),
         )

@@ -311,6 +311,14 @@ class MemberStore:
         hosted = self._tables.get(table_id) or self._tables.table(table_id)
         return hosted.layout.tdef
 
+    def layout(self, table_id: int) -> TableLayout:
+        """The layout of a table, another one for each description that the table has had.
+
+        Raises:
+            UnknownTableError: The table is not here.
+        """
+        return self._tables.table(table_id).layout
+
     def partition(self, table_id: int, partition: int) -> Partition:
         """One partition.
 
@@ -322,6 +330,15 @@ class MemberStore:
             return self._tables[table_id].partitions[partition]
         except KeyError:
             return self._tables.table(table_id).partition(partition)  # which says what is not here
+
+    def place(self, table_id: int, partition: int) -> tuple[HostedTable, Partition]:
+        """A table and one partition of it.
+
+        Raises:
+            UnknownTableError, TopologyChangedError: As :meth:`partition`.
+        """
+        table = self._tables.get(table_id) or self._tables.table(table_id)
+        return table, table.partitions.get(partition) or table.partition(partition)
 
     def relation(
         self,

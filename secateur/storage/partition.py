@@ -80,7 +80,7 @@ class Partition:
         """The table has other ranges; which rows are this partition's is for the new layout to say."""
         self._layout = layout
 
-    def apply(self, operation: ChangeOperation, rows: pa.Table | ShortTable, *, is_copy: bool = False) -> int:
+    def apply(self, operation: ChangeOperation, rows: pa.Table | ShortTable | FewRows, *, is_copy: bool = False) -> int:
         """Make one change.
 
         Costs microseconds per row for a few rows; beyond the bound of the delta, a vectorised merge of the whole
@@ -90,7 +90,8 @@ class Partition:
             operation: The operation.
             rows: Rows of the table's schema; for a deletion, a table with at least the key columns; for an upsert,
                 columns may be missing, which keep their values in rows that are there and are NULL in new ones. Or
-                plain values of all columns; for a deletion, of the key columns in key order.
+                plain values of all columns; for a deletion, of the key columns in key order. Or what :meth:`admit`
+                has returned for the operation.
             is_copy: Whether the primary of the partition has made the change already. It is then made here as well,
                 even if a load that is prepared here has one of the keys: the load meets the change at the primary, and
                 is not published.
@@ -107,11 +108,13 @@ class Partition:
                 later.
             LimitExceededError: The rows do not fit into one partition.
         """
-        admitted = self._admitted(operation, rows, is_copy=is_copy)
-        if admitted.num_rows == 0 and not operation.replaces_all:
+        admitted = rows if isinstance(rows, FewRows) else self.admit(operation, rows, is_copy=is_copy)
+        replaces_all = operation.replaces_all
+        if admitted.num_rows == 0 and not replaces_all:
             return 0
-        self._settle()
-        is_small = not operation.replaces_all and self._delta.size + 2 * admitted.num_rows <= self._delta_bound()
+        if self._snapshot is not None:
+            self._settle()
+        is_small = not replaces_all and self._delta.has_room(admitted.num_rows)
         if is_small and isinstance(admitted, pa.Table) and operation is ChangeOperation.UPSERT:
             admitted = self._few_completed(admitted)
         if not is_small or self.feed is not None:
@@ -129,6 +132,29 @@ class Partition:
             self._changes.rows += affected
             self._changes.unfolded.add(self.number)
         return affected
+
+    def admit(
+        self, operation: ChangeOperation, rows: pa.Table | ShortTable, *, is_copy: bool = False
+    ) -> pa.Table | FewRows:
+        """The rows of a change, checked; plain values of a copy belong here, as the primary has found of each row.
+
+        Raises:
+            DataError, NullKeyError, TopologyChangedError: As :meth:`apply`.
+        """
+        are_keys = operation is ChangeOperation.DELETE
+        if isinstance(rows, ShortTable):
+            few = FewRows.admit(self._layout, rows.columns, rows.num_rows, are_keys=are_keys)
+            if not is_copy:
+                few.check_partition(self._layout, self.number)
+            return few
+        admitted = self._layout.admit_keys(rows) if are_keys else self._layout.admit(rows)
+        if not (are_keys or operation is ChangeOperation.UPSERT or self._layout.is_complete(admitted)):
+            raise DataError(
+                f"{self._layout.tdef.name}: rows to {operation.value} need all columns, and they have"
+                f" {', '.join(admitted.schema.names)}"
+            )
+        self._layout.check_partition(admitted, self.number)
+        return admitted
 
     def note_load(self, operation: ChangeOperation, part: PreparedPart, number: int) -> None:
         """Count a load that is about to be installed, and record it in the change feed, if there is one.
@@ -221,24 +247,19 @@ class Partition:
         delta = self._delta
         return None if delta.changes(prefix) else delta.base.native
 
-    def values_of(self, key: Sequence[Any]) -> list[Any] | None:
+    def values_of(self, key: Cells) -> list[Any] | None:
         """The row with a key as plain values of all columns, canonical as they were written; None without one.
 
-        Args:
-            key: Canonical Python values of all key columns, none of them NULL.
-
         Raises:
-            DataError: A value of another type than its column.
             ValueError, OverflowError: Python has no object for a value of the row.
 
         Cost: as :meth:`find`, and a microsecond for each column of a row that is not among the recent ones.
         """
         self._settle()
-        cells = self._layout.order.cells_of_key(key)
-        recent = self._delta.recent_values(cells)
+        recent = self._delta.recent_values(key)
         if recent is not None:
             return recent
-        found = self._delta.find(cells)
+        found = self._delta.find(key)
         if found is None:
             return None
         columns, position = found
@@ -259,25 +280,6 @@ class Partition:
         """Whether merging the recent changes costs little, or little for each of them."""
         changed, rows = self._delta.size, self._delta.base.rows
         return bool(changed) and (rows <= _FOLDED_ROWS_MAX or rows <= _FOLDED_ROWS_PER_CHANGE * changed)
-
-    def _admitted(
-        self, operation: ChangeOperation, rows: pa.Table | ShortTable, *, is_copy: bool
-    ) -> pa.Table | FewRows:
-        """The rows, checked; plain values of a copy belong to the partition, which the primary has checked of each."""
-        are_keys = operation is ChangeOperation.DELETE
-        if isinstance(rows, ShortTable):
-            few = FewRows.admit(self._layout, rows, are_keys=are_keys)
-            if not is_copy:
-                few.check_partition(self.number)
-            return few
-        admitted = self._layout.admit_keys(rows) if are_keys else self._layout.admit(rows)
-        if not (are_keys or operation is ChangeOperation.UPSERT or self._layout.is_complete(admitted)):
-            raise DataError(
-                f"{self._layout.tdef.name}: rows to {operation.value} need all columns, and they have"
-                f" {', '.join(admitted.schema.names)}"
-            )
-        self._layout.check_partition(admitted, self.number)
-        return admitted
 
     def _few_completed(self, rows: pa.Table) -> pa.Table:
         """As :func:`~secateur.storage.merge.completed`, by looking keys up one by one."""
@@ -320,7 +322,7 @@ class Partition:
         return typed_rows(kinds)
 
     def _apply_small(self, operation: ChangeOperation, rows: pa.Table | FewRows, *, check_reserved: bool) -> int:
-        keys = rows.keys() if isinstance(rows, FewRows) else self._layout.order.keys(rows)
+        keys = rows.keys if isinstance(rows, FewRows) else self._layout.order.keys(rows)
         if operation is ChangeOperation.DELETE:
             return self._delta.remove(keys)
         if operation is ChangeOperation.APPEND:
@@ -329,7 +331,7 @@ class Partition:
             keys, rows = self._only_new(keys, rows)
             if not keys:
                 return 0
-        if check_reserved:
+        if check_reserved and self._reserved:
             self._check_keys_unreserved(keys, rows)
         self._delta.put(keys, rows)
         return rows.num_rows
@@ -390,10 +392,6 @@ class Partition:
             " again"
         )
         return LoadFailedError(message, table=name, load_id=load_id)
-
-    def _delta_bound(self) -> int:
-        limits = self._layout.limits
-        return min(max(limits.delta_rows_min, self._delta.base.rows // limits.delta_share), limits.delta_rows_max)
 
     def _settle(self) -> None:
         """Take over the merge that a reader of the current snapshot has already paid for."""

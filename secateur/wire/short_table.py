@@ -23,9 +23,9 @@ from secateur.protocol.values import pack, unpack
 
 SHORT_ROWS_MAX: Final = 32
 """More rows are cheaper as columns of Arrow."""
-CHARACTERS_MAX: Final = 8192
+SHORT_CHARACTERS_MAX: Final = 8192
 """Texts longer than this together are cheaper as a payload, and headers are bounded."""
-_VALUE_BYTES: Final = 16
+VALUE_BYTES: Final = 16
 """The memory of a value, about, without the bytes of a text."""
 _LONG_KINDS: Final = frozenset({TypeKind.VARCHAR, TypeKind.BLOB})
 # INTERVAL has months and nanoseconds that its Python value does not have; nested values may be long.
@@ -47,7 +47,7 @@ class ShortTable(msgspec.Struct, frozen=True):
     @property
     def nbytes(self) -> int:
         """The bytes that the values take, about."""
-        size = _VALUE_BYTES * self.num_rows * len(self.columns)
+        size = VALUE_BYTES * self.num_rows * len(self.columns)
         for column in self.columns:
             for value in column:
                 if isinstance(value, (str, bytes)):
@@ -83,7 +83,7 @@ def shorten(arrays: Sequence[pa.Array | pa.ChunkedArray], types: Sequence[SqlTyp
     columns = []
     try:
         for array, kind in zip(arrays, types, strict=True):
-            if kind.kind in _LONG_KINDS and array.nbytes > CHARACTERS_MAX:
+            if kind.kind in _LONG_KINDS and array.nbytes > SHORT_CHARACTERS_MAX:
                 return None
             columns.append(_values(array, kind))
     except (ValueError, OverflowError):
@@ -106,7 +106,7 @@ def short_check(types: Sequence[SqlType]) -> Callable[[Sequence[list[Any]]], boo
             for value in columns[position]:
                 if value is not None:
                     characters += len(value)
-        return characters <= CHARACTERS_MAX
+        return characters <= SHORT_CHARACTERS_MAX
 
     return check
 
@@ -158,7 +158,7 @@ def decode_rows(payload: bytes | memoryview) -> ShortTable | pa.Table:
         ProtocolError, LimitExceededError: As :func:`~secateur.protocol.arrow_ipc.decode_table`; or the plain values are
             no columns of one length.
     """
-    if not has_few_rows(payload):
+    if not payload or payload[0] != _FEW:
         return decode_table(payload)
     columns = unpack(payload[1:])
     if not isinstance(columns, list) or not columns or set(map(type, columns)) != {list}:

@@ -99,15 +99,15 @@ class KeyedChange:
         outputs = [compile_over_row(values[column.name], positions) for column in table.columns]
         return cls(key, condition, outputs, parameters)
 
-    def key(self, params: Sequence[Any]) -> list[Any]:
-        """The key of the row, in key order.
+    def key(self, params: Sequence[Any]) -> list[list[Any]]:
+        """The value of each key column for the row, in key order.
 
         Raises:
             DeclinedError: Only a kernel can say it, such as for NULL or a number of another type.
         """
         for parameter in self._parameters:  # also those that no row is there for: one may be an error
             parameter((), params)
-        return [value((), params) for value in self._key]
+        return [[value((), params)] for value in self._key]
 
     def applies(self, row: Sequence[Any], params: Sequence[Any]) -> bool:
         """Whether the row with the key is changed.
@@ -121,13 +121,13 @@ class KeyedChange:
         """
         return self._condition is None or self._condition(row, params)
 
-    def changed(self, row: Sequence[Any], params: Sequence[Any]) -> list[Any] | None:
-        """The row as it will be; None for one that is removed.
+    def changed(self, row: Sequence[Any], params: Sequence[Any]) -> list[list[Any]] | None:
+        """The value of each column for the row as it will be; None for one that is removed.
 
         Raises:
             DeclinedError: Only a kernel can compute it.
         """
-        return None if self._outputs is None else [value(row, params) for value in self._outputs]
+        return None if self._outputs is None else [[value(row, params)] for value in self._outputs]
 
 
 def _all_true(conditions: Sequence[RowEvaluator]) -> RowEvaluator:

@@ -9,11 +9,10 @@ all: a value that is not one of its column's type as it stands leaves the statem
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 import pyarrow as pa
-from msgspec.structs import force_setattr
 
 from secateur.engine.kernels.arrow.expression import ConstantExpression, ParameterExpression
 from secateur.engine.kernels.arrow.fragment import ArrowFragment
@@ -26,7 +25,7 @@ GivenValue: TypeAlias = ConstantExpression | ParameterExpression | None
 """A literal or parameter of its column's type; None is NULL."""
 
 
-class RowUpsert(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
+class RowUpsert(msgspec.Struct, frozen=True, omit_defaults=True):
     """The change, as data.
 
     Attributes:
@@ -39,60 +38,6 @@ class RowUpsert(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
     given: tuple[GivenValue, ...]
     assigned: dict[str, GivenValue]
     computed: ArrowFragment | None = None
-    program: ClassVar[Any] = None
-    """The program for plain values to which :attr:`computed` was compiled, or the reason why it was not."""
-
-    def replaces_row(self, table: TableDef) -> bool:
-        """Whether the new row takes the place of the row with its key, whatever that one has."""
-        others = {column.name: given for column, given in zip(table.columns, self.given, strict=True)}
-        for name in table.primary_key:
-            others.pop(name, None)
-        return self.computed is None and bool(others) and self.assigned == others
-
-    def inserted_values(self, table: TableDef, params: Sequence[Any]) -> list[Any]:
-        """The new row as plain values of all columns.
-
-        Raises:
-            DataError: A value is not one of its type as it stands: only :meth:`inserted` can make the row, or DuckDB.
-        """
-        return [
-            canonical_as_it_stands(_value(given, params), column.type)
-            for given, column in zip(self.given, table.columns, strict=True)
-        ]
-
-    def updated_values(self, table: TableDef, old: Sequence[Any], params: Sequence[Any]) -> list[Any] | None:
-        """The row that replaces another one, as plain values of all columns; None where nothing changes.
-
-        Args:
-            table: The table.
-            old: The values of the row that is there.
-            params: The values of the parameters.
-
-        Raises:
-            DeclinedError, DataError: Only :meth:`updated` can compute it, or DuckDB.
-        """
-        values = list(old)
-        computed = self._computed_over(table)
-        if computed is not None:
-            condition, outputs = computed
-            if condition is not None and condition(old, params) is not True:
-                return None
-            for at, value in outputs:
-                values[at] = value(old, params)
-        for at, column in enumerate(table.columns):
-            if column.name in self.assigned:
-                values[at] = canonical_as_it_stands(_value(self.assigned[column.name], params), column.type)
-        return values
-
-    def _computed_over(self, table: TableDef) -> tuple[RowEvaluator | None, list[tuple[int, RowEvaluator]]] | None:
-        """The condition, and the columns that are computed, over the plain values of a row."""
-        if self.computed is None:
-            return None
-        if self.program is None:
-            force_setattr(self, "program", _compiled(self.computed, table))
-        if isinstance(self.program, DeclinedError):
-            raise self.program
-        return self.program
 
     def inserted(self, table: TableDef, params: Sequence[Any]) -> pa.Table | None:
         """The new row in the schema of the table; None where only DuckDB can make it. NOT NULL is not checked."""
@@ -126,6 +71,74 @@ class RowUpsert(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
             values.update(zip(found.column_names, found.columns, strict=True))
         columns = [values.get(name, column) for name, column in zip(schema.names, row.columns, strict=True)]
         return None if any(column is None for column in columns) else pa.Table.from_arrays(columns, schema=schema)
+
+
+class UpsertProgram:
+    """A :class:`RowUpsert` over plain values, compiled for one definition of its table.
+
+    Args:
+        upsert: The change.
+        table: The table.
+
+    Attributes:
+        replaces_row: Whether the new row takes the place of the row with its key, whatever that one has.
+    """
+
+    __slots__ = ("_assigned", "_computed", "_constants", "_given", "_kept", "replaces_row")
+
+    def __init__(self, upsert: RowUpsert, table: TableDef) -> None:
+        # The constants stand behind the parameters, and are counted from the end: only a call says how many those are.
+        self._constants: tuple[Any, ...] = ()
+        self._given = [self._place(given) for given in upsert.given]
+        self._kept: list[int] = []  # the columns that take the value of the new row
+        self._assigned: list[tuple[int, SqlType, int]] = []
+        for at, (column, given) in enumerate(zip(table.columns, upsert.given, strict=True)):
+            if column.name in upsert.assigned:
+                assigned = upsert.assigned[column.name]
+                if repr(assigned) == repr(given):  # two zeros are equal, and not the same
+                    self._kept.append(at)
+                else:
+                    self._assigned.append((at, column.type, self._place(assigned)))
+        self._computed = None if upsert.computed is None else _compiled(upsert.computed, table)
+        others = [at for at, column in enumerate(table.columns) if column.name not in table.primary_key]
+        self.replaces_row = upsert.computed is None and bool(others) and self._kept == others and not self._assigned
+
+    def _place(self, given: GivenValue) -> int:
+        if isinstance(given, ParameterExpression):
+            return given.number - 1
+        self._constants = (None if given is None else given.value, *self._constants)
+        return -len(self._constants)
+
+    def inserted(self, params: Sequence[Any]) -> list[list[Any]]:
+        """The values of the new row for each column, as they are given."""
+        given = (*params, *self._constants)
+        return [[given[place]] for place in self._given]
+
+    def updated(self, new: Sequence[list[Any]], old: Sequence[Any], params: Sequence[Any]) -> list[list[Any]] | None:
+        """The values of the row that replaces another one, by column; None where nothing changes.
+
+        Args:
+            new: The canonical values of :meth:`inserted`.
+            old: The values of the row that is there.
+            params: The values of the parameters.
+
+        Raises:
+            DeclinedError, DataError: Only :meth:`RowUpsert.updated` can compute it, or DuckDB.
+        """
+        values = [[value] for value in old]
+        if self._computed is not None:
+            if isinstance(self._computed, DeclinedError):
+                raise self._computed
+            condition, outputs = self._computed
+            if condition is not None and condition(old, params) is not True:
+                return None
+            for at, value in outputs:
+                values[at] = [value(old, params)]
+        for at in self._kept:
+            values[at] = new[at]
+        for at, type_, place in self._assigned:
+            values[at] = [canonical_as_it_stands((*params, *self._constants)[place], type_)]
+        return values
 
 
 def _compiled(

@@ -42,7 +42,7 @@ def as_they_stand(values: list[Any], column_type: SqlType) -> pa.Array | None:
         return None
 
 
-def canonical_as_it_stands(value: Any, column_type: SqlType) -> Any:
+def canonical_as_it_stands(value: Any, column_type: SqlType, *, column: str | None = None) -> Any:
     """One value as a canonical Python value, which a few are faster kept as than in Arrow.
 
     Raises:
@@ -53,7 +53,7 @@ def canonical_as_it_stands(value: Any, column_type: SqlType) -> Any:
     has_zone = isinstance(value, datetime) and value.tzinfo is not None
     if type(value) is not _SAME.get(column_type.kind) or has_zone:
         raise DataError(f"{value!r} ({type(value).__name__}) is no {column_type} as it stands: it needs a cast")
-    return coerce(value, column_type)
+    return coerce(value, column_type, column=column)
 
 
 def _need_no_cast(values: list[Any], column_type: SqlType) -> bool:

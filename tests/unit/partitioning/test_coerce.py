@@ -13,7 +13,7 @@ import pytest
 
 from secateur.errors import DataError
 from secateur.partitioning.types import parse_type
-from secateur.partitioning.types.coerce import canonical_test, coerce
+from secateur.partitioning.types.coerce import coerce, uncertain_finder
 
 TEXT = "7aca8bbb-0b5d-4ee7-aab5-e32ee907368b"
 EASTERN = timezone(timedelta(hours=-5))
@@ -225,10 +225,12 @@ def test_without_a_column_the_message_still_reads() -> None:
 def test_what_is_certainly_canonical_stays_as_it_is(type_: str, certain: list[Any]) -> None:
     others = [128, -129, 2**64, -1, 1, 10**38, "\ud800", "é", 1.5, True, b"a", date(2024, 1, 1), datetime(2024, 1, 1)]
     kind = parse_type(type_)
-    is_canonical = canonical_test(kind)
-    assert is_canonical([])
-    assert is_canonical([*certain, None]) or not certain
-    found = [value for value in [*certain, *others, Decimal("1.5"), [1], np.int8(1)] if is_canonical([value])]
+    uncertain, uncertain_or_null = uncertain_finder([(kind, False)]), uncertain_finder([(kind, False), (kind, True)])
+    assert uncertain([[]], 0) == 1
+    assert uncertain([[*certain, None]], 0) == 0
+    assert uncertain_or_null([certain, [*certain, None]], 0) == 2
+    assert uncertain_or_null([[None], [*certain, None]], 1) == 2
+    found = [value for value in [*certain, *others, Decimal("1.5"), [1], np.int8(1)] if uncertain([[value]], 0)]
     assert certain == found[: len(certain)]
     for value in found:
         same = coerce(value, kind)

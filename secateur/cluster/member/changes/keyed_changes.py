@@ -12,8 +12,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
-import msgspec
-
 from secateur.cluster.member.changes.change_registry import RecordedChange
 from secateur.cluster.member.changes.change_turns import ChangeTurns
 from secateur.cluster.member.changes.writes import MemberWrites
@@ -22,32 +20,67 @@ from secateur.cluster.member.statements.statements import StatementRunner
 from secateur.cluster.member.tables.table_directory import TableDirectory
 from secateur.engine.kernels.arrow.row_values import DeclinedError
 from secateur.engine.sql.keyed_change import KeyedChange
-from secateur.engine.sql.row_upsert import RowUpsert
+from secateur.engine.sql.row_upsert import UpsertProgram
 from secateur.engine.sql.select_plan import SelectPlan
-from secateur.errors import DataError, NoRangeError, TopologyChangedError
-from secateur.partitioning.tables.table import TableDef
+from secateur.errors import DataError, NoRangeError, NullKeyError, TopologyChangedError
+from secateur.partitioning.types.python_column import canonical_as_it_stands
 from secateur.protocol.changes import ChangedRows, ChangeOnePartition
 from secateur.storage.change import ChangeOperation
+from secateur.storage.few_rows import FewRows
+from secateur.storage.layout import TableLayout
 from secateur.storage.member_store import MemberStore
-from secateur.wire import Reply, ShortTable, short_check, travels_short
+from secateur.wire import Reply
+from secateur.wire.short_table import SHORT_CHARACTERS_MAX, VALUE_BYTES
 
-_Found: TypeAlias = tuple[int, Sequence[Any] | None, ChangeOperation]
-"""A partition, the values of a row or of its key (None if nothing is to be written), and the operation."""
+_Found: TypeAlias = tuple[int, FewRows | None, ChangeOperation]
+"""A partition, a row or its key (None if nothing is to be written), and the operation."""
 _Answered: TypeAlias = Reply[ChangedRows] | asyncio.Future[Reply[ChangedRows]]
 _KEPT_MAX: Final = 4096
 """Plans whose compiled form is kept; some kilobytes each."""
 
 
-class _Compiled(msgspec.Struct, frozen=True):
-    """A plan compiled to a change of the row with one key, and the definition of its table for which it was compiled.
+class _Compiled:
+    """A plan compiled to a change of the row with one key, for one definition of its table.
 
-    ``change`` is None for a plan of another kind. With ``replaces_row`` nobody has to read the row that is there.
+    Args:
+        layout: The table's; of one in which the key of a row does not say its partition, or which plain values do not
+            represent completely, no row is changed here.
+        change: None for a plan of another kind.
+
+    Attributes:
+        layout: The table's.
+        change: The change.
+        partition_of: The partition of the values by which the row is found: of its key for a KeyedChange, else of all
+            columns.
+        nbytes_max: The size of a row beyond which it is better sent in Arrow.
     """
 
-    table: TableDef
-    rows: PlainTable
-    change: KeyedChange | RowUpsert | None
-    replaces_row: bool
+    __slots__ = ("change", "layout", "nbytes_max", "partition_of")
+
+    def __init__(self, layout: TableLayout, change: KeyedChange | UpsertProgram | None) -> None:
+        self.layout = layout
+        self.change = change
+        table = layout.tdef
+        self.partition_of: Callable[[Sequence[Any]], int] = (
+            table.scheme.partition_function(table.primary_key)
+            if isinstance(change, KeyedChange)
+            else table.partition_of_row
+        )
+        self.nbytes_max = SHORT_CHARACTERS_MAX + VALUE_BYTES * len(table.columns)
+
+    @classmethod
+    def of(cls, plan: SelectPlan, operation: str, layout: TableLayout) -> _Compiled:
+        """Compile a plan."""
+        table, change = layout.tdef, None
+        if table.is_placed_by_key and layout.takes_values:
+            match operation:
+                case "effects":
+                    change = None if plan.upsert is None else UpsertProgram(plan.upsert, table)
+                case "upsert" | "delete":
+                    change = KeyedChange.of(plan, table, deletes=operation == "delete")
+                case _:
+                    pass
+        return cls(layout, change)
 
 
 class KeyedChanges:
@@ -100,75 +133,67 @@ class KeyedChanges:
             return None
         try:
             found = (
-                self._changed_row(asked, compiled.rows, change)
+                self._changed_row(asked, compiled, change)
                 if isinstance(change, KeyedChange)
-                else self._upserted_row(asked, compiled.rows, change, replaces_row=compiled.replaces_row)
+                else self._upserted_row(asked, compiled, change)
             )
-        except (DeclinedError, NoRangeError, DataError, ValueError, OverflowError):
+        except (DeclinedError, NoRangeError, NullKeyError, DataError, ValueError, OverflowError):
             return None  # what only a kernel computes, or says in the words of the dialect
-        return None if found is None else self._write(asked, compiled.table.table_id, *found)
+        return None if found is None else self._write(asked, compiled.layout.tdef.table_id, *found)
 
     def _change(self, asked: ChangeOnePartition, plan: SelectPlan) -> _Compiled:
         known = (asked.plan, asked.operation)
-        table = self._places.table(plan.scans[0].table_id)
+        layout = self._store.layout(plan.scans[0].table_id)
         found = self._compiled.get(known)
-        if found is not None and found.table is table:
+        if found is not None and found.layout is layout:
             return found
-        rows = PlainTable(table)
-        change: KeyedChange | RowUpsert | None = None
-        if rows.has_plain_rows:
-            match asked.operation:
-                case "effects":
-                    change = plan.upsert
-                case "upsert" | "delete" as operation:
-                    change = KeyedChange.of(plan, table, deletes=operation == "delete")
-                case _:
-                    pass
-        replaces_row = isinstance(change, RowUpsert) and change.replaces_row(table)
-        compiled = self._compiled[known] = _Compiled(table, rows, change, replaces_row)
+        compiled = self._compiled[known] = _Compiled.of(plan, asked.operation, layout)
         if len(self._compiled) > _KEPT_MAX:
             self._compiled.popitem(last=False)
         return compiled
 
-    def _changed_row(self, asked: ChangeOnePartition, rows: PlainTable, change: KeyedChange) -> _Found | None:
+    def _changed_row(self, asked: ChangeOnePartition, compiled: _Compiled, change: KeyedChange) -> _Found | None:
         """The row or key that an UPDATE or DELETE writes; None if the change has to be made in another way."""
-        key = change.key(asked.params)
-        partition = self._partition(asked, rows, key)
+        key = FewRows.admit(compiled.layout, change.key(asked.params), 1, are_keys=True)
+        partition = self._partition(asked, compiled, key)
         if partition is None:
             return None
-        old = self._store.partition(rows.table_id, partition).values_of(key)
+        old = self._store.partition(compiled.layout.tdef.table_id, partition).values_of(key.keys[0])
         if old is None or not change.applies(old, asked.params):
             return partition, None, ChangeOperation.UPSERT
-        new = change.changed(old, asked.params)
-        if new is None:
+        changed = change.changed(old, asked.params)
+        if changed is None:
             return partition, key, ChangeOperation.DELETE
-        return (partition, new, ChangeOperation.UPSERT) if rows.is_plain(new) else None
+        new = FewRows.admit(compiled.layout, changed, 1)
+        return (partition, new, ChangeOperation.UPSERT) if new.nbytes <= compiled.nbytes_max else None
 
-    def _upserted_row(
-        self, asked: ChangeOnePartition, rows: PlainTable, upsert: RowUpsert, *, replaces_row: bool
-    ) -> _Found | None:
+    def _upserted_row(self, asked: ChangeOnePartition, compiled: _Compiled, upsert: UpsertProgram) -> _Found | None:
         """The row that an INSERT writes over the one with its key; None if the change has to be made in another way."""
-        new = upsert.inserted_values(rows.table, asked.params)
-        if not rows.is_plain(new):
+        layout = compiled.layout
+        new = FewRows.admit(layout, upsert.inserted(asked.params), 1, convert=canonical_as_it_stands)
+        if new.nbytes > compiled.nbytes_max:
             return None
-        key = [new[at] for at in rows.key_positions]
-        partition = self._partition(asked, rows, key)
+        partition = self._partition(asked, compiled, new)
         if partition is None:
             return None
-        if replaces_row:
+        if upsert.replaces_row:
             return partition, new, ChangeOperation.UPSERT
-        old = self._store.partition(rows.table_id, partition).values_of(key)
-        updated = new if old is None else upsert.updated_values(rows.table, old, asked.params)
-        is_written = updated is None or updated is new or rows.is_plain(updated)
-        return (partition, updated, ChangeOperation.UPSERT) if is_written else None
+        old = self._store.partition(layout.tdef.table_id, partition).values_of(new.keys[0])
+        if old is not None:
+            updated = upsert.updated(new.columns, old, asked.params)
+            if updated is None:
+                return partition, None, ChangeOperation.UPSERT
+            new = FewRows.admit(layout, updated, 1)
+        return (partition, new, ChangeOperation.UPSERT) if new.nbytes <= compiled.nbytes_max else None
 
-    def _partition(self, asked: ChangeOnePartition, rows: PlainTable, key: Sequence[Any]) -> int | None:
-        """The partition of a key, if it can be changed now.
+    def _partition(self, asked: ChangeOnePartition, compiled: _Compiled, row: FewRows) -> int | None:
+        """The partition of a row, or of its key, if it can be changed now.
 
         Raises:
             TopologyChangedError: It is not this member's.
         """
-        table_id, partition = rows.table_id, rows.partition_of(key)
+        (values,) = zip(*row.columns, strict=True)
+        table_id, partition = compiled.layout.tdef.table_id, compiled.partition_of(values)
         self._places.check_primary(table_id, partition)
         is_free = self._turns.is_free((table_id, partition))
         return partition if is_free and self._writes.is_made_now(table_id, partition, asked.change_id) else None
@@ -178,49 +203,12 @@ class KeyedChanges:
         asked: ChangeOnePartition,
         table_id: int,
         partition: int,
-        values: Sequence[Any] | None,
+        row: FewRows | None,
         operation: ChangeOperation,
     ) -> _Answered:
-        """Write a row, or delete it by its key; without values there is nothing to do."""
+        """Write a row, or delete it by its key; without one there is nothing to do."""
         made = RecordedChange(0, 0)
-        if values is not None:
-            rows = ShortTable([[value] for value in values], 1)
-            made, _ = self._writes.apply(table_id, partition, operation, rows, asked.change_id)
+        if row is not None:
+            made, _ = self._writes.make(table_id, partition, operation, row, asked.change_id)
         reply = Reply(ChangedRows(made.rows, 1 + self._places.backup_count(table_id, partition)))
         return self._writes.made_now(table_id, partition, asked.change_id, made, reply)
-
-
-class PlainTable:
-    """One definition of a table.
-
-    Args:
-        table: The table.
-
-    Attributes:
-        table: The table.
-        table_id: Its id.
-        key_positions: The columns of the primary key among all, in key order.
-        partition_of: The partition of a row by its key; only where it has plain rows.
-        has_plain_rows: Whether the key of a row says its partition, and plain values represent the row completely.
-    """
-
-    __slots__ = ("_is_short", "_needed", "has_plain_rows", "key_positions", "partition_of", "table", "table_id")
-
-    def __init__(self, table: TableDef) -> None:
-        self.table = table
-        self.table_id = table.table_id
-        positions = {column.name: at for at, column in enumerate(table.columns)}
-        self.key_positions = tuple(positions[name] for name in table.primary_key)
-        types = [column.type for column in table.columns]
-        self._is_short = short_check(types)
-        self._needed = tuple(at for at, column in enumerate(table.columns) if not column.nullable)
-        self.has_plain_rows = table.is_placed_by_key and travels_short(types)
-        if self.has_plain_rows:
-            self.partition_of: Callable[[Sequence[Any]], int] = table.scheme.partition_function(table.primary_key)
-
-    def is_plain(self, row: Sequence[Any]) -> bool:
-        """Whether a row can be written as plain values; one with a NULL too many is left to what says so."""
-        for at in self._needed:
-            if row[at] is None:
-                return False
-        return self._is_short([[value] for value in row])

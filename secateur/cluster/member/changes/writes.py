@@ -23,7 +23,8 @@ from secateur.cluster.member.replication.replication import Replication
 from secateur.cluster.member.tables.table_directory import TableDirectory
 from secateur.errors import ProtocolError
 from secateur.protocol.changes import RowCount, WriteRows
-from secateur.storage.change import ChangeOperation, load_mode
+from secateur.storage.change import ChangeOperation, change_operation
+from secateur.storage.few_rows import FewRows
 from secateur.storage.member_store import MemberStore
 from secateur.wire import (
     SHORT_ROWS_MAX,
@@ -95,13 +96,13 @@ class MemberWrites:
             Error: As :meth:`write`; nothing was written.
         """
         self._places.check_primary(table_id, partition)  # nobody else's rows are worth unpacking
-        operation = _operation_of(mode)
+        operation = change_operation(mode)
         table = self._places.table(table_id)
         if table.replicated:
             raise ProtocolError(f"{table.name} is replicated: its rows are staged and published on all members at once")
         if not has_few_rows(payload) or not self.is_made_now(table_id, partition, change_id):
             return None
-        made, _ = self.apply(table_id, partition, operation, decode_rows(payload), change_id, payload)
+        made, _ = self.make(table_id, partition, operation, decode_rows(payload), change_id, payload)
         return self.made_now(table_id, partition, change_id, made, Reply(RowCount(made.rows)))
 
     def together(self) -> AbstractContextManager[None]:
@@ -110,7 +111,7 @@ class MemberWrites:
 
     async def _write_later(self, request: Request[WriteRows], change_id: str) -> Reply[RowCount]:
         table_id, partition, payload = request.message.table_id, request.message.partition, request.payload
-        operation = _operation_of(request.message.mode)
+        operation = change_operation(request.message.mode)
         rows = decode_rows(payload) if has_few_rows(payload) else await received_rows(payload)
 
         async def make() -> RecordedChange:
@@ -225,20 +226,36 @@ class MemberWrites:
         self._places.check_primary(table_id, partition)
         if payload is None and operation is not ChangeOperation.DELETE:
             rows = self._as_values(table_id, rows)
+        if rows.num_rows:
+            self._replication.check_primary(table_id, partition)
+        return self.make(table_id, partition, operation, rows, change_id, payload)
+
+    def make(
+        self,
+        table_id: int,
+        partition: int,
+        operation: ChangeOperation,
+        rows: pa.Table | ShortTable | FewRows,
+        change_id: str,
+        payload: bytes | memoryview | None = None,
+    ) -> tuple[RecordedChange, int]:
+        """As :meth:`apply`, in the turn of the loop in which :meth:`is_made_now` has said that it can be made."""
+        table, hosted = self._store.place(table_id, partition)
+        if isinstance(rows, ShortTable):
+            rows = hosted.admit(operation, rows)
         if not rows.num_rows:
-            return RecordedChange(self._store.apply(table_id, partition, operation, rows), 0), 0
-        self._replication.check_primary(table_id, partition)
+            return RecordedChange(hosted.apply(operation, rows), 0), 0
         if self._admission is not None and operation is not ChangeOperation.DELETE:
-            self._admission.write(_size(rows), f"the write to {self._places.table(table_id).name}")
-        written = self._store.apply(table_id, partition, operation, rows)
+            self._admission.write(_size(rows), f"the write to {table.layout.tdef.name}")
+        written = hosted.apply(operation, rows)
         hot_keys = self._hot_keys
         hot_keys.left -= 1
         if not hot_keys.left:
-            hot_keys.note_rows(self._places.table(table_id), rows, are_keys=operation is ChangeOperation.DELETE)
-        sent: bytes | memoryview = b""
-        if self._log is not None or self._replication.has_copies(table_id, partition):
-            sent = encode_rows(rows) if payload is None else payload
-        sequence, copies = self._replication.made(table_id, partition, operation, change_id, sent, written)
+            hot_keys.note_rows(table.layout.tdef, rows)
+        key, sent = (table_id, partition), payload or b""
+        if payload is None and (self._log is not None or self._replication.has_copies(key)):
+            sent = encode_rows(ShortTable(rows.columns, rows.num_rows) if isinstance(rows, FewRows) else rows)
+        sequence, copies = self._replication.made(key, table, operation, change_id, sent, written)
         return RecordedChange(written, sequence), copies * len(sent)
 
     def _as_values(self, table_id: int, rows: pa.Table | ShortTable) -> pa.Table | ShortTable:
@@ -251,12 +268,7 @@ class MemberWrites:
         return shorten(rows.columns, types, rows.num_rows) or rows
 
 
-def _operation_of(mode: str) -> ChangeOperation:
-    return ChangeOperation.DELETE if mode == ChangeOperation.DELETE else load_mode(mode)
-
-
-def _size(rows: pa.Table | ShortTable) -> int:
+def _size(rows: pa.Table | FewRows) -> int:
     """The bytes that rows take, about: the exact size of a slice takes longer."""
-    if isinstance(rows, ShortTable):
-        return rows.nbytes
-    return rows.get_total_buffer_size() if rows.num_rows == 1 else rows.nbytes
+    size: int = rows.get_total_buffer_size() if isinstance(rows, pa.Table) and rows.num_rows == 1 else rows.nbytes
+    return size

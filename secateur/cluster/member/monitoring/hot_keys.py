@@ -29,7 +29,8 @@ from secateur.partitioning.pruning.domain import EVERYTHING
 from secateur.partitioning.pruning.nodes import boxes_of
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.membership import GetHotKeys, HotKey, HotKeys, HotTable
-from secateur.wire import Reply, Request, ShortTable
+from secateur.storage.few_rows import FewRows
+from secateur.wire import Reply, Request
 
 _COUNTERS_MAX: Final = 64
 """Every key with more than a sixtieth of the look-ups of a table has a counter."""
@@ -92,18 +93,17 @@ class HotKeySampler:
         if _has_keys(table):
             self._count(table, [tuple(key[table.primary_key.index(name)] for name in table.scheme.columns)])
 
-    def note_rows(self, table: TableDef, rows: ShortTable | pa.Table, *, are_keys: bool) -> None:
+    def note_rows(self, table: TableDef, rows: FewRows | pa.Table) -> None:
         """Count the keys of rows that are written, or of keys that are deleted, if they are few.
 
         Args:
             table: Their table.
             rows: The rows, which the table has accepted.
-            are_keys: Whether they have the columns of the primary key only.
         """
         self.left = self._distance()
-        if not isinstance(rows, ShortTable) or not _has_keys(table):
+        if not isinstance(rows, FewRows) or not _has_keys(table):
             return
-        names = table.primary_key if are_keys else tuple(column.name for column in table.columns)
+        names = [column.name for column in rows.form.columns]
         columns = [rows.columns[names.index(name)] for name in table.scheme.columns]
         self._count(table, list(zip(*columns, strict=True)))
 

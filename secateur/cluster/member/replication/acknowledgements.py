@@ -43,7 +43,7 @@ class Acknowledgements:
     def made(self, key: CopyKey, replica: Replica) -> None:
         """The primary has made a change and sent it to the other copies."""
         unsynced = 0 if self._log is None else self._log.unsynced
-        if unsynced or replica.unsettled:
+        if unsynced or replica.last > replica.settled:
             self._unacknowledged[key] = unsynced
 
     def taken_over(self, key: CopyKey) -> None:
@@ -90,10 +90,13 @@ class Acknowledgements:
 
     def is_acknowledged(self, key: CopyKey) -> bool:
         """Whether every change of a partition that readers see here is acknowledged, or may be."""
-        place, replica = self._unacknowledged.get(key), self._replicas.get(key)
+        place = self._unacknowledged.get(key)
         if place is None:
             return True
-        if (replica is not None and replica.unsettled) or not (self._log is None or self._log.is_durable(place)):
+        replica = self._replicas.get(key)
+        if (replica is not None and replica.last > replica.settled) or not (
+            self._log is None or self._log.is_durable(place)
+        ):
             return False
         del self._unacknowledged[key]
         return True

@@ -17,7 +17,7 @@ from secateur.errors import DiskError, TopologyChangedError
 from secateur.protocol import changes as protocol
 from secateur.protocol.copies import OpenedCopy
 from secateur.protocol.message import Acknowledged
-from secateur.storage.change import ChangeOperation, load_mode
+from secateur.storage.change import change_operation
 from secateur.storage.member_store import MemberStore
 from secateur.wire import Handled, Reply, Request, decode_rows
 
@@ -110,13 +110,13 @@ class ReceivedChanges:
         key = (asked.table_id, asked.partition)
         self._check_settled()
         self._places.place(key[0])
-        self._store.partition(*key)
-        if self._waits_for_load(key[0], asked.published):
+        table, _ = self._store.place(*key)
+        if asked.published > table.published and self._waits_for_load(key[0], asked.published):
             return None
         if key in self._expected:  # it does not know from which change it goes on, and is sent this one again
             return protocol.CopyState(0, asked.term)
         change = ReplicatedChange(asked.sequence, asked.change_id, asked.mode, rows, asked.published)
-        replica = self._replicas.here(key)
+        replica = self._replicas.get(key) or self._replicas.here(key)
         was_open = replica.is_open
         arriving = self._arriving.get(key)
         for taken in replica.take(asked.term, asked.settled, (change,)):
@@ -210,21 +210,21 @@ class ReceivedChanges:
         Raises:
             Error: It cannot be made, or not in its place: this copy is no good.
         """
-        operation = (
-            ChangeOperation.DELETE if change.operation == ChangeOperation.DELETE else load_mode(change.operation)
-        )
+        operation = change_operation(change.operation)
         try:
-            if 0 <= change.published < (published := self._replicas.published(key[0])):
+            table, partition = self._store.place(*key)
+            if 0 <= change.published < table.published:
                 raise DiskError(
-                    f"{self._replicas.name(key)}: the copy on {self._replicas.member_id} has load {published} and lacks"
-                    f" change {change.sequence}, which came before that load: its disk has lost what it had written"
+                    f"{self._replicas.name(key)}: the copy on {self._replicas.member_id} has load {table.published} and"
+                    f" lacks change {change.sequence}, which came before that load: its disk has lost what it had"
+                    " written"
                 )
-            written = self._store.apply(key[0], key[1], operation, decode_rows(change.rows), is_copy=True)
+            written = partition.apply(operation, decode_rows(change.rows), is_copy=True)
         except BaseException:
             replica.could_not_make(change)
             raise
         self._change_registry.note((*key, change.change_id), RecordedChange(written, change.sequence))
-        self._recorded.record(key, replica, change, written)
+        self._recorded.record(key, table, replica, change, written)
 
     async def load_published(self, table_id: int, published: int) -> None:
         """Return when this member has published a load that another copy has published, which is decided therefore.

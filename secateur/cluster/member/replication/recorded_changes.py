@@ -9,6 +9,7 @@ from secateur.cluster.member.changes.change_registry import ChangeKey, ChangeReg
 from secateur.cluster.member.persistence.member_log import MemberLog
 from secateur.cluster.member.replication.replica import Replica, ReplicatedChange
 from secateur.cluster.member.replication.replicas import CopyKey
+from secateur.storage.hosted_tables import HostedTable
 from secateur.storage.log.records import LoggedChange, LoggedCopy, MakeBody, body_of
 from secateur.storage.member_store import MemberStore
 
@@ -27,11 +28,11 @@ class RecordedChanges:
         self._change_registry = change_registry
         self._log = log
 
-    def record(self, key: tuple[int, int], replica: Replica, change: ReplicatedChange, rows: int) -> None:
+    def record(self, key: CopyKey, table: HostedTable, replica: Replica, change: ReplicatedChange, rows: int) -> None:
         """Record a change of some rows that was made here, to a partition of a table."""
-        feed = self._store.feed(*key)
+        feed = table.partitions[key[1]].feed
         if feed is not None:
-            feed.changed(self._published(key[0]), change.sequence)
+            feed.changed(table.published, change.sequence)
         if self._log is not None:
             record = LoggedChange(
                 *key, replica.term, change.sequence, replica.settled, change.change_id, change.operation, rows
@@ -42,7 +43,7 @@ class RecordedChanges:
         """Have the change feed of a partition go on behind this change, which was on disk."""
         feed = self._store.feed(*key)
         if feed is not None:
-            feed.begin(self._published(key[0]), sequence)
+            feed.begin(self._store.data_version(key[0]).published, sequence)
 
     def copy_begun(self, key: CopyKey, replica: Replica, known: Iterable[tuple[str, RecordedChange]]) -> None:
         """Record a copy that is built here from the rows of its primary, which contain these changes, by their ids."""
@@ -82,9 +83,6 @@ class RecordedChanges:
     def _rows_of(self, key: ChangeKey) -> int:
         made = self._change_registry.made(key)
         return 0 if made is None else made.rows
-
-    def _published(self, table_id: int) -> int:
-        return self._store.data_version(table_id).published
 
 
 def _known_body(key: CopyKey, change_id: str, change: RecordedChange) -> MakeBody:

@@ -32,7 +32,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -61,7 +61,7 @@ class ReplicatedChange(msgspec.Struct, frozen=True):
     published: int = -1
 
 
-class SendChange(NamedTuple):
+class SendChange(msgspec.Struct, frozen=True):
     """Effect: after a pause, send a change to a copy; then comes ``confirmed``, ``unanswered`` or ``refused``.
 
     Attributes:
@@ -200,7 +200,8 @@ class Replica:
 
     def has_confirmed(self, member: str, sequence: int) -> bool:
         """Whether a copy need not be waited for: it has the change, or is not a copy of this partition."""
-        return self._known_of(member).get(member, sequence) >= sequence and member not in self._asked
+        known = self._learners if member in self._learners else self._have
+        return known.get(member, sequence) >= sequence and member not in self._asked
 
     def is_learner(self, member: str) -> bool:
         """Whether changes are sent to a member that no write waits for."""
@@ -240,7 +241,8 @@ class Replica:
         new = self._next(changes)
         if last > self.last + len(new):
             raise LookupError(f"a copy has {last} changes and gave those up to {self.last + len(new)}")
-        self._take(new)
+        self._kept.extend(new)
+        self.last += len(new)
         self._asked.discard(member)
         self._have[member] = last
         self._open()
@@ -248,11 +250,12 @@ class Replica:
 
     def append(self, change_id: str, operation: str, rows: bytes | memoryview, published: int = 0) -> list[SendChange]:
         """The primary has made a change, number :attr:`last` from now on; returns it for all other copies."""
-        change = ReplicatedChange(self.last + 1, change_id, operation, rows, published)
-        self._take((change,))
+        self.last += 1
+        change = ReplicatedChange(self.last, change_id, operation, rows, published)
+        self._kept.append(change)
         if not self._have:  # otherwise it is settled once the others have it
             self._settle()
-        return [SendChange(member, change, self.term) for member in self.receivers]
+        return [SendChange(member, change, self.term) for member in (*self._have, *self._asked, *self._learners)]
 
     def missing(self, member: str) -> tuple[ReplicatedChange, ...]:
         """Return the changes that a copy lacks.
@@ -329,7 +332,8 @@ class Replica:
         if not self._accepts(term):
             return ()
         new = self._next(changes)
-        self._take(new)
+        self._kept.extend(new)
+        self.last += len(new)
         self._drop(settled)
         return new
 
@@ -401,10 +405,6 @@ class Replica:
                 new.append(change)
         return tuple(new)
 
-    def _take(self, changes: Sequence[ReplicatedChange]) -> None:
-        self._kept.extend(changes)
-        self.last += len(changes)
-
     def _open(self) -> None:
         if self.phase is ReplicaPhase.TAKING_OVER and not self._asked:
             self.phase = ReplicaPhase.PRIMARY
@@ -415,12 +415,13 @@ class Replica:
             self._drop(min(self._have.values(), default=self.last))
 
     def _drop(self, settled: int) -> None:
-        self.settled = max(self.settled, min(settled, self.last))
+        if settled > self.settled:
+            self.settled = max(self.settled, min(settled, self.last))
         needed = self.settled
         if self._learners:
             self._learners = {
                 member: have for member, have in self._learners.items() if self.last - have <= _LEARNER_BEHIND_MAX
             }
-            needed = min(self._learners.values(), default=needed)
-        while self._kept and self._kept[0].sequence <= min(needed, self.settled):
+            needed = min([needed, *self._learners.values()])
+        while self._kept and self._kept[0].sequence <= needed:
             self._kept.popleft()

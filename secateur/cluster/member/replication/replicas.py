@@ -35,7 +35,7 @@ class Replicas(dict[CopyKey, Replica]):
         self.topology = Topology(0, (), {})
         self.counted: set[tuple[CopyKey, str]] = set()
         self.opening: dict[CopyKey, asyncio.Event] = {}
-        self._store = store
+        self._tables = store.hosted_tables
         self._places = places
 
     def here(self, key: CopyKey) -> Replica:
@@ -61,7 +61,7 @@ class Replicas(dict[CopyKey, Replica]):
 
     def published(self, table_id: int) -> int:
         """The number of the last load of a table that was published here."""
-        return self._store.data_version(table_id).published
+        return self._tables.table(table_id).published
 
     def superseded(self, key: CopyKey, replica: Replica, outcome: str) -> Error:
         """The error for a write to a copy that is not the primary any more."""

@@ -34,6 +34,7 @@ from secateur.errors import Error, LoadFailedError, TopologyChangedError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Ownership, Topology
 from secateur.storage.change import ChangeOperation
+from secateur.storage.hosted_tables import HostedTable
 from secateur.storage.log.records import MakeBody
 from secateur.storage.log.replay import RecoveredCopy
 from secateur.storage.member_store import MemberStore
@@ -122,7 +123,9 @@ class Replication:
         if replica is None:  # its first write
             replica = self._first_primary(key)
         return (
-            replica.takes_writes and replica.unsettled < _UNSETTLED_MAX and not self._places.latch(table_id).is_closed
+            replica.takes_writes
+            and replica.last - replica.settled < _UNSETTLED_MAX
+            and not self._places.latch(table_id).is_closed
         )
 
     async def primary(self, table_id: int, partition: int) -> None:
@@ -174,15 +177,14 @@ class Replication:
         if replica is None or not replica.is_open:
             raise self._replicas.superseded(key, replica or Replica(), "nothing was written")
 
-    def has_copies(self, table_id: int, partition: int) -> bool:
+    def has_copies(self, key: CopyKey) -> bool:
         """Whether other members have to be sent the changes of a partition."""
-        replica = self._replicas.get((table_id, partition))
-        return replica is not None and bool(replica.receivers)
+        return bool(self._replicas[key].receivers)
 
     def made(
         self,
-        table_id: int,
-        partition: int,
+        key: CopyKey,
+        table: HostedTable,
         operation: ChangeOperation,
         change_id: str,
         rows: bytes | memoryview,
@@ -193,11 +195,10 @@ class Replication:
         Returns:
             Its sequence number, and the copies it was sent to.
         """
-        key = (table_id, partition)
         replica = self._replicas[key]
-        sends = replica.append(change_id, operation.value, rows, self._replicas.published(table_id))
-        change = sends[0].change if sends else ReplicatedChange(replica.last, change_id, operation.value, rows)
-        self._recorded.record(key, replica, change, written)
+        sends = replica.append(change_id, operation, rows, table.published)
+        change = sends[0].change if sends else ReplicatedChange(replica.last, change_id, operation, rows)
+        self._recorded.record(key, table, replica, change, written)
         for send in sends:
             self._sent.send(key, replica, send)
         self.acknowledgements.made(key, replica)

@@ -134,7 +134,9 @@ class SentChanges:
     def wake(self, key: CopyKey, replica: Replica) -> None:
         """Tell those who wait for a copy how far all copies are; go on with loads when none is repaired any more."""
         self._acknowledgements.settled_now(key, replica)
-        self.hold(key, replica.is_repairing)
+        is_repairing = replica.is_repairing
+        if is_repairing or self._held:
+            self.hold(key, is_repairing)
 
     def opened(self, key: CopyKey, replica: Replica) -> None:
         """Look whether a copy that takes over has just opened: then it sends the others what they lack, and writes."""
@@ -256,7 +258,9 @@ class SentChanges:
         if replica.is_superseded:
             visible = f"the rows are visible on {self._replicas.member_id}, but {send.member} refused their copy"
             self._acknowledgements.fail(key, self._replicas.superseded(key, replica, visible))
-        elif not (replica.is_learner(send.member) or replica.has_confirmed(send.member, send.change.sequence)):
+        elif send.change.sequence > replica.settled and not (
+            replica.is_learner(send.member) or replica.has_confirmed(send.member, send.change.sequence)
+        ):
             self._acknowledgements.give_up_later(key, send.change.sequence)
 
 
