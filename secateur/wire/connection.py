@@ -44,13 +44,17 @@ _LINGER_S: Final = 1.0
 _UNACKNOWLEDGED_MS: Final = 20_000
 _ids = itertools.count(1)
 _failures: Final[Codec[Failure]] = Codec(Failure)
-_SHORT_ROLE: Final = max(map(role_needed, (Operation.EXECUTE, Operation.EXECUTE_FIRST_STAGE, Operation.GET_ROWS)))
+_SHORT: Final = (Operation.EXECUTE, Operation.EXECUTE_FIRST_STAGE, Operation.GET_ROWS)
+_SHORT_ROLE: Final = max(map(role_needed, _SHORT))
+_OPERATION_AT: Final = 4
+"""The place of the code of the operation in the head of a frame: of its lowest byte, and no code needs more."""
+_SHORT_CODES: Final = frozenset(operation.code for operation in _SHORT)
 
 Answered: TypeAlias = Callable[[bytes], bytes | None]
 """A function from the bytes of a short request to the frame that answers it.
 
 It returns None to have the bytes handled as any others; nothing is done then. It is called with whatever arrives at
-once from a peer that may make any of these requests.
+once from a peer that may make any of these requests, if it begins with the head of one.
 """
 
 
@@ -204,7 +208,13 @@ class ServerConnection(FrameReceiver):
 
     def buffer_updated(self, nbytes: int) -> None:
         answered = self._answered
-        if answered is not None and self._decoder.idle and self._outbox.is_clear and not self._is_held_back:
+        if (
+            answered is not None
+            and self._read[_OPERATION_AT] in _SHORT_CODES
+            and self._decoder.idle
+            and self._outbox.is_clear
+            and not self._is_held_back
+        ):
             answer = answered(bytes(self._read[:nbytes]))
             if answer is not None:
                 self._transport.write(answer)
@@ -228,8 +238,9 @@ class ServerConnection(FrameReceiver):
             self._held.release(len(frame.payload))
         elif self._waiting or not self._outbox.is_clear:
             self._waiting.append(frame)
-        elif frame.kind is FrameKind.REQUEST and self._peer is not None and not frame.payload:  # nearly every frame
-            self._answer(frame, self._peer)
+        elif frame.kind is FrameKind.REQUEST and self._peer is not None:  # nearly every frame
+            if not self._answer(frame, self._peer) and frame.payload:
+                self._held.release(len(frame.payload))
         else:
             self._take(frame)
         return not self._refused
@@ -296,19 +307,13 @@ class ServerConnection(FrameReceiver):
             self._answered = self._offered
         self._answer(frame, self._peer)
 
-    def _asked(self, frame: Frame, peer: PeerInfo) -> Request[Any]:
-        """The request in a frame, if its sender may make it.
+    def _checked(self, frame: Frame, peer: PeerInfo) -> OperationBase:
+        """The operation of a frame, if its sender may request it.
 
         Raises:
-            ProtocolError: There is no such operation here, or its message cannot be read.
+            ProtocolError: There is no such operation here.
             AuthenticationError: Its sender may not request the operation, or the role of its token does not allow it.
         """
-        operation = self._allowed.get(frame.operation)
-        if operation is None or frame.kind is FrameKind.NOTIFY:
-            operation = self._checked(frame, peer)
-        return Request(operation, operation.requests.decode(frame.header), frame.payload, peer)
-
-    def _checked(self, frame: Frame, peer: PeerInfo) -> OperationBase:
         operation = self._operations.get(frame.operation)
         if operation is None or (operation.reply is None) is not (frame.kind is FrameKind.NOTIFY):
             raise ProtocolError(
@@ -341,8 +346,8 @@ class ServerConnection(FrameReceiver):
             self._send_error(request_id, LimitExceededError(message, limit="requests_in_flight_max", retry_safe=True))
             return False
         try:
-            request = self._asked(frame, peer)
-            operation = request.operation
+            operation = self._allowed.get(frame.operation) or self._checked(frame, peer)
+            request = Request(operation, operation.requests.decode(frame.header), frame.payload, peer)
             if trace is None:
                 reply = self._handler.handle(request)
             else:
@@ -386,7 +391,8 @@ class ServerConnection(FrameReceiver):
 
     def _notify(self, frame: Frame, peer: PeerInfo) -> None:
         try:
-            self._handler.notify(self._asked(frame, peer))
+            operation = self._checked(frame, peer)
+            self._handler.notify(Request(operation, operation.requests.decode(frame.header), frame.payload, peer))
         except Exception:
             _log.exception("the notice of operation %d from %s failed", frame.operation, peer.address)
 

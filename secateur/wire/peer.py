@@ -13,6 +13,7 @@ from secateur.protocol.codec import Codec
 from secateur.protocol.hello import Greeting
 from secateur.protocol.message import Failure, Message, Notice
 from secateur.protocol.operation import OperationBase, operation_of
+from secateur.tracing import is_traced
 from secateur.wire.frame_receiver import FrameReceiver
 from secateur.wire.frames import REQUEST_ID_MAX, Frame, FrameKind, Payload, encode_frame
 from secateur.wire.handshake import ClusterIdentity, hello, peer_limits
@@ -326,10 +327,6 @@ class _Link(FrameReceiver):
         self._transport = cast("asyncio.Transport", transport)  # uvloop's transports only look like one
         self._outbox = SendBuffer(self._transport, self._limits.write_buffer_bytes_max)
 
-    def frame_arrived(self, frame: Frame) -> bool:
-        self._take(frame)
-        return True
-
     def frames_failed(self, error: errors.Error) -> None:
         self._fail(error)
 
@@ -413,7 +410,7 @@ class _Link(FrameReceiver):
         buffers = encode_frame(kind, header, payload, self._send_limits, operation=operation, request_id=request_id)
         if self.failure is not None:
             raise self.failure
-        if kind is FrameKind.REQUEST and self._takes_traces and (trace := trace_frame()):
+        if kind is FrameKind.REQUEST and self._takes_traces and is_traced() and (trace := trace_frame()):
             buffers[0] = trace + buffers[0]
         self._outbox.write(buffers)
 
@@ -426,7 +423,7 @@ class _Link(FrameReceiver):
         self._fail(reason)
         await self._gone.wait()
 
-    def _take(self, frame: Frame) -> None:
+    def frame_arrived(self, frame: Frame) -> bool:
         request_id = frame.request_id
         queue = self._answers.get(request_id)
         match frame.kind:
@@ -446,6 +443,7 @@ class _Link(FrameReceiver):
                         f"{self.address} sent a {kind.name} frame to the side that asks", address=self.address
                     )
                 )
+        return True
 
     def _fail(self, error: errors.Error) -> None:
         if self.failure is not None:
