@@ -65,15 +65,11 @@ class WriteLatch:
         """
         self._writes += 1
 
-    def end(self) -> None:
-        """A write has reached its backups, or was not made."""
+    def end(self, _: object = None) -> None:
+        """A write has reached its backups, or was not made; it may be called by a future that is done then."""
         self._writes -= 1
         if not self._writes:
             self._drained.set()
-
-    def ended(self, _: object) -> None:
-        """As :meth:`end`, for a future that is done."""
-        self.end()
 
     async def close(self, holder: str) -> None:
         """Let the running writes end, and no new ones begin, until :meth:`open` is called for the same holder."""

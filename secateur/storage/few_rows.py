@@ -75,20 +75,19 @@ class FewRows(msgspec.Struct, frozen=True):
                 table=table,
             )
         at = form.uncertain(given, 0)
-        if at < count:
-            given = list(given)
         while at < count:
             column, values = columns[at], given[at]
             if not column.nullable and None in values:
                 raise layout.null_in(column.name, values.count(None), num_rows)
-            given[at] = [convert(value, column.type, column=column.name) for value in values]
+            canonical = [convert(value, column.type, column=column.name) for value in values]
+            given = [*given[:at], canonical, *given[at + 1 :]]
             at = form.uncertain(given, at + 1)
         nbytes = VALUE_BYTES * num_rows * count
         for at in form.texts:
             for value in given[at]:
                 if value is not None:
                     nbytes += len(value)
-        keys = layout.order.cells_of_keys([given[at] for at in form.key_positions])
+        keys = layout.order.cells_of_keys(given, form.key_positions)
         return cls(form, given, num_rows, keys, nbytes)
 
     def only(self, rows: Sequence[int]) -> FewRows:

@@ -119,19 +119,24 @@ class KeyOrder:
         except NOT_OF_TYPE:  # each says so of its own value
             return tuple([column.cell(value) for column, value in zip(self.columns, prefix, strict=False)])
 
-    def cells_of_keys(self, values: Sequence[Sequence[Any]]) -> list[Cells]:
+    def cells_of_keys(self, columns: Sequence[Sequence[Any]], positions: Sequence[int]) -> list[Cells]:
         """Cells of whole keys.
 
         Args:
-            values: Canonical Python values of each key column, none of them NULL.
+            columns: Canonical Python values by column.
+            positions: Those of the key columns, in key order; none of their values is NULL.
 
         Raises:
             DataError: A value that its column cannot be compared with.
         """
+        keys: list[Cells] = []
         try:
-            return list(zip(*map(map, self.to_cells, values), strict=True))
+            for row in range(len(columns[positions[0]])):
+                keys += (tuple([cell(columns[at][row]) for cell, at in zip(self.to_cells, positions, strict=True)]),)
         except NOT_OF_TYPE:  # each says so of its own value
-            return list(zip(*map(map, [column.cell for column in self.columns], values), strict=True))
+            checked = [column.cell for column in self.columns]
+            return list(zip(*map(map, checked, map(columns.__getitem__, positions)), strict=True))
+        return keys
 
     def window(self, keys: KeyRange) -> CellRange:
         """The two cuts of a range as cells.

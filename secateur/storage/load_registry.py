@@ -70,7 +70,8 @@ class LoadRegistry:
         self._outcomes_max = outcomes_max
         self._loads: dict[str, StagedLoad] = {}
         self._outcomes: OrderedDict[str, LoadOutcome] = OrderedDict()
-        self._staged_bytes = 0
+        self.staged_bytes = 0
+        """Bytes of the rows of all loads that have not ended."""
         self._staged_bytes_max = staged_bytes_max
         self._clock = clock
 
@@ -143,11 +144,6 @@ class LoadRegistry:
             )
         return load
 
-    @property
-    def staged_bytes(self) -> int:
-        """Bytes of the rows of all loads that have not ended."""
-        return self._staged_bytes
-
     def stage(self, load: StagedLoad, partition: int, attempt: int, rows: pa.Table) -> int:
         """Add rows to an open load.
 
@@ -163,9 +159,9 @@ class LoadRegistry:
                 f"load {load.load_id} is being prepared and takes no more rows; use a new load id", load_id=load.load_id
             )
         nbytes = message_bytes(rows)
-        if self._staged_bytes_max is not None and self._staged_bytes + nbytes > self._staged_bytes_max:
+        if self._staged_bytes_max is not None and self.staged_bytes + nbytes > self._staged_bytes_max:
             raise LimitExceededError(
-                f"load {load.load_id} needs {nbytes} bytes, but {self._staged_bytes} of {self._staged_bytes_max} are"
+                f"load {load.load_id} needs {nbytes} bytes, but {self.staged_bytes} of {self._staged_bytes_max} are"
                 " taken by staged rows; publish or abort other loads, or raise the limit",
                 load_id=load.load_id,
             )
@@ -174,7 +170,7 @@ class LoadRegistry:
         load.rows += rows.num_rows
         load.nbytes += nbytes
         load.touched_s = self._clock()
-        self._staged_bytes += nbytes
+        self.staged_bytes += nbytes
         return sum(table.num_rows for table in kept)
 
     def unstage(self, table_id: int, partition: int) -> None:
@@ -186,7 +182,7 @@ class LoadRegistry:
                     nbytes = message_bytes(rows)
                     load.rows -= rows.num_rows
                     load.nbytes -= nbytes
-                    self._staged_bytes -= nbytes
+                    self.staged_bytes -= nbytes
 
     def check_others(
         self, layout: TableLayout, load: StagedLoad, operation: ChangeOperation, part: PreparedPart
@@ -213,7 +209,7 @@ class LoadRegistry:
         """Forget a load, known or not, and remember how it ended."""
         load = self._loads.pop(load_id, None)
         if load is not None:
-            self._staged_bytes -= load.nbytes
+            self.staged_bytes -= load.nbytes
             load.staged.clear()
             load.sorted.clear()
             if load.nbytes >= _RELEASE_BYTES_MIN:

@@ -311,14 +311,6 @@ class MemberStore:
         hosted = self._tables.get(table_id) or self._tables.table(table_id)
         return hosted.layout.tdef
 
-    def layout(self, table_id: int) -> TableLayout:
-        """The layout of a table, another one for each description that the table has had.
-
-        Raises:
-            UnknownTableError: The table is not here.
-        """
-        return self._tables.table(table_id).layout
-
     def partition(self, table_id: int, partition: int) -> Partition:
         """One partition.
 

@@ -50,7 +50,7 @@ def test_who_asks_while_it_is_being_made_waits_for_it() -> None:
         third = asyncio.create_task(book.once(key("a"), changes.make))
         await asyncio.sleep(0)
         changes.go_on.set()
-        assert await asyncio.gather(first, third) == [(1, 1), (1, 1)]
+        assert await asyncio.gather(first, third) == [RecordedChange(1, 1)] * 2
         assert changes.made == 1
 
     asyncio.run(run())

@@ -11,7 +11,9 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict, defaultdict
 from collections.abc import Awaitable, Callable, Container
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
+
+import msgspec
 
 _KEPT_MAX: Final = 50_000
 """Some 15 MB; at several thousand writes a second still longer than a client asks again."""
@@ -20,7 +22,7 @@ ChangeKey: TypeAlias = tuple[int, int, str]
 """Table, partition, and the id that the client gave."""
 
 
-class RecordedChange(NamedTuple):
+class RecordedChange(msgspec.Struct, frozen=True, gc=False):
     """A change that was made here.
 
     Attributes:
@@ -57,7 +59,7 @@ class ChangeRegistry:
         if known is not None:
             return known if isinstance(known, RecordedChange) else await asyncio.shield(known)
         making = asyncio.get_running_loop().create_future()
-        self._enter(key, making)
+        self.note(key, making)
         try:
             made = await make()
         except BaseException as error:
@@ -92,12 +94,9 @@ class ChangeRegistry:
         """All changes that were made, as far as they are remembered, the oldest first."""
         return [(key, known) for key, known in self._known.items() if isinstance(known, RecordedChange)]
 
-    def note(self, key: ChangeKey, made: RecordedChange) -> None:
-        """Remember a change that was made, here or as the copy of another member's."""
-        self._enter(key, made)
-
-    def _enter(self, key: ChangeKey, known: RecordedChange | asyncio.Future[RecordedChange]) -> None:
-        self._known[key] = known
+    def note(self, key: ChangeKey, made: RecordedChange | asyncio.Future[RecordedChange]) -> None:
+        """Remember a change that was made, here or as the copy of another member's, or is being made."""
+        self._known[key] = made
         if len(self._known) > self._kept_max:
             self._known.popitem(last=False)
 

@@ -119,7 +119,7 @@ class MemberChanges:
         self._turns: ChangeTurns[tuple[int, int]] = ChangeTurns(
             waiting_max, lambda key: full_partition(places.table(key[0]).name, key[1], places.member_id)
         )
-        self._keyed = KeyedChanges(store, statements, places, writes, self._turns)
+        self._keyed = KeyedChanges(store, places, writes, self._turns)
 
     def change(self, request: Request[ChangeOnePartition]) -> Reply[ChangedRows] | Awaitable[Reply[ChangedRows]]:
         """Change rows of a single partition, visible at once.
@@ -140,7 +140,7 @@ class MemberChanges:
         """
         asked = request.message
         is_keyed = asked.pruning and not asked.is_profiled
-        if is_keyed and (plan := self._keyed.plan(asked)) is not None:
+        if is_keyed and (plan := self._statements.found_plan(asked.plan)) is not None:
             made = self._keyed.made(asked, plan)
             if made is not None:
                 return made
@@ -153,7 +153,7 @@ class MemberChanges:
         Raises:
             Error: As :meth:`change`; nothing was changed.
         """
-        plan = self._keyed.plan(asked)
+        plan = self._statements.found_plan(asked.plan)
         return None if plan is None else self._keyed.made(asked, plan)
 
     def together(self) -> AbstractContextManager[None]:

@@ -16,13 +16,12 @@ from secateur.cluster.member.changes.change_registry import RecordedChange
 from secateur.cluster.member.changes.change_turns import ChangeTurns
 from secateur.cluster.member.changes.writes import MemberWrites
 from secateur.cluster.member.statements.local_execution import check_count, check_versions
-from secateur.cluster.member.statements.statements import StatementRunner
 from secateur.cluster.member.tables.table_directory import TableDirectory
 from secateur.engine.kernels.arrow.row_values import DeclinedError
 from secateur.engine.sql.keyed_change import KeyedChange
 from secateur.engine.sql.row_upsert import UpsertProgram
 from secateur.engine.sql.select_plan import SelectPlan
-from secateur.errors import DataError, NoRangeError, NullKeyError, TopologyChangedError
+from secateur.errors import DataError, NoRangeError, NullKeyError
 from secateur.partitioning.types.python_column import canonical_as_it_stands
 from secateur.protocol.changes import ChangedRows, ChangeOnePartition
 from secateur.storage.change import ChangeOperation
@@ -71,8 +70,9 @@ class _Compiled:
     @classmethod
     def of(cls, plan: SelectPlan, operation: str, layout: TableLayout) -> _Compiled:
         """Compile a plan."""
-        table, change = layout.tdef, None
-        if table.is_placed_by_key and layout.takes_values:
+        table = layout.tdef
+        change: KeyedChange | UpsertProgram | None = None
+        if table.is_placed_by_key and layout.takes_values and not plan.views:  # a view may be dropped at any time
             match operation:
                 case "effects":
                     change = None if plan.upsert is None else UpsertProgram(plan.upsert, table)
@@ -88,7 +88,6 @@ class KeyedChanges:
 
     Args:
         store: The member's partitions.
-        statements: Its plans.
         places: The members that keep copies of them.
         writes: Changes a partition and its copies.
         turns: The turns of the changes that take longer, which are not overtaken.
@@ -97,24 +96,16 @@ class KeyedChanges:
     def __init__(
         self,
         store: MemberStore,
-        statements: StatementRunner,
         places: TableDirectory,
         writes: MemberWrites,
         turns: ChangeTurns[tuple[int, int]],
     ) -> None:
         self._store = store
-        self._statements = statements
+        self._tables = store.hosted_tables
         self._places = places
         self._writes = writes
         self._turns = turns
         self._compiled: OrderedDict[tuple[str, str], _Compiled] = OrderedDict()
-
-    def plan(self, asked: ChangeOnePartition) -> SelectPlan | None:
-        """The plan of a change, if it is kept here."""
-        try:
-            return self._statements.kept_plan(asked.plan)
-        except TopologyChangedError:
-            return None
 
     def made(self, asked: ChangeOnePartition, plan: SelectPlan) -> _Answered | None:
         """Make a change that prunes, by its plan; returns its answer, or None, and nothing was done.
@@ -125,9 +116,9 @@ class KeyedChanges:
         """
         if len(plan.scans) != 1:
             return None
-        check_versions(self._store, plan)
-        check_count(plan, asked.params)  # the values of expressions behind them are for other ways to find the row
         compiled = self._change(asked, plan)
+        if len(asked.params) != plan.parameter_count:  # the values of expressions are for other ways to find the row
+            check_count(plan, asked.params)
         change = compiled.change
         if change is None:
             return None
@@ -143,10 +134,11 @@ class KeyedChanges:
 
     def _change(self, asked: ChangeOnePartition, plan: SelectPlan) -> _Compiled:
         known = (asked.plan, asked.operation)
-        layout = self._store.layout(plan.scans[0].table_id)
+        layout = self._tables.table(plan.scans[0].table_id).layout
         found = self._compiled.get(known)
-        if found is not None and found.layout is layout:
+        if found is not None and found.layout is layout:  # of another version of the table it would be another one
             return found
+        check_versions(self._store, plan)
         compiled = self._compiled[known] = _Compiled.of(plan, asked.operation, layout)
         if len(self._compiled) > _KEPT_MAX:
             self._compiled.popitem(last=False)
@@ -207,8 +199,9 @@ class KeyedChanges:
         operation: ChangeOperation,
     ) -> _Answered:
         """Write a row, or delete it by its key; without one there is nothing to do."""
-        made = RecordedChange(0, 0)
-        if row is not None:
+        if row is None:
+            made = RecordedChange(0, 0)
+        else:
             made, _ = self._writes.make(table_id, partition, operation, row, asked.change_id)
         reply = Reply(ChangedRows(made.rows, 1 + self._places.backup_count(table_id, partition)))
         return self._writes.made_now(table_id, partition, asked.change_id, made, reply)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from secateur.cluster.member.changes.writes import MemberWrites
 from secateur.errors import Error
@@ -78,15 +78,14 @@ async def made_in_turns(
 
 async def confirmed(made: Sequence[Made]) -> ChangedMany:
     """Answer for changes in their order, once all copies have them or are not waited for any longer."""
-    waiting = [answer for answer in made if not isinstance(answer, Reply)]
-    if waiting:
-        await asyncio.gather(*waiting, return_exceptions=True)
     rows: list[int] = []
-    for answer in made:
-        if not isinstance(answer, Reply):
-            if answer.exception() is not None:
-                break
-            rows.append(answer.result().message.rows)
+    for number, answer in enumerate(made):  # most are done as soon as the first one is: one message has them all
+        if isinstance(answer, Reply):
+            reply: Reply[Any] | None = answer
         else:
-            rows.append(answer.message.rows)
+            if not answer.done():
+                await asyncio.wait((answer,))
+            reply = None if answer.exception() is not None else answer.result()
+        if reply is not None and len(rows) == number:
+            rows.append(reply.message.rows)
     return ChangedMany(rows, len(made) - len(rows))

@@ -33,7 +33,6 @@ from secateur.wire import (
     Request,
     ShortTable,
     decode_rows,
-    encode_rows,
     has_few_rows,
     shorten,
     travels_short,
@@ -153,7 +152,7 @@ class MemberWrites:
             return reply
         latch = self._places.latch(table_id)
         latch.begin()
-        waiting.add_done_callback(latch.ended)
+        waiting.add_done_callback(latch.end)
         return waiting
 
     async def write_once(
@@ -252,11 +251,9 @@ class MemberWrites:
         hot_keys.left -= 1
         if not hot_keys.left:
             hot_keys.note_rows(table.layout.tdef, rows)
-        key, sent = (table_id, partition), payload or b""
-        if payload is None and (self._log is not None or self._replication.has_copies(key)):
-            sent = encode_rows(ShortTable(rows.columns, rows.num_rows) if isinstance(rows, FewRows) else rows)
-        sequence, copies = self._replication.made(key, table, operation, change_id, sent, written)
-        return RecordedChange(written, sequence), copies * len(sent)
+        key = (table_id, partition)
+        sequence, sent_bytes = self._replication.made(key, table, operation, change_id, rows, payload, written)
+        return RecordedChange(written, sequence), sent_bytes
 
     def _as_values(self, table_id: int, rows: pa.Table | ShortTable) -> pa.Table | ShortTable:
         """A few rows that were computed here, in the form that costs the copies least."""

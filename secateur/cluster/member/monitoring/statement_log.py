@@ -60,8 +60,7 @@ class _Begun(msgspec.Struct, frozen=True, gc=False):
     at_s: float
 
 
-@dataclass(slots=True)
-class _Running:
+class _Running(msgspec.Struct):
     """A statement that has not been answered yet, and the task that works on it.
 
     Of a change that was made at once and waits for its copies, it is the future that is done when they have it.

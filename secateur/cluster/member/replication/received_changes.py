@@ -117,7 +117,7 @@ class ReceivedChanges:
             return protocol.CopyState(0, asked.term)
         change = ReplicatedChange(asked.sequence, asked.change_id, asked.mode, rows, asked.published)
         replica = self._replicas.get(key) or self._replicas.here(key)
-        was_open = replica.is_open
+        was_open = asked.term > replica.term and replica.is_open
         arriving = self._arriving.get(key)
         for taken in replica.take(asked.term, asked.settled, (change,)):
             if arriving is None:

@@ -263,7 +263,7 @@ class Replica:
         Raises:
             LookupError: Not all of them are kept: it is out of sync.
         """
-        have = self._known_of(member).get(member, self.last)
+        have = (self._learners if member in self._learners else self._have).get(member, self.last)
         if have < self.last and (not self._kept or self._kept[0].sequence > have + 1):
             raise LookupError(
                 f"a copy has {have} changes, those up to {self.last - len(self._kept)} are not kept any more"
@@ -274,9 +274,11 @@ class Replica:
         """A copy has answered with its last change and the newest term that it knows of."""
         if term > self.term:
             self.is_superseded = True
-        elif last > (known := self._known_of(send.member)).get(send.member, last):
-            known[send.member] = last
-            self._settle()
+        else:
+            known = self._learners if send.member in self._learners else self._have
+            if last > known.get(send.member, last):
+                known[send.member] = last
+                self._settle()
         return self._after(send, 0.0)
 
     def unanswered(self, send: SendChange) -> list[Effect]:
@@ -385,9 +387,6 @@ class Replica:
             del self._learners[member]
             return []
         return [CountOut(member, reason)]
-
-    def _known_of(self, member: str) -> dict[str, int]:
-        return self._learners if member in self._learners else self._have
 
     def _accepts(self, term: int) -> bool:
         if term < self.term or (term == self.term and self.phase is not ReplicaPhase.BACKUP):

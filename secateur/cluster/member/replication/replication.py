@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
 
 from secateur.cluster.background_tasks import BackgroundTasks
 from secateur.cluster.member.changes.change_registry import ChangeRegistry
@@ -34,10 +35,12 @@ from secateur.errors import Error, LoadFailedError, TopologyChangedError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Ownership, Topology
 from secateur.storage.change import ChangeOperation
+from secateur.storage.few_rows import FewRows
 from secateur.storage.hosted_tables import HostedTable
 from secateur.storage.log.records import MakeBody
 from secateur.storage.log.replay import RecoveredCopy
 from secateur.storage.member_store import MemberStore
+from secateur.wire import ShortTable, encode_rows
 
 _UNSETTLED_MAX: Final = 4096
 """Changes of one partition that some copy has not confirmed; each is kept in memory for it."""
@@ -177,32 +180,41 @@ class Replication:
         if replica is None or not replica.is_open:
             raise self._replicas.superseded(key, replica or Replica(), "nothing was written")
 
-    def has_copies(self, key: CopyKey) -> bool:
-        """Whether other members have to be sent the changes of a partition."""
-        return bool(self._replicas[key].receivers)
-
     def made(
         self,
         key: CopyKey,
         table: HostedTable,
         operation: ChangeOperation,
         change_id: str,
-        rows: bytes | memoryview,
-        written: int = 0,
+        rows: FewRows | pa.Table,
+        payload: bytes | memoryview | None,
+        written: int,
     ) -> tuple[int, int]:
-        """The primary has made a change in this turn of the loop, of some rows: record it, and send it to the others.
+        """The primary has made a change in this turn of the loop: record it, and send it to the others.
+
+        Args:
+            key: The partition.
+            table: Its table.
+            operation: The change.
+            change_id: Its id.
+            rows: Its rows.
+            payload: The same as bytes, when there are any already.
+            written: Rows written or removed.
 
         Returns:
-            Its sequence number, and the copies it was sent to.
+            Its sequence number, and the bytes that are sent to other copies.
         """
         replica = self._replicas[key]
-        sends = replica.append(change_id, operation, rows, table.published)
-        change = sends[0].change if sends else ReplicatedChange(replica.last, change_id, operation, rows)
+        if payload is None:
+            few = ShortTable(rows.columns, rows.num_rows) if isinstance(rows, FewRows) else rows
+            payload = encode_rows(few) if replica.receivers or self._log is not None else b""
+        sends = replica.append(change_id, operation, payload, table.published)
+        change = sends[0].change if sends else ReplicatedChange(replica.last, change_id, operation, payload)
         self._recorded.record(key, table, replica, change, written)
         for send in sends:
             self._sent.send(key, replica, send)
         self.acknowledgements.made(key, replica)
-        return replica.last, len(sends)
+        return replica.last, len(sends) * len(payload)
 
     def together(self) -> AbstractContextManager[None]:
         """Changes that are made in here go to each of the other copies in one message; nothing may wait in here."""

@@ -52,7 +52,7 @@ class OpenResults:
     @property
     def held_bytes(self) -> int:
         """Bytes of rows that were made and not read yet."""
-        return sum(stream.held_bytes for stream in self._streams.values())
+        return sum(stream.held_bytes for stream in self._streams.values()) if self._streams else 0
 
     def connected(self, peer: PeerInfo) -> None:
         """A connection is open; results of any other are given up."""

@@ -110,6 +110,10 @@ class PreparedStatements:
                 self._plans.popitem(last=False)
         return plan
 
+    def found_plan(self, plan_id: str) -> SelectPlan | None:
+        """A plan, if it is kept here."""
+        return self._plans.get(plan_id)
+
     def kept_plan(self, plan_id: str) -> SelectPlan:
         """A plan that is kept here.
 

@@ -151,12 +151,7 @@ class TableDirectory:
         self._own[table_id, partition] = sum(map(topology.has_member, others))
 
     def backup_count(self, table_id: int, partition: int) -> int:
-        """The number of backups of a partition that is not replicated. Costs as much as :meth:`check_primary`.
-
-        Raises:
-            TopologyChangedError: As :meth:`backups`.
-        """
-        self.check_primary(table_id, partition)
+        """The number of backups of a partition that was found to be this member's in this turn of the loop."""
         return self._own[table_id, partition]
 
     def backups(self, table_id: int, partitions: Iterable[int]) -> dict[str, list[int]]:
