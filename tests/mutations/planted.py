@@ -364,8 +364,8 @@ PLANTED: Final = (
     Mutation(
         "a read does not wait until the copies have the write that it has seen",
         "cluster/member/replication/acknowledgements.py",
-        "if (replica is not None and replica.unsettled) or not (self._log is None or self._log.is_durable(place)):",
-        "if not (self._log is None or self._log.is_durable(place)):",
+        "if (replica is not None and replica.last > replica.settled) or not (",
+        "if not (",
     ),
     Mutation(
         "a change that has failed is refused for ever under its id",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 from msgspec import structs
 
@@ -22,7 +23,7 @@ from secateur.cluster.member import (
 )
 from secateur.cluster.member.persistence.member_log import MemberLog
 from secateur.cluster.settings import Fsync
-from secateur.storage import MemberStore, ReadLease
+from secateur.storage import Partition, ReadLease
 from secateur.storage.log.disk import Disk
 from secateur.storage.store_loads import StoreLoads
 from secateur.wire import Reply
@@ -43,19 +44,19 @@ def skip_fencing() -> None:
 
 def drop_a_delta_at_promotion() -> None:
     """A copy makes its last change only when the next one comes, so that one that becomes the primary lacks it."""
-    apply = MemberStore.apply
-    last: dict[tuple[int, int, int], tuple[Any, ...]] = {}
+    apply = Partition.apply
+    last: WeakKeyDictionary[Partition, tuple[Any, ...]] = WeakKeyDictionary()
 
-    def late(self: MemberStore, table: int, partition: int, *change: Any, is_copy: bool = False) -> int:
+    def late(self: Partition, *change: Any, is_copy: bool = False) -> int:
         if not is_copy:
-            return apply(self, table, partition, *change)
-        before = last.get((id(self), table, partition))
-        last[id(self), table, partition] = change
+            return apply(self, *change)
+        before = last.get(self)
+        last[self] = change
         if before is not None:
-            apply(self, table, partition, *before, is_copy=True)
+            apply(self, *before, is_copy=True)
         return int(change[1].num_rows)
 
-    MemberStore.apply = late  # type: ignore[method-assign]
+    Partition.apply = late  # type: ignore[method-assign]
 
 
 def forget_a_change_of_a_load() -> None:
