@@ -96,11 +96,7 @@ _OPERATIONS: Final = {operation.value: operation for operation in ChangeOperatio
 
 
 def change_operation(text: str) -> ChangeOperation:
-    """Read the operation of a change.
-
-    Raises:
-        ProgrammingError: As :func:`load_mode`.
-    """
+    """As :func:`load_mode`, and ``delete``."""
     return _OPERATIONS.get(text) or load_mode(text)
 
 
@@ -110,11 +106,8 @@ def load_mode(text: str) -> ChangeOperation:
     Raises:
         ProgrammingError: It is none of ``append``, ``overwrite``, ``overwrite_ranges``, ``upsert`` and ``ignore``.
     """
-    try:
-        operation = ChangeOperation(text)
-    except ValueError:
-        operation = ChangeOperation.DELETE
-    if operation is ChangeOperation.DELETE:
+    operation = _OPERATIONS.get(text)
+    if operation is None or operation is ChangeOperation.DELETE:
         raise ProgrammingError(
             f"load mode {text!r} does not exist; use 'append', 'overwrite', 'overwrite_ranges', 'upsert' or 'ignore'"
         )

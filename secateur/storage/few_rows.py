@@ -44,7 +44,6 @@ class FewRows(msgspec.Struct, frozen=True):
         cls,
         layout: TableLayout,
         given: Sequence[list[Any]],
-        num_rows: int,
         *,
         are_keys: bool = False,
         convert: Callable[..., Any] = coerce,
@@ -53,8 +52,7 @@ class FewRows(msgspec.Struct, frozen=True):
 
         Args:
             layout: The table's.
-            given: The values of all columns, or of the key's columns in key order.
-            num_rows: The length of each.
+            given: The values of all columns, or of the key's columns in key order; as many of each.
             are_keys: Which of the two.
             convert: Brings a value into the canonical form of a type, as :func:`~.coerce.coerce` does, or refuses it.
 
@@ -74,7 +72,7 @@ class FewRows(msgspec.Struct, frozen=True):
                 f" {', '.join(f'{column.name} {column.type}' for column in columns)}: send them in Arrow",
                 table=table,
             )
-        at = form.uncertain(given, 0)
+        num_rows, at = len(given[0]), form.uncertain(given, 0)
         while at < count:
             column, values = columns[at], given[at]
             if not column.nullable and None in values:

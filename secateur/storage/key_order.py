@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -60,12 +60,10 @@ class KeyOrder:
     Attributes:
         table: Name of the table, for messages.
         columns: The primary-key columns, most significant first.
-        to_cells: What makes a cell of a value of each, or raises as it comes.
     """
 
     table: str
     columns: tuple[KeyColumn, ...]
-    to_cells: tuple[Callable[[Any], Cell], ...]
 
     @classmethod
     def of(cls, tdef: TableDef) -> KeyOrder:
@@ -89,8 +87,8 @@ class KeyOrder:
             UnknownColumnError: There is no such column.
             NotSupportedError: A column has a type without an order.
         """
-        columns = tuple(KeyColumn.of(tdef.name, c.name, c.type) for c in map(tdef.column, names))
-        return cls(tdef.name, columns, tuple(column.to_cell for column in columns))
+        columns = map(tdef.column, names)
+        return cls(tdef.name, tuple(KeyColumn.of(tdef.name, c.name, c.type) for c in columns))
 
     @property
     def names(self) -> list[str]:
@@ -130,12 +128,12 @@ class KeyOrder:
             DataError: A value that its column cannot be compared with.
         """
         keys: list[Cells] = []
-        try:
-            for row in range(len(columns[positions[0]])):
-                keys += (tuple([cell(columns[at][row]) for cell, at in zip(self.to_cells, positions, strict=True)]),)
-        except NOT_OF_TYPE:  # each says so of its own value
-            checked = [column.cell for column in self.columns]
-            return list(zip(*map(map, checked, map(columns.__getitem__, positions)), strict=True))
+        own = list(zip(self.columns, positions, strict=True))
+        for row in range(len(columns[positions[0]])):
+            try:
+                keys += (tuple([key.to_cell(columns[at][row]) for key, at in own]),)
+            except NOT_OF_TYPE:  # each says so of its own value
+                keys += (tuple([key.cell(columns[at][row]) for key, at in own]),)
         return keys
 
     def window(self, keys: KeyRange) -> CellRange:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
@@ -22,7 +22,6 @@ from secateur.wire import travels_short
 _LONG_KINDS: Final = frozenset({TypeKind.VARCHAR, TypeKind.BLOB})
 
 
-@dataclass(frozen=True, slots=True)
 class PlainForm:
     """The form of rows, or of keys, that come as plain values.
 
@@ -35,30 +34,21 @@ class PlainForm:
         partition_of: The partition of the canonical values of one; None where it cannot be computed here.
     """
 
-    columns: tuple[Column, ...]
-    schema: pa.Schema
-    texts: tuple[int, ...]
-    key_positions: tuple[int, ...]
-    uncertain: Callable[[Sequence[Iterable[Any]], int], int]
-    partition_of: Callable[[Sequence[Any]], int] | None
+    __slots__ = ("columns", "key_positions", "partition_of", "schema", "texts", "uncertain")
 
-    @classmethod
-    def of(
-        cls,
-        columns: tuple[Column, ...],
+    def __init__(
+        self,
+        columns: Sequence[Column],
         schema: pa.Schema,
-        key_positions: Iterable[int],
+        key_positions: Sequence[int],
         partition_of: Callable[[Sequence[Any]], int] | None,
-    ) -> PlainForm:
-        """Work out what depends on the columns only."""
-        return cls(
-            columns,
-            schema,
-            tuple(at for at, column in enumerate(columns) if column.type.kind in _LONG_KINDS),
-            tuple(key_positions),
-            uncertain_finder((column.type, column.nullable) for column in columns),
-            partition_of,
-        )
+    ) -> None:
+        self.columns = columns
+        self.schema = schema
+        self.key_positions = key_positions
+        self.partition_of = partition_of
+        self.texts = [at for at, column in enumerate(columns) if column.type.kind in _LONG_KINDS]
+        self.uncertain = uncertain_finder((column.type, column.nullable) for column in columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,15 +108,15 @@ class TableLayout:
             for width in range(len(order.names) + 1)
         )
         key_positions = [positions[name] for name in order.names]
-        key_columns = tuple(map(tdef.columns.__getitem__, key_positions))
+        key_columns = [tdef.columns[at] for at in key_positions]
         return cls(
             tdef,
             schema,
             types,
             tuple(at for at, kind in enumerate(types) if kind.kind is TypeKind.HUGEINT),
             travels_short(types),
-            PlainForm.of(tdef.columns, schema, key_positions, tdef.partition_of_row if is_placed else None),
-            PlainForm.of(key_columns, key_schema, range(len(key_columns)), of_prefix[-1]),
+            PlainForm(tdef.columns, schema, key_positions, tdef.partition_of_row if is_placed else None),
+            PlainForm(key_columns, key_schema, range(len(key_columns)), of_prefix[-1]),
             empty_table(schema),
             positions,
             key_schema,

@@ -143,7 +143,7 @@ class Partition:
         """
         are_keys = operation is ChangeOperation.DELETE
         if isinstance(rows, ShortTable):
-            few = FewRows.admit(self._layout, rows.columns, rows.num_rows, are_keys=are_keys)
+            few = FewRows.admit(self._layout, rows.columns, are_keys=are_keys)
             if not is_copy:
                 few.check_partition(self._layout, self.number)
             return few
@@ -255,7 +255,8 @@ class Partition:
 
         Cost: as :meth:`find`, and a microsecond for each column of a row that is not among the recent ones.
         """
-        self._settle()
+        if self._snapshot is not None:
+            self._settle()
         recent = self._delta.recent_values(key)
         if recent is not None:
             return recent

@@ -213,18 +213,13 @@ class ServerConnection(FrameReceiver):
             and self._read[_OPERATION_AT] in _SHORT_CODES
             and self._decoder.idle
             and self._outbox.is_clear
-            and not self._is_held_back
+            and not (self._refused or self._waiting or self._trace is not None)
         ):
             answer = answered(bytes(self._read[:nbytes]))
             if answer is not None:
                 self._transport.write(answer)
                 return
         super().buffer_updated(nbytes)
-
-    @property
-    def _is_held_back(self) -> bool:
-        """Whether what arrived before says how the next frame is to be handled."""
-        return bool(self._refused or self._waiting or self._trace is not None)
 
     def payload_grew(self, size: int) -> None:
         self._counted += size

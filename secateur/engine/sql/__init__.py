@@ -12,6 +12,7 @@ _FILES = {
     "member_scan": ["MemberScan"],
     "row_changes": ["RowChanges"],
     "row_stream": ["RowPieces"],
+    "row_upsert": ["RowUpsert", "UpsertProgram"],
     "select_plan": ["ExternalScan", "FetchedRows", "PinnedScan", "ScanPlan", "SelectPlan", "Strategy"],
     "stage": ["ExchangeKind", "InputAlias", "QueryStage"],
 }

@@ -33,7 +33,7 @@ class KeyedChange:
         key: The values of the primary key, in key order.
         condition: True for a row that is changed; None for every row.
         outputs: The values of each column of the table for an UPDATE; None for a DELETE.
-        parameters: All parameters that any of these read.
+        parameters: All parameters that the condition and the outputs read.
     """
 
     __slots__ = ("_condition", "_key", "_outputs", "_parameters")
@@ -80,15 +80,12 @@ class KeyedChange:
             return None
         key = [compile_over_row(operands[name][1], positions) for name in table.primary_key]
         used = {position for position, _ in operands.values()}
-        rest = [
-            compile_over_row(condition, positions)
-            for position, condition in enumerate(conditions)
-            if position not in used
-        ]
-        condition = _all_true(rest) if rest else None
         values = dict(arrow.outputs)
-        nodes = (node for expression in (*conditions, *values.values()) for node in walk(expression))
-        parameters = [compile_over_row(node, {}) for node in nodes if isinstance(node, ParameterExpression)]
+        others = [condition for position, condition in enumerate(conditions) if position not in used]
+        condition = _all_true([compile_over_row(other, positions) for other in others]) if others else None
+        nodes = (node for expression in (*others, *values.values()) for node in walk(expression))
+        read = dict.fromkeys(node for node in nodes if isinstance(node, ParameterExpression))
+        parameters = [compile_over_row(node, {}) for node in read]
         if deletes:
             return cls(key, condition, None, parameters)
         if set(values) != set(positions):

@@ -106,7 +106,7 @@ class UpsertProgram:
     def _place(self, given: GivenValue) -> int:
         if isinstance(given, ParameterExpression):
             return given.number - 1
-        self._constants = (None if given is None else given.value, *self._constants)
+        self._constants = (given and given.value, *self._constants)
         return -len(self._constants)
 
     def inserted(self, params: Sequence[Any]) -> list[list[Any]]:
@@ -158,15 +158,6 @@ def _compiled(
         return error
 
 
-def _value(given: GivenValue, params: Sequence[Any]) -> Any:
-    match given:
-        case None:
-            return None
-        case ConstantExpression():
-            return given.value
-        case ParameterExpression():
-            return params[given.number - 1]
-
-
 def _array(given: GivenValue, type_: SqlType, params: Sequence[Any]) -> pa.Array | None:
-    return as_they_stand([_value(given, params)], type_)
+    value = params[given.number - 1] if isinstance(given, ParameterExpression) else given and given.value
+    return as_they_stand([value], type_)

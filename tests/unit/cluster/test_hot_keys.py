@@ -58,8 +58,8 @@ def test_keys_are_those_that_partition_the_table() -> None:
     sampled = sampler()
     sampled.note_key(TABLE, [5, "A"])
     layout = TableLayout.of(TABLE)
-    sampled.note_rows(TABLE, FewRows.admit(layout, [[6, 7], ["A", "B"], [None, 1]], 2))
-    sampled.note_rows(TABLE, FewRows.admit(layout, [[8], ["A"]], 1, are_keys=True))
+    sampled.note_rows(TABLE, FewRows.admit(layout, [[6, 7], ["A", "B"], [None, 1]]))
+    sampled.note_rows(TABLE, FewRows.admit(layout, [[8], ["A"]], are_keys=True))
     (table,) = told(sampled)
     assert (table.table_id, table.sampled) == (7, 4)
     assert [(key.key, key.count, key.error) for key in table.keys] == [
@@ -94,7 +94,7 @@ def test_long_keys_and_such_as_no_row_has_are_not_kept(value: str | None) -> Non
 def test_tables_without_a_partitioning_key_have_no_hot_keys(table: TableDef) -> None:
     sampled = sampler(tables=(table,))
     sampled.note_key(table, [5])
-    sampled.note_rows(table, FewRows.admit(TableLayout.of(table), [[5], ["A"], [1]], 1))
+    sampled.note_rows(table, FewRows.admit(TableLayout.of(table), [[5], ["A"], [1]]))
     assert told(sampled) == []
 
 

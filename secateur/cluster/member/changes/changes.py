@@ -17,7 +17,6 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor
-from contextlib import AbstractContextManager
 from enum import Enum
 from functools import partial
 from typing import Any, Final, assert_never
@@ -96,6 +95,9 @@ class MemberChanges:
         results: Knows which connections have ended.
         executor: Threads for kernel calls.
         waiting_max: Changes that wait for one partition; one more is refused.
+
+    Attributes:
+        together: That of the writes.
     """
 
     def __init__(
@@ -113,6 +115,7 @@ class MemberChanges:
         self._statements = statements
         self._places = places
         self._writes = writes
+        self.together = writes.together
         self._loads = loads
         self._results = results
         self._executor = executor
@@ -155,10 +158,6 @@ class MemberChanges:
         """
         plan = self._statements.found_plan(asked.plan)
         return None if plan is None else self._keyed.made(asked, plan)
-
-    def together(self) -> AbstractContextManager[None]:
-        """As :meth:`~secateur.cluster.member.changes.writes.MemberWrites.together`."""
-        return self._writes.together()
 
     async def _change_later(self, request: Request[ChangeOnePartition], *, is_keyed: bool) -> Reply[ChangedRows]:
         """As :meth:`change`, with what has to be waited for; ``is_keyed`` where the short way was not tried yet."""

@@ -41,14 +41,10 @@ _KEPT_MAX: Final = 4096
 class _Compiled:
     """A plan compiled to a change of the row with one key, for one definition of its table.
 
-    Args:
-        layout: The table's; of one in which the key of a row does not say its partition, or which plain values do not
-            represent completely, no row is changed here.
-        change: None for a plan of another kind.
-
     Attributes:
         layout: The table's.
-        change: The change.
+        change: The change; None for a plan of another kind, and where the key of a row does not say its partition, or
+            plain values do not represent it completely.
         partition_of: The partition of the values by which the row is found: of its key for a KeyedChange, else of all
             columns.
         nbytes_max: The size of a row beyond which it is better sent in Arrow.
@@ -56,31 +52,23 @@ class _Compiled:
 
     __slots__ = ("change", "layout", "nbytes_max", "partition_of")
 
-    def __init__(self, layout: TableLayout, change: KeyedChange | UpsertProgram | None) -> None:
-        self.layout = layout
-        self.change = change
-        table = layout.tdef
-        self.partition_of: Callable[[Sequence[Any]], int] = (
-            table.scheme.partition_function(table.primary_key)
-            if isinstance(change, KeyedChange)
-            else table.partition_of_row
-        )
-        self.nbytes_max = SHORT_CHARACTERS_MAX + VALUE_BYTES * len(table.columns)
-
-    @classmethod
-    def of(cls, plan: SelectPlan, operation: str, layout: TableLayout) -> _Compiled:
-        """Compile a plan."""
-        table = layout.tdef
-        change: KeyedChange | UpsertProgram | None = None
+    def __init__(self, plan: SelectPlan, operation: str, layout: TableLayout) -> None:
+        table, self.layout = layout.tdef, layout
+        self.change: KeyedChange | UpsertProgram | None = None
         if table.is_placed_by_key and layout.takes_values and not plan.views:  # a view may be dropped at any time
             match operation:
                 case "effects":
-                    change = None if plan.upsert is None else UpsertProgram(plan.upsert, table)
+                    self.change = None if plan.upsert is None else UpsertProgram(plan.upsert, table)
                 case "upsert" | "delete":
-                    change = KeyedChange.of(plan, table, deletes=operation == "delete")
+                    self.change = KeyedChange.of(plan, table, deletes=operation == "delete")
                 case _:
                     pass
-        return cls(layout, change)
+        self.partition_of: Callable[[Sequence[Any]], int] = (
+            table.scheme.partition_function(table.primary_key)
+            if isinstance(self.change, KeyedChange)
+            else table.partition_of_row
+        )
+        self.nbytes_max = SHORT_CHARACTERS_MAX + VALUE_BYTES * len(table.columns)
 
 
 class KeyedChanges:
@@ -139,14 +127,14 @@ class KeyedChanges:
         if found is not None and found.layout is layout:  # of another version of the table it would be another one
             return found
         check_versions(self._store, plan)
-        compiled = self._compiled[known] = _Compiled.of(plan, asked.operation, layout)
+        compiled = self._compiled[known] = _Compiled(plan, asked.operation, layout)
         if len(self._compiled) > _KEPT_MAX:
             self._compiled.popitem(last=False)
         return compiled
 
     def _changed_row(self, asked: ChangeOnePartition, compiled: _Compiled, change: KeyedChange) -> _Found | None:
         """The row or key that an UPDATE or DELETE writes; None if the change has to be made in another way."""
-        key = FewRows.admit(compiled.layout, change.key(asked.params), 1, are_keys=True)
+        key = FewRows.admit(compiled.layout, change.key(asked.params), are_keys=True)
         partition = self._partition(asked, compiled, key)
         if partition is None:
             return None
@@ -156,13 +144,13 @@ class KeyedChanges:
         changed = change.changed(old, asked.params)
         if changed is None:
             return partition, key, ChangeOperation.DELETE
-        new = FewRows.admit(compiled.layout, changed, 1)
+        new = FewRows.admit(compiled.layout, changed)
         return (partition, new, ChangeOperation.UPSERT) if new.nbytes <= compiled.nbytes_max else None
 
     def _upserted_row(self, asked: ChangeOnePartition, compiled: _Compiled, upsert: UpsertProgram) -> _Found | None:
         """The row that an INSERT writes over the one with its key; None if the change has to be made in another way."""
         layout = compiled.layout
-        new = FewRows.admit(layout, upsert.inserted(asked.params), 1, convert=canonical_as_it_stands)
+        new = FewRows.admit(layout, upsert.inserted(asked.params), convert=canonical_as_it_stands)
         if new.nbytes > compiled.nbytes_max:
             return None
         partition = self._partition(asked, compiled, new)
@@ -175,7 +163,7 @@ class KeyedChanges:
             updated = upsert.updated(new.columns, old, asked.params)
             if updated is None:
                 return partition, None, ChangeOperation.UPSERT
-            new = FewRows.admit(layout, updated, 1)
+            new = FewRows.admit(layout, updated)
         return (partition, new, ChangeOperation.UPSERT) if new.nbytes <= compiled.nbytes_max else None
 
     def _partition(self, asked: ChangeOnePartition, compiled: _Compiled, row: FewRows) -> int | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractContextManager
 from typing import Any
 
 import pyarrow as pa
@@ -50,6 +49,9 @@ class MemberWrites:
         admission: Refuses rows for which there is no memory; None admits all.
         log: The log; None for a member without a data directory.
         hot_keys: Samples the keys that are written; None samples none.
+
+    Attributes:
+        together: That of the replication.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class MemberWrites:
         self._store = store
         self._places = places
         self._replication = replication
+        self.together = replication.together
         self._change_registry = change_registry
         self._admission = admission
 
@@ -103,10 +106,6 @@ class MemberWrites:
             return None
         made, _ = self.make(table_id, partition, operation, decode_rows(payload), change_id, payload)
         return self.made_now(table_id, partition, change_id, made, Reply(RowCount(made.rows)))
-
-    def together(self) -> AbstractContextManager[None]:
-        """Changes that are made in here go to each of the other copies in one message; nothing may wait in here."""
-        return self._replication.together()
 
     async def _write_later(self, request: Request[WriteRows], change_id: str) -> Reply[RowCount]:
         table_id, partition, payload = request.message.table_id, request.message.partition, request.payload

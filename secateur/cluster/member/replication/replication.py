@@ -10,7 +10,6 @@ is sent to other copies (:mod:`~secateur.cluster.member.replication.sent_changes
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractContextManager
 from typing import Any, Final
 
 import numpy as np
@@ -63,6 +62,7 @@ class Replication:
         publications: The publications of replicated tables that other members may not have made yet.
         acknowledgements: Has writers and readers wait until all copies have a change.
         received: Answers what primaries ask of the copies here.
+        together: Changes that are made in it go to each of the other copies in one message; nothing may wait in it.
         takeovers: How copies here become primaries.
         learners: The copies that other members build of partitions of this one.
         is_settling: Whether this member has just been started with what it had before, and loads are still in doubt:
@@ -105,6 +105,7 @@ class Replication:
             out_of_sync,
             limits.settled_after_s,
         )
+        self.together = self._sent.together
         self.received = ReceivedChanges(
             self._replicas, store, places, self._sent, change_registry, self._recorded, self._check_settled, log
         )
@@ -192,14 +193,7 @@ class Replication:
     ) -> tuple[int, int]:
         """The primary has made a change in this turn of the loop: record it, and send it to the others.
 
-        Args:
-            key: The partition.
-            table: Its table.
-            operation: The change.
-            change_id: Its id.
-            rows: Its rows.
-            payload: The same as bytes, when there are any already.
-            written: Rows written or removed.
+        Its rows, of which so many were written or removed, may come as bytes as well.
 
         Returns:
             Its sequence number, and the bytes that are sent to other copies.
@@ -215,10 +209,6 @@ class Replication:
             self._sent.send(key, replica, send)
         self.acknowledgements.made(key, replica)
         return replica.last, len(sends) * len(payload)
-
-    def together(self) -> AbstractContextManager[None]:
-        """Changes that are made in here go to each of the other copies in one message; nothing may wait in here."""
-        return self._sent.together()
 
     @property
     def topology(self) -> Topology:
