@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from secateur.wire.peer import Peer
     from secateur.wire.server import ALIVE_S, FrameServer
     from secateur.wire.short_table import (
-        CHARACTERS_MAX,
+        SHORT_CHARACTERS_MAX,
         SHORT_ROWS_MAX,
         ShortTable,
         decode_rows,
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ALIVE_S",
-    "CHARACTERS_MAX",
     "FRAME_PREFIX",
+    "SHORT_CHARACTERS_MAX",
     "SHORT_ROWS_MAX",
     "SILENCE_S",
     "TIMEOUTS",
@@ -92,7 +92,7 @@ _FILES = {
     "peer": ["Peer"],
     "server": ["ALIVE_S", "FrameServer"],
     "short_table": [
-        "CHARACTERS_MAX",
+        "SHORT_CHARACTERS_MAX",
         "SHORT_ROWS_MAX",
         "ShortTable",
         "decode_rows",

@@ -34,7 +34,7 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.column_type import WORD_INTEGERS, SqlType, TypeKind
 from secateur.protocol.key_value import FOUND_ROWS_MAX
 from secateur.storage.native_rows import is_native
-from secateur.wire import CHARACTERS_MAX, SHORT_ROWS_MAX
+from secateur.wire import SHORT_CHARACTERS_MAX, SHORT_ROWS_MAX
 
 _COMPARISONS: Final = frozenset(
     {
@@ -210,7 +210,7 @@ class ServingProgram(msgspec.Struct, frozen=True):
     offset: KeyParameter | int | None
     limit: KeyParameter | int | None
     result_max: int
-    characters_max: int = CHARACTERS_MAX
+    characters_max: int = SHORT_CHARACTERS_MAX
 
 
 def serving_program(
@@ -241,7 +241,7 @@ def _of_one(plan: SelectPlan, table: TableDef, arrow: ArrowFragment, is_first_st
     computed = _computed(unfiltered, list(scan.columns))
     plain, chosen = plain_program(arrow), plain_program(unfiltered)
     is_cut = bool(arrow.order) or arrow.limit is not None or arrow.offset is not None
-    characters_max = CHARACTERS_MAX
+    characters_max = SHORT_CHARACTERS_MAX
     if arrow.keys is None and not is_first_stage and (is_cut or (scan.keys.direct and scan.keys.direct.is_span)):
         # Few of perhaps many rows, which Python reads from Arrow tables.
         rows_max = chosen_max = _SORTED_MAX
