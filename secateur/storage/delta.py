@@ -44,12 +44,12 @@ class Delta:
         "_entries",
         "_few",
         "_few_starts",
-        "_keys",
         "_layout",
         "_size_max",
         "_starts",
         "_written",
         "base",
+        "keys",
         "nbytes",
         "rows",
     )
@@ -57,7 +57,8 @@ class Delta:
     def __init__(self, layout: TableLayout, base: SortedRows) -> None:
         self._layout = layout
         self._entries: dict[Cells, _Entry] = {}
-        self._keys: list[Cells] = []
+        self.keys: list[Cells] = []
+        """Those of all changes, sorted."""
         self._batches: list[pa.Table] = []
         self._starts: list[int] = []  # the number of the first row of each batch
         self._few: list[FewRows] = []  # the rows behind those of the batches
@@ -77,11 +78,11 @@ class Delta:
     @property
     def size(self) -> int:
         """Work that a reader has with this delta: rows written plus keys changed."""
-        return self._written + len(self._keys)
+        return self._written + len(self.keys)
 
     def has_room(self, rows: int) -> bool:
         """Whether so many more rows may be changed here; beyond, merging them into those beneath costs less."""
-        return self._written + len(self._keys) + 2 * rows <= self._size_max
+        return self._written + len(self.keys) + 2 * rows <= self._size_max
 
     def holds(self, key: Cells) -> bool:
         """Whether a reader would find a row with this key.
@@ -120,16 +121,16 @@ class Delta:
         """
         base = self.base
         start, stop = base.equal_range(prefix)
-        if not self._keys:
+        if not self.keys:
             return None if stop - start > rows_max else (base.columns.run(columns, start, stop), stop - start)
-        first, last = prefix_range(self._keys, prefix)
+        first, last = prefix_range(self.keys, prefix)
         if max(stop - start, last - first) > 2 * rows_max or stop - start - (last - first) > rows_max:
             return None
         found = base.columns.run(columns, start, stop) if start < stop else [[] for _ in columns]
         if first == last:
             return found, stop - start
         # From the last one on, since the position of a change is that among the rows beneath.
-        for key in reversed(self._keys[first:last]):
+        for key in reversed(self.keys[first:last]):
             entry = self._entries[key]
             at = entry.position - start
             if entry.source is None:
@@ -138,14 +139,14 @@ class Delta:
                 continue
             for column, value in zip(found, self._written_values(entry.source, columns), strict=True):
                 column[at : at + entry.replaces] = [value]
-        count = stop - start + sum(self._growth(key) for key in self._keys[first:last])
+        count = stop - start + sum(self._growth(key) for key in self.keys[first:last])
         return None if count > rows_max else (found, count)
 
     def changes(self, prefix: Cells) -> bool:
         """Whether the key of a change begins with a prefix of cells. Costs nothing where nothing has changed."""
-        if not self._keys:
+        if not self.keys:
             return False
-        first, last = prefix_range(self._keys, prefix)
+        first, last = prefix_range(self.keys, prefix)
         return first < last
 
     def take(self, keys: Iterable[Cells]) -> pa.Table:
@@ -185,7 +186,7 @@ class Delta:
             if entry is None:
                 start, stop = self.base.equal_range(key)
                 self._entries[key], live = _Entry(start, start < stop, source), start < stop
-                insort(self._keys, key)
+                insort(self.keys, key)
             else:
                 live, entry.source = entry.source is not None, source
             self.rows += not live
@@ -205,18 +206,18 @@ class Delta:
                 removed += 1
                 if key not in self._entries:
                     self._entries[key] = entry
-                    insort(self._keys, key)
+                    insort(self.keys, key)
         self.rows -= removed
         return removed
 
     def freeze(self) -> Overlay | None:
         """The changes so far as a value that stays as it is; None when there are none."""
-        if not self._keys:
+        if not self.keys:
             return None
         self._gather_batches()
-        entries = [self._entries[key] for key in self._keys]
+        entries = [self._entries[key] for key in self.keys]
         return Overlay(
-            keys=tuple(self._keys),
+            keys=tuple(self.keys),
             positions=np.array([entry.position for entry in entries], dtype=np.int64),
             replaces=np.array([entry.replaces for entry in entries], dtype=np.bool_),
             sources=np.array([-1 if entry.source is None else entry.source for entry in entries], dtype=np.int64),

@@ -243,9 +243,10 @@ class Partition:
 
     def native_rows(self, prefix: Cells) -> Any | None:
         """The sorted rows for the native executor, if no recent change is of a key that begins with a prefix."""
-        self._settle()
+        if self._snapshot is not None:
+            self._settle()
         delta = self._delta
-        return None if delta.changes(prefix) else delta.base.native
+        return None if delta.keys and delta.changes(prefix) else delta.base.native
 
     def values_of(self, key: Cells) -> list[Any] | None:
         """The row with a key as plain values of all columns, canonical as they were written; None without one.

@@ -211,7 +211,8 @@ class ServerConnection(FrameReceiver):
         if (
             answered is not None
             and self._read[_OPERATION_AT] in _SHORT_CODES
-            and self._decoder.idle
+            and self._decoder.collecting is None  # the stream stands between two frames
+            and not self._decoder.partial
             and self._outbox.is_clear
             and not (self._refused or self._waiting or self._trace is not None)
         ):

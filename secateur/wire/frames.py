@@ -123,22 +123,18 @@ class FrameDecoder:
     Attributes:
         limits: The bounds of the next frame; a server widens them after the hello.
         collecting: The memory of a payload that is being collected; None between two payloads. See :meth:`target`.
+        partial: The start of a frame whose header is incomplete.
     """
 
-    __slots__ = ("_filled", "_head", "_partial", "_wanted", "collecting", "limits")
+    __slots__ = ("_filled", "_head", "_wanted", "collecting", "limits", "partial")
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
-        self._partial = bytearray()  # the start of a frame whose header is incomplete
-        self._wanted = 0  # bytes of _partial that make looking at it again worth while
+        self.partial = bytearray()
+        self._wanted = 0  # bytes of it that make looking at it again worth while
         self._head = Frame(FrameKind.REQUEST, 0, 0, b"", _EMPTY)  # of the frame whose payload is being collected
         self.collecting: memoryview | None = None
         self._filled = 0
-
-    @property
-    def idle(self) -> bool:
-        """Whether the stream stands between two frames."""
-        return self.collecting is None and not self._partial
 
     @property
     def collected(self) -> int:
@@ -154,7 +150,7 @@ class FrameDecoder:
         Returns:
             The frame; None if the bytes are anything else, of which nothing was taken in.
         """
-        if self._partial or self.collecting is not None or len(data) < _HEAD.size or not data.startswith(FRAME_PREFIX):
+        if self.partial or self.collecting is not None or len(data) < _HEAD.size or not data.startswith(FRAME_PREFIX):
             return None
         _, _, code, operation, request_id, header_bytes, payload_bytes = _HEAD.unpack_from(data)
         payload_start = _HEAD.size + header_bytes
@@ -185,13 +181,13 @@ class FrameDecoder:
             if frame is None:
                 return
             yield frame
-        if self._partial:
-            self._partial += data[position:]
-            if len(self._partial) < self._wanted:
-                _check_prefix(self._partial)
+        if self.partial:
+            self.partial += data[position:]
+            if len(self.partial) < self._wanted:
+                _check_prefix(self.partial)
                 return
-            data = bytes(self._partial)
-            self._partial.clear()
+            data = bytes(self.partial)
+            self.partial.clear()
             position = 0
         while len(data) - position >= _HEAD.size:
             if not data.startswith(FRAME_PREFIX, position):
@@ -208,7 +204,7 @@ class FrameDecoder:
             payload_start = position + _HEAD.size + header_bytes
             if payload_start > len(data):
                 self._wanted = _HEAD.size + header_bytes
-                self._partial += data[position:]
+                self.partial += data[position:]
                 return
             header = data[position + _HEAD.size : payload_start]
             position = payload_start + payload_bytes
@@ -220,8 +216,8 @@ class FrameDecoder:
             yield Frame(kind, operation, request_id, header, payload)
         if position < len(data):
             self._wanted = _HEAD.size
-            self._partial += data[position:]
-            _check_prefix(self._partial)
+            self.partial += data[position:]
+            _check_prefix(self.partial)
 
     def target(self) -> memoryview:
         """Return the memory for the rest of the payload that is being collected.

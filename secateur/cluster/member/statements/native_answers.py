@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import NamedTuple
 
+import msgspec
+
 from secateur.cluster.member.monitoring.hot_keys import HotKeySampler
 from secateur.cluster.member.statements.prepared_statements import OwnView
 from secateur.cluster.member.statements.scattered_statements import Acknowledgements
@@ -24,7 +26,7 @@ from secateur.storage.member_store import MemberStore
 from secateur.wire import FRAME_PREFIX, FrameDecoder, Limits
 
 
-class NativeAnswer(NamedTuple):
+class NativeAnswer(msgspec.Struct, frozen=True):
     """An answer.
 
     Attributes:
@@ -139,7 +141,7 @@ class NativeAnswers:
             return None
         answer, (plan, tables, total, version), partitions, rows, is_scattered, run = found
         read = list(zip(tables, partitions, strict=True))
-        if self._acknowledged([(table_id, number) for table_id, numbers in read for number in numbers]) is not None:
+        if self._acknowledged((table_id, number) for table_id, numbers in read for number in numbers) is not None:
             return None
         for table_id, numbers in read:
             store.note_reads(table_id, numbers)
