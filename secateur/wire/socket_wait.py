@@ -2,6 +2,9 @@
 
 Python bounds a wait with a call of ``poll`` before each ``send`` and ``recv``: four system calls for a request and its
 answer, where the kernel can bound two by itself.
+
+A thread that looked for its answer without waiting before it waits, 24 to 48 times with ``sched_yield`` between, had an
+echo in 20 microseconds instead of 29, and a row by key in the same time as one that waits at once. It does not look.
 """
 
 from __future__ import annotations

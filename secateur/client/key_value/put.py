@@ -12,10 +12,10 @@ from secateur.client.key_value.tables import KeyTable
 from secateur.client.loads.load import LoadMode, load_rows
 from secateur.errors import ParameterError, TopologyChangedError
 from secateur.partitioning.tables.conform import MissingColumns
-from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.types.coerce import coerce
 from secateur.partitioning.types.python_column import canonical_column
-from secateur.wire import SHORT_ROWS_MAX, ShortTable, is_short
+from secateur.wire import SHORT_ROWS_MAX, ShortTable
 
 _ABSENT: Final = object()
 """In place of the value of a column that a row does not name."""
@@ -57,26 +57,46 @@ def _given(keys: RowKeys, rows: Sequence[Any], missing: MissingColumns) -> pa.Ta
     table = keys.definition
     absent = None if missing is MissingColumns.NULL else _ABSENT
     ordered = [_in_order(table, row, absent) for row in rows]
-    columns, named, has_all = [], [], True
-    for position, column in enumerate(table.columns):
-        values = [row[position] for row in ordered]
-        lacking = sum(value is _ABSENT for value in values)
-        if not lacking:
-            columns.append([coerce(value, column.type, column=column.name) for value in values])
-            named.append(column)
-            has_all &= column.nullable or None not in columns[-1]
-        elif lacking == len(rows):
-            has_all = False
-        else:
-            raise ParameterError(
-                f"table {table.name}: of {len(rows)} rows, {lacking} do not name column {column.name}: put rows that"
-                " name other columns apart, or pass missing='null' to have NULL there",
-                table=table.name,
-            )
-    if has_all and 0 < len(rows) <= SHORT_ROWS_MAX and keys.takes_values and is_short(columns, keys.types):
+    columns, named, types = [list(values) for values in zip(*ordered, strict=True)], table.columns, keys.types
+    if any(value is _ABSENT for row in ordered if type(row) is list for value in row):  # which a mapping has made
+        named = tuple(
+            column for column, values in zip(named, columns, strict=True) if not _is_lacking(table, column, values)
+        )
+        columns = [values for values in columns if values[0] is not _ABSENT]
+        types = [column.type for column in named]
+    is_short = len(named) == len(table.columns) and len(rows) <= SHORT_ROWS_MAX and keys.takes_values
+    if is_short:
+        at = keys.uncertain(columns, 0)
+        while at < len(columns):
+            column = named[at]
+            columns[at] = [coerce(value, column.type, column=column.name) for value in columns[at]]
+            is_short = is_short and (column.nullable or None not in columns[at])
+            at = keys.uncertain(columns, at + 1)
+    else:
+        columns = [
+            [coerce(value, column.type, column=column.name) for value in values]
+            for column, values in zip(named, columns, strict=True)
+        ]
+    if is_short and keys.is_short(columns):
         return ShortTable(columns, len(rows))
-    arrays = [canonical_column(values, column.type) for column, values in zip(named, columns, strict=True)]
+    arrays = [canonical_column(values, kind) for kind, values in zip(types, columns, strict=True)]
     return pa.Table.from_arrays(arrays, names=[column.name for column in named])
+
+
+def _is_lacking(table: TableDef, column: Column, values: Sequence[Any]) -> bool:
+    """Whether no row names a column.
+
+    Raises:
+        ParameterError: Some do, and some do not.
+    """
+    lacking = sum(value is _ABSENT for value in values)
+    if 0 < lacking < len(values):
+        raise ParameterError(
+            f"table {table.name}: of {len(values)} rows, {lacking} do not name column {column.name}: put rows that"
+            " name other columns apart, or pass missing='null' to have NULL there",
+            table=table.name,
+        )
+    return lacking > 0
 
 
 def _in_order(table: TableDef, row: Any, absent: Any) -> Sequence[Any]:

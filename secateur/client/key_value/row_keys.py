@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from secateur.errors import NullKeyError, ParameterError
 from secateur.partitioning.tables.table import Column, TableDef
-from secateur.partitioning.types.coerce import coerce
+from secateur.partitioning.types.coerce import coerce, uncertain_finder
 from secateur.protocol.statements import ResultColumn
-from secateur.wire import travels_short
+from secateur.wire import short_check, travels_short
 
 _PLAIN: Final = frozenset({int, str})
 """The usual keys, which are told by their types: to ask whether one is a Mapping takes longer."""
@@ -27,6 +27,8 @@ class RowKeys:
         result_columns: Its columns, as those of a result.
         types: The types of its columns.
         takes_values: Whether plain values represent these completely.
+        uncertain: Finds the first column of rows with a value that is perhaps not canonical.
+        is_short: Whether texts in columns of rows are short enough to be sent as plain values.
     """
 
     __slots__ = (
@@ -35,9 +37,11 @@ class RowKeys:
         "_partition_of",
         "definition",
         "group",
+        "is_short",
         "result_columns",
         "takes_values",
         "types",
+        "uncertain",
     )
 
     def __init__(self, table: TableDef) -> None:
@@ -46,6 +50,8 @@ class RowKeys:
         self.result_columns = tuple(ResultColumn(column.name, str(column.type)) for column in table.columns)
         self.types = [column.type for column in table.columns]
         self.takes_values = travels_short(self.types)
+        self.uncertain = uncertain_finder((column.type, column.nullable) for column in table.columns)
+        self.is_short = short_check(self.types)
         self._columns: tuple[Column, ...] = tuple(table.column(name) for name in table.primary_key)
         self._names = table.primary_key
         self._partition_of = table.scheme.partition_function(table.primary_key)

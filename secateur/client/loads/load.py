@@ -6,15 +6,16 @@ in itself.
 
 from __future__ import annotations
 
+import os
 import time
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+import msgspec
 import pyarrow as pa
 from msgspec.structs import replace
 
@@ -76,8 +77,7 @@ class LoadMode(StrEnum):
             ) from error
 
 
-@dataclass(frozen=True, slots=True)
-class LoadResult:
+class LoadResult(msgspec.Struct, frozen=True):
     """The outcome of a load.
 
     Attributes:
@@ -165,7 +165,7 @@ class _LoadExecution(Retryable[LoadResult]):
         self._progress = progress
         self._same_table = same_table
         self._stages = stages
-        self._change_id = uuid.uuid4().hex
+        self._change_id = os.urandom(16).hex()
         self._written_to: str | None = None
         self._lost_answer: errors.MemberLostError | None = None
 
