@@ -216,18 +216,21 @@ impl Side<'_> {
     /// As `Found::keys`, of the rows of this side alone.
     fn keys(&self, positions: &[usize]) -> Option<Vec<Option<Out>>> {
         let columns = positions.iter().map(|position| self.columns(*position)).collect::<Option<Vec<_>>>()?;
-        let key = |(search, row): &Place| {
-            let mut key = Out::new();
-            for column in &columns {
-                if column[*search].is_null(*row)? {
-                    return Some(None);
-                }
-                write_cell(column[*search].cell(*row)?, &mut key);
-            }
-            Some(Some(key))
-        };
+        let key = |(search, row): &Place| key_of(columns.iter().map(|column| Some((&column[*search], *row))));
         self.rows.iter().map(key).collect()
     }
+}
+
+/// Values as bytes that are equal where the values are; nothing where one is NULL, or not there.
+fn key_of<'a>(values: impl Iterator<Item = Option<(&'a OpenColumn<'a>, usize)>>) -> Option<Option<Out>> {
+    let mut key = Out::new();
+    for value in values {
+        match value {
+            Some((column, row)) if !column.is_null(row)? => write_cell(column.cell(row)?, &mut key),
+            _ => return Some(None),
+        }
+    }
+    Some(Some(key))
 }
 
 fn write_cell(cell: Cell, out: &mut Out) {
@@ -270,20 +273,10 @@ impl<'py> Found<'py> {
         Some(FoundColumn { source, columns: self.sides[source].columns(position)? })
     }
 
-    /// The values of some columns of each row as bytes that are equal where the values are; nothing where one is NULL.
+    /// Some columns of each row as one key; see `key_of`.
     fn keys(&self, columns: &[(usize, usize)]) -> Option<Vec<Option<Out>>> {
         let columns = columns.iter().map(|column| self.column(*column)).collect::<Option<Vec<_>>>()?;
-        let key = |row: &Vec<Option<Place>>| {
-            let mut key = Out::new();
-            for column in &columns {
-                match column.at(row) {
-                    Some((open, at)) if !open.is_null(at)? => write_cell(open.cell(at)?, &mut key),
-                    _ => return Some(None),
-                }
-            }
-            Some(Some(key))
-        };
-        self.rows.iter().map(key).collect()
+        self.rows.iter().map(|row| key_of(columns.iter().map(|column| column.at(row)))).collect()
     }
 
     fn values(&self, column: (usize, usize)) -> Option<Vec<Value>> {
