@@ -145,16 +145,23 @@ def test_tuples_have_the_values_of_each_row(expressions: tuple[Expression, ...])
 @pytest.mark.parametrize(
     "expression",
     [
-        call(ScalarFunction.ADD, DOUBLE, F, F),
         call(ScalarFunction.EQUAL, BOOLEAN, F, F),
         call(ScalarFunction.CAST, DOUBLE, K),
         ParameterExpression(1, parse_type("DECIMAL(8, 2)")),
     ],
-    ids=["sum of floats", "equal floats", "cast to a float", "decimal"],
+    ids=["equal floats", "cast to a float", "decimal"],
 )
 def test_what_python_computes_in_another_way_is_declined(expression: Expression) -> None:
     with pytest.raises(DeclinedError):
         compile_over_row(expression, {name: at for at, name in enumerate(COLUMNS)})
+
+
+def test_doubles_are_added_as_long_as_they_are_finite() -> None:
+    add = compile_over_row(call(ScalarFunction.ADD, DOUBLE, F, F), {"f": 0})
+    assert [add((value,), ()) for value in (0.1, -0.0, None)] == [0.2, -0.0, None]
+    for value in (1e308, float("inf"), float("nan")):
+        with pytest.raises(DeclinedError):
+            add((value,), ())
 
 
 @pytest.mark.parametrize(

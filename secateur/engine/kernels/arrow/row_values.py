@@ -8,6 +8,7 @@ operators are those of the dialect; values that are not exactly of their type ar
 from __future__ import annotations
 
 import datetime as dt
+import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
@@ -52,7 +53,7 @@ _COMPARISONS: Final[dict[ScalarFunction, Callable[[Any, Any], bool]]] = {
     ScalarFunction.GREATER: operator.gt,
     ScalarFunction.GREATER_EQUAL: operator.ge,
 }
-_ARITHMETIC: Final[dict[ScalarFunction, Callable[[Any, Any], int]]] = {
+_ARITHMETIC: Final[dict[ScalarFunction, Callable[[Any, Any], Any]]] = {
     ScalarFunction.ADD: operator.add,
     ScalarFunction.SUBTRACT: operator.sub,
     ScalarFunction.MULTIPLY: operator.mul,
@@ -184,6 +185,9 @@ def _compile_parameter(number: int, type_: SqlType) -> RowEvaluator:
 
 
 def _compile_call(call: CallExpression, positions: Mapping[str, int]) -> RowEvaluator:
+    if call.function in _ARITHMETIC and all(part.type.kind is TypeKind.DOUBLE for part in (call, *call.arguments)):
+        doubles = [compile_over_row(argument, positions) for argument in call.arguments]
+        return _folded_arithmetic(_ARITHMETIC[call.function], doubles, _finite)
     for operand in (call, *call.arguments):
         if operand.type.kind not in COMPUTED_CLASSES:
             raise DeclinedError(f"{call.function.value} of {operand.type} is not computed over one row")
@@ -194,7 +198,7 @@ def _compile_call(call: CallExpression, positions: Mapping[str, int]) -> RowEval
     if function in _COMPARISONS and len(arguments) == 2:
         return _null_or(_COMPARISONS[function], *arguments)
     if function in _ARITHMETIC and call.type.kind in WORD_INTEGERS:
-        return _folded_arithmetic(_ARITHMETIC[function], arguments, call.type)
+        return _folded_arithmetic(_ARITHMETIC[function], arguments, lambda inner: _checked(inner, call.type))
     match function, arguments:
         case ScalarFunction.AND, _:
             return lambda row, params: _all(argument(row, params) for argument in arguments)
@@ -225,12 +229,24 @@ def _null_or(function: Callable[[Any, Any], Any], left: RowEvaluator, right: Row
 
 
 def _folded_arithmetic(
-    function: Callable[[Any, Any], int], arguments: Sequence[RowEvaluator], type_: SqlType
+    function: Callable[[Any, Any], Any],
+    arguments: Sequence[RowEvaluator],
+    checked: Callable[[RowEvaluator], RowEvaluator],
 ) -> RowEvaluator:
     first, *others = arguments
     for other in others:
-        first = _checked(_null_or(function, first, other), type_)
+        first = checked(_null_or(function, first, other))
     return first
+
+
+def _finite(inner: RowEvaluator) -> RowEvaluator:
+    def evaluate(row: Sequence[Any], params: Sequence[Any]) -> Any:
+        value = inner(row, params)
+        if value is not None and not math.isfinite(value):
+            raise DeclinedError(f"{value} is no finite number")  # DuckDB says what becomes of it
+        return value
+
+    return evaluate
 
 
 def _checked(inner: RowEvaluator, type_: SqlType) -> RowEvaluator:
