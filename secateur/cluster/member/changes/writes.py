@@ -123,7 +123,7 @@ class MemberWrites:
         The caller has just found that this member owns the partition. Costs a microsecond.
         """
         return (
-            self._log is None
+            (self._log is None or not self._log.is_broken)
             and self._replication.is_ready(table_id, partition)
             and self._change_registry.is_new((table_id, partition, change_id))
         )
@@ -147,12 +147,23 @@ class MemberWrites:
         # What has changed nothing has still read the changes before it.
         sequence = made.sequence or self._replication.last(table_id, partition)
         waiting = self._replication.acknowledgements.settling((table_id, partition), sequence, reply)
+        if self._log is not None and self._log.unsynced:
+            waiting = asyncio.ensure_future(self._on_disk(self._log, (table_id, partition), waiting, reply))
         if waiting is None:
             return reply
         latch = self._places.latch(table_id)
         latch.begin()
         waiting.add_done_callback(latch.end)
         return waiting
+
+    async def _on_disk(
+        self, log: MemberLog, key: tuple[int, int], waiting: asyncio.Future[Any] | None, reply: Reply[Any]
+    ) -> Reply[Any]:
+        if waiting is not None:
+            await waiting
+        await log.durable()
+        self._replication.acknowledgements.is_acknowledged(key)
+        return reply
 
     async def write_once(
         self, table_id: int, partition: int, change_id: str, make: Callable[[], Awaitable[RecordedChange]]

@@ -117,6 +117,11 @@ class MemberLog:
             raise DiskError(f"{self._broken}; nothing was written", **self._broken.details)
 
     @property
+    def is_broken(self) -> bool:
+        """Whether :meth:`check` refuses a write."""
+        return self._broken is not None
+
+    @property
     def unsynced(self) -> int:
         """The place in the log behind the last record, for :meth:`is_durable`; 0 if writes do not wait for the disk."""
         return self._appended if self._fsync is Fsync.ALWAYS else 0
