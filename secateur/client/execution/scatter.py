@@ -53,6 +53,12 @@ class OwnersAnswer(msgspec.Struct, frozen=True):
     statistics_version: int
 
 
+def are_few(statement: SelectStatement, partitions: int) -> bool:
+    """Whether a client may ask the owners of so many partitions itself: not of all, and of no more than can be few."""
+    merge = statement.merge
+    return merge is not None and partitions < statement.partitions_total and partitions <= merge.partitions_max
+
+
 def ask_owners(
     session: Session, statement: SelectStatement, params: Sequence[Any], by_owner: Mapping[str, list[int]]
 ) -> OwnersAnswer | None:
@@ -70,16 +76,12 @@ def ask_owners(
     Raises:
         Error: An owner cannot be reached, or refuses: as for a statement that one member answers.
     """
-    merge = statement.merge
-    if merge is None:
-        return None
-    (scan,) = statement.scans
-    partitions, total = sum(map(len, by_owner.values())), scan.tree.total
-    if not partitions < total or partitions > merge.partitions_max:
+    merge, partitions = statement.merge, sum(map(len, by_owner.values()))
+    if merge is None or not are_few(statement, partitions):
         return None
     if len(by_owner) > MEMBERS_AT_ONCE or not session.scatter_backoff.is_due(statement.plan_id):
         return None
-    run: ScatteredRun | None = ScatteredRun(list(by_owner), partitions, total)
+    run: ScatteredRun | None = ScatteredRun(list(by_owner), partitions, statement.partitions_total)
     values, asked = list(params), []
     for member, own in by_owner.items():
         asked.append((member, ExecuteFirstStage(statement.plan_id, values, [own], None, run)))

@@ -26,7 +26,7 @@ from secateur.client.execution.routing import (
     choose_coordinator,
     choose_route,
 )
-from secateur.client.execution.scatter import ask_owners
+from secateur.client.execution.scatter import are_few, ask_owners
 from secateur.client.execution.statement_cache import Prepared
 from secateur.client.execution.statement_call import StatementCall
 from secateur.client.execution.verify import same_rows
@@ -290,8 +290,8 @@ def _answered_here(
     if not route.members:
         topology.check_any()
     topology.check_live(route.members)
-    if route.partitions is None or not is_scattered:
-        return None
+    if route.partitions is None or not is_scattered or not are_few(statement, len(route.partitions)):
+        return None  # before the owner of each is looked for, which a client may have to ask for
     primary = topology.ownership(statement.scans[0].group).primary
     by_owner: dict[str, list[int]] = {}
     for partition in route.partitions:
