@@ -109,7 +109,11 @@ def joined_statement(r: random.Random) -> tuple[str, list[Any]]:
     columns = ["t.line", "t.text", "t.tiny", "t.day"]
     if kind in ("JOIN", "LEFT JOIN"):
         columns += ["n.name", "n.weight"]
-    where, params = "t.customer = ?", [r.randrange(CUSTOMERS + 1)]
+    params = [r.randrange(CUSTOMERS + 1) for _ in range(r.choice([1, 1, 3]))]
+    where = "t.customer = ?" if len(params) == 1 else "t.customer IN (?, ?, ?)"
+    if len(params) == 1 and r.random() < 0.2:  # the whole list is of the second column
+        where += " AND t.line IN (?, ?)"
+        params += [r.randrange(9), r.randrange(9)]
     if kind == "JOIN" and r.random() < 0.3:
         where += " AND n.weight > ?"
         params.append(r.randrange(9))

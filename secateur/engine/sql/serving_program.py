@@ -337,7 +337,7 @@ def _join(
         if left.type != right.type or left.type.kind not in _JOINED:
             return None
         pairs.append((names.index(left.name), own.index(right.name)))
-    is_searched = not source.prefix
+    is_searched = not source.prefix and not source.choices
     if is_searched:
         key = [own.index(source_column(joined.relation, column)) for column in table.primary_key[: len(pairs)]]
         if sorted(right for _, right in pairs) != sorted(key):
