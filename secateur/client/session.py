@@ -220,7 +220,7 @@ class Session(_KnownTables):
         if self._topology.version < self._newest_topology:
             with suppress(Error):  # whoever needs the owners asks again
                 self.refresh_topology()  # which tells of the settings of the cluster as well
-        return self.statements.get((sql, self.pruning, self._plan_options), params)
+        return self.statements.get(self.key_of(sql), params)
 
     def key_of(self, sql: str) -> statement_cache.StatementKey:
         """The key by which a text is kept."""

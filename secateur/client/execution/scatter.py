@@ -151,10 +151,7 @@ def _concatenated(merge: RowMerge, parts: Sequence[pa.Table | ShortTable]) -> pa
 
 
 def _merged(merge: RowMerge, parts: Sequence[pa.Table | ShortTable]) -> ShortTable | None:
-    count = 0
-    for part in parts:
-        count += part.num_rows
-    if count > _ROWS_MAX:
+    if sum(part.num_rows for part in parts) > _ROWS_MAX:
         return None
     rows: _Rows = []
     try:
@@ -207,11 +204,7 @@ def _grouped(merge: RowMerge, rows: _Rows) -> _Rows | None:
             value, so_far, fold = row[index], group[index], folds[index]
             if value is not None:
                 group[index] = value if so_far is None or fold is None else fold(so_far, value)
-    check = _checks(merge)
-    for folded in groups.values():
-        if not check(folded):
-            return None
-    return list(map(tuple, groups.values()))
+    return list(map(tuple, groups.values())) if all(map(_checks(merge), groups.values())) else None
 
 
 @lru_cache(maxsize=512)
