@@ -12,6 +12,7 @@ from typing import Final
 
 from secateur.client.address import parse_address
 from secateur.client.dbapi.connection import Connection
+from secateur.client.execution.commits import Commits
 from secateur.client.execution.retry_policy import CONNECT_TIMEOUT_S, REFUSED_S
 from secateur.client.session import Session
 from secateur.errors import InterfaceError
@@ -29,6 +30,7 @@ def connect(
     connect_timeout_s: float | None = None,
     *,
     tls: Tls | None = None,
+    autocommit_only: bool = False,
 ) -> Connection:
     """Connect to a cluster.
 
@@ -47,6 +49,9 @@ def connect(
         tls: How to encrypt the connection, and whom to trust, for a cluster that was started with ``tls=``. By default
             as a cluster of this process was started, or else the variable ``SECATEUR_TLS_CA``, which names the file
             of ``Tls(ca=...)``.
+        autocommit_only: Whether to accept ``BEGIN``, ``COMMIT`` and ``ROLLBACK``, for tools that send them around each
+            statement. There are no transactions all the same: every statement commits by itself, and ``ROLLBACK`` is
+            refused once a statement has changed something since ``BEGIN``. By default all of them are refused.
 
     Raises:
         InterfaceError: The address has another form, or is missing.
@@ -73,6 +78,8 @@ def connect(
         tls=encryption,
     )
     _reached.add((host, port))
+    if autocommit_only:
+        session.commits = Commits()
     return Connection(session)
 
 

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from secateur.client.channel_pool import ChannelOptions
 from secateur.client.controller_calls import connect_to_controller
 from secateur.client.execution import statement_cache
+from secateur.client.execution.commits import Commits
 from secateur.client.execution.plan_backoff import PlanBackoff
 from secateur.client.execution.retry_policy import CONNECT_TIMEOUT_S, RETRY_S
 from secateur.client.execution.statement_timeout import sets_timeout
@@ -155,6 +156,8 @@ class Session(_KnownTables):
         self.standings: KeptPlans[statement_cache.StatementKey, bool | str] = KeptPlans(_STATEMENTS_MAX)
         self.scatter_backoff = PlanBackoff()
         self.local_effects = True
+        self.prepared_texts: dict[str, str] = {}  # of PREPARE, by name
+        self.commits: Commits | None = None  # of a connection with ``autocommit_only``
         self.is_traced = is_configured()  # looked at once: a look-up of one key pays for every call
         self.retry_s = RETRY_S
         self.pruning = self.cluster_pruning = hello.pruning or Pruning.ON

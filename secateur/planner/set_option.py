@@ -80,23 +80,12 @@ def read_set(cursor: TokenCursor) -> SetOption | SetPruning | SetTimeout | SetGl
     if not is_global:
         cursor.accept("SESSION")
     offset = cursor.offset
-    name = cursor.name("the name of a setting")
-    values = _OPTIONS.get(name.lower())
-    if values is None:
-        hint = similar_names(name, list(_OPTIONS), "SHOW ALL lists those that there are")
-        if name.lower() in ("time", "timezone"):
-            hint = "the time zone is UTC: write ts AT TIME ZONE 'Europe/Berlin' where another one is wanted"
+    name = _read_name(cursor)
+    values = _OPTIONS[name]
+    if is_global and name != _PRUNING:
         raise cursor.error(
             ProgrammingError,
-            f"there is no setting {name!r}; {hint}",
-            offset,
-            len(name),
-        )
-    if is_global and name.lower() != _PRUNING:
-        raise cursor.error(
-            ProgrammingError,
-            f"{name.lower()} is a setting of each session: SET {name.lower()} = value; {_PRUNING} can be set for the"
-            " cluster",
+            f"{name} is a setting of each session: SET {name} = value; {_PRUNING} can be set for the cluster",
             offset,
             len(name),
         )
@@ -109,11 +98,11 @@ def read_set(cursor: TokenCursor) -> SetOption | SetPruning | SetTimeout | SetGl
     value = token.text.lower()
     if value == _DEFAULT and not is_global:
         cursor.expect_end()
-        return _default_of(name.lower())
-    if name.lower() == _DISABLED_RULES:
+        return _default_of(name)
+    if name == _DISABLED_RULES:
         cursor.expect_end()
         return SetOption(_DISABLED_RULES, ", ".join(_checked_rules(cursor, token, offset)))
-    if name.lower() == _COMBINATIONS:
+    if name == _COMBINATIONS:
         cursor.expect_end()
         if not value.isdecimal() or not 1 <= int(value) <= _COMBINATIONS_MAX:
             raise cursor.error(
@@ -123,20 +112,50 @@ def read_set(cursor: TokenCursor) -> SetOption | SetPruning | SetTimeout | SetGl
                 len(token.text),
             )
         return SetOption(_COMBINATIONS, value)
-    if name.lower() == _TIMEOUT:
+    if name == _TIMEOUT:
         cursor.expect_end()
         return SetTimeout(value, _milliseconds(cursor, token, offset))
-    if name.lower() in COST_SETTINGS:
-        return _read_cost(cursor, COST_SETTINGS[name.lower()], token, offset)
+    if name in COST_SETTINGS:
+        return _read_cost(cursor, COST_SETTINGS[name], token, offset)
     if value not in values:
         raise cursor.error(
             ProgrammingError,
-            f"{name.lower()} is {', '.join(values[:-1])} or {values[-1]}",
+            f"{name} is {', '.join(values[:-1])} or {values[-1]}",
             offset,
             len(value),
         )
     cursor.expect_end()
     return SetGlobalPruning(Pruning(value)) if is_global else SetPruning(Pruning(value))
+
+
+def read_reset(cursor: TokenCursor) -> SetOption | SetPruning | SetTimeout:
+    """Read ``RESET name``, which is ``SET name = default``.
+
+    Raises:
+        SqlSyntaxError: At the first invalid token.
+        ProgrammingError: No such setting.
+    """
+    cursor.expect("RESET")
+    cursor.accept("SESSION")
+    name = _read_name(cursor)
+    cursor.expect_end()
+    return _default_of(name)
+
+
+def _read_name(cursor: TokenCursor) -> str:
+    """The name of a setting, in lower case.
+
+    Raises:
+        ProgrammingError: There is none.
+    """
+    offset = cursor.offset
+    name = cursor.name("the name of a setting")
+    if name.lower() not in _OPTIONS:
+        hint = similar_names(name, list(_OPTIONS), "SHOW ALL lists those that there are")
+        if name.lower() in ("time", "timezone"):
+            hint = "the time zone is UTC: write ts AT TIME ZONE 'Europe/Berlin' where another one is wanted"
+        raise cursor.error(ProgrammingError, f"there is no setting {name!r}; {hint}", offset, len(name))
+    return name.lower()
 
 
 def _default_of(name: str) -> SetOption | SetPruning | SetTimeout:

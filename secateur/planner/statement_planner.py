@@ -32,7 +32,7 @@ from secateur.planner.dml.with_clause import split_with
 from secateur.planner.explain.read_explain import read_explain
 from secateur.planner.query_planner import QueryPlanner
 from secateur.planner.select import BoundSelect
-from secateur.planner.set_option import is_show_settings, read_set, read_show_settings
+from secateur.planner.set_option import is_show_settings, read_reset, read_set, read_show_settings
 from secateur.planner.statement import (
     CreateIndex,
     CreateView,
@@ -43,6 +43,7 @@ from secateur.planner.statement import (
     Statement,
 )
 from secateur.planner.system.kill import read_kill
+from secateur.planner.system.maintenance import read_maintenance
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor
@@ -185,6 +186,12 @@ class StatementPlanner:
             case "SET":
                 _refuse_parameters(parameters, sql)
                 return read_set(cursor)
+            case "RESET":
+                _refuse_parameters(parameters, sql)
+                return read_reset(cursor)
+            case "ANALYZE" | "VACUUM":
+                _refuse_parameters(parameters, sql)
+                return self._queries.select_made(read_maintenance(cursor, self._catalog.relation), parameters, ())
             case "SHOW" if is_show_settings(cursor, self._catalog.relation):
                 _refuse_parameters(parameters, sql)
                 return read_show_settings(cursor, self._cost_model)
@@ -195,7 +202,8 @@ class StatementPlanner:
             case _:
                 raise cursor.expected(
                     "SELECT, INSERT, UPDATE, DELETE, TRUNCATE, MERGE, COPY, PIVOT, UNPIVOT, CREATE, ALTER, DROP,"
-                    " BACKUP, RESTORE, KILL, EXPLAIN, SHOW, DESCRIBE, SUMMARIZE or SET"
+                    " BACKUP, RESTORE, KILL, EXPLAIN, SHOW, DESCRIBE, SUMMARIZE, SET, RESET, PREPARE, EXECUTE,"
+                    " DEALLOCATE, ANALYZE or VACUUM"
                 )
 
     def _create_view(self, cursor: TokenCursor, parameters: Parameters) -> CreateView:

@@ -47,7 +47,7 @@ def test_the_examples_run() -> None:
         "SELECT * FROM duckdb_tables()",
         "INSTALL json",
         "PRAGMA version",
-        "PREPARE p AS SELECT 1",
+        "PREPARE p(INTEGER) AS SELECT 1",
     ],
 )
 def test_what_is_not_supported_is_refused_with_its_place(conn: secateur.Connection, sql: str) -> None:

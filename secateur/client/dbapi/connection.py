@@ -40,7 +40,7 @@ class Connection:
 
     Threads may share it. A process that is forked may use it as well, and gets sockets of its own; results that come in
     parts stay those of the parent. Every statement commits by itself: there are no transactions over several
-    statements.
+    statements. Names of ``PREPARE`` are those of the connection.
     """
 
     Warning: Final = errors.Warning
@@ -313,16 +313,27 @@ class Connection:
         self._session.ask(RegisterExternalTable(name, connector.encoded(), or_replace))
 
     def commit(self) -> None:
-        """Does nothing: every statement has committed already."""
+        """Does nothing to rows: every statement has committed already.
+
+        With ``autocommit_only``, :meth:`rollback` is about what is changed from now on.
+        """
         self._session.check_open()
+        if self._session.commits is not None:
+            self._session.commits.begin()
 
     def rollback(self) -> None:
         """Refuse, since every statement has committed already.
 
+        A connection that was opened with ``autocommit_only`` accepts it if no statement has changed anything since the
+        last BEGIN, :meth:`commit` or :meth:`rollback`. Rows that were changed through :meth:`table` do not count.
+
         Raises:
-            NotSupportedError: Always.
+            NotSupportedError: There would be something to roll back, or the connection was opened as usual.
         """
         self._session.check_open()
+        if self._session.commits is not None:
+            self._session.commits.roll_back()
+            return
         raise NotSupportedError(
             "rollback(): every statement is a transaction of its own, so there is nothing to roll back"
         )

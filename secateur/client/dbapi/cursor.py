@@ -19,6 +19,13 @@ from secateur.client.dbapi.html_table import html_table
 from secateur.client.dbapi.parameters import Parameters, plain_values
 from secateur.client.dbapi.pep249 import CursorConnection
 from secateur.client.dbapi.rows import Description, Rows, StreamedRows, as_table, describe
+from secateur.client.dbapi.session_statements import (
+    Deallocate,
+    ExecuteText,
+    PrepareText,
+    TransactionBound,
+    read_session_statement,
+)
 from secateur.client.dbapi.stats import QueryStats
 from secateur.client.execution.analyze import analyze
 from secateur.client.execution.change import run_change
@@ -43,6 +50,8 @@ from secateur.errors import (
     InterfaceError,
     JobCancelledError,
     NotSupportedError,
+    OperationalError,
+    ParameterError,
     ProgrammingError,
     forget_frames,
 )
@@ -132,6 +141,8 @@ class Cursor:
             else:
                 self._execute(operation, parameters, timeout)
         except Error as error:
+            if isinstance(error, OperationalError) and not error.retry_safe:
+                self._note_change()  # nobody knows whether it was made
             forget_frames(error)
             raise
         return self
@@ -155,6 +166,15 @@ class Cursor:
                         self.stats = selected.stats
                         self._take(selected.result, selected.columns, selected.rest)
                         return
+            if known is None:
+                own = read_session_statement(operation)
+                if own is not None and (not isinstance(own, TransactionBound) or session.commits is not None):
+                    if not isinstance(own, ExecuteText):
+                        self._carry_out_own(own)
+                        return
+                    operation, params = self._prepared_text(own, params)
+                    session.work_for(control)
+                    known = session.known(operation, params)
             if known is None and not params and self._execute_shared(operation, started_s):
                 return
             prepared = known or session.prepare_anew(operation, params)
@@ -162,6 +182,51 @@ class Cursor:
             self._carry_out(called, failed)
         finally:
             self._session.end_statement(control)
+
+    def _carry_out_own(self, statement: PrepareText | Deallocate | TransactionBound) -> None:
+        """Carry out a statement that the connection answers by itself."""
+        session = self._session
+        if not session.local_effects:
+            raise NotSupportedError(
+                "PREPARE, DEALLOCATE and BEGIN concern a connection, and this one executes statements of others: give"
+                " the statement itself, with its parameters"
+            )
+        match statement:
+            case PrepareText(name, text):
+                if not text or isinstance(read_session_statement(text), PrepareText | ExecuteText | Deallocate):
+                    raise ProgrammingError(
+                        f"PREPARE {name} AS names no statement: write a query, a change of rows or DDL behind AS"
+                    )
+                session.prepared_texts[name] = text
+            case Deallocate(str(name)):
+                if session.prepared_texts.pop(name, None) is None:
+                    raise self._not_prepared(name)
+            case Deallocate():
+                session.prepared_texts.clear()
+            case TransactionBound.ROLLBACK:
+                self.connection.rollback()
+            case TransactionBound.BEGIN | TransactionBound.COMMIT:
+                self.connection.commit()
+
+    def _prepared_text(self, statement: ExecuteText, params: Params) -> tuple[str, Params]:
+        """The text for which a name of PREPARE stands, and the values of EXECUTE."""
+        text = self._session.prepared_texts.get(statement.name)
+        if text is None:
+            raise self._not_prepared(statement.name)
+        if statement.values is None:
+            return text, params
+        with self.connection.cursor() as evaluating:
+            rows = evaluating.execute(statement.values, params).fetchall()
+        if len(rows) != 1:
+            raise ParameterError(f"EXECUTE {statement.name} takes one list of values, {len(rows)} were given")
+        return text, plain_values(rows[0])
+
+    def _not_prepared(self, name: str) -> ProgrammingError:
+        names = ", ".join(self._session.prepared_texts) or "none"
+        return ProgrammingError(
+            f"no statement is prepared under the name {name!r} on this connection; there is {names}: PREPARE {name} AS"
+            " a statement first"
+        )
 
     def _execute_shared(self, operation: str, started_s: float) -> bool:
         """Execute a text by the plan that it shares with texts of other literals; whether it has one."""
@@ -234,16 +299,19 @@ class Cursor:
                 case statements.InsertRows() | statements.EvaluatedInsert():
                     pending.append(Insertion(prepared, params))
                 case statements.InsertSelect():
+                    self._note_change()
                     total = max(total, 0) + insert_select(called(prepared, params, cached)).rows
                 case statements.ChangeStatement():
+                    self._note_change()
                     changed.add(called(prepared, params, cached))
                     total = max(total, 0)
                 case statements.CoordinatedChange():
+                    self._note_change()
                     changes.append(called(prepared, params, cached))
                 case statements.SelectStatement():
                     queries.append(called(prepared, params, cached))
                 case statements.Done():
-                    pass
+                    self._note_change()
                 case (
                     statements.CreateTableAs()
                     | statements.CopyFrom()
@@ -269,7 +337,10 @@ class Cursor:
         if queries:
             self._later = deque(run_selects(queries))
             self.nextset()
-        return insert_many(self._session, operation, pending) if pending else total
+        if pending:  # all rows or none
+            total = insert_many(self._session, operation, pending)
+            self._note_change()
+        return total
 
     def nextset(self) -> bool | None:
         """Go on to the result of the next set of parameters of :meth:`executemany`; None if there is none.
@@ -508,6 +579,13 @@ class Cursor:
                 self._rowcount = create_table_as(call.of(prepared))
             case statements.Done():
                 pass
+        if self._session.commits is not None and _changes(prepared) and self._rowcount:
+            self._session.commits.note()
+
+    def _note_change(self) -> None:
+        """A statement has changed something, or may have: a ROLLBACK cannot be accepted."""
+        if self._session.commits is not None:
+            self._session.commits.note()
 
     def _take(
         self,
@@ -544,6 +622,25 @@ def _described(stats: QueryStats | None) -> dict[str, Any]:
         "secateur.plan_cached": stats.plan_cached,
         "secateur.topology_version": stats.topology_version,
     }
+
+
+def _changes(prepared: Prepared) -> bool:
+    """Whether a statement changes rows, tables or the cluster."""
+    match prepared:
+        case (
+            statements.SelectStatement()
+            | statements.CopyTo()
+            | statements.BackupTo()
+            | statements.SetPruning()
+            | statements.SetTimeout()
+            | statements.SetOption()
+            | statements.ShowSettings()
+        ):
+            return False
+        case statements.PlanText():
+            return prepared.analyzed is not None
+        case _:
+            return True
 
 
 def _refuse_local_effects(prepared: Prepared) -> None:

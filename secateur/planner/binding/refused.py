@@ -9,6 +9,10 @@ from sqlglot import exp
 from secateur.errors import NotSupportedError
 from secateur.planner.text.positions import located
 
+_PREPARED: Final = (
+    "it is a whole text of execute(): PREPARE name AS SELECT ..., without types of parameters; EXECUTE name(1)"
+)
+
 STATEMENTS: Final = {
     "PRAGMA": "use DESCRIBE, SHOW, SET or the tables of information_schema",
     "USE": "there is one schema of tables, main, which need not be written",
@@ -26,16 +30,13 @@ STATEMENTS: Final = {
     "EXPORT": "read the tables and write files on the client",
     "IMPORT": "load the rows with conn.table(name).load",
     "CALL": "write SELECT * FROM the function",
-    "PREPARE": "every statement is planned once and takes parameters: pass them to execute()",
-    "EXECUTE": "every statement is planned once and takes parameters: pass them to execute()",
-    "DEALLOCATE": "plans are evicted automatically",
+    "PREPARE": _PREPARED,
+    "EXECUTE": _PREPARED,
+    "DEALLOCATE": _PREPARED,
     "CHECKPOINT": "tables are in memory",
-    "VACUUM": "tables are compacted automatically",
-    "ANALYZE": "statistics are maintained automatically",
     "COMMENT": "tables and columns have no comments",
     "GRANT": "tokens have roles, and tables that they are for: conn.tokens.create, or `secateur token create`",
     "REVOKE": "tokens have roles, and tables that they are for: conn.tokens.revoke, or `secateur token revoke`",
-    "RESET": "use SET",
 }
 """First words of statements that are not supported, and what to do instead."""
 

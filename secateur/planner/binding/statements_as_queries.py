@@ -1,9 +1,9 @@
 """Statements that stand where a query may stand, written as queries.
 
-DuckDB takes PIVOT, UNPIVOT, DESCRIBE, SUMMARIZE and SHOW wherever it takes a query: behind CREATE VIEW AS and INSERT
-INTO, in COPY, in a common table expression, beside UNION, in parentheses. PIVOT and UNPIVOT become the SELECT that
-:mod:`~secateur.planner.binding.pivot` says, the others ``FROM (DESCRIBE t)``, which is a query as it is. All five words
-are reserved: without quotation marks they are no names, except behind AS or a point.
+DuckDB takes PIVOT, UNPIVOT, TABLE, DESCRIBE, SUMMARIZE and SHOW wherever it takes a query: behind CREATE VIEW AS and
+INSERT INTO, in COPY, in a common table expression, beside UNION, in parentheses. PIVOT and UNPIVOT become the SELECT
+that :mod:`~secateur.planner.binding.pivot` says, ``TABLE t`` becomes ``FROM t``, others ``FROM (DESCRIBE t)``, which
+is a query as it is. All six words are reserved: without quotation marks they are no names, except behind AS or a point.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from typing import Final
 from sqlglot import Token, TokenType
 
 from secateur.planner.binding.pivot import say_pivot, say_unpivot
+from secateur.planner.binding.table_query import say_table
 from secateur.planner.dml.composed import Composed, Composer
 from secateur.planner.dml.expressions import TextSpan
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.token_cursor import TokenCursor
 
-_PIVOTS: Final = {
+_SAID: Final = {
+    "TABLE": say_table,
     "PIVOT": say_pivot,
     "PIVOT_WIDER": say_pivot,
     "UNPIVOT": say_unpivot,
@@ -28,7 +30,7 @@ _PIVOTS: Final = {
 }
 _DESCRIPTIONS: Final = frozenset({"DESCRIBE", "DESC", "SUMMARIZE"})
 _SHOWN: Final = _DESCRIPTIONS | {"SHOW"}
-_WORD: Final = re.compile(r"\b(?:(?:UN)?PIVOT|DESC|SUMMARIZE\b|SHOW\b)", re.IGNORECASE)
+_WORD: Final = re.compile(r"\b(?:(?:UN)?PIVOT|DESC|TABLE\b|SUMMARIZE\b|SHOW\b)", re.IGNORECASE)
 """Found in every text with one of them."""
 _QUERIES: Final = frozenset({"SELECT", "FROM", "VALUES", "WITH"})
 _ROWS: Final = _QUERIES - {"WITH"}
@@ -62,7 +64,7 @@ def as_queries(sql: str, tokens: Sequence[Token], parameters: Parameters) -> Com
     composer = Composer(sql, parameters)
     if at:
         composer.say(TextSpan(tokens[0].start, tokens[at].start))
-    say = _PIVOTS.get(words[at])
+    say = _SAID.get(words[at])
     if say is None:
         composer.say("FROM (", TextSpan(tokens[at].start, tokens[end - 1].end + 1), ")")
     else:
@@ -79,17 +81,19 @@ def _word(token: Token) -> str:
 
 def _stands_for_query(words: Sequence[str], at: int) -> bool:
     word = words[at]
-    if word not in _PIVOTS and word not in _SHOWN:
+    if word not in _SAID and word not in _SHOWN:
         return False
     before = words[at - 1] if at else ""
+    if word == "TABLE" and (before in _DESCRIPTIONS):
+        return False  # DESCRIBE TABLE t
     if word == "DESC" and "ORDER BY" in _outside(words, at):
         return False  # a direction
     if not at:  # the statement itself
-        return word in _PIVOTS or (_end(words, at) < len(words))
+        return word in _SAID or (_end(words, at) < len(words))
     if words[0] == "CREATE" and "AS" not in words[:at]:
         return False  # a list of columns
     if before == "(":
-        return word in _PIVOTS or words[at - 2] not in _BEFORE_TABLES
+        return word in _SAID or words[at - 2] not in _BEFORE_TABLES
     if before in _SET_OPERATORS or (
         before in ("ALL", "NAME") and not _SET_OPERATORS.isdisjoint(words[max(0, at - 4) : at])
     ):

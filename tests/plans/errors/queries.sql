@@ -4,7 +4,7 @@
 -- an unknown statement
 SELEC 1
 /*
-SqlSyntaxError: expected SELECT, INSERT, UPDATE, DELETE, TRUNCATE, MERGE, COPY, PIVOT, UNPIVOT, CREATE, ALTER, DROP, BACKUP, RESTORE, KILL, EXPLAIN, SHOW, DESCRIBE, SUMMARIZE or SET, found 'SELEC' (line 1, column 1)
+SqlSyntaxError: expected SELECT, INSERT, UPDATE, DELETE, TRUNCATE, MERGE, COPY, PIVOT, UNPIVOT, CREATE, ALTER, DROP, BACKUP, RESTORE, KILL, EXPLAIN, SHOW, DESCRIBE, SUMMARIZE, SET, RESET, PREPARE, EXECUTE, DEALLOCATE, ANALYZE or VACUUM, found 'SELEC' (line 1, column 1)
   SELEC 1
   ^^^^^
 */
@@ -725,18 +725,18 @@ SqlSyntaxError: expected NAME, found 'amount' (line 1, column 27)
                             ^^^^^^
 */
 ----
--- a table as a query
-SELECT count(*) FROM (TABLE orders) AS o
+-- a table as a query has no condition
+SELECT count(*) FROM (TABLE orders WHERE id = 1) AS o
 /*
-NotSupportedError: TABLE with a name as a query is not supported: write FROM with the name (line 1, column 23)
-  SELECT count(*) FROM (TABLE orders) AS o
-                        ^^^^^
+SqlSyntaxError: expected ORDER BY, LIMIT or the end of the query, found 'WHERE' (line 1, column 36)
+  SELECT count(*) FROM (TABLE orders WHERE id = 1) AS o
+                                     ^^^^^
 */
 ----
--- a table as the whole statement
-TABLE orders
+-- a table as the whole statement has no columns
+TABLE orders (id)
 /*
-NotSupportedError: TABLE with a name as a query is not supported: write FROM with the name (line 1, column 1)
-  TABLE orders
-  ^^^^^
+SqlSyntaxError: expected ORDER BY, LIMIT or the end of the query, found '(' (line 1, column 14)
+  TABLE orders (id)
+               ^
 */

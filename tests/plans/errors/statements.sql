@@ -135,7 +135,7 @@ NotSupportedError: CALL is not supported: write SELECT * FROM the function (line
 -- statements of the dialect say what to do instead, 16
 PREPARE something
 /*
-NotSupportedError: PREPARE is not supported: every statement is planned once and takes parameters: pass them to execute() (line 1, column 1)
+NotSupportedError: PREPARE is not supported: it is a whole text of execute(): PREPARE name AS SELECT ..., without types of parameters; EXECUTE name(1) (line 1, column 1)
   PREPARE something
   ^^^^^^^
 */
@@ -143,7 +143,7 @@ NotSupportedError: PREPARE is not supported: every statement is planned once and
 -- statements of the dialect say what to do instead, 17
 EXECUTE something
 /*
-NotSupportedError: EXECUTE is not supported: every statement is planned once and takes parameters: pass them to execute() (line 1, column 1)
+NotSupportedError: EXECUTE is not supported: it is a whole text of execute(): PREPARE name AS SELECT ..., without types of parameters; EXECUTE name(1) (line 1, column 1)
   EXECUTE something
   ^^^^^^^
 */
@@ -151,7 +151,7 @@ NotSupportedError: EXECUTE is not supported: every statement is planned once and
 -- statements of the dialect say what to do instead, 18
 DEALLOCATE something
 /*
-NotSupportedError: DEALLOCATE is not supported: plans are evicted automatically (line 1, column 1)
+NotSupportedError: DEALLOCATE is not supported: it is a whole text of execute(): PREPARE name AS SELECT ..., without types of parameters; EXECUTE name(1) (line 1, column 1)
   DEALLOCATE something
   ^^^^^^^^^^
 */
@@ -164,20 +164,20 @@ NotSupportedError: CHECKPOINT is not supported: tables are in memory (line 1, co
   ^^^^^^^^^^
 */
 ----
--- statements of the dialect say what to do instead, 20
+-- a table that VACUUM names has to be there
 VACUUM something
 /*
-NotSupportedError: VACUUM is not supported: tables are compacted automatically (line 1, column 1)
+UnknownTableError: table 'something' does not exist (line 1, column 8)
   VACUUM something
-  ^^^^^^
+         ^^^^^^^^^
 */
 ----
--- statements of the dialect say what to do instead, 21
+-- a table that ANALYZE names has to be there
 ANALYZE something
 /*
-NotSupportedError: ANALYZE is not supported: statistics are maintained automatically (line 1, column 1)
+UnknownTableError: table 'something' does not exist (line 1, column 9)
   ANALYZE something
-  ^^^^^^^
+          ^^^^^^^^^
 */
 ----
 -- statements of the dialect say what to do instead, 22
@@ -204,12 +204,12 @@ NotSupportedError: REVOKE is not supported: tokens have roles, and tables that t
   ^^^^^^
 */
 ----
--- statements of the dialect say what to do instead, 25
+-- a setting that RESET names has to be there
 RESET something
 /*
-NotSupportedError: RESET is not supported: use SET (line 1, column 1)
+ProgrammingError: there is no setting 'something'; SHOW ALL lists those that there are (line 1, column 7)
   RESET something
-  ^^^^^
+        ^^^^^^^^^
 */
 ----
 -- the place of the word is shown, 1

@@ -1,0 +1,118 @@
+"""Statements that a connection answers by itself: PREPARE, EXECUTE and DEALLOCATE, and the bounds of transactions.
+
+::
+
+    PREPARE name AS <statement>
+    EXECUTE name [(value, ...)]
+    DEALLOCATE [PREPARE] { name | ALL }
+    BEGIN | START TRANSACTION | COMMIT | END | ROLLBACK | ABORT
+
+A prepared name is the text of its statement: plans are kept by their texts, with or without a name. Other forms of
+these statements are left to the planner, which refuses them with the reason.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, TypeAlias
+
+# Each gap is matched in one way only, so that a long comment in front costs no more than to read it.
+_GAP: Final = r"(?:\s++|--[^\n]*+(?:\n|\Z)|(?>/\*.*?\*/))"
+_NAME: Final = r'(?P<name>[A-Za-z_]\w*+|"(?:[^"]|"")++")'
+_END: Final = r"[\s;]*+"
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    """A pattern in which a space stands for space and comments, at least one of them, and ``~`` for any number."""
+    return re.compile(text.replace(" ", f"{_GAP}++").replace("~", f"{_GAP}*+"), re.IGNORECASE | re.DOTALL)
+
+
+_WORDS: Final = _pattern(r"~(?:PREPARE|EXECUTE|DEALLOCATE|BEGIN|START|COMMIT|END|ROLLBACK|ABORT)\b")
+_PREPARE: Final = _pattern(rf"~PREPARE {_NAME} AS\b(?P<text>.*)")
+_EXECUTE: Final = _pattern(rf"~EXECUTE {_NAME}~(?P<values>\(.*\))?{_END}")
+_DEALLOCATE: Final = _pattern(rf"~DEALLOCATE (?:PREPARE )?(?:(?P<all>ALL)|{_NAME}){_END}")
+_BOUND: Final = _pattern(
+    r"~(?P<word>START(?= TRANSACTION\b)|BEGIN|COMMIT|END|ROLLBACK|ABORT)(?: (?:TRANSACTION|WORK))?" + _END
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PrepareText:
+    """``PREPARE``: from now on, the name stands for the text."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExecuteText:
+    """``EXECUTE``.
+
+    Attributes:
+        name: The name, as it is kept.
+        values: The query of one row whose columns are the values, with each at its place in the user's text; None for
+            a statement without parameters.
+    """
+
+    name: str
+    values: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Deallocate:
+    """``DEALLOCATE``: forget a name; None for all."""
+
+    name: str | None
+
+
+class TransactionBound(Enum):
+    """A statement that begins or ends a transaction."""
+
+    BEGIN = "BEGIN"
+    COMMIT = "COMMIT"
+    ROLLBACK = "ROLLBACK"
+
+
+SessionStatement: TypeAlias = PrepareText | ExecuteText | Deallocate | TransactionBound
+
+_BOUNDS: Final = {
+    "BEGIN": TransactionBound.BEGIN,
+    "START": TransactionBound.BEGIN,
+    "COMMIT": TransactionBound.COMMIT,
+    "END": TransactionBound.COMMIT,
+    "ROLLBACK": TransactionBound.ROLLBACK,
+    "ABORT": TransactionBound.ROLLBACK,
+}
+
+
+def read_session_statement(sql: str) -> SessionStatement | None:
+    """Read a statement that a connection answers by itself; None for any other.
+
+    Cost: less than a microsecond for one that begins with another word.
+    """
+    if _WORDS.match(sql) is None:
+        return None
+    if found := _PREPARE.fullmatch(sql):
+        return PrepareText(_kept(found["name"]), found["text"].strip())
+    if found := _EXECUTE.fullmatch(sql):
+        return ExecuteText(_kept(found["name"]), _values(sql, found))
+    if found := _DEALLOCATE.fullmatch(sql):
+        return Deallocate(None if found["all"] else _kept(found["name"]))
+    found = _BOUND.fullmatch(sql)
+    return None if found is None else _BOUNDS[found["word"].upper()]
+
+
+def _kept(name: str) -> str:
+    """A name as it is kept: without quotes, and without regard to case, as names of tables are."""
+    return (name[1:-1].replace('""', '"') if name.startswith('"') else name).casefold()
+
+
+def _values(sql: str, found: re.Match[str]) -> str | None:
+    """``VALUES (...)``, with the parentheses where they are in the user's text: errors show their place."""
+    if found["values"] is None or found["values"][1:-1].isspace() or found["values"] == "()":
+        return None
+    before = re.sub(r"[^\n]", " ", sql[: found.start("values")])
+    word = found.start("name") - len("EXECUTE ")
+    return f"{before[:word]}VALUES{before[word + len('VALUES') :]}{found['values']}"
