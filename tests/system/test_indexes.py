@@ -28,11 +28,14 @@ def test_an_index_comes_and_goes(cluster: Cluster, conn: secateur.Connection, nu
     conn.execute(f"CREATE INDEX {numbers}_v ON {numbers} (v)")
     assert f"  index {numbers}_v: v = (14)" in str(conn.explain(sql))
     assert conn.execute(sql).fetchall() == before == [(2,)]
+    listed = f"SELECT * FROM secateur.indexes WHERE table_name = '{numbers}'"
+    assert conn.execute(listed).fetchall() == [(f"{numbers}_v", numbers, ["v"])]
     with pytest.raises(TableExistsError, match="exists already"):
         conn.execute(f"CREATE INDEX {numbers}_V ON {numbers} (k)")
     conn.execute(f"CREATE INDEX IF NOT EXISTS {numbers}_v ON {numbers} (v)")
     with cluster.connect() as other:
         other.execute(f"DROP INDEX {numbers}_v")
+    assert conn.execute(listed).fetchall() == []
     assert conn.execute(sql).fetchall() == before
     assert "index" not in str(conn.explain(sql))
     with pytest.raises(UnknownTableError, match="does not exist"):

@@ -25,7 +25,6 @@ from secateur.planner.views.view import ViewDef
 from secateur.protocol.codec import encode
 
 _ELSEWHERE: Final = {
-    "indexes": "no system table lists indexes: EXPLAIN shows which one a statement searches",
     "processlist": f"the system table is {SCHEMA}.running_statements",
     "sqlite_master": "pandas takes the connection for SQLite: pass a SELECT to read_sql, and a DataFrame to"
     " conn.create_table(name, df, primary_key=[...]).load(df)",

@@ -91,6 +91,7 @@ class SystemTables:
             "members": self._member_rows,
             "tables": self._tables,
             "columns": self._columns,
+            "indexes": self._indexes,
             "partitions": self._partitions,
             "jobs": self._job_rows,
             "events": self._events,
@@ -169,6 +170,13 @@ class SystemTables:
             for view in views
         )
         return sorted(rows, key=lambda row: str(row["table_name"]))
+
+    async def _indexes(self) -> list[Row]:
+        return [
+            {"index_name": index.name, "table_name": table.name, "columns": list(index.columns)}
+            for table in self._state.catalog.tables()
+            for index in table.indexes
+        ]
 
     async def _columns(self) -> list[Row]:
         rows: list[Row] = []

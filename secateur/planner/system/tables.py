@@ -89,6 +89,7 @@ _TABLES: Final = (
         key_position="INTEGER",
         partitioning_position="INTEGER",
     ),
+    _table("indexes", {"index_name": _TEXT}, table_name=_TEXT, columns=_TEXTS),
     _table(
         "partitions",
         {"table_name": _TEXT, "partition": _NUMBER},

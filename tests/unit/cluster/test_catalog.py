@@ -63,10 +63,7 @@ def test_an_id_is_never_used_again() -> None:
         (
             ["t"],
             "indexes",
-            (
-                "table 'indexes' does not exist; no system table lists indexes: EXPLAIN shows which one a statement"
-                " searches"
-            ),
+            "table 'indexes' does not exist; the system table is secateur.indexes",
         ),
     ],
     ids=["none", "near", "a file", "far", "a system table", "processes", "pandas", "indexes"],
