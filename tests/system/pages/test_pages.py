@@ -129,6 +129,20 @@ asyncio.run(ask())
 """
         + STOP,
     ),
+    "docs/sqlalchemy.md": Page(
+        languages=("python",),
+        before="""
+from sqlalchemy.dialects import registry
+registry.register("secateur", "secateur.sqlalchemy_dialect.dialect", "SecateurDialect")  # of this checkout
+""",
+        printed=(0,),
+        after="""
+with engine.connect() as conn:
+    assert conn.execute(select(orders.c.amount).where(orders.c.customer == "C2", orders.c.id == 2)).all() == [(9,)]
+assert len(spent) == 10
+engine.dispose(); cluster.stop()
+""",
+    ),
     "docs/key_value.md": Page(
         before=f"""
 {EMBEDDED}

@@ -1,0 +1,43 @@
+"""The dialect of SQLAlchemy: ``create_engine("secateur://host:port")``, and what Alembic asks of one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from secateur.exports import exports
+
+if TYPE_CHECKING:
+    from secateur.sqlalchemy_dialect.dialect import SecateurDialect
+    from secateur.sqlalchemy_dialect.dml import InsertOnConflict, insert
+    from secateur.sqlalchemy_dialect.types import (
+        HUGEINT,
+        TINYINT,
+        UBIGINT,
+        UINTEGER,
+        USMALLINT,
+        UTINYINT,
+        NestedType,
+        reflected_type,
+    )
+
+__all__ = [
+    "HUGEINT",
+    "TINYINT",
+    "UBIGINT",
+    "UINTEGER",
+    "USMALLINT",
+    "UTINYINT",
+    "InsertOnConflict",
+    "NestedType",
+    "SecateurDialect",
+    "insert",
+    "reflected_type",
+]
+
+_FILES = {
+    "dialect": ["SecateurDialect"],
+    "dml": ["InsertOnConflict", "insert"],
+    "types": ["HUGEINT", "TINYINT", "UBIGINT", "UINTEGER", "USMALLINT", "UTINYINT", "NestedType", "reflected_type"],
+}
+
+_, __getattr__ = exports(__name__, _FILES)

@@ -1,0 +1,150 @@
+"""The dialect itself: connections, transactions, and what secateur can do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, MutableMapping, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+from sqlalchemy import exc
+from sqlalchemy import schema as sa_schema
+from sqlalchemy.engine import default
+from sqlalchemy.engine.url import URL
+
+import secateur
+from secateur.errors import UnreachableError
+from secateur.sqlalchemy_dialect.compiler import (
+    SecateurCompiler,
+    SecateurDdlCompiler,
+    SecateurIdentifierPreparer,
+)
+from secateur.sqlalchemy_dialect.reflection import MAIN, Reflection
+from secateur.sqlalchemy_dialect.types import COLSPECS, SecateurTypeCompiler
+from secateur.wire.tls import Tls
+
+_AUTOCOMMIT: Final = "AUTOCOMMIT"
+_SECONDS: Final = ("timeout_s", "connect_timeout_s")
+
+
+class SecateurExecutionContext(default.DefaultExecutionContext):
+    """One execution. Every result comes in parts as it is read, so a cursor of the server is one as any other."""
+
+    def create_server_side_cursor(self) -> Any:
+        return self._dbapi_connection.cursor()
+
+
+class SecateurDialect(Reflection, default.DefaultDialect):
+    """``secateur://host:port/?token=...``.
+
+    Every statement commits by itself. ``commit()`` does nothing, and ``rollback()`` is an error where something was
+    changed since the transaction began; with ``create_engine(..., skip_autocommit_rollback=True)`` it does nothing
+    either.
+
+    Args:
+        leave_out_constraints: Whether FOREIGN KEY, UNIQUE and CHECK are left out of CREATE TABLE. By default they are
+            an error, since nobody checks them.
+        json_serializer: Writes values of the type JSON, which are text in the cluster; by default ``json.dumps``.
+        json_deserializer: Reads them; by default ``json.loads``.
+        **kwargs: Those of SQLAlchemy's own dialects.
+    """
+
+    name = "secateur"
+    driver = "secateur"
+    default_paramstyle = "qmark"
+
+    statement_compiler = SecateurCompiler
+    ddl_compiler = SecateurDdlCompiler
+    type_compiler_cls = SecateurTypeCompiler
+    preparer = SecateurIdentifierPreparer
+    execution_ctx_cls = SecateurExecutionContext
+    colspecs = COLSPECS
+    construct_arguments = [  # noqa: RUF012 - the class of SQLAlchemy declares it as a list
+        (sa_schema.Table, {"partition_by": None, "backups": None, "replicated": False, "change_feed": False})
+    ]
+
+    supports_statement_cache = True
+    supports_server_side_cursors = True
+    supports_native_boolean = True
+    supports_native_decimal = True
+    supports_native_uuid = True
+    returns_native_bytes = True
+    supports_multivalues_insert = True
+    use_insertmanyvalues = True
+    supports_default_values = False
+    supports_empty_insert = False
+    supports_alter = False
+    postfetch_lastrowid = False
+    insert_returning = True
+    update_returning = True
+    delete_returning = True
+    update_returning_multifrom = True
+    delete_returning_multifrom = True
+    tuple_in_values = False
+    div_is_floordiv = False
+    default_schema_name = MAIN
+    _backslash_escapes = False  # asked for by the compiler of PostgreSQL
+
+    def __init__(
+        self,  # SQLAlchemy finds arguments by their places: none is for a keyword alone
+        leave_out_constraints: bool = False,
+        json_serializer: Callable[[Any], str] | None = None,
+        json_deserializer: Callable[[str], Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self._json_serializer, self._json_deserializer = json_serializer, json_deserializer
+        self.leaves_out_constraints = leave_out_constraints
+
+    @classmethod
+    def import_dbapi(cls) -> Any:
+        return secateur
+
+    def create_connect_args(self, url: URL) -> tuple[Sequence[str], MutableMapping[str, Any]]:
+        """The arguments of :func:`secateur.connect` for a URL.
+
+        The token is the parameter ``token`` or, where logs are not to show it, the password; ``tls_ca`` names the file
+        of ``Tls(ca=...)``. What is missing comes from the environment.
+
+        Raises:
+            ArgumentError: The URL has a user or a database, or a parameter that is not known.
+        """
+        given = {name: value for name, value in url.query.items() if isinstance(value, str)}
+        unknown = sorted(set(url.query) - {"token", "tls_ca", *_SECONDS})
+        if url.username or url.database or unknown:
+            extra = unknown[0] if unknown else url.username or url.database
+            raise exc.ArgumentError(
+                f"{extra!r} in the URL of the engine is not known: write secateur://host:port/?token=..., with the"
+                f" parameters token, tls_ca, {' and '.join(_SECONDS)}"
+            )
+        host = f"[{url.host}]" if url.host and ":" in url.host else url.host
+        arguments: dict[str, Any] = {name: float(given[name]) for name in _SECONDS if name in given}
+        if "tls_ca" in given:
+            arguments["tls"] = Tls(ca=given["tls_ca"])
+        return (), {
+            "address": f"secateur://{host}:{url.port}" if host else None,
+            "token": given.get("token", url.password),
+            "autocommit_only": True,
+            **arguments,
+        }
+
+    def is_disconnect(self, e: Exception, connection: Any, cursor: Any) -> bool:
+        return isinstance(e, UnreachableError) or (connection is not None and connection.closed)
+
+    def get_isolation_level(self, dbapi_connection: Any) -> Any:
+        return _AUTOCOMMIT
+
+    def get_isolation_level_values(self, dbapi_conn: Any) -> Any:
+        return [_AUTOCOMMIT]
+
+    def set_isolation_level(self, dbapi_connection: Any, level: str) -> None:
+        """There is one, which is always set."""
+
+    def detect_autocommit_setting(self, dbapi_conn: Any) -> bool:
+        return True
+
+    def _get_default_schema_name(self, connection: Any) -> str:
+        return MAIN
+
+
+with suppress(ImportError):  # Alembic is not installed
+    import secateur.sqlalchemy_dialect.alembic_impl
