@@ -1,4 +1,4 @@
-"""What notebooks show of clusters, jobs and the cost of statements."""
+"""What notebooks and shells show of clusters, tables, rows, jobs and the cost of statements."""
 
 from __future__ import annotations
 
@@ -33,3 +33,36 @@ def test_the_cost_of_a_statement_and_a_job(conn: secateur.Connection, table_name
     assert f"<td>{job.job_id}</td>" in html
     assert f"<td>{job.status}</td>" in html
     assert "read &lt;all&gt;" in html
+
+
+SHOWN = r"""
+k        v          text
+INTEGER  DOUBLE     VARCHAR
+-------  ---------  ----------------------------------------
+1        0.5        a\nb
+2        NULL       xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…
+3        1000000.0  <c>
+3 rows
+""".strip()
+
+
+def test_a_shell_shows_rows_that_stay_to_be_fetched(conn: secateur.Connection) -> None:
+    sql = "VALUES (1, 0.5::DOUBLE, chr(97) || chr(10) || 'b'), (2, NULL, repeat('x', 41)), (?, 1e6, '<c>')"
+    cursor = conn.sql(f"SELECT * FROM ({sql}) AS t(k, v, text) ORDER BY k", [3])
+    assert repr(cursor) == SHOWN
+    assert cursor.fetchone() == (1, 0.5, "a\nb")
+    assert repr(cursor).endswith("3        1000000.0  <c>\n2 rows")
+    assert repr(conn.sql("SET pruning = on")) == "<Cursor without result>"
+    assert repr(conn.sql("FROM range(100)")).endswith("\n19\nthe next 20 of 100 rows")
+    assert "more are to come" in repr(conn.sql("FROM range(2000000)"))
+    unknown = repr(conn.sql("SELECT 'infinity'::DATE AS d"))
+    assert unknown.startswith("<Cursor at row 0 of 1: d>\ncolumn 'd' has a value that Python has no DATE for")
+
+
+def test_a_table_shows_its_columns(conn: secateur.Connection, table_name: str) -> None:
+    columns = "a VARCHAR, b INTEGER, c DOUBLE, PRIMARY KEY (b, a)"
+    conn.execute(f"CREATE TABLE {table_name} ({columns}) PARTITION BY HASH (a) PARTITIONS 7")
+    html = conn.table(table_name)._repr_html_()
+    assert html.startswith(f"<pre>&lt;Table {table_name}:")
+    assert "<td>a</td><td>VARCHAR</td><td>NOT NULL</td><td>2</td><td>1</td>" in html
+    assert "<td>c</td><td>DOUBLE</td><td></td><td></td><td></td>" in html

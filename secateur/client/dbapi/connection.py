@@ -13,6 +13,7 @@ from secateur.client.changes import Changes, Position
 from secateur.client.dbapi.cursor import Cursor
 from secateur.client.dbapi.explain import Explain
 from secateur.client.dbapi.parameters import Parameters, plain_values
+from secateur.client.dbapi.shown_cursor import ShownCursor
 from secateur.client.jobs.job import Job, JobInfo, find_job, list_jobs, submit_job, submit_job_if_absent
 from secateur.client.jobs.light_job import LightJob, submit_light
 from secateur.client.jobs.resolved_plan import ResolvedPlan
@@ -89,6 +90,15 @@ class Connection:
     def execute(self, sql: str, params: Parameters = (), *, timeout: float | None = None) -> Cursor:
         """Execute one statement on a new cursor; see :meth:`Cursor.execute`."""
         return self.cursor().execute(sql, params, timeout=timeout)
+
+    def sql(self, sql: str, params: Parameters = ()) -> ShownCursor:
+        """Execute one statement on a new cursor that is shown by its rows: for a shell of Python.
+
+        ``conn.sql("FROM orders")`` prints the first rows, which can still be fetched. The arguments and errors are
+        those of :meth:`execute`.
+        """
+        self._session.check_open()
+        return ShownCursor(self, self._session).execute(sql, params)
 
     def executemany(self, sql: str, seq_of_params: Sequence[Parameters]) -> Cursor:
         """Execute a statement that changes rows on a new cursor, for many sets of parameters.

@@ -505,11 +505,20 @@ class Cursor:
         if self._closed or self._rows is None:
             return f"<pre>{escape(repr(self))}</pre>"
         try:
-            shown = self._rows.ahead(_ROWS_SHOWN_MAX)
+            return html_table(*self._shown(self._rows))
         except DataError as error:  # a value that Python has none for: the result can still be read as Arrow
             return f"<pre>{escape(repr(self))}\n{escape(error.message)}</pre>"
-        left = None if self._rows.num_rows < 0 else self._rows.num_rows - self._rows.position
-        return html_table(self._rows.columns, shown, left)
+
+    def _shown(
+        self, rows: Rows | StreamedRows
+    ) -> tuple[Sequence[statements.ResultColumn], list[tuple[Any, ...]], int | None]:
+        """The columns, the next rows, which stay to be fetched, and how many are left; None if that is not known.
+
+        Raises:
+            DataError: A value that Python has none for.
+        """
+        left = None if rows.num_rows < 0 else rows.num_rows - rows.position
+        return rows.columns, rows.ahead(_ROWS_SHOWN_MAX), left
 
     def _check_statement(self, operation: str) -> None:
         self._check_open()

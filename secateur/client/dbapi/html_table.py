@@ -21,14 +21,14 @@ def html_table(columns: Sequence[ResultColumn], rows: Sequence[Sequence[Any]], l
         left: How many rows can still be fetched, including those shown; None if that is not known yet.
     """
     head = _row(f"<th>{escape(column.name)}<br><small>{escape(column.type)}</small></th>" for column in columns)
-    shown = f"{len(rows):,}"
+    return f"{_table(head, rows)}<small>{count_of(len(rows), left)}</small>"
+
+
+def count_of(shown: int, left: int | None) -> str:
+    """How many rows are shown, and of how many that can still be fetched; None if that is not known yet."""
     if left is None:
-        count = f"the next {shown} rows; more are to come"
-    elif left == len(rows):
-        count = count_text(left, "row")
-    else:
-        count = f"the next {shown} of {left:,} rows"
-    return f"{_table(head, rows)}<small>{count}</small>"
+        return f"the next {shown:,} rows; more are to come"
+    return count_text(left, "row") if left == shown else f"the next {shown:,} of {left:,} rows"
 
 
 def html_records(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
@@ -46,5 +46,10 @@ def _row(cells: Iterable[str]) -> str:
 
 
 def _cell(value: Any) -> str:
+    return escape(cut(value, _CHARS_MAX))
+
+
+def cut(value: Any, chars_max: int) -> str:
+    """A value as text of at most so many characters."""
     text = "NULL" if value is None else str(value)
-    return escape(text if len(text) <= _CHARS_MAX else text[: _CHARS_MAX - 1] + "…")
+    return text if len(text) <= chars_max else text[: chars_max - 1] + "…"

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from html import escape
 from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias, Unpack, overload
 
 import pyarrow as pa
 
 from secateur.client.copy.load_options import FileKeywords, FileOptions
+from secateur.client.dbapi.html_table import html_records
 from secateur.client.key_value.delete import delete_rows
 from secateur.client.key_value.get import get_row, get_rows
 from secateur.client.key_value.put import put_rows
@@ -388,6 +390,22 @@ class TableHandle:
         given = list(keys)
         with self._traced("delete", len(given)):
             return delete_rows(self._by_key, given)
+
+    def _repr_html_(self) -> str:
+        """Show its columns and their places in the keys in a notebook; nothing is asked of the cluster."""
+        key, partitioning = self._table.primary_key, self._table.scheme.columns
+        rows = (
+            (
+                column.name,
+                column.type,
+                "" if column.nullable else "NOT NULL",
+                key.index(column.name) + 1 if column.name in key else "",
+                partitioning.index(column.name) + 1 if column.name in partitioning else "",
+            )
+            for column in self.columns
+        )
+        names = ("column", "type", "", "in the primary key", "in the partitioning key")
+        return f"<pre>{escape(repr(self))}</pre>{html_records(names, rows)}"
 
     def __repr__(self) -> str:
         kind = (
