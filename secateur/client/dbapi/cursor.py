@@ -20,10 +20,10 @@ from secateur.client.dbapi.parameters import Parameters, plain_values
 from secateur.client.dbapi.pep249 import CursorConnection
 from secateur.client.dbapi.rows import Description, Rows, StreamedRows, as_table, describe
 from secateur.client.dbapi.session_statements import (
-    Deallocate,
     ExecuteText,
-    PrepareText,
     TransactionBound,
+    carry_out,
+    prepared_text,
     read_session_statement,
 )
 from secateur.client.dbapi.stats import QueryStats
@@ -51,7 +51,6 @@ from secateur.errors import (
     JobCancelledError,
     NotSupportedError,
     OperationalError,
-    ParameterError,
     ProgrammingError,
     forget_frames,
 )
@@ -170,10 +169,10 @@ class Cursor:
                 own = read_session_statement(operation)
                 if own is not None and (not isinstance(own, TransactionBound) or session.commits is not None):
                     if not isinstance(own, ExecuteText):
-                        self._carry_out_own(own)
+                        carry_out(own, session, self.connection)
                         return
-                    operation, params = self._prepared_text(own, params)
-                    session.work_for(control)
+                    operation, params = prepared_text(own, params, session, self.connection)
+                    session.work_for(control)  # which evaluated the values meanwhile
                     known = session.known(operation, params)
             if known is None and not params and self._execute_shared(operation, started_s):
                 return
@@ -182,51 +181,6 @@ class Cursor:
             self._carry_out(called, failed)
         finally:
             self._session.end_statement(control)
-
-    def _carry_out_own(self, statement: PrepareText | Deallocate | TransactionBound) -> None:
-        """Carry out a statement that the connection answers by itself."""
-        session = self._session
-        if not session.local_effects:
-            raise NotSupportedError(
-                "PREPARE, DEALLOCATE and BEGIN concern a connection, and this one executes statements of others: give"
-                " the statement itself, with its parameters"
-            )
-        match statement:
-            case PrepareText(name, text):
-                if not text or isinstance(read_session_statement(text), PrepareText | ExecuteText | Deallocate):
-                    raise ProgrammingError(
-                        f"PREPARE {name} AS names no statement: write a query, a change of rows or DDL behind AS"
-                    )
-                session.prepared_texts[name] = text
-            case Deallocate(str(name)):
-                if session.prepared_texts.pop(name, None) is None:
-                    raise self._not_prepared(name)
-            case Deallocate():
-                session.prepared_texts.clear()
-            case TransactionBound.ROLLBACK:
-                self.connection.rollback()
-            case TransactionBound.BEGIN | TransactionBound.COMMIT:
-                self.connection.commit()
-
-    def _prepared_text(self, statement: ExecuteText, params: Params) -> tuple[str, Params]:
-        """The text for which a name of PREPARE stands, and the values of EXECUTE."""
-        text = self._session.prepared_texts.get(statement.name)
-        if text is None:
-            raise self._not_prepared(statement.name)
-        if statement.values is None:
-            return text, params
-        with self.connection.cursor() as evaluating:
-            rows = evaluating.execute(statement.values, params).fetchall()
-        if len(rows) != 1:
-            raise ParameterError(f"EXECUTE {statement.name} takes one list of values, {len(rows)} were given")
-        return text, plain_values(rows[0])
-
-    def _not_prepared(self, name: str) -> ProgrammingError:
-        names = ", ".join(self._session.prepared_texts) or "none"
-        return ProgrammingError(
-            f"no statement is prepared under the name {name!r} on this connection; there is {names}: PREPARE {name} AS"
-            " a statement first"
-        )
 
     def _execute_shared(self, operation: str, started_s: float) -> bool:
         """Execute a text by the plan that it shares with texts of other literals; whether it has one."""

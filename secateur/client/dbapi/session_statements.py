@@ -18,6 +18,12 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, TypeAlias
 
+from secateur.client.dbapi.parameters import plain_values
+from secateur.client.dbapi.pep249 import CursorConnection
+from secateur.client.execution.statement_call import Params
+from secateur.client.session import Session
+from secateur.errors import NotSupportedError, ParameterError, ProgrammingError
+
 # Each gap is matched in one way only, so that a long comment in front costs no more than to read it.
 _GAP: Final = r"(?:\s++|--[^\n]*+(?:\n|\Z)|(?>/\*.*?\*/))"
 _NAME: Final = r'(?P<name>[A-Za-z_]\w*+|"(?:[^"]|"")++")'
@@ -102,6 +108,67 @@ def read_session_statement(sql: str) -> SessionStatement | None:
         return Deallocate(None if found["all"] else _kept(found["name"]))
     found = _BOUND.fullmatch(sql)
     return None if found is None else _BOUNDS[found["word"].upper()]
+
+
+def carry_out(
+    statement: PrepareText | Deallocate | TransactionBound, session: Session, connection: CursorConnection
+) -> None:
+    """Carry out a statement other than EXECUTE.
+
+    Raises:
+        NotSupportedError: The connection executes statements of others, or there is something to roll back.
+        ProgrammingError: PREPARE has no statement to prepare, or DEALLOCATE names none that was.
+    """
+    if not session.local_effects:
+        raise NotSupportedError(
+            "PREPARE, DEALLOCATE and BEGIN concern a connection, and this one executes statements of others: give the"
+            " statement itself, with its parameters"
+        )
+    match statement:
+        case PrepareText(name, text):
+            if not text or isinstance(read_session_statement(text), PrepareText | ExecuteText | Deallocate):
+                raise ProgrammingError(
+                    f"PREPARE {name} AS names no statement: write a query, a change of rows or DDL behind AS"
+                )
+            session.prepared_texts[name] = text
+        case Deallocate(str(name)):
+            if session.prepared_texts.pop(name, None) is None:
+                raise _not_prepared(name, session)
+        case Deallocate():
+            session.prepared_texts.clear()
+        case TransactionBound.ROLLBACK:
+            connection.rollback()
+        case TransactionBound.BEGIN | TransactionBound.COMMIT:
+            connection.commit()
+
+
+def prepared_text(
+    statement: ExecuteText, params: Params, session: Session, connection: CursorConnection
+) -> tuple[str, Params]:
+    """Return the text for which a name of PREPARE stands, and the values of EXECUTE, which a query computes.
+
+    Raises:
+        ProgrammingError: Nothing was prepared under that name.
+        ParameterError: There is more than one list of values.
+    """
+    text = session.prepared_texts.get(statement.name)
+    if text is None:
+        raise _not_prepared(statement.name, session)
+    if statement.values is None:
+        return text, params
+    with connection.cursor() as evaluating:
+        rows = evaluating.execute(statement.values, params).fetchall()
+    if len(rows) != 1:
+        raise ParameterError(f"EXECUTE {statement.name} takes one list of values, {len(rows)} were given")
+    return text, plain_values(rows[0])
+
+
+def _not_prepared(name: str, session: Session) -> ProgrammingError:
+    names = ", ".join(session.prepared_texts) or "none"
+    return ProgrammingError(
+        f"no statement is prepared under the name {name!r} on this connection; there is {names}: PREPARE {name} AS a"
+        " statement first"
+    )
 
 
 def _kept(name: str) -> str:
