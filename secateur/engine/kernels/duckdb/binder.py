@@ -18,6 +18,7 @@ from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.types.column_type import SqlType
 
 _VIEWS_MAX: Final = 256
+_PLAN_OPTIONS: Final = "skip_null := true, skip_empty := true, skip_default := true, optimize := false"
 
 
 class Binder:
@@ -27,10 +28,12 @@ class Binder:
         cursor: Used by this binder only; the owner of the binder closes it.
     """
 
-    __slots__ = ("_shown", "cursor")
+    __slots__ = ("_kind", "_rows", "_shown", "_tables", "cursor")
 
-    def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, cursor: duckdb.DuckDBPyConnection, *, has_tables: bool = False) -> None:
         self.cursor = cursor
+        self._kind, self._rows = ("TABLE", " WITH NO DATA") if has_tables else ("VIEW", "")
+        self._tables: Binder | None = None
         self._shown: dict[str, tuple[tuple[str, str], ...] | None] = {}
 
     def describe(
@@ -42,6 +45,16 @@ class Binder:
         relation = self.cursor.sql(statement, params=values_of(names, params)) if names else self.cursor.sql(statement)
         texts = (delivered_type(text) if text == '"NULL"' else text for text in map(str, relation.types))
         return tuple(zip(relation.columns, texts, strict=True))
+
+    def plan(self, sql: str, relations: Mapping[str, Mapping[str, SqlType | str]]) -> bytes:
+        """As :meth:`DuckDBKernel.plan`."""
+        if self._kind == "VIEW":
+            # A plan shows the columns that it reads of a table; a view would be opened in it.
+            self._tables = self._tables or Binder(self.cursor.cursor(), has_tables=True)
+            return self._tables.plan(sql, relations)
+        self._show(sql, relations)
+        ((plan,),) = self.cursor.execute(f"SELECT json_serialize_plan($1, {_PLAN_OPTIONS})", [sql]).fetchall()
+        return str(plan).encode()
 
     def trees(self, statements: Sequence[str]) -> tuple[str, ...]:
         """As :meth:`DuckDBKernel.trees`."""
@@ -63,13 +76,13 @@ class Binder:
         changed = [name for name, schema in made.items() if self._shown.get(name) != schema]
         if not strange and not changed:
             return
-        texts = [f"DROP VIEW IF EXISTS {quoted(name)}" for name in strange]
+        texts = [f"DROP {self._kind} IF EXISTS {quoted(name)}" for name in strange]
         for name in changed:
             columns = (
                 ", ".join(f"CAST(NULL AS {kind}) AS {quoted(column)}" for column, kind in made[name])
                 or 'NULL AS "rows without columns"'
             )
-            texts.append(f"CREATE OR REPLACE TEMP VIEW {quoted(name)} AS SELECT {columns}")
+            texts.append(f"CREATE OR REPLACE TEMP {self._kind} {quoted(name)} AS SELECT {columns}{self._rows}")
             self._shown[name] = None  # if the statements fail half-way, there may be a view
         self.cursor.execute("; ".join(texts))
         for name in strange:

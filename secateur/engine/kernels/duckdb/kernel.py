@@ -174,6 +174,19 @@ class DuckDBKernel:
         with self._binder() as binder:
             return binder.describe(sql, relations, params)
 
+    def plan(self, sql: str, relations: Mapping[str, Mapping[str, SqlType | str]]) -> bytes:
+        """Bind one statement against relations that need not exist, and return DuckDB's logical plan of it.
+
+        Args:
+            sql: As :meth:`run`; each parameter in a place that says its type, or in a cast.
+            relations: As :meth:`describe`.
+
+        Returns:
+            The plan before any optimization, as JSON; it may be an error, as JSON.
+        """
+        with self._binder() as binder:
+            return binder.plan(sql, relations)
+
     def parse(self, sql: str) -> None:
         """Parse a text of any kind with DuckDB's parser; nothing is bound or run.
 

@@ -1,0 +1,148 @@
+"""The bound plan of a query: what DuckDB would execute, before any optimization.
+
+The text that is bound has each parameter in a cast to the type of its value, because DuckDB does not guess. The texts
+that are printed from the tree have the bare parameter again, so that a value of another type is converted as the user's
+own text would convert it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any, Final
+from uuid import UUID
+
+import msgspec
+
+from secateur.engine.kernels.duckdb.kernel import DuckDBKernel
+from secateur.partitioning.types.column_type import SqlType
+from secateur.planner.text.dialect import tokenize
+from secateur.planner.text.parameters import read_parameters
+from secateur.planner.tree.relations import AnyRelation
+from secateur.planner.tree.sql import BoundText
+from secateur.protocol.decoders import json_decoder
+
+_TYPES: Final[Mapping[type, str]] = {
+    bool: "BOOLEAN",
+    float: "DOUBLE",
+    str: "VARCHAR",
+    bytes: "BLOB",
+    date: "DATE",
+    time: "TIME",
+    timedelta: "INTERVAL",
+    UUID: "UUID",
+}
+_INTEGERS: Final = (("INTEGER", 32), ("BIGINT", 64), ("HUGEINT", 128))
+
+
+class _Answer(msgspec.Struct):
+    error: bool
+    plans: tuple[AnyRelation, ...] = ()
+    error_message: str = ""
+
+
+_decode: Final = json_decoder(_Answer).decode
+
+
+@dataclass(frozen=True, slots=True)
+class BoundPlan:
+    """A bound query.
+
+    Attributes:
+        root: Its tree.
+        text: What was bound.
+    """
+
+    root: AnyRelation
+    text: BoundText
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A query whose plan DuckDB does not show, or shows in a form that is not known here.
+
+    Attributes:
+        reason: Why.
+    """
+
+    reason: str
+
+
+def bind_to_plan(
+    kernel: DuckDBKernel, sql: str, relations: Mapping[str, Mapping[str, SqlType | str]], values: Sequence[Any]
+) -> BoundPlan | Unreadable:
+    """Bind a query.
+
+    Args:
+        kernel: DuckDB.
+        sql: The query, over ``relations``; parameters are ``$1`` to ``$n``.
+        relations: Relation name to column name to SQL type.
+        values: A value of each parameter, for its type; None for any.
+
+    Cost: half a millisecond for a short text.
+    """
+    _, parameters = read_parameters(sql, tokenize(sql))
+    types = [type_of(value) for value in values]
+    found = _bound(kernel, sql, parameters.spans, relations, types)
+    if isinstance(found, Unreadable) and "VARCHAR" in types:
+        # A text is compared with a number or a date as one of these, and a cast to VARCHAR is not.
+        bare = [None if kind == "VARCHAR" else kind for kind in types]
+        again = _bound(kernel, sql, parameters.spans, relations, bare)
+        return found if isinstance(again, Unreadable) else again
+    return found
+
+
+def _bound(
+    kernel: DuckDBKernel,
+    sql: str,
+    spans: Sequence[tuple[int, int, int]],
+    relations: Mapping[str, Mapping[str, SqlType | str]],
+    types: Sequence[str | None],
+) -> BoundPlan | Unreadable:
+    text, end = "", 0
+    places = set()
+    for start, stop, index in spans:
+        text += sql[end:start]
+        kind = types[index] if index < len(types) else None
+        written = f"${index + 1}" if kind is None else f"CAST(${index + 1} AS {kind})"
+        places.add((len(text.encode()), len(written)))
+        text, end = text + written, stop
+    text += sql[end:]
+    answer = kernel.plan(text, relations)
+    if b'"collation":' in answer:
+        return Unreadable("a collation decides which texts are equal, and stages do not exchange it: leave out COLLATE")
+    try:
+        found = _decode(answer)
+    except msgspec.DecodeError as error:
+        return Unreadable(f"its plan is not known here: {error}")
+    except RecursionError:
+        return Unreadable("it is nested too deeply to be divided: write it flatter")
+    if found.error or len(found.plans) != 1:
+        return Unreadable(f"DuckDB does not show its plan: {found.error_message}")
+    return BoundPlan(found.plans[0], BoundText(text.encode(), frozenset(places)))
+
+
+def type_of(value: Any) -> str | None:
+    """The type that DuckDB gives a value; None where that depends on the place."""
+    match value:
+        case bool():
+            return "BOOLEAN"
+        case int():
+            return next((name for name, bits in _INTEGERS if -(2 ** (bits - 1)) <= value < 2 ** (bits - 1)), None)
+        case datetime():
+            return "TIMESTAMP" if value.tzinfo is None else "TIMESTAMP WITH TIME ZONE"
+        case Decimal():
+            _, digits, exponent = value.as_tuple()
+            if not isinstance(exponent, int):
+                return None
+            scale = max(-exponent, 0)
+            width = max(len(digits) + max(exponent, 0), scale + 1 if scale < 38 else scale)
+            return f"DECIMAL({width},{scale})" if width <= 38 else None
+        case list():
+            kinds = {type_of(one) for one in value if one is not None}
+            kind = kinds.pop() if len(kinds) == 1 else next((n for n, _ in reversed(_INTEGERS) if n in kinds), None)
+            return None if kind is None else f"{kind}[]"
+        case _:
+            return _TYPES.get(type(value))

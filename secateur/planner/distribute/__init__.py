@@ -1,0 +1,14 @@
+"""Where each part of a query is computed: from the bound tree to stages and the exchanges between them."""
+
+from __future__ import annotations
+
+from secateur.exports import exports
+
+_FILES = {
+    "distributor": ["Distributor", "ScanFacts"],
+    "exchanges": ["Draft", "Exchanges"],
+    "normalise": ["normalised"],
+    "refused": ["NotDivided"],
+}
+
+__all__, __getattr__ = exports(__name__, _FILES)

@@ -1,0 +1,512 @@
+"""Distributes a query: each operator is computed where its rows are, or its rows are sent.
+
+An operator asks where the rows of its inputs are (:mod:`~secateur.planner.distribute.placed`). If they are where it can
+compute its own rows, it stays with them, in one kernel call; if not, its input is cut, and an exchange sends the rows
+(:mod:`~secateur.planner.distribute.exchanges`). What is uncertain is not divided: the whole statement is gathered, with
+the reason.
+
+Source: exchanges as operators of their own (Graefe, "Volcano", 1994); AddExchanges of Presto and Trino.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf, prod
+from typing import Final
+
+from msgspec.structs import replace
+
+from secateur.engine.processors.row_limit import RowLimit
+from secateur.partitioning.tables.table import TableDef
+from secateur.planner.aggregates import ORDERLESS
+from secateur.planner.cost_model import CostModel
+from secateur.planner.distribute.aggregation import split_aggregation
+from secateur.planner.distribute.exchanges import Draft, Exchanges, is_row_by_row
+from secateur.planner.distribute.placed import AtCoordinator, AtEveryMember, AtMembers, Place, Placed, replace_keys
+from secateur.planner.distribute.refused import NotDivided
+from secateur.planner.distribute.regions import Region
+from secateur.planner.distribute.routes import Routes
+from secateur.planner.placement.cost import Estimate
+from secateur.planner.tree import expressions as ex
+from secateur.planner.tree import relations as rel
+from secateur.planner.tree.columns import column_types, expressions_of
+from secateur.planner.tree.rewriting import column_of, inputs_of, unread
+from secateur.planner.tree.stability import unstable_call
+
+_ONE_ROW: Final = 1.0
+_RANDOM: Final = frozenset({"random", "uuid", "uuidv4", "uuidv7", "gen_random_uuid"})
+"""Functions whose values differ each time, and for each row."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScanFacts:
+    """What the distribution depends on of a scan.
+
+    Attributes:
+        table: Its table.
+        estimate: Its estimated rows.
+        is_fetched: Whether no member has its rows.
+    """
+
+    table: TableDef
+    estimate: Estimate
+    is_fetched: bool
+
+
+class Distributor:
+    """Distributes one query.
+
+    Args:
+        exchanges: Gets the stages.
+        scans: The facts of each scan, by the name of its relation.
+        model: The costs of moving rows.
+        is_large: Whether its rows are so many that members sort them.
+    """
+
+    def __init__(
+        self, exchanges: Exchanges, scans: Mapping[str, ScanFacts], model: CostModel, *, is_large: bool
+    ) -> None:
+        self._exchanges = exchanges
+        self._scans = scans
+        self._model = model
+        self._is_large = is_large
+        self._ctes: dict[int, Placed] = {}
+        self.routes = Routes(exchanges, model)
+
+    def distribute(self, root: rel.AnyRelation) -> list[Draft]:
+        """The stages of a query; the last one, at the coordinator, has the answer.
+
+        Raises:
+            NotDivided: It is not divided.
+        """
+        width = len(column_types(root))
+        placed = self._here(self.place(root, frozenset(range(width))), range(width))
+        relation, limit = _without_limit(placed.relation)
+        last = self._exchanges.add(placed.over(relation), "final", is_answer=True)
+        last.limit = limit
+        return self._exchanges.drafts
+
+    # The relations
+
+    def place(self, relation: rel.AnyRelation, needed: frozenset[int]) -> Placed:
+        """A relation where it can be computed.
+
+        Args:
+            relation: The relation.
+            needed: Its columns that are read.
+        """
+        match relation:
+            case rel.LogicalScan():
+                return self._scan(relation)
+            case rel.LogicalNothing() | rel.LogicalNoRows() | rel.LogicalValues() | rel.LogicalChunks():
+                return Placed(relation, AtEveryMember(), _ONE_ROW)
+            case rel.LogicalStageRows():
+                return Placed(relation, AtEveryMember(), self._model.unknown_rows)
+            case rel.LogicalAsofJoin():
+                return self._outer_join(relation, needed)
+            case (
+                rel.LogicalFilter()
+                | rel.LogicalCross()
+                | rel.LogicalJoin(join_type="INNER")
+                | rel.LogicalConditionJoin(join_type="INNER")
+            ) if not isinstance(relation, rel.LogicalAsofJoin):
+                return self._region(relation, needed)
+            case rel.LogicalProject():
+                return self._project(relation, needed)
+            case rel.LogicalAggregate():
+                return self._aggregate(relation)
+            case rel.LogicalDistinct():
+                return self._distinct(relation)
+            case rel.LogicalWindow():
+                return self._window(relation, needed)
+            case rel.LogicalUnnestRows():
+                return self._unnest(relation, needed)
+            case rel.LogicalSort():
+                return self._sort(relation, needed)
+            case rel.LogicalLimit():
+                return self._limit(relation, needed)
+            case rel.LogicalJoin() | rel.LogicalConditionJoin():
+                return self._outer_join(relation, needed)
+            case rel.LogicalUnion():
+                return self._union(relation)
+            case rel.LogicalExcept() | rel.LogicalIntersect():
+                return self._set(relation)
+            case rel.LogicalWith():
+                return self._with(relation, needed)
+            case rel.LogicalWithReference():
+                return self._ctes[relation.cte_index]
+            case rel.LogicalRecursiveWith():
+                return Placed(self._gathered(relation), AtCoordinator(), self._model.unknown_rows)
+            case rel.LogicalPositional():
+                return self._positional(relation)
+            case rel.LogicalSample():
+                raise NotDivided("the result of SAMPLE depends on when and where it is evaluated")
+
+    def _scan(self, scan: rel.LogicalScan) -> Placed:
+        if scan.table is None:
+            if scan.children:
+                raise NotDivided(f"{scan.qname.path[-1]} reads rows")
+            return Placed(scan, AtEveryMember(), self._model.unknown_rows)
+        facts = self._scans[scan.table]
+        table = facts.table
+        if facts.is_fetched:
+            return Placed(scan, AtCoordinator(), facts.estimate.rows)
+        names = [scan.names[column.index] if column.index < len(scan.names) else "" for column in scan.column_indexes]
+        if scan.projection_ids:
+            names = [names[index] for index in scan.projection_ids]
+        estimate = facts.estimate
+        distinct = {
+            index: float(estimate.distinct[name]) for index, name in enumerate(names) if name in estimate.distinct
+        }
+        width = estimate.bytes / max(estimate.rows, 1.0) / max(len(names), 1)
+        widths = dict.fromkeys(range(len(names)), width) if estimate.has_statistics else {}
+
+        def placed_scan(place: Place) -> Placed:
+            return Placed(scan, place, estimate.rows, distinct, widths)
+
+        if table.replicated:
+            return placed_scan(AtEveryMember())
+        key = table.scheme.columns
+        keys = frozenset({tuple(names.index(column) for column in key)} if key and set(key) <= set(names) else ())
+        types = column_types(scan)
+        key_types = tuple(types[names.index(column)] for column in key) if keys else ()
+        return placed_scan(AtMembers(table.scheme.affinity_group(), keys, key_types, scan.table))
+
+    def _project(self, relation: rel.LogicalProject, needed: frozenset[int]) -> Placed:
+        child = self.place(relation.children[0], inputs_of(relation.expressions[index] for index in needed))
+        child = self._once(relation.expressions, child)
+        columns = {
+            expression.index: position
+            for position, expression in reversed(list(enumerate(relation.expressions)))
+            if isinstance(expression, ex.InputColumn)
+        }
+        made = tuple(
+            expression if index in needed else unread(expression.return_type)
+            for index, expression in enumerate(relation.expressions)
+        )
+        return child.with_columns(replace(relation, children=(child.relation,), expressions=made), columns)
+
+    @staticmethod
+    def _in_one_place(child: Placed) -> Placed:
+        """The input of an operator that may choose other rows of it the next time: members would not choose alike."""
+        if isinstance(child.place, AtEveryMember):
+            return child.over(child.relation, place=AtCoordinator())
+        return child
+
+    def _once(self, expressions: Iterable[ex.AnyExpression], child: Placed) -> Placed:
+        """The input of expressions, where each of its rows is in one place if their values differ each time.
+
+        Raises:
+            NotDivided: They have to be equal for all rows, like the time of day.
+        """
+        call = unstable_call(expressions)
+        if call is None or isinstance(child.place, AtCoordinator):
+            return child
+        if call.name not in _RANDOM:
+            raise NotDivided(
+                f"the result of {call.name} depends on when and where it is evaluated", call.query_location
+            )
+        return self._in_one_place(child)
+
+    def _region(self, relation: rel.AnyRelation, needed: frozenset[int]) -> Placed:
+        region = Region.of(relation)
+        joined = self.routes.joined(region, needed, self.place)
+        return self._once(region.conditions, joined)
+
+    def _outer_join(self, relation: rel.LogicalJoin | rel.LogicalConditionJoin, needed: frozenset[int]) -> Placed:
+        joined = self.routes.outer_joined(relation, needed, self.place)
+        if isinstance(relation, rel.LogicalAsofJoin):
+            joined = self._in_one_place(joined)
+        return self._once(_join_expressions(relation), joined)
+
+    def _aggregate(self, relation: rel.LogicalAggregate) -> Placed:
+        reads = inputs_of((*relation.groups, *relation.expressions))
+        child = self.place(relation.children[0], reads)
+        child = self._once((*relation.groups, *relation.expressions), child)
+        if not all(isinstance(call, ex.AggregateCall) and call.name in ORDERLESS for call in relation.expressions):
+            child = self._in_one_place(child)
+        whole = replace(relation, children=(child.relation,))
+        rows = _group_count(relation, child)
+        plain = len(relation.grouping_sets) <= 1 and not relation.grouping_functions
+        place = child.place
+        if not isinstance(place, AtMembers):
+            return Placed(whole, place, rows)
+        columns = {
+            group.index: position
+            for position, group in reversed(list(enumerate(relation.groups)))
+            if isinstance(group, ex.InputColumn)
+        }
+        if plain and any(set(key) <= columns.keys() for key in place.keys):
+            return child.with_columns(whole, columns, rows)
+        split = split_aggregation(relation)
+        if split is None:
+            gathered = self._exchanges.gather(
+                child,
+                reads,
+                "an aggregate has no partial aggregation: GROUP BY the partitioning key",
+                relation.expressions,
+            )
+            return Placed(replace(relation, children=(gathered,)), AtCoordinator(), rows)
+        partial = replace(split.partial, children=(child.relation,))
+        width = len(partial.groups) + len(partial.expressions)
+        sent = self._exchanges.send(Placed(partial, place, rows), range(width))
+        return Placed(split.final(sent), AtCoordinator(), rows)
+
+    def _distinct(self, relation: rel.LogicalDistinct) -> Placed:
+        width = len(column_types(relation))
+        child = self.place(relation.children[0], frozenset(range(width)))
+        if relation.distinct_type == "DISTINCT_ON":
+            child = self._in_one_place(child)
+        place = child.place
+        whole = replace(relation, children=(child.relation,))
+        if not isinstance(place, AtMembers):
+            return child.over(whole)
+        targets = [target.index for target in relation.distinct_targets if isinstance(target, ex.InputColumn)]
+        if any(set(key) <= set(targets) for key in place.keys):
+            return child.over(whole)
+        partial = child if relation.distinct_type == "DISTINCT_ON" else child.over(whole)
+        sent = self._exchanges.send(partial, range(width))
+        return Placed(replace(relation, children=(sent,)), AtCoordinator(), child.rows)
+
+    def _window(self, relation: rel.LogicalWindow, needed: frozenset[int]) -> Placed:
+        width = len(column_types(relation.children[0]))
+        reads = inputs_of(relation.expressions) | {index for index in needed if index < width}
+        child = self._in_one_place(self.place(relation.children[0], reads))
+        whole = replace(relation, children=(child.relation,))
+        if not isinstance(child.place, AtMembers):
+            return child.over(whole)
+        partitions = [
+            {one.index for one in call.partitions if isinstance(one, ex.InputColumn)}
+            for call in relation.expressions
+            if isinstance(call, ex.WindowCall)
+        ]
+        common = set.intersection(*partitions) if partitions else set()
+        if any(set(key) <= common for key in child.place.keys):
+            return child.over(whole)
+        sent = self._exchanges.gather(
+            child,
+            reads,
+            "a window is not partitioned by the partitioning key: add it to PARTITION BY",
+            relation.expressions,
+        )
+        return Placed(replace(relation, children=(sent,)), AtCoordinator(), child.rows)
+
+    def _unnest(self, relation: rel.LogicalUnnestRows, needed: frozenset[int]) -> Placed:
+        width = len(column_types(relation.children[0]))
+        reads = inputs_of(relation.expressions) | {index for index in needed if index < width}
+        child = self.place(relation.children[0], reads)
+        child = self._once(relation.expressions, child)
+        return child.over(replace(relation, children=(child.relation,)))
+
+    def _sort(self, relation: rel.LogicalSort, needed: frozenset[int]) -> Placed:
+        reads = inputs_of(order.expression for order in relation.orders) | needed
+        if relation.projection_map:
+            reads = inputs_of(order.expression for order in relation.orders) | {
+                relation.projection_map[index] for index in needed
+            }
+        child = self.place(relation.children[0], reads)
+        child = self._once((order.expression for order in relation.orders), child)
+        if not isinstance(child.place, AtMembers):
+            return child.over(replace(relation, children=(child.relation,)))
+        sent, is_merged = self._sorted(relation, child, reads)
+        if is_merged:
+            return Placed(_picked(sent, relation.projection_map), AtCoordinator(), child.rows)
+        return Placed(replace(relation, children=(sent,)), AtCoordinator(), child.rows)
+
+    def _sorted(self, relation: rel.LogicalSort, child: Placed, reads: frozenset[int]) -> tuple[rel.AnyRelation, bool]:
+        """The rows of all members, and whether they are merged in their order.
+
+        Members sort them where they are many.
+        """
+        order = _plain_order(relation) if self._is_large else None
+        if order is None:
+            return self._exchanges.send(child, reads), False
+        sorted_there = rel.LogicalSort(children=(child.relation,), orders=relation.orders)
+        return self._exchanges.send_in_order(child.over(sorted_there), reads, order)
+
+    def _limit(self, relation: rel.LogicalLimit, needed: frozenset[int]) -> Placed:
+        below = relation.children[0]
+        distinct = below.children[0] if isinstance(below, rel.LogicalSort) else below
+        if isinstance(distinct, rel.LogicalDistinct) and distinct.distinct_type == "DISTINCT":
+            return self._limit_of_distinct(relation, distinct)
+        if not isinstance(below, rel.LogicalSort):
+            child = self._in_one_place(self.place(below, needed))
+            if not isinstance(child.place, AtMembers):
+                return child.over(replace(relation, children=(child.relation,)))
+            part = _first_rows(relation, child.relation)
+            sent = self._exchanges.send(child.over(part), needed)
+            return Placed(replace(relation, children=(sent,)), AtCoordinator(), child.rows)
+        reads = inputs_of(order.expression for order in below.orders) | needed
+        if below.projection_map:
+            reads = frozenset(range(len(column_types(below.children[0]))))
+        child = self._in_one_place(self.place(below.children[0], reads))
+        ordered = replace(below, children=(child.relation,))
+        if not isinstance(child.place, AtMembers):
+            return child.over(replace(relation, children=(ordered,)))
+        first = child.over(_first_rows(relation, rel.LogicalSort(children=(child.relation,), orders=below.orders)))
+        order = _plain_order(below) if self._is_large else None
+        if order is not None:
+            sent, is_merged = self._exchanges.send_in_order(first, reads, order)
+            if is_merged:
+                rows: rel.AnyRelation = _picked(sent, below.projection_map)
+                return Placed(replace(relation, children=(rows,)), AtCoordinator(), child.rows)
+        else:
+            sent = self._exchanges.send(first, reads)
+        return Placed(replace(relation, children=(replace(below, children=(sent,)),)), AtCoordinator(), child.rows)
+
+    def _limit_of_distinct(self, relation: rel.LogicalLimit, distinct: rel.LogicalDistinct) -> Placed:
+        """The first of the rows that differ: each member sends its own first ones."""
+        width = len(column_types(distinct))
+        child = self._in_one_place(self.place(distinct.children[0], frozenset(range(width))))
+        (below,) = relation.children
+
+        def whole(rows: rel.AnyRelation) -> rel.AnyRelation:
+            made = replace(distinct, children=(rows,))
+            return replace(below, children=(made,)) if isinstance(below, rel.LogicalSort) else made
+
+        if not isinstance(child.place, AtMembers):
+            return child.over(replace(relation, children=(whole(child.relation),)))
+        first = whole(child.relation)
+        if isinstance(first, rel.LogicalSort):
+            first = rel.LogicalSort(children=first.children, orders=first.orders)
+        sent = self._exchanges.send(child.over(_first_rows(relation, first)), range(width))
+        return Placed(replace(relation, children=(whole(sent),)), AtCoordinator(), child.rows)
+
+    def _union(self, relation: rel.LogicalUnion) -> Placed:
+        every = frozenset(range(relation.column_count))
+        parts = [self.place(child, every) for child in relation.children]
+        rows = sum(part.rows for part in parts)
+        if all(isinstance(part.place, AtEveryMember) for part in parts):
+            return Placed(replace(relation, children=tuple(part.relation for part in parts)), AtEveryMember(), rows)
+        if relation.setop_all and all(isinstance(part.place, AtMembers) for part in parts):
+            places = [part.place for part in parts if isinstance(part.place, AtMembers)]
+            is_one_group = len({place.group for place in places}) == 1
+            keys = frozenset.intersection(*(place.keys for place in places)) if is_one_group else frozenset()
+            return Placed(
+                replace(relation, children=tuple(part.relation for part in parts)),
+                replace_keys(places[0], keys) if is_one_group else AtMembers("", frozenset(), (), None),
+                rows,
+            )
+        return Placed(
+            replace(relation, children=tuple(self._here(part, every).relation for part in parts)), AtCoordinator(), rows
+        )
+
+    def _set(self, relation: rel.LogicalExcept | rel.LogicalIntersect) -> Placed:
+        every = frozenset(range(relation.column_count))
+        parts = [self.place(child, every) for child in relation.children]
+        places = [part.place for part in parts if isinstance(part.place, AtMembers)]
+        rows = parts[0].rows
+        if all(isinstance(part.place, AtEveryMember) for part in parts):
+            return Placed(replace(relation, children=tuple(part.relation for part in parts)), AtEveryMember(), rows)
+        if len(places) == len(parts) and len({place.group for place in places}) == 1:
+            keys = frozenset.intersection(*(place.keys for place in places))
+            if keys:
+                place = replace_keys(places[0], keys)
+                return Placed(replace(relation, children=tuple(part.relation for part in parts)), place, rows)
+        return Placed(
+            replace(relation, children=tuple(self._here(part, every).relation for part in parts)), AtCoordinator(), rows
+        )
+
+    def _positional(self, relation: rel.LogicalPositional) -> Placed:
+        parts = [self.place(child, frozenset(range(len(column_types(child))))) for child in relation.children]
+        here = [self._here(part, range(len(column_types(part.relation)))).relation for part in parts]
+        return Placed(replace(relation, children=tuple(here)), AtCoordinator(), max(part.rows for part in parts))
+
+    def _with(self, relation: rel.LogicalWith, needed: frozenset[int]) -> Placed:
+        """A query that reads a common table expression several times.
+
+        Its rows are computed once if they come to one place, or if they might not be the same the next time.
+        """
+        definition, query = relation.children
+        every = range(len(column_types(definition)))
+        placed = self.place(definition, frozenset(every))
+        if isinstance(placed.place, AtCoordinator) or not _is_repeatable(placed.relation):
+            rows = self._exchanges.send(self._here(placed, every), every)
+            placed = Placed(rows, AtEveryMember(), placed.rows)
+        self._ctes[relation.table_index] = placed
+        return self.place(query, needed)
+
+    def _gathered(self, relation: rel.AnyRelation) -> rel.AnyRelation:
+        """A recursive query at the coordinator, which gets the rows of its tables."""
+        every = range(len(column_types(relation)))
+        if isinstance(relation, rel.LogicalScan):
+            return self._here(self._scan(relation), every).relation
+        if isinstance(relation, rel.LogicalWithReference) and relation.cte_index in self._ctes:
+            return self._here(self._ctes[relation.cte_index], every).relation
+        return replace(relation, children=tuple(self._gathered(child) for child in relation.children))
+
+    def _here(self, placed: Placed, needed: Iterable[int]) -> Placed:
+        """The same at the coordinator."""
+        if isinstance(placed.place, AtMembers):
+            return Placed(self._exchanges.send(placed, needed), AtCoordinator(), placed.rows)
+        return placed.over(placed.relation, place=AtCoordinator())
+
+
+def _group_count(relation: rel.LogicalAggregate, child: Placed) -> float:
+    """About how many groups there are: as many as their keys have distinct values together."""
+    if not relation.groups:
+        return _ONE_ROW
+    counts = (
+        child.distinct.get(group.index) if isinstance(group, ex.InputColumn) else None for group in relation.groups
+    )
+    return min(child.rows, prod(inf if count is None else count for count in counts))
+
+
+def _first_rows(limit: rel.LogicalLimit, below: rel.AnyRelation) -> rel.AnyRelation:
+    """The rows of a member among which are those of LIMIT and OFFSET."""
+    count = limit.limit_val
+    if count.type != "CONSTANT_VALUE" or limit.offset_val.type not in ("UNSET", "CONSTANT_VALUE"):
+        return below
+    value = rel.LimitValue(
+        type="CONSTANT_VALUE", constant_integer=count.constant_integer + limit.offset_val.constant_integer
+    )
+    return rel.LogicalLimit(children=(below,), limit_val=value, offset_val=rel.LimitValue())
+
+
+def _is_repeatable(relation: rel.AnyRelation) -> bool:
+    """Whether a relation has the same rows whenever it is computed."""
+    return (
+        not isinstance(relation, rel.LogicalLimit | rel.LogicalSample)
+        and unstable_call(expressions_of(relation)) is None
+        and all(_is_repeatable(child) for child in relation.children)
+    )
+
+
+def _without_limit(relation: rel.AnyRelation) -> tuple[rel.AnyRelation, RowLimit | None]:
+    """The answer without a LIMIT of rows that come as they are, and the limit: it ends the statement early."""
+    match relation:
+        case rel.LogicalLimit(children=(below,), limit_val=count, offset_val=skipped) if is_row_by_row(below) and {
+            count.type,
+            skipped.type,
+        } <= {"UNSET", "CONSTANT_VALUE"}:
+            taken = count.constant_integer if count.type == "CONSTANT_VALUE" else None
+            return below, RowLimit(skipped.constant_integer, taken)
+        case rel.LogicalProject(children=(below,)):
+            inner, limit = _without_limit(below)
+            return (relation, None) if limit is None else (replace(relation, children=(inner,)), limit)
+        case _:
+            return relation, None
+
+
+def _plain_order(relation: rel.LogicalSort) -> list[tuple[int, bool, bool]] | None:
+    """The columns by which rows are sorted, with direction and place of NULL; None where it is by a computed value."""
+    keys = [
+        (order.expression.index, order.type == "DESCENDING", order.null_order == "NULLS FIRST")
+        for order in relation.orders
+        if isinstance(order.expression, ex.InputColumn)
+    ]
+    return keys if len(keys) == len(relation.orders) else None
+
+
+def _picked(relation: rel.AnyRelation, kept: Sequence[int]) -> rel.AnyRelation:
+    if not kept:
+        return relation
+    types = column_types(relation)
+    return rel.LogicalProject(children=(relation,), expressions=tuple(column_of(index, types[index]) for index in kept))
+
+
+def _join_expressions(relation: rel.LogicalJoin | rel.LogicalConditionJoin) -> list[ex.AnyExpression]:
+    if isinstance(relation, rel.LogicalConditionJoin):
+        return [relation.condition]
+    return [side for condition in relation.conditions for side in (condition.left, condition.right) if side is not None]

@@ -1,0 +1,264 @@
+"""The stages of a query: a relation is cut, and its rows are sent to where they are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from secateur.engine.kernels.duckdb.result_types import is_restored
+from secateur.engine.processors.row_limit import RowLimit
+from secateur.engine.processors.sort_key import SortKey
+from secateur.partitioning.tables.identifier import quoted
+from secateur.partitioning.types.column_type import SqlType
+from secateur.planner.bind.bound_plan import BoundPlan
+from secateur.planner.distribute.placed import AtCoordinator, Placed
+from secateur.planner.distribute.refused import NotDivided
+from secateur.planner.fragments.merged_order import merge_keys
+from secateur.planner.tree import expressions as ex
+from secateur.planner.tree import relations as rel
+from secateur.planner.tree.columns import column_types
+from secateur.planner.tree.rewriting import column_of, unread, within
+from secateur.planner.tree.sql import SqlText, Unprintable, sql_of
+
+Schema = Mapping[str, SqlType | str]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """How rows reach their consumers at the members.
+
+    Attributes:
+        columns: By name, the columns that say where a row goes.
+        anchor: The scan whose partitions they are; None for a shuffle by hash.
+        keeps_unmatched: Whether rows whose partition is not read are sent too.
+    """
+
+    columns: tuple[str, ...]
+    anchor: str | None
+    keeps_unmatched: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UndividedRows:
+    """Rows that the coordinator gets as they are.
+
+    Attributes:
+        names: The user's names of their tables.
+        reason: Why, in the user's terms.
+        location: Where the text needs them, if that is known.
+    """
+
+    names: tuple[str, ...]
+    reason: str
+    location: int | None
+
+
+@dataclass(slots=True)
+class Draft:
+    """A stage.
+
+    Attributes:
+        title: For EXPLAIN.
+        sql: Its text.
+        relations: The scans and earlier stages that it reads, by the names of their relations.
+        columns: Name and SQL type text of each of its columns.
+        at_coordinator: Whether it runs once.
+        nbytes: Their estimated bytes.
+        is_pipelineable: Whether each of its rows comes from one row of its one relation.
+        is_filtered: Whether it leaves out rows.
+        is_of_one: Whether it reads one relation, once.
+        is_scan: Whether its rows are those of one scan that pass its predicates.
+        route: How its rows are sent; None where all go to all, or to the coordinator.
+        order: The order in which each member sends its rows.
+        limit: Of the last stage: how many of its rows are the answer.
+    """
+
+    title: str
+    sql: str
+    relations: tuple[str, ...]
+    columns: tuple[tuple[str, str], ...]
+    at_coordinator: bool
+    nbytes: float
+    is_pipelineable: bool
+    is_filtered: bool
+    is_of_one: bool
+    is_scan: bool
+    route: Route | None = None
+    order: tuple[SortKey, ...] = ()
+    limit: RowLimit | None = None
+
+
+@dataclass(slots=True)
+class Exchanges:
+    """The stages so far.
+
+    Attributes:
+        plan: The bound query.
+        schemas: The columns of each scan.
+        aliases: The user's name of each scan.
+        describe: DuckDB's binder.
+        drafts: The stages, in an order in which they can run.
+        gathered: What the coordinator gets as it is.
+    """
+
+    plan: BoundPlan
+    schemas: Mapping[str, Schema]
+    aliases: Mapping[str, str]
+    describe: Callable[[str, Mapping[str, Schema]], tuple[tuple[str, str], ...]]
+    drafts: list[Draft] = field(default_factory=list)
+    gathered: list[UndividedRows] = field(default_factory=list)
+
+    def send(
+        self, placed: Placed, needed: Iterable[int], route: Callable[[Sequence[str]], Route] | None = None
+    ) -> rel.AnyRelation:
+        """Cut a relation: its rows, as their consumer reads them.
+
+        Args:
+            placed: The relation.
+            needed: The columns that the consumer reads; the others are NULL there.
+            route: Makes the route of the names of all columns; None for all rows to all.
+
+        Raises:
+            NotDivided: Its rows cannot be sent, or its text does not mean the same.
+        """
+        types = column_types(placed.relation)
+        wanted = sorted(set(needed)) or [0]  # of rows without columns, any column says how many they are
+        sent_columns = tuple(column_of(index, types[index]) for index in wanted)
+        sent = rel.LogicalProject(children=(placed.relation,), expressions=sent_columns)
+        draft = self.add(placed.with_columns(sent, {index: position for position, index in enumerate(wanted)}))
+        names = [name for name, _ in draft.columns]
+        if route is not None:
+            draft.route = route([names[wanted.index(index)] if index in wanted else "" for index in range(len(types))])
+        rows = rel.LogicalStageRows(
+            name=self.relation_of(draft), names=tuple(names), types=tuple(one.return_type for one in sent_columns)
+        )
+        if wanted == list(range(len(types))):
+            return rows
+        place = {index: position for position, index in enumerate(wanted)}
+        return rel.LogicalProject(
+            children=(rows,),
+            expressions=tuple(
+                column_of(place[index], type_) if index in place else unread(type_) for index, type_ in enumerate(types)
+            ),
+        )
+
+    def gather(
+        self, placed: Placed, needed: Iterable[int], reason: str, by: Iterable[ex.AnyExpression]
+    ) -> rel.AnyRelation:
+        """Cut a relation whose rows the coordinator gets as they are, and note why.
+
+        Args:
+            placed: The relation.
+            needed: As for :meth:`send`.
+            reason: Why, with advice.
+            by: The expressions that need them.
+        """
+        names = tuple(
+            dict.fromkeys(
+                self.aliases[name_of(leaf)] for leaf in leaves_of(placed.relation) if isinstance(leaf, rel.LogicalScan)
+            )
+        )
+        locations = (one.query_location for expression in by for one in within(expression))
+        self.gathered.append(
+            UndividedRows(names, reason, next((place for place in locations if place is not None), None))
+        )
+        return self.send(placed, needed)
+
+    def send_in_order(
+        self, placed: Placed, needed: Iterable[int], order: Sequence[tuple[int, bool, bool]]
+    ) -> tuple[rel.AnyRelation, bool]:
+        """Cut a sorted relation; also whether its rows are merged in their order.
+
+        Args:
+            placed: The relation, sorted.
+            needed: As for :meth:`send`.
+            order: The columns by which it is sorted, each with whether it is descending, and NULL first.
+        """
+        wanted = sorted(set(needed))
+        sent = self.send(placed, wanted)
+        draft = self.drafts[-1]
+        keys = [
+            SortKey(draft.columns[wanted.index(index)][0], descending=descending, nulls_first=nulls_first)
+            for index, descending, nulls_first in order
+        ]
+        draft.order = merge_keys(keys, draft.columns)
+        return sent, bool(draft.order)
+
+    def relation_of(self, draft: Draft) -> str:
+        """The name that the rows of a stage have in later ones."""
+        return f"x{next(index for index, one in enumerate(self.drafts) if one is draft)}"
+
+    def add(self, placed: Placed, title: str | None = None, *, is_answer: bool = False) -> Draft:
+        """A stage that computes a relation where it is placed."""
+        leaves = list(leaves_of(placed.relation))
+        relations = tuple(dict.fromkeys(name_of(leaf) for leaf in leaves))
+        text = self._text(placed.relation)
+        columns = self.describe(text.sql, self._schemas(relations))
+        types = [type_.sql for type_ in column_types(placed.relation)]
+        if any(
+            kind.replace('"', "") != type_.replace('"', "") and not (type_ == '"NULL"' and kind == "INTEGER")
+            for (_, kind), type_ in zip(columns, types, strict=True)
+        ):
+            raise NotDivided("its stages return other types than the statement: CAST the columns of the result")
+        if not is_answer:
+            lost = next((kind for _, kind in columns if not is_restored(kind)), None)
+            if lost is not None:
+                raise NotDivided(
+                    f"values of type {lost} cannot be sent between stages without loss: CAST them to VARCHAR"
+                )
+        draft = Draft(
+            self._title(leaves) if title is None else title,
+            text.sql,
+            relations,
+            columns,
+            isinstance(placed.place, AtCoordinator),
+            placed.nbytes(range(len(types))),
+            len(leaves) == 1 and is_row_by_row(placed.relation),
+            " WHERE " in text.sql,
+            len(leaves) == 1,
+            len(leaves) == 1 and isinstance(leaves[0], rel.LogicalScan) and is_row_by_row(placed.relation),
+        )
+        self.drafts.append(draft)
+        return draft
+
+    def _text(self, relation: rel.AnyRelation) -> SqlText:
+        try:
+            return sql_of(relation, lambda scan: quoted(name_of(scan)), self.plan.text)
+        except Unprintable as error:
+            raise NotDivided(f"{error} has no text of its own: filter by the partitioning key to gather less") from None
+
+    def _schemas(self, relations: Sequence[str]) -> dict[str, Schema]:
+        return {
+            name: dict(self.drafts[int(name[1:])].columns) if name not in self.schemas else self.schemas[name]
+            for name in relations
+        }
+
+    def _title(self, leaves: Sequence[rel.AnyRelation]) -> str:
+        first = next((leaf for leaf in leaves if isinstance(leaf, rel.LogicalScan)), None)
+        name = "rows" if first is None else self.aliases[name_of(first)]
+        return f"join {name}" if len(leaves) > 1 else f"scan {name}" if first is not None else name
+
+
+def leaves_of(relation: rel.AnyRelation) -> Iterable[rel.LogicalScan | rel.LogicalStageRows]:
+    """The tables and stages that a relation reads."""
+    if isinstance(relation, rel.LogicalStageRows) or (
+        isinstance(relation, rel.LogicalScan) and relation.table is not None
+    ):
+        yield relation
+    for child in relation.children:
+        yield from leaves_of(child)
+
+
+def name_of(leaf: rel.LogicalScan | rel.LogicalStageRows) -> str:
+    """The name of the relation that a leaf reads."""
+    if isinstance(leaf, rel.LogicalStageRows):
+        return leaf.name
+    assert leaf.table is not None
+    return leaf.table
+
+
+def is_row_by_row(relation: rel.AnyRelation) -> bool:
+    """Whether each row comes from one row of a leaf."""
+    while isinstance(relation, rel.LogicalFilter | rel.LogicalProject):
+        (relation,) = relation.children
+    return isinstance(relation, rel.LogicalScan | rel.LogicalStageRows)

@@ -1,0 +1,258 @@
+"""Makes a bound plan plain: common table expressions where they are read, EXISTS and IN as semi joins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from secateur.planner.distribute.regions import as_expression
+from secateur.planner.tree import expressions as ex
+from secateur.planner.tree import relations as rel
+from secateur.planner.tree.columns import column_types
+from secateur.planner.tree.rewriting import column_of, conjuncts, inputs_of, rebased
+from secateur.planner.tree.stability import unstable_call
+
+_DEDUP = "__duckdb_delim_dedup_"
+
+
+def normalised(root: rel.AnyRelation) -> rel.AnyRelation:
+    """The same query in a plainer form."""
+    return _outer_reduced(_marks_joined(_inlined(root)), frozenset())
+
+
+def _inlined(relation: rel.AnyRelation) -> rel.AnyRelation:
+    """Common table expressions that are read once in the place where they are."""
+    if isinstance(relation, rel.LogicalWith):
+        definition, query = relation.children
+        if relation.ctename.startswith(_DEDUP):
+            query = _without_dedup(query, relation.table_index)
+        if _references(query, relation.table_index) <= 1:
+            return _inlined(_exchanged(query, relation.table_index, definition))
+    return replace(relation, children=tuple(_inlined(child) for child in relation.children))
+
+
+def _exchanged(relation: rel.AnyRelation, index: int, definition: rel.AnyRelation) -> rel.AnyRelation:
+    if isinstance(relation, rel.LogicalWithReference) and relation.cte_index == index:
+        return definition
+    return replace(relation, children=tuple(_exchanged(child, index, definition) for child in relation.children))
+
+
+def _references(relation: rel.AnyRelation, index: int) -> int:
+    if isinstance(relation, rel.LogicalWithReference) and relation.cte_index == index:
+        return 1
+    return sum(_references(child, index) for child in relation.children)
+
+
+def _without_dedup(relation: rel.AnyRelation, index: int) -> rel.AnyRelation:
+    """Without the semi joins by which DuckDB reduces a correlated subquery to the keys of the outer rows.
+
+    The join with the outer rows by the same keys, which follows, leaves out the same rows.
+    """
+    match relation:
+        case rel.LogicalJoin(join_type="SEMI", children=(left, rel.LogicalWithReference() as keys)) if (
+            keys.cte_index == index
+        ):
+            return _without_dedup(left, index)
+        case _:
+            return replace(relation, children=tuple(_without_dedup(child, index) for child in relation.children))
+
+
+def _marks_joined(relation: rel.AnyRelation) -> rel.AnyRelation:
+    """Filters by the mark of a join as semi and anti joins."""
+    if isinstance(relation, rel.LogicalJoin):
+        relation = _membership(relation)
+    if isinstance(relation, rel.LogicalFilter):
+        relation = _below_projection(relation)
+    if isinstance(relation, rel.LogicalFilter):
+        relation = _mark_joined(relation)
+    return replace(relation, children=tuple(_marks_joined(child) for child in relation.children))
+
+
+def _membership(relation: rel.LogicalJoin) -> rel.AnyRelation:
+    """``k = ANY(list)``, which DuckDB reads as a join with the elements, as an expression."""
+    match relation:
+        case rel.LogicalJoin(
+            join_type="MARK",
+            mark_types=(),
+            left_projection_map=(),
+            children=(left, right),
+            conditions=(condition,),
+        ) if (
+            condition.comparison == "COMPARE_EQUAL"
+            and condition.right is not None
+            and _bare(condition.right) is not None
+            and (values := _listed(right)) is not None
+        ):
+            mark = ex.Written(sql="({0} = ANY({1}))", return_type=ex.BOOLEAN, children=(condition.left, values))
+            columns = (column_of(index, type_) for index, type_ in enumerate(column_types(left)))
+            return rel.LogicalProject(children=(left,), expressions=(*columns, mark))
+        case _:
+            return relation
+
+
+def _listed(relation: rel.AnyRelation) -> ex.AnyExpression | None:
+    """The list whose elements are the rows of a relation; None for any other relation."""
+    match relation:
+        case rel.LogicalProject(
+            expressions=(ex.InputColumn(index=1),),
+            children=(rel.LogicalUnnestRows(children=(rel.LogicalNothing(),), expressions=(ex.Unnest(child=values),)),),
+        ) if not inputs_of([values]):
+            return values
+        case _:
+            return None
+
+
+def _below_projection(relation: rel.LogicalFilter) -> rel.AnyRelation:
+    """A filter of computed columns as one of what they are computed from."""
+    below = relation.children[0]
+    if isinstance(below, rel.LogicalJoin):
+        below = _membership(below)
+    if not isinstance(below, rel.LogicalProject) or unstable_call(below.expressions) is not None:
+        return relation
+    columns = below.expressions
+    conditions = tuple(rebased(one, lambda column: columns[column.index]) for one in relation.expressions)
+    filtered = rel.LogicalFilter(children=below.children, expressions=conditions)
+    kept = tuple(columns[index] for index in relation.projection_map) or columns
+    return replace(below, children=(filtered,), expressions=kept)
+
+
+def _mark_joined(relation: rel.LogicalFilter) -> rel.AnyRelation:
+    join = relation.children[0]
+    if not isinstance(join, rel.LogicalJoin) or join.join_type != "MARK" or join.left_projection_map:
+        return relation
+    conditions = list(conjuncts(relation.expressions))
+    mark = len(column_types(join.children[0]))
+    asked = [one for one in conditions if mark in inputs_of([one])]
+    others = [one for one in conditions if one not in asked]
+    if len(asked) != 1:
+        return relation
+    match asked[0]:
+        case ex.InputColumn():
+            kind = "SEMI"
+        case ex.BoundOperation(type="OPERATOR_NOT", children=(ex.InputColumn(),)) if len(join.conditions) == len(
+            join.mark_types
+        ):
+            kind = "ANTI"
+        case _:
+            return relation
+    left = join.children[0]
+    if others:
+        left = _mark_joined(rel.LogicalFilter(children=(left,), expressions=tuple(others)))
+    types = column_types(left)
+    joined = replace(join, join_type=kind, children=(left, join.children[1]), right_projection_map=())
+    value = ex.Written(sql="true" if kind == "SEMI" else "false", return_type=ex.BOOLEAN)
+    columns: list[ex.AnyExpression] = [*(column_of(index, type_) for index, type_ in enumerate(types)), value]
+    kept = [columns[index] for index in relation.projection_map] or columns
+    return rel.LogicalProject(children=(joined,), expressions=tuple(kept))
+
+
+_REJECTING: Final = frozenset(
+    {
+        *("COMPARE_EQUAL", "COMPARE_NOTEQUAL", "COMPARE_LESSTHAN", "COMPARE_GREATERTHAN"),
+        *("COMPARE_LESSTHANOREQUALTO", "COMPARE_GREATERTHANOREQUALTO"),
+    }
+)
+
+
+def rejecting(conditions: Iterable[ex.AnyExpression]) -> frozenset[int]:
+    """The columns that are not NULL in a row for which conditions hold."""
+    found: set[int] = set()
+    for one in conjuncts(conditions):
+        match one:
+            case ex.Call(children=sides) if one.type in _REJECTING:
+                found.update(side.index for side in map(_bare, sides) if side is not None)
+            case ex.BoundOperation(type="COMPARE_IN" | "OPERATOR_IS_NOT_NULL", children=(first, *_)):
+                side = _bare(first)
+                found.update(() if side is None else (side.index,))
+            case _:
+                pass
+    return frozenset(found)
+
+
+def _bare(node: ex.AnyExpression) -> ex.InputColumn | None:
+    """The column that an expression is, or is a cast of."""
+    while isinstance(node, ex.Call) and node.name == "__cast" and not node.function_data["try_cast"]:
+        (node,) = node.children
+    return node if isinstance(node, ex.InputColumn) else None
+
+
+def _outer_reduced(relation: rel.AnyRelation, never_null: frozenset[int]) -> rel.AnyRelation:
+    """Outer joins as inner ones, where no row that they fill with NULL is wanted.
+
+    Args:
+        relation: The relation.
+        never_null: The columns in which rows with NULL are not wanted.
+
+    Source: Galindo-Legaria and Rosenthal, "Outerjoin Simplification" (1997).
+    """
+    match relation:
+        case rel.LogicalFilter():
+            kept = relation.projection_map
+            below = frozenset(kept[index] for index in never_null) if kept else never_null
+            return _over(relation, [below | rejecting(relation.expressions)])
+        case rel.LogicalProject():
+            columns = (_bare(relation.expressions[index]) for index in never_null)
+            return _over(relation, [frozenset(column.index for column in columns if column is not None)])
+        case rel.LogicalSort() if not relation.projection_map:
+            return _over(relation, [never_null])
+        case rel.LogicalAsofJoin() | rel.LogicalPositional():
+            return _over(relation, [frozenset(), frozenset()])
+        case rel.LogicalCross() | rel.LogicalJoin() | rel.LogicalConditionJoin():
+            return _join_reduced(relation, never_null)
+        case _:
+            return _over(relation, [frozenset() for _ in relation.children])
+
+
+def _join_reduced(
+    relation: rel.LogicalCross | rel.LogicalJoin | rel.LogicalConditionJoin, never_null: frozenset[int]
+) -> rel.AnyRelation:
+    width = len(column_types(relation.children[0]))
+    if isinstance(relation, rel.LogicalCross):
+        return _over(relation, _sides(never_null, width))
+    lefts = relation.left_projection_map or tuple(range(width))
+    rights = relation.right_projection_map or tuple(range(len(column_types(relation.children[1]))))
+    kind = relation.join_type
+    both = frozenset(
+        lefts[index] if index < len(lefts) else width + rights[index - len(lefts)]
+        for index in never_null
+        if index < len(lefts) or (kind not in ("SEMI", "ANTI", "MARK") and index < len(lefts) + len(rights))
+    )
+    left, right = _sides(both, width)
+    if kind in ("FULL", "OUTER") and (left or right):
+        kind = "INNER" if left and right else "LEFT" if left else "RIGHT"
+    elif (kind == "LEFT" and right) or (kind == "RIGHT" and left):
+        kind = "INNER"
+    conditions = _conditions_of(relation, width)
+    on_left, on_right = _sides(rejecting(conditions), width)
+    match kind:
+        case "INNER" | "SEMI":
+            sides = [left | on_left, right | on_right]
+        case "LEFT":
+            sides = [left, on_right]
+        case "RIGHT":
+            sides = [on_left, right]
+        case "ANTI" | "MARK" | "SINGLE":
+            sides = [left, frozenset()]
+        case _:
+            sides = [frozenset(), frozenset()]
+    return _over(replace(relation, join_type=kind), sides)
+
+
+def _conditions_of(relation: rel.LogicalJoin | rel.LogicalConditionJoin, width: int) -> list[ex.AnyExpression]:
+    if isinstance(relation, rel.LogicalConditionJoin):
+        return [relation.condition]
+    return [as_expression(condition, width) for condition in relation.conditions]
+
+
+def _sides(columns: frozenset[int], width: int) -> list[frozenset[int]]:
+    return [
+        frozenset(column for column in columns if column < width),
+        frozenset(column - width for column in columns if column >= width),
+    ]
+
+
+def _over(relation: rel.AnyRelation, never_null: Sequence[frozenset[int]]) -> rel.AnyRelation:
+    children = zip(relation.children, never_null, strict=True)
+    return replace(relation, children=tuple(_outer_reduced(child, columns) for child, columns in children))

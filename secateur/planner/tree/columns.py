@@ -1,0 +1,86 @@
+"""What relations consist of: their columns with types, and their expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from secateur.planner.tree import expressions as ex
+from secateur.planner.tree import relations as rel
+from secateur.planner.tree.expressions import BOOLEAN
+from secateur.planner.tree.types import LogicalType
+
+_BIGINT = LogicalType("BIGINT")
+_NULL = LogicalType("INTEGER")
+
+
+def column_types(relation: rel.AnyRelation) -> tuple[LogicalType, ...]:
+    """The type of each column of a relation."""
+    match relation:
+        case rel.LogicalScan():
+            read = relation.column_indexes
+            kept = [read[index] for index in relation.projection_ids] if relation.projection_ids else read
+            types = relation.returned_types
+            return tuple(types[column.index] if column.index < len(types) else BOOLEAN for column in kept)
+        case rel.LogicalStageRows():
+            return relation.types
+        case rel.LogicalNothing():
+            return (_NULL,)
+        case rel.LogicalNoRows():
+            return relation.return_types
+        case rel.LogicalValues():
+            return relation.expr_types
+        case rel.LogicalChunks() | rel.LogicalWithReference():
+            return relation.chunk_types
+        case rel.LogicalFilter() | rel.LogicalSort():
+            return _picked(column_types(relation.children[0]), relation.projection_map)
+        case rel.LogicalProject():
+            return tuple(expression.return_type for expression in relation.expressions)
+        case rel.LogicalAggregate():
+            found = [expression.return_type for expression in (*relation.groups, *relation.expressions)]
+            return (*found, *(_BIGINT for _ in relation.grouping_functions))
+        case rel.LogicalWindow() | rel.LogicalUnnestRows():
+            made = tuple(expression.return_type for expression in relation.expressions)
+            return (*column_types(relation.children[0]), *made)
+        case rel.LogicalDistinct() | rel.LogicalLimit() | rel.LogicalSample():
+            return column_types(relation.children[0])
+        case rel.LogicalJoin() | rel.LogicalConditionJoin():
+            left = _picked(column_types(relation.children[0]), relation.left_projection_map)
+            if relation.join_type in ("SEMI", "ANTI"):
+                return left
+            if relation.join_type == "MARK":
+                return (*left, BOOLEAN)
+            return (*left, *_picked(column_types(relation.children[1]), relation.right_projection_map))
+        case rel.LogicalCross() | rel.LogicalPositional():
+            return (*column_types(relation.children[0]), *column_types(relation.children[1]))
+        case rel.LogicalUnion() | rel.LogicalExcept() | rel.LogicalIntersect() | rel.LogicalRecursiveWith():
+            return column_types(relation.children[0])
+        case rel.LogicalWith():
+            return column_types(relation.children[1])
+
+
+def expressions_of(relation: rel.AnyRelation) -> list[ex.AnyExpression]:
+    """The expressions of a relation itself."""
+    found: list[ex.AnyExpression] = []
+    pending: list[object] = [getattr(relation, name) for name in relation.__struct_fields__ if name != "children"]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, ex.Expression):
+            found.append(value)  # type: ignore[arg-type]
+        elif isinstance(value, tuple):
+            pending.extend(value)
+        elif isinstance(value, rel.JoinCondition | ex.BoundOrder | ex.Orders | rel.LimitValue):
+            pending.extend(getattr(value, name) for name in value.__struct_fields__)
+    return found
+
+
+def _picked(types: tuple[LogicalType, ...], kept: tuple[int, ...]) -> tuple[LogicalType, ...]:
+    return tuple(types[index] for index in kept) if kept else types
+
+
+def columns_read(relation: rel.AnyRelation) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Each scan of a table in a relation: the table, and the names of the columns that are read."""
+    if isinstance(relation, rel.LogicalScan) and relation.table is not None:
+        names = relation.names
+        yield relation.table, tuple(names[one.index] for one in relation.column_indexes if one.index < len(names))
+    for child in relation.children:
+        yield from columns_read(child)

@@ -1,0 +1,110 @@
+"""Changes of expressions: which columns they read, and the same about other columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from secateur.planner.tree import expressions as ex
+from secateur.planner.tree.types import LogicalType, Node
+
+_N = TypeVar("_N", bound=Node)
+
+
+def parts(node: Struct) -> Iterator[ex.AnyExpression]:
+    """The expressions directly inside of an expression."""
+    for name in node.__struct_fields__:
+        yield from _expressions(getattr(node, name))
+
+
+def _expressions(value: object) -> Iterator[ex.AnyExpression]:
+    if isinstance(value, ex.Expression):
+        yield value  # type: ignore[misc]
+    elif isinstance(value, tuple):
+        for one in value:
+            yield from _expressions(one)
+    elif isinstance(value, ex.When | ex.BoundOrder | ex.Orders):
+        yield from parts(value)
+
+
+def within(node: ex.AnyExpression) -> Iterator[ex.AnyExpression]:
+    """An expression, and all inside of it."""
+    pending: list[ex.AnyExpression] = [node]
+    while pending:
+        one = pending.pop()
+        yield one
+        pending.extend(parts(one))
+
+
+def inputs_of(nodes: Iterable[ex.AnyExpression]) -> frozenset[int]:
+    """The columns that expressions read."""
+    return frozenset(one.index for node in nodes for one in within(node) if isinstance(one, ex.InputColumn))
+
+
+def rebased(node: ex.AnyExpression, column: Callable[[ex.InputColumn], ex.AnyExpression]) -> ex.AnyExpression:
+    """The same expression over other columns.
+
+    Args:
+        node: The expression.
+        column: What stands for each input column.
+    """
+    return exchanged(node, lambda one: column(one) if isinstance(one, ex.InputColumn) else None)
+
+
+def exchanged(node: _N, change: Callable[[ex.AnyExpression], ex.AnyExpression | None]) -> _N:
+    """A relation or an expression in which some expressions are exchanged.
+
+    Args:
+        node: The relation or expression.
+        change: What stands for an expression; None where it stays, and those inside of it are looked at.
+    """
+    return _exchanged(node, change)  # type: ignore[return-value]
+
+
+def shifted(node: ex.AnyExpression, by: int) -> ex.AnyExpression:
+    """The same expression, its columns further to the right."""
+    return rebased(node, lambda column: replace(column, index=column.index + by)) if by else node
+
+
+def _exchanged(value: object, change: Callable[[ex.AnyExpression], ex.AnyExpression | None]) -> object:
+    if isinstance(value, tuple):
+        made = tuple(_exchanged(one, change) for one in value)
+        return value if all(new is old for new, old in zip(made, value, strict=True)) else made
+    if not isinstance(value, Node) or isinstance(value, LogicalType):
+        return value
+    if isinstance(value, ex.Expression):
+        found = change(value)  # type: ignore[arg-type]
+        if found is not None:
+            return found
+    fields = {name: getattr(value, name) for name in value.__struct_fields__}
+    changed = {name: new for name, old in fields.items() if (new := _exchanged(old, change)) is not old}
+    return replace(value, **changed) if changed else value
+
+
+def conjuncts(nodes: Iterable[ex.AnyExpression]) -> Iterator[ex.AnyExpression]:
+    """The conditions that an AND of them consists of."""
+    for node in nodes:
+        if isinstance(node, ex.Conjunction) and node.type == "CONJUNCTION_AND":
+            yield from conjuncts(node.children)
+        else:
+            yield node
+
+
+def column_of(index: int, type_: LogicalType, alias: str = "") -> ex.InputColumn:
+    """An input column."""
+    return ex.InputColumn(type="BOUND_REF", return_type=type_, index=index, alias=alias)
+
+
+def all_of(nodes: Sequence[ex.AnyExpression]) -> ex.AnyExpression:
+    """The AND of conditions, of which there is at least one."""
+    if len(nodes) == 1:
+        return nodes[0]
+    return ex.Conjunction(type="CONJUNCTION_AND", children=tuple(nodes))
+
+
+def unread(type_: LogicalType) -> ex.AnyExpression:
+    """What stands in the place of a column that nothing reads."""
+    return ex.Written(sql="NULL" if type_.id == "NULL" else f"CAST(NULL AS {type_.sql})", return_type=type_)

@@ -1,0 +1,846 @@
+"""The text of a relation, for DuckDB to run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from functools import cache
+from itertools import count
+from typing import Any, Final
+
+from secateur.engine.kernels.duckdb.kernel import default_kernel
+from secateur.partitioning.tables.identifier import quoted
+from secateur.planner.tree import expressions as ex
+from secateur.planner.tree import relations as rel
+from secateur.planner.tree.rewriting import inputs_of, parts
+from secateur.planner.tree.stability import unstable_call
+from secateur.planner.tree.types import LogicalType, StructInfo, string_literal
+
+_COMPARISONS: Final = {
+    "COMPARE_EQUAL": "=",
+    "COMPARE_NOTEQUAL": "<>",
+    "COMPARE_LESSTHAN": "<",
+    "COMPARE_GREATERTHAN": ">",
+    "COMPARE_LESSTHANOREQUALTO": "<=",
+    "COMPARE_GREATERTHANOREQUALTO": ">=",
+    "COMPARE_DISTINCT_FROM": "IS DISTINCT FROM",
+    "COMPARE_NOT_DISTINCT_FROM": "IS NOT DISTINCT FROM",
+}
+_JOINS: Final = {
+    "INNER": "JOIN",
+    "LEFT": "LEFT JOIN",
+    "RIGHT": "RIGHT JOIN",
+    "OUTER": "FULL JOIN",
+    "FULL": "FULL JOIN",
+    "SEMI": "SEMI JOIN",
+    "ANTI": "ANTI JOIN",
+}
+_CAST: Final = re.compile(rb"::|(?:try_)?cast\b", re.IGNORECASE)
+_MATERIALIZED: Final = {
+    "CTE_MATERIALIZE_DEFAULT": "",
+    "CTE_MATERIALIZE_ALWAYS": "MATERIALIZED ",
+    "CTE_MATERIALIZE_NEVER": "NOT MATERIALIZED ",
+}
+_EXCLUDED: Final = {
+    "NO_OTHER": "",
+    "CURRENT_ROW": " EXCLUDE CURRENT ROW",
+    "GROUP": " EXCLUDE GROUP",
+    "TIES": " EXCLUDE TIES",
+}
+_WINDOWS: Final = {
+    "WINDOW_RANK_DENSE": "dense_rank",
+    "WINDOW_ROW_NUMBER": "row_number",
+    "WINDOW_PERCENT_RANK": "percent_rank",
+    "WINDOW_CUME_DIST": "cume_dist",
+}
+
+
+class Unprintable(Exception):  # noqa: N818 - not an error: such a query stays as the user wrote it
+    """A node has no text."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoundText:
+    """The text that was bound.
+
+    Attributes:
+        text: In UTF-8: DuckDB counts bytes.
+        parameters: Where it has the parameters, as offset and length: one that is elsewhere is in a cast of the user's.
+    """
+
+    text: bytes = b""
+    parameters: frozenset[tuple[int, int]] = frozenset()
+
+    def is_bare(self, node: ex.AnyExpression) -> bool:
+        """Whether a node is a parameter that the user has not cast: its value has a type of its own."""
+        return (
+            isinstance(node, ex.BoundParameter) and (node.query_location, node.query_location_length) in self.parameters
+        )
+
+    def is_tried(self, node: ex.AnyExpression) -> bool:
+        """Whether the user's text has TRY_CAST in the place of a node."""
+        start = node.query_location
+        return start is not None and self.text[start : start + 8].upper() == b"TRY_CAST"
+
+    def takes_type(self, node: ex.AnyExpression) -> bool:
+        """Whether the type of an expression may be that of a parameter's value."""
+        if isinstance(node, ex.Call) and node.name == "__cast" and not self.is_implicit(node):
+            return False
+        return self.is_bare(node) or any(self.takes_type(part) for part in parts(node))
+
+    def is_implicit(self, cast: ex.Call) -> bool:
+        """Whether DuckDB's binder made a cast, and makes it again when it binds the expression without it."""
+        if cast.name != "__cast" or cast.function_data["try_cast"] or cast.query_location is None:
+            return False
+        (child,) = cast.children
+        place = cast.query_location, cast.query_location_length
+        if not isinstance(child, ex.InputColumn):
+            return place == (child.query_location, child.query_location_length)
+        # A column has no place of its own. A cast of the user's is at CAST, or at the colons.
+        written = self.text[place[0] : place[0] + (place[1] or 0)]
+        return bool(written) and _CAST.match(written) is None
+
+
+class _Form(Enum):
+    """How far a SELECT is put together."""
+
+    COLUMNS = "columns of its source"
+    COMPUTED = "expressions over columns of its source"
+    GROUPED = "groups, aggregates, and expressions over them"
+    DONE = "anything else"
+
+
+@dataclass(slots=True)
+class _Block:
+    """A SELECT that is being put together.
+
+    Attributes:
+        items: The texts of its columns.
+        names: Their names.
+        source: What stands behind FROM.
+        form: What its items are.
+        is_join: Whether the source is a join.
+        where: Its conditions, and so on, clause by clause.
+        constants: The texts of items that are the same for all rows.
+        is_volatile: Whether an item has another value each time.
+        is_recursive: Whether a common table expression reads itself.
+    """
+
+    items: list[str]
+    names: list[str]
+    source: str
+    form: _Form = _Form.COLUMNS
+    is_join: bool = False
+    where: list[str] = field(default_factory=list)
+    group: str = ""
+    having: list[str] = field(default_factory=list)
+    distinct: str = ""
+    order: str = ""
+    limit: str = ""
+    ctes: list[str] = field(default_factory=list)
+    constants: frozenset[str] = frozenset()
+    is_volatile: bool = False
+    is_recursive: bool = False
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether rows are left out, or in an order, after its items were computed."""
+        return bool(self.distinct or self.order or self.limit)
+
+    @property
+    def sql(self) -> str:
+        named = ", ".join(
+            item if item.rpartition(".")[2] == quoted(name) else f"{item} AS {quoted(name)}"
+            for item, name in zip(self.items, self.names, strict=True)
+        )
+        ctes = f"WITH {'RECURSIVE ' if self.is_recursive else ''}{', '.join(self.ctes)} " if self.ctes else ""
+        source = f" FROM {self.source}" if self.source else ""
+        where = f" WHERE {' AND '.join(self.where)}" if self.where else ""
+        having = f" HAVING {' AND '.join(self.having)}" if self.having else ""
+        rest = f"{source}{where}{self.group}{having}{self.order}{self.limit}"
+        return f"{ctes}SELECT {self.distinct}{named or '1'}{rest}"
+
+
+_NO_TEXT: Final = BoundText()
+
+
+@dataclass(frozen=True, slots=True)
+class SqlText:
+    """The text of a relation, and the names of its columns."""
+
+    sql: str
+    names: tuple[str, ...]
+
+
+def sql_of(
+    relation: rel.AnyRelation,
+    table: Callable[[rel.LogicalScan], str],
+    text: BoundText = _NO_TEXT,
+) -> SqlText:
+    """The text of a relation.
+
+    Args:
+        relation: The relation.
+        table: The text of each scan of a table.
+        text: What was bound.
+
+    Raises:
+        Unprintable: A part has no text.
+    """
+    block = _Printer(table, text).block(relation)
+    return SqlText(block.sql, tuple(block.names))
+
+
+def expression_sql(expression: ex.AnyExpression, items: Sequence[str], text: BoundText = _NO_TEXT) -> str:
+    """The text of an expression over columns with these texts.
+
+    Raises:
+        Unprintable: A part has no text.
+    """
+    return _Printer(lambda scan: "", text).expression(expression, items)
+
+
+class _Printer:
+    def __init__(self, table: Callable[[rel.LogicalScan], str], text: BoundText) -> None:
+        self._table = table
+        self._bound = text
+        self._numbers = count(1)
+        self._ctes: dict[int, tuple[str, list[str]]] = {}
+
+    def block(self, relation: rel.AnyRelation) -> _Block:
+        return getattr(self, f"_{type(relation).__name__.removeprefix('Logical').lower()}")(relation)
+
+    # leaves
+
+    def _scan(self, scan: rel.LogicalScan) -> _Block:
+        if scan.table is None:
+            if scan.children or scan.projected_input:
+                raise Unprintable("a table function over rows")
+            arguments = [self._value(value, value.type) for value in scan.parameters]
+            if scan.named_parameters:
+                raise Unprintable("named arguments of a table function")
+            source = f"{scan.qname.path[-1]}({', '.join(arguments)})"
+        else:
+            source = self._table(scan)
+        alias = f"t{next(self._numbers)}"
+        read = scan.column_indexes
+        kept = [read[index] for index in scan.projection_ids] if scan.projection_ids else read
+        names = [scan.names[column.index] if column.index < len(scan.names) else "" for column in kept]
+        source = f"{source} AS {alias}"
+        if scan.table is None:
+            source += f"({', '.join(map(quoted, scan.names))})"
+        # For rows without columns DuckDB reads their numbers, whose values nothing asks for.
+        items = [f"{alias}.{quoted(name)}" if name else "true" for name in names]
+        return _Block(items, _unique(names), source)
+
+    def _stagerows(self, relation: rel.LogicalStageRows) -> _Block:
+        alias = f"t{next(self._numbers)}"
+        items = [f"{alias}.{quoted(name)}" for name in relation.names]
+        return _Block(items, list(relation.names), f"{relation.name} AS {alias}")
+
+    def _nothing(self, _: rel.LogicalNothing) -> _Block:
+        return _Block(["NULL"], ["c0"], "")  # DuckDB counts a column of it, which nothing reads
+
+    def _norows(self, relation: rel.LogicalNoRows) -> _Block:
+        items = [f"CAST(NULL AS {type_.sql})" for type_ in relation.return_types]
+        return _Block(items, _names(items), "", _Form.DONE, where=["false"])
+
+    def _values(self, relation: rel.LogicalValues) -> _Block:
+        if not isinstance(relation.children[0], rel.LogicalNothing):
+            raise Unprintable("VALUES with a subquery")
+        rows = ", ".join(f"({', '.join(self.expression(value, ()) for value in row)})" for row in relation.expressions)
+        return self._named(f"(VALUES {rows})", len(relation.expr_types))
+
+    def _chunks(self, relation: rel.LogicalChunks) -> _Block:
+        raise Unprintable("constant rows")
+
+    def _withreference(self, relation: rel.LogicalWithReference) -> _Block:
+        name, columns = self._ctes[relation.cte_index]
+        if relation.is_recurring:
+            raise Unprintable("recurring")
+        alias = f"t{next(self._numbers)}"
+        return _Block([f"{alias}.{quoted(column)}" for column in columns], list(columns), f"{name} AS {alias}")
+
+    # one input
+
+    def _filter(self, relation: rel.LogicalFilter) -> _Block:
+        block = self._uncut(self.block(relation.children[0]), _Form.GROUPED)
+        conditions = [self.expression(condition, block.items) for condition in relation.expressions]
+        if block.form is _Form.GROUPED:
+            block.having += conditions
+        else:
+            block.where += conditions
+        return _picked(block, relation.projection_map)
+
+    def _project(self, relation: rel.LogicalProject) -> _Block:
+        block = self.block(relation.children[0])
+        only_columns = all(isinstance(expression, ex.InputColumn) for expression in relation.expressions)
+        is_whole = [one.index for one in relation.expressions if isinstance(one, ex.InputColumn)] == list(
+            range(len(block.items))
+        )
+        if not only_columns or (block.distinct and not is_whole):
+            block = self._uncut(block, _Form.GROUPED)
+        names = [
+            _identifier(expression.alias)
+            or (block.names[expression.index] if isinstance(expression, ex.InputColumn) else "")
+            for expression in relation.expressions
+        ]
+        if block.form is _Form.GROUPED and not (block.group or block.having or inputs_of(relation.expressions)):
+            block.group = " GROUP BY ()"  # nothing else says that it is one row
+        is_computed = block.form is _Form.COLUMNS and not only_columns
+        items = [self._column(expression, block.items) for expression in relation.expressions]
+        constants = {
+            item
+            for item, expression in zip(items, relation.expressions, strict=True)
+            if _is_constant(expression, block)
+        }
+        return replace(
+            block,
+            items=items,
+            constants=frozenset(constants),
+            names=_unique(names),
+            form=_Form.COMPUTED if is_computed else block.form,
+            is_volatile=block.is_volatile or unstable_call(relation.expressions) is not None,
+        )
+
+    def _aggregate(self, relation: rel.LogicalAggregate) -> _Block:
+        block = self._uncut(self.block(relation.children[0]), _Form.COMPUTED)
+        groups = [
+            f"CAST({text} AS {group.return_type.sql})" if _is_constant(group, block) else text
+            for group in relation.groups
+            for text in (self.expression(group, block.items),)
+        ]  # a bare number would be the position of a column
+        values = [self.expression(value, block.items) for value in relation.expressions]
+        groupings = [
+            f"GROUPING({', '.join(groups[index] for index in listed)})" for listed in relation.grouping_functions
+        ]
+        sets = relation.grouping_sets
+        if len(sets) > 1 or (sets and len(sets[0]) < len(groups)):
+            if len(set(groups)) < len(groups):
+                raise Unprintable("GROUPING SETS with one expression twice")
+            listed = ", ".join(f"({', '.join(groups[index] for index in one)})" for one in sets)
+            block.group = f" GROUP BY GROUPING SETS ({listed})"
+        elif groups:
+            block.group = f" GROUP BY {', '.join(groups)}"
+        elif not values:
+            block.group = " GROUP BY ()"
+        names = _unique(
+            [
+                *(_identifier(group.alias) for group in relation.groups),
+                *(value.name if isinstance(value, ex.AggregateCall) else "" for value in relation.expressions),
+                *("grouping" for _ in groupings),
+            ]
+        )
+        return replace(block, items=[*groups, *values, *groupings], names=names, form=_Form.GROUPED)
+
+    def _window(self, relation: rel.LogicalWindow | rel.LogicalUnnestRows) -> _Block:
+        block = self._uncut(self.block(relation.children[0]), _Form.COMPUTED)
+        calls = [self.expression(call, block.items) for call in relation.expressions]
+        names = _unique([*block.names, *("" for _ in calls)])
+        return replace(block, items=[*block.items, *calls], names=names, form=_Form.DONE)
+
+    def _unnestrows(self, relation: rel.LogicalUnnestRows) -> _Block:
+        return self._closed(self._window(relation))  # it makes rows, also where nothing reads the elements
+
+    def _distinct(self, relation: rel.LogicalDistinct) -> _Block:
+        block = self._uncut(self.block(relation.children[0]), _Form.GROUPED)
+        targets = [self.expression(target, block.items) for target in relation.distinct_targets]
+        if relation.distinct_type == "DISTINCT":
+            if targets != block.items and targets:
+                raise Unprintable("DISTINCT of some columns")
+            return replace(block, distinct="DISTINCT ")
+        order = f" ORDER BY {self._orders(relation.order_by.orders, block.items)}" if relation.order_by else ""
+        return replace(block, distinct=f"DISTINCT ON ({', '.join(targets)}) ", order=order, form=_Form.DONE)
+
+    def _sort(self, relation: rel.LogicalSort) -> _Block:
+        block = self.block(relation.children[0])
+        of_items = all(isinstance(order.expression, ex.InputColumn) for order in relation.orders)
+        if block.order or block.limit or (block.distinct and not of_items) or block.form is _Form.DONE:
+            block = self._closed(block)
+        block = self._settled(block)
+        # Nothing is ordered by a constant, which DuckDB refuses as a term.
+        orders = [order for order in relation.orders if not _is_constant(order.expression, block)]
+        if orders:
+            block.order = f" ORDER BY {self._orders(orders, block.items)}"
+        return _picked(block, relation.projection_map)
+
+    def _limit(self, relation: rel.LogicalLimit) -> _Block:
+        block = self.block(relation.children[0])
+        if block.limit:
+            block = self._closed(block)
+        for word, value in (("LIMIT", relation.limit_val), ("OFFSET", relation.offset_val)):
+            match value.type:
+                case "UNSET":
+                    pass
+                case "CONSTANT_VALUE":
+                    block.limit += f" {word} {value.constant_integer}"
+                case "CONSTANT_PERCENTAGE":
+                    block.limit += f" {word} {value.constant_percentage}%"
+                case _:
+                    assert value.expression is not None
+                    if isinstance(value.expression, ex.InputColumn):
+                        raise Unprintable("LIMIT of a subquery")
+                    block.limit += f" {word} ({self.expression(value.expression, ())})"
+        return block
+
+    def _sample(self, relation: rel.LogicalSample) -> _Block:
+        raise Unprintable("TABLESAMPLE")
+
+    # two inputs
+
+    def _join(self, relation: rel.LogicalJoin) -> _Block:
+        kind = relation.join_type
+        left, right = self.block(relation.children[0]), self.block(relation.children[1])
+        if kind in ("MARK", "SINGLE"):
+            return self._correlated(relation, left, right)
+        return self._joined(relation, left, right, lambda both, items: self._conditions(relation, both, items), "")
+
+    def _asofjoin(self, relation: rel.LogicalAsofJoin) -> _Block:
+        left, right = self.block(relation.children[0]), self.block(relation.children[1])
+        return self._joined(relation, left, right, lambda both, items: self._conditions(relation, both, items), "ASOF ")
+
+    def _conditionjoin(self, relation: rel.LogicalConditionJoin) -> _Block:
+        left, right = self.block(relation.children[0]), self.block(relation.children[1])
+        return self._joined(
+            relation, left, right, lambda left, right: [self.expression(relation.condition, [*left, *right])], ""
+        )
+
+    def _cross(self, relation: rel.LogicalCross) -> _Block:
+        left, right = self.block(relation.children[0]), self.block(relation.children[1])
+        left, right = self._operand(left, keeps_where=True), self._operand(right, keeps_where=True, is_right=True)
+        return _Block(
+            [*left.items, *right.items],
+            _unique([*left.names, *right.names]),
+            f"{left.source} CROSS JOIN {right.source}",
+            is_join=True,
+            where=[*left.where, *right.where],
+            ctes=[*left.ctes, *right.ctes],
+            is_recursive=left.is_recursive or right.is_recursive,
+        )
+
+    def _positional(self, relation: rel.LogicalPositional) -> _Block:
+        left = self._operand(self.block(relation.children[0]))
+        right = self._operand(self.block(relation.children[1]), is_right=True)
+        return _Block(
+            [*left.items, *right.items],
+            _unique([*left.names, *right.names]),
+            f"{left.source} POSITIONAL JOIN {right.source}",
+            is_join=True,
+            ctes=[*left.ctes, *right.ctes],
+            is_recursive=left.is_recursive or right.is_recursive,
+        )
+
+    def _conditions(self, relation: rel.LogicalJoin, left: Sequence[str], right: Sequence[str]) -> list[str]:
+        if relation.predicate is not None:
+            raise Unprintable("a join with a predicate")
+        return [self._condition(condition, left, right) for condition in relation.conditions]
+
+    def _condition(self, condition: rel.JoinCondition, left: Sequence[str], right: Sequence[str]) -> str:
+        if condition.right is None:
+            return self.expression(condition.left, [*left, *right])
+        return (
+            f"{self.expression(condition.left, left)} {_COMPARISONS[condition.comparison]}"
+            f" {self.expression(condition.right, right)}"
+        )
+
+    def _joined(
+        self,
+        relation: rel.LogicalJoin | rel.LogicalConditionJoin,
+        left: _Block,
+        right: _Block,
+        conditions: Callable[[Sequence[str], Sequence[str]], list[str]],
+        word: str,
+    ) -> _Block:
+        kind = relation.join_type
+        left = self._operand(left, keeps_where=kind in ("INNER", "LEFT", "SEMI", "ANTI") and not word)
+        right = self._operand(right, keeps_where=kind in ("INNER", "RIGHT") and not word, is_right=True)
+        on = " AND ".join(conditions(left.items, right.items)) or "true"
+        left_kept = [*relation.left_projection_map] or range(len(left.items))
+        right_kept = [] if kind in ("SEMI", "ANTI") else [*relation.right_projection_map] or range(len(right.items))
+        return _Block(
+            [*(left.items[index] for index in left_kept), *(right.items[index] for index in right_kept)],
+            _unique([*(left.names[index] for index in left_kept), *(right.names[index] for index in right_kept)]),
+            f"{left.source} {word}{_JOINS[kind]} {right.source} ON {on}",
+            is_join=True,
+            where=[*left.where, *right.where],
+            ctes=[*left.ctes, *right.ctes],
+            is_recursive=left.is_recursive or right.is_recursive,
+        )
+
+    def _correlated(self, relation: rel.LogicalJoin, left: _Block, right: _Block) -> _Block:
+        """MARK and SINGLE as what they are made from: a predicate or value of a correlated subquery."""
+        left, right = self._uncut(left, _Form.COMPUTED), self._uncut(right, _Form.COMPUTED)
+        count = len(relation.mark_types)
+        keys = relation.conditions[:count]
+        compared = relation.conditions[count:]
+        where = [self._condition(condition, left.items, right.items) for condition in keys]
+        if relation.predicate is not None:
+            raise Unprintable("a join with a predicate")
+        if relation.join_type == "SINGLE":
+            where += [self._condition(condition, left.items, right.items) for condition in compared]
+            kept = [*relation.right_projection_map] or range(len(right.items))
+            made = [
+                f"({replace(right, items=[right.items[index]], names=['v'], where=[*right.where, *where]).sql})"
+                for index in kept
+            ]
+        elif not compared:
+            made = [f"EXISTS ({replace(right, items=[], names=[], where=[*right.where, *where]).sql})"]
+        elif all(one.right is not None and one.comparison == "COMPARE_EQUAL" for one in compared):
+            values = [self.expression(one.right, right.items) for one in compared if one.right is not None]
+            inner = replace(right, items=values, names=_names(values), where=[*right.where, *where]).sql
+            made = [f"(({', '.join(self.expression(one.left, left.items) for one in compared)}) IN ({inner}))"]
+        elif len(compared) == 1 and (other := compared[0].right) is not None:
+            (one,) = compared
+            value = self.expression(other, right.items)
+            inner = replace(right, items=[value], names=["v"], where=[*right.where, *where]).sql
+            sign = _COMPARISONS[one.comparison]
+            if sign.startswith("IS"):
+                raise Unprintable("a mark by IS DISTINCT FROM")
+            made = [f"({self.expression(one.left, left.items)} {sign} ANY ({inner}))"]
+        else:
+            raise Unprintable("a mark by several comparisons")
+        left_kept = [*relation.left_projection_map] or range(len(left.items))
+        return replace(
+            left,
+            form=_Form.COMPUTED,
+            items=[*(left.items[index] for index in left_kept), *made],
+            names=_unique([*(left.names[index] for index in left_kept), *("" for _ in made)]),
+        )
+
+    def _operand(self, block: _Block, *, keeps_where: bool = False, is_right: bool = False) -> _Block:
+        """A block as a side of a join: its source, where that has the same rows and columns."""
+        if block.form is not _Form.COLUMNS or block.is_cut or not block.source or (block.where and not keeps_where):
+            return self._closed(block)
+        if is_right and block.is_join:
+            return replace(block, source=f"({block.source})")
+        return block
+
+    def _set(self, relation: rel.LogicalSetOperation, word: str) -> _Block:
+        blocks = [self.block(child) for child in relation.children]
+        texts = [f"({block.sql})" for block in blocks]
+        word += " ALL" if relation.setop_all else ""
+        return self._named(f"({f' {word} '.join(texts)})", relation.column_count)
+
+    def _union(self, relation: rel.LogicalUnion) -> _Block:
+        return self._set(relation, "UNION")
+
+    def _except(self, relation: rel.LogicalExcept) -> _Block:
+        return self._set(relation, "EXCEPT")
+
+    def _intersect(self, relation: rel.LogicalIntersect) -> _Block:
+        return self._set(relation, "INTERSECT")
+
+    def _with(self, relation: rel.LogicalWith) -> _Block:
+        name = f"w{next(self._numbers)}"
+        definition = self.block(relation.children[0])
+        columns = [f"c{index}" for index in range(len(definition.items))]
+        self._ctes[relation.table_index] = name, columns
+        text = f"{name}({', '.join(columns)}) AS {_MATERIALIZED[relation.materialize]}({definition.sql})"
+        block = self.block(relation.children[1])
+        return replace(block, ctes=[text, *block.ctes])
+
+    def _recursivewith(self, relation: rel.LogicalRecursiveWith) -> _Block:
+        if relation.ref_recurring or relation.key_targets or relation.payload_aggregates:
+            raise Unprintable("USING KEY")
+        name = f"w{next(self._numbers)}"
+        columns = [f"c{index}" for index in range(relation.column_count)]
+        self._ctes[relation.table_index] = name, columns
+        first, more = (self.block(child).sql for child in relation.children)
+        word = "UNION ALL" if relation.union_all else "UNION"
+        alias = f"t{next(self._numbers)}"
+        return _Block(
+            [f"{alias}.{column}" for column in columns],
+            columns,
+            f"{name} AS {alias}",
+            ctes=[f"{name}({', '.join(columns)}) AS (({first}) {word} ({more}))"],
+            is_recursive=True,
+        )
+
+    # blocks
+
+    def _named(self, source: str, columns: int) -> _Block:
+        alias = f"t{next(self._numbers)}"
+        names = [f"c{index}" for index in range(columns)]
+        return _Block([f"{alias}.{name}" for name in names], names, f"{source} AS {alias}({', '.join(names)})")
+
+    def _closed(self, block: _Block) -> _Block:
+        alias = f"t{next(self._numbers)}"
+        return _Block(
+            [f"{alias}.{quoted(name)}" for name in block.names], list(block.names), f"({block.sql}) AS {alias}"
+        )
+
+    def _uncut(self, block: _Block, form: _Form) -> _Block:
+        """A block to which clauses can be added, whose items are at most of a form."""
+        forms = list(_Form)
+        fits = forms.index(block.form) <= forms.index(form)
+        return self._settled(block if fits and not block.is_cut else self._closed(block))
+
+    def _settled(self, block: _Block) -> _Block:
+        """A block whose items may be written twice."""
+        return self._closed(block) if block.is_volatile else block
+
+    # expressions
+
+    def _orders(self, orders: Sequence[ex.BoundOrder], items: Sequence[str]) -> str:
+        return ", ".join(
+            f"{self._term(order.expression, items)}{' DESC' if order.type == 'DESCENDING' else ''} {order.null_order}"
+            for order in orders
+        )
+
+    def _term(self, expression: ex.AnyExpression, items: Sequence[str]) -> str:
+        """A term of ORDER BY inside of a call, of PARTITION BY or of DISTINCT ON."""
+        text = self.expression(expression, items)
+        return f"CAST({text} AS {expression.return_type.sql})" if isinstance(expression, ex.BoundConstant) else text
+
+    def expression(self, expression: ex.AnyExpression, items: Sequence[str]) -> str:
+        """The text of an expression over columns with these texts."""
+        match expression:
+            case ex.InputColumn():
+                return items[expression.index]
+            case ex.BoundConstant():
+                return self._value(expression.value, expression.value.type)
+            case ex.BoundParameter():
+                own = f"${expression.identifier}"
+                if self._bound.is_bare(expression):
+                    return own
+                word = "TRY_CAST" if self._bound.is_tried(expression) else "CAST"
+                return f"{word}({own} AS {expression.return_type.sql})"
+            case ex.Call(children=[child]) if self._bound.is_implicit(expression):
+                return self.expression(child, items)
+            case ex.Call(
+                children=[ex.Call() as row], return_type=LogicalType(id="TUPLE", type_info=StructInfo() as info)
+            ) if expression.name == "__cast" and row.name == "row":
+                fields = [field.second for field in info.child_types]
+                cast = zip(row.children, fields, strict=True)
+                return f"row({', '.join(f'CAST({self.expression(one, items)} AS {type_.sql})' for one, type_ in cast)})"
+            case ex.Call(children=children) if any(isinstance(child, ex.Lambda) for child in children):
+                return self._call(expression, self._with_lambda(children, items))
+            case ex.Call():
+                return self._call(expression, [self.expression(child, items) for child in expression.children])
+            case ex.BoundOperation():
+                return self._operation(expression, [self.expression(child, items) for child in expression.children])
+            case ex.Conjunction():
+                word = " AND " if expression.type == "CONJUNCTION_AND" else " OR "
+                return f"({word.join(self.expression(child, items) for child in expression.children)})"
+            case ex.Case():
+                whens = " ".join(
+                    f"WHEN {self.expression(check.when_expr, items)} THEN {self.expression(check.then_expr, items)}"
+                    for check in expression.case_checks
+                )
+                return f"CASE {whens} ELSE {self.expression(expression.else_expr, items)} END"
+            case ex.AggregateCall():
+                return self._aggregate_call(expression, items)
+            case ex.WindowCall():
+                return self._window_call(expression, items)
+            case ex.Unnest():
+                return f"unnest({self.expression(expression.child, items)})"
+            case ex.Written():
+                return expression.sql.format(*(self.expression(child, items) for child in expression.children))
+            case ex.Lambda():
+                raise Unprintable("a lambda")
+
+    def _with_lambda(self, children: Sequence[ex.AnyExpression], items: Sequence[str]) -> list[str]:
+        """The arguments of a call, one of which is a function.
+
+        That reads its own parameters, the last one first, and then what it takes from around it: the arguments that
+        follow it.
+        """
+        place = next(index for index, child in enumerate(children) if isinstance(child, ex.Lambda))
+        function = children[place]
+        assert isinstance(function, ex.Lambda)
+        names = [f"p{next(self._numbers)}" for _ in range(function.parameter_count)]
+        around = [self.expression(child, items) for child in children[place + 1 :]]
+        body = self.expression(function.lambda_expr, [*reversed(names), *around])
+        return [
+            *(self.expression(child, items) for child in children[:place]),
+            f"lambda {', '.join(names)}: {body}",
+        ]
+
+    def _column(self, expression: ex.AnyExpression, items: Sequence[str]) -> str:
+        """A column's text: with a cast to the type of other rows, which is not made again where they are elsewhere."""
+        match expression:
+            case ex.Call(children=[child]) if self._bound.is_implicit(expression) and self._bound.takes_type(child):
+                raise Unprintable("a parameter that is converted to the type of other rows")
+            case ex.Call(children=[child]) if self._bound.is_implicit(expression):
+                return f"CAST({self.expression(child, items)} AS {expression.return_type.sql})"
+            case _:
+                return self.expression(expression, items)
+
+    def _call(self, call: ex.Call, arguments: list[str]) -> str:
+        name = call.name
+        if name == "__cast" and call.return_type.id == "TUPLE":
+            raise Unprintable("a cast to a row")
+        if name == "__cast":
+            word = "TRY_CAST" if call.function_data["try_cast"] else "CAST"
+            return f"{word}({arguments[0]} AS {call.return_type.sql})"
+        if call.type in _COMPARISONS:
+            return f"({arguments[0]} {_COMPARISONS[call.type]} {arguments[1]})"
+        named = call.named_arguments
+        arguments[len(arguments) - len(named) :] = [
+            f"{quoted(field)} := {argument}"
+            for field, argument in zip(named, arguments[len(arguments) - len(named) :], strict=True)
+        ]
+        if not name[0].isalpha() and name[0] != "_":
+            return f"({arguments[0]} {name} {arguments[1]})" if len(arguments) == 2 else f"({name} {arguments[0]})"
+        return f"{_function(name)}({', '.join(arguments)})"
+
+    def _operation(self, operation: ex.BoundOperation, arguments: list[str]) -> str:
+        match operation.type:
+            case "COMPARE_IN":
+                return f"({arguments[0]} IN ({', '.join(arguments[1:])}))"
+            case "COMPARE_NOT_IN":
+                return f"({arguments[0]} NOT IN ({', '.join(arguments[1:])}))"
+            case "OPERATOR_NOT":
+                return f"(NOT {arguments[0]})"
+            case "OPERATOR_IS_NULL":
+                return f"({arguments[0]} IS NULL)"
+            case "OPERATOR_IS_NOT_NULL":
+                return f"({arguments[0]} IS NOT NULL)"
+            case "OPERATOR_COALESCE":
+                return f"coalesce({', '.join(arguments)})"
+            case "OPERATOR_TRY":
+                return f"TRY({arguments[0]})"
+            case _:
+                raise Unprintable(operation.type)
+
+    def _aggregate_call(self, call: ex.AggregateCall, items: Sequence[str]) -> str:
+        if call.state_export:
+            raise Unprintable("an exported state")
+        if call.name == "count_star":
+            text = "count(*)"
+        else:
+            arguments = ", ".join(self.expression(child, items) for child in call.children)
+            order = f" ORDER BY {self._orders(call.order_bys.orders, items)}" if call.order_bys else ""
+            text = f"{_function(call.name)}({'DISTINCT ' if call.is_distinct else ''}{arguments}{order})"
+        return text if call.filter is None else f"{text} FILTER (WHERE {self.expression(call.filter, items)})"
+
+    def _window_call(self, call: ex.WindowCall, items: Sequence[str]) -> str:
+        name = call.qname.path[-1] if call.qname else _WINDOWS.get(call.type, call.type.removeprefix("WINDOW_").lower())
+        arguments = ", ".join(self.expression(child, items) for child in call.children)
+        if name in ("count", "count_star") and not arguments:
+            name, arguments = "count", "*"
+        distinct = "DISTINCT " if call.distinct else ""
+        order = f" ORDER BY {self._orders(call.arg_orders, items)}" if call.arg_orders else ""
+        nulls = " IGNORE NULLS" if call.ignore_nulls else ""
+        filtered = f" FILTER (WHERE {self.expression(call.filters, items)})" if call.filters is not None else ""
+        by = f"PARTITION BY {', '.join(self._term(one, items) for one in call.partitions)} " if call.partitions else ""
+        orders = f"ORDER BY {self._orders(call.orders, items)} " if call.orders else ""
+        start, unit = self._frame_end(call.start, call.start_expr, items)
+        end, other = self._frame_end(call.end, call.end_expr, items)
+        unit = unit or other or "RANGE"
+        frame = f"{unit} BETWEEN {start} AND {end}{_EXCLUDED[call.exclude_clause]}"
+        if call.type not in ("WINDOW_AGGREGATE", "WINDOW_FIRST_VALUE", "WINDOW_LAST_VALUE", "WINDOW_NTH_VALUE"):
+            frame = "" if frame == "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW" else frame
+        return f"{_function(name)}({distinct}{arguments}{order}{nulls}){filtered} OVER ({by}{orders}{frame})"
+
+    def _frame_end(self, bound: str, value: ex.AnyExpression | None, items: Sequence[str]) -> tuple[str, str]:
+        """The text of an end of a frame, and its unit, where it says one."""
+        match bound.split("_"):
+            case ["UNBOUNDED", side]:
+                return f"UNBOUNDED {side}", ""
+            case ["CURRENT", "ROW", unit]:
+                return "CURRENT ROW", unit
+            case ["EXPR", side, unit] if unit != "RANGE":
+                assert value is not None
+                return f"{self.expression(value, items)} {side}", unit
+            case _:
+                raise Unprintable(bound)
+
+    def _value(self, value: ex.BoundValue, type_: LogicalType | None) -> str:
+        if type_ is None:
+            raise Unprintable("a value without a type")
+        if value.is_null:
+            return "NULL" if type_.id == "NULL" else f"CAST(NULL AS {type_.sql})"
+        content: Any = value.value
+        match type_.id:
+            case "INTEGER":
+                return str(content) if content >= 0 else f"({content})"
+            case "BOOLEAN":
+                return "true" if content else "false"
+            case "VARCHAR":
+                return string_literal(content)
+            case "DECIMAL" if not isinstance(content, dict) and content >= 0:
+                scale = type_.type_info.scale  # type: ignore[union-attr]
+                digits = str(content).rjust(scale + 1, "0")
+                text = f"{digits[: len(digits) - scale]}.{digits[len(digits) - scale :]}"
+                is_literal = scale and type_.sql == f"DECIMAL({len(digits)},{scale})"
+                return text if is_literal else f"CAST('{text}' AS {type_.sql})"
+            case "DECIMAL":
+                scale = type_.type_info.scale  # type: ignore[union-attr]
+                if isinstance(content, dict):
+                    content = (content["upper"] << 64) + content["lower"]
+                digits = str(abs(content)).rjust(scale + 1, "0")
+                text = f"{'-' if content < 0 else ''}{digits[: len(digits) - scale]}.{digits[len(digits) - scale :]}"
+                return f"CAST('{text}' AS {type_.sql})"
+            case "DOUBLE":
+                text = repr(content)
+                return text if "e" in text else f"{text}e0"
+            case "HUGEINT" | "UHUGEINT":
+                return f"CAST({(content.get('upper', 0) << 64) + content.get('lower', 0)} AS {type_.id})"
+            case "BIGINT" | "SMALLINT" | "TINYINT" | "UBIGINT" | "UINTEGER" | "USMALLINT" | "UTINYINT":
+                return f"CAST({content} AS {type_.id})"
+            case "DATE":
+                return f"(DATE '1970-01-01' + ({content}))"
+            case "TIMESTAMP":
+                return f"make_timestamp({content})"
+            case "TIMESTAMP WITH TIME ZONE":
+                return f"make_timestamptz({content})"
+            case "INTERVAL":
+                parts = [content.get(unit, 0) for unit in ("months", "days", "micros")]
+                return f"(to_months({parts[0]}) + to_days({parts[1]}) + to_microseconds({parts[2]}))"
+            case "BLOB":
+                return f"CAST({string_literal(content)} AS BLOB)"
+            case "LIST" if "children" in content:
+                child = type_.type_info.child_type  # type: ignore[union-attr]
+                elements = (self._value(ex.BoundValue(**one), child) for one in content["children"])
+                return f"CAST([{', '.join(elements)}] AS {type_.sql})"
+            case _:
+                raise Unprintable(f"a constant of {type_.sql}")
+
+
+def _function(name: str) -> str:
+    """The name of a function, in quotes where it is a word of the grammar."""
+    return quoted(name) if not name.isidentifier() or name in _words() else name
+
+
+@cache
+def _words() -> frozenset[str]:
+    answer = default_kernel().run(
+        "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category <> 'unreserved'", {}
+    )
+    return frozenset(answer.column("keyword_name").to_pylist())
+
+
+def _identifier(alias: str) -> str:
+    """A name that somebody gave, or none: DuckDB calls an expression by its text, in which the types of values are."""
+    return alias if alias.isidentifier() else ""
+
+
+def _is_constant(expression: ex.AnyExpression, block: _Block) -> bool:
+    """Whether an expression over the items of a block is the same for all rows."""
+    return all(block.items[index] in block.constants for index in inputs_of([expression]))
+
+
+def _picked(block: _Block, kept: Sequence[int]) -> _Block:
+    if not kept:
+        return block
+    return replace(block, items=[block.items[index] for index in kept], names=[block.names[index] for index in kept])
+
+
+def _names(items: Sequence[str]) -> list[str]:
+    return [f"c{index}" for index in range(len(items))]
+
+
+def _unique(names: Sequence[str]) -> list[str]:
+    """Names, each once: a column without a name, or with another's, gets one of its position."""
+    taken: set[str] = set()
+    made = []
+    for index, name in enumerate(names):
+        one = name if name and name.casefold() not in taken else f"c{index}"
+        while one.casefold() in taken:
+            one += "_"
+        taken.add(one.casefold())
+        made.append(one)
+    return made
