@@ -89,9 +89,17 @@ class PlayedMembers(Exchanges):
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
-@pytest.mark.parametrize("is_large", [False, True], ids=["few rows", "rows sorted by members"])
-def test_stages_answer_as_the_query(path: Path, model: CostModel, is_large: bool) -> None:
+@pytest.mark.parametrize(
+    ("model", "is_large"),
+    [
+        pytest.param("routed", False, id="routed"),
+        pytest.param("shuffled", False, id="shuffled"),
+        pytest.param("broadcast", False, marks=pytest.mark.slow, id="broadcast"),
+        pytest.param("routed", True, marks=pytest.mark.slow, id="routed, and sorted by members"),
+        pytest.param("shuffled", True, marks=pytest.mark.slow, id="shuffled, and sorted by members"),
+    ],
+)
+def test_stages_answer_as_the_query(path: Path, model: str, is_large: bool) -> None:
     compared = 0
     for duck, sql in queries(path):
         plan = bound(duck, sql)
@@ -102,7 +110,7 @@ def test_stages_answer_as_the_query(path: Path, model: CostModel, is_large: bool
         played = PlayedMembers(duck, BoundPlan(plan, BoundText(sql.encode())), names)
         facts = {name: played.facts(name) for name in names}
         try:
-            drafts = Distributor(played, facts, model, is_large=is_large).distribute(root)
+            drafts = Distributor(played, facts, MODELS[model], is_large=is_large).distribute(root)
         except (NotDivided, duckdb.Error):
             continue
         if is_large and any(draft.order for draft in drafts):
