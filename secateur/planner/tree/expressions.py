@@ -155,6 +155,8 @@ class AggregateCall(Expression, frozen=True, kw_only=True, tag="BOUND_AGGREGATE"
     filter: AnyExpression | None = None
     order_bys: Orders | None = None
     has_serialize: bool = False
+    positional_arguments: int | None = None
+    named_arguments: tuple[str, ...] = ()
     function_data: Any = None
     state_export: str = ""
 
@@ -188,6 +190,8 @@ class WindowCall(Expression, frozen=True, kw_only=True, tag="BOUND_WINDOW"):
     exclude_clause: str
     filters: AnyExpression | None = None
     has_serialize: bool = False
+    positional_arguments: int | None = None
+    named_arguments: tuple[str, ...] = ()
     function_data: Any = None
 
 

@@ -43,6 +43,8 @@ class LogicalScan(LogicalRelation, frozen=True, kw_only=True, tag="LOGICAL_GET")
     arguments: tuple[LogicalType, ...] = ()
     qname: QualifiedName
     has_serialize: bool = False
+    positional_arguments: int | None = None
+    named_arguments: tuple[str, ...] = ()
     function_data: Any = None
     parameters: tuple[BoundValue, ...] = ()
     named_parameters: Any = None
