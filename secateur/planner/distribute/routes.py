@@ -25,7 +25,7 @@ from secateur.planner.distribute.regions import Region, as_expression, equal_col
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel
 from secateur.planner.tree.columns import column_types
-from secateur.planner.tree.rewriting import all_of, column_of, conjuncts, inputs_of, rebased
+from secateur.planner.tree.rewriting import all_of, column_of, conjuncts, inputs_of, rebased, shifted
 from secateur.planner.tree.stability import unstable_call
 from secateur.planner.tree.types import LogicalType
 
@@ -74,13 +74,7 @@ class Routes:
         """The rows of a region."""
         inputs, conditions = conditions_apart(region)
         used = inputs_of(conditions) | {region.outputs[index] for index in needed}
-        placed = [
-            place(
-                one,
-                frozenset(column - region.starts[index] for column in used if column in region.columns_of(index)),
-            )
-            for index, one in enumerate(inputs)
-        ]
+        placed = [place(one, frozenset(_own_columns(region, index, used))) for index, one in enumerate(inputs)]
         equal = EqualColumns(equal_columns(conditions))
         region_outputs = frozenset(region.outputs[index] for index in needed)
         parts = self._together(region, placed, equal)
@@ -94,7 +88,7 @@ class Routes:
         for index, one in enumerate(placed):
             if isinstance(one.place, AtCoordinator):
                 columns = _own_columns(region, index, used)
-                pieces[index] = replace_relation(pieces[index], self._exchanges.send(one, columns))
+                pieces[index] = _Piece(self._exchanges.send(one, columns), pieces[index].columns)
         shuffled = self._shuffled(region, home, parts, placed, pieces, conditions, region_outputs, equal)
         if shuffled is not None:
             conditions, place_ = shuffled
@@ -261,11 +255,7 @@ class Routes:
         return parts
 
     def _bytes(self, region: Region, part: _Part, used: Iterable[int]) -> float:
-        wanted = set(used)
-        return sum(
-            one.nbytes([column - region.starts[index] for column in wanted if column in region.columns_of(index)])
-            for index, one in part.placed.items()
-        )
+        return sum(one.nbytes(_own_columns(region, index, used)) for index, one in part.placed.items())
 
     def _route(
         self,
@@ -334,7 +324,6 @@ class Routes:
         keeps_left = is_nearest or kind in ("LEFT", "SEMI", "ANTI", "MARK", "SINGLE", "FULL", "OUTER")
         keeps_right = kind in ("RIGHT", "FULL", "OUTER")
         left, right, spot = self._met(
-            relation,
             left,
             right,
             left_needed,
@@ -354,7 +343,6 @@ class Routes:
 
     def _met(
         self,
-        relation: rel.LogicalJoin | rel.LogicalConditionJoin,
         left: Placed,
         right: Placed,
         left_needed: frozenset[int],
@@ -382,7 +370,7 @@ class Routes:
             return self._gathered(left, left_needed), self._gathered(right, right_needed), AtCoordinator()
         if keeps_right:
             if not isinstance(there, AtMembers):
-                return self._gathered(left, left_needed), right, _single(there)
+                return self._gathered(left, left_needed), right, AtCoordinator()
             if isinstance(here, AtEveryMember):
                 return left, right, replace_keys(there, _shifted(there.keys, width))
             sent = self._exchanges.send(left, left_needed)
@@ -392,7 +380,7 @@ class Routes:
                 return left, right, here
             return left, self._moved_right(left, right, right_needed, equal, width), here
         # The left side, whose rows are each kept once, is in one place.
-        return left, self._gathered(right, right_needed), _single(here)
+        return left, self._gathered(right, right_needed), AtCoordinator()
 
     def _moved_right(
         self, left: Placed, right: Placed, needed: frozenset[int], equal: EqualColumns, width: int
@@ -428,7 +416,7 @@ def conditions_apart(region: Region) -> tuple[list[rel.AnyRelation], list[ex.Any
         inputs = region.inputs_of(condition)
         if len(inputs) == 1 and len(region.inputs) > 1 and unstable_call([condition]) is None:
             (index,) = inputs
-            own.setdefault(index, []).append(_moved(condition, -region.starts[index]))
+            own.setdefault(index, []).append(shifted(condition, -region.starts[index]))
         else:
             others.append(condition)
     return [pushed(own[index], one) if index in own else one for index, one in enumerate(region.inputs)], others
@@ -521,16 +509,8 @@ def _plain(node: ex.AnyExpression) -> ex.AnyExpression:
             return node
 
 
-def _single(place: Place) -> Place:
-    return AtCoordinator()
-
-
 def _shifted(keys: frozenset[Key], by: int) -> frozenset[Key]:
     return frozenset(tuple(column + by for column in key) for key in keys)
-
-
-def _moved(expression: ex.AnyExpression, by: int) -> ex.AnyExpression:
-    return rebased(expression, lambda column: replace(column, index=column.index + by))
 
 
 def _all_keys(keys: frozenset[Key], equal: EqualColumns, width: int) -> frozenset[Key]:
@@ -547,11 +527,6 @@ def _all_keys(keys: frozenset[Key], equal: EqualColumns, width: int) -> frozense
 def _own_columns(region: Region, index: int, used: Iterable[int]) -> list[int]:
     """The columns of an input that are used, as it counts them."""
     return [column - region.starts[index] for column in used if column in region.columns_of(index)]
-
-
-def replace_relation(piece: _Piece, relation: rel.AnyRelation) -> _Piece:
-    """The same columns from another relation."""
-    return _Piece(relation, piece.columns)
 
 
 def _joined(pieces: Sequence[_Piece], conditions: Sequence[ex.AnyExpression]) -> rel.AnyRelation:

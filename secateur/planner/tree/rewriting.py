@@ -65,7 +65,7 @@ def exchanged(node: _N, change: Callable[[ex.AnyExpression], ex.AnyExpression | 
 
 
 def shifted(node: ex.AnyExpression, by: int) -> ex.AnyExpression:
-    """The same expression, its columns further to the right."""
+    """The same expression, its columns further to the right, or to the left where ``by`` is negative."""
     return rebased(node, lambda column: replace(column, index=column.index + by)) if by else node
 
 
