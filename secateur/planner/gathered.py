@@ -21,13 +21,16 @@ from sqlglot import exp
 
 from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.sql.stage import InputAlias, QueryStage, stage_relation
+from secateur.partitioning.types.column_type import SqlType
 from secateur.planner.binding.query import Query
 from secateur.planner.cost_model import CostModel
 from secateur.planner.gathered_cost import gathered_ms, placed_ms
-from secateur.planner.placement.cost import Estimate, expected_rows
-from secateur.planner.placement.scan_rows import ScanRows
-from secateur.planner.placement.stage_builder import Columns, Schema
+from secateur.planner.scans.row_estimates import Estimate, expected_rows
 from secateur.planner.scans.scan_reading import ScanReading
+from secateur.planner.scans.scan_rows import ScanRows
+
+Schema = Mapping[str, SqlType | str]
+Columns = tuple[tuple[str, str], ...]
 
 FragmentOf = Callable[[str, Mapping[str, Schema], Columns], Fragment]
 
@@ -150,7 +153,7 @@ def gathered_stages(
         )
         stages.append(
             QueryStage(
-                f"scan:{first.alias}",
+                f"scan {first.alias}",
                 structs.replace(fragment, is_pipelineable=True),
                 scans=(number[first.relation],),
                 estimate=gathered.expected,

@@ -10,7 +10,7 @@ from sqlglot import Token
 
 from secateur.errors import NotSupportedError
 from secateur.planner.binding.catalog_view import PlanningCatalog
-from secateur.planner.binding.parameter_types import sample_value
+from secateur.planner.binding.parameter_types import UnknownValue, sample_value
 from secateur.planner.cached_plan import now
 from secateur.planner.dml.change_planner import ChangePlanner
 from secateur.planner.dml.composed import Composed
@@ -65,24 +65,24 @@ class QueryPlanner:
         unbound = [*[None] * parameters.count, *parameters.lists, *([] if parameters.clock is None else [now()])]
         given = [sample_value(value) for value in (unbound if values is None else values)]
 
-        def bind(text: str, tokens: Sequence[Token], parameters: Parameters, subqueries: int) -> BoundSelect:
+        def bind(text: str, tokens: Sequence[Token], parameters: Parameters, subqueries: Sequence[str]) -> BoundSelect:
             return bind_with(
-                text, tokens, parameters, subqueries, lambda step, before: plan_step(step, subqueries + before)
+                text, tokens, parameters, subqueries, lambda step, before: plan_step(step, (*subqueries, *before))
             )
 
-        def plan_step(text: str, before: int) -> PlannedSelect:
+        def plan_step(text: str, before: Sequence[str]) -> PlannedSelect:
             tokens, own = read_parameters(text, tokenize(text))
-            own = replace(own, count=parameters.total + before, clock=parameters.clock)
+            own = replace(own, count=parameters.total + len(before), clock=parameters.clock)
             return bind_with(text, tokens, own, before, None).planned()
 
         def bind_with(
-            text: str, tokens: Sequence[Token], own: Parameters, values: int, plan_step: PlanStep | None
+            text: str, tokens: Sequence[Token], own: Parameters, types: Sequence[str], plan_step: PlanStep | None
         ) -> BoundSelect:
             return BoundSelect(
                 text,
                 tokens,
                 own,
-                [*given, *[None] * values],
+                [*given, *map(UnknownValue, types)],
                 self._catalog.relation,
                 self._catalog.version,
                 self._catalog.settings,
@@ -90,7 +90,7 @@ class QueryPlanner:
                 plan_step,
             )
 
-        query = bind(sql, tokens, parameters, 0)
+        query = bind(sql, tokens, parameters, ())
         if query.reads_clock and parameters.clock is None:
             values = None if values is None else (*values, now())
             return self.select(sql, tokens, parameters.with_clock(), values)

@@ -21,7 +21,7 @@ from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.sql.key_search import KeySearch
 from secateur.engine.sql.scatter import can_scatter
-from secateur.engine.sql.select_plan import PartialAtReaders, ScanPlan, SelectPlan, Strategy
+from secateur.engine.sql.select_plan import PartialAtReaders, ScanPlan, SelectPlan
 from secateur.errors import DatabaseError, DataError, NotSupportedError, ProgrammingError
 from secateur.partitioning.pruning.nodes import All, Everywhere
 from secateur.partitioning.pruning.tree import PartitionTree
@@ -31,29 +31,34 @@ from secateur.partitioning.tables.statistics import StatisticsSnapshot
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.column_type import SqlType
 from secateur.partitioning.types.empty_rows import empty_table
+from secateur.planner.bind.bound_plan import BoundPlan, Unreadable, bind_to_plan
 from secateur.planner.binding.binding_errors import in_users_terms
-from secateur.planner.binding.clocks import reads_clock, settled
+from secateur.planner.binding.clocks import is_unsettled, reads_clock, settled
 from secateur.planner.binding.evaluation import evaluate, is_bounded_over_no_rows, is_small, refuse_large_constants
-from secateur.planner.binding.parameter_types import NO_USES, type_uses_in
+from secateur.planner.binding.parameter_types import NO_USES, UnknownValue, type_uses_in
 from secateur.planner.binding.query import Query, TableReference, bind_query
-from secateur.planner.checks.columns_by_position import read_by_position
-from secateur.planner.checks.recomposed import spelling_difference
-from secateur.planner.checks.select_node import named_columns
 from secateur.planner.cost_model import CostModel
+from secateur.planner.distribute.exchanges import is_row_by_row, name_of
+from secateur.planner.distribute.refused import NotDivided
 from secateur.planner.fragments.arrow_form import arrow_form, arrow_join_form
-from secateur.planner.fragments.qualified import NotDistributable, qualified_select
-from secateur.planner.fragments.row_filter import filters_one_table
-from secateur.planner.placement.cost import Estimate, estimate_of
 from secateur.planner.plan_settings import PlanSettings
 from secateur.planner.scans.external_scan import external_scan
+from secateur.planner.scans.row_estimates import Estimate, estimate_of
 from secateur.planner.scans.scan_reading import QueryReading, ScanReading, read_query
-from secateur.planner.stages import as_written, sent_if_placed, staged, why_whole
+from secateur.planner.stages import DistributedQuery, as_written, distributed, staged, why_whole
 from secateur.planner.statement import PlannedSelect
 from secateur.planner.steps.join_keys import PlanStep, find_join_keys
 from secateur.planner.text.clock_functions import sql_as_written
+from secateur.planner.text.dialect import parse_query, tokenize
 from secateur.planner.text.hoisted_lists import lists_agree
 from secateur.planner.text.parameters import Parameters
-from secateur.planner.text.parser_cross_check import DuckDBParse, read_statement
+from secateur.planner.text.parser_cross_check import DuckDBParse
+from secateur.planner.tree.bound_text import BoundText
+from secateur.planner.tree.columns import columns_read
+from secateur.planner.tree.expressions import Call, Written
+from secateur.planner.tree.relations import AnyRelation, LogicalProject
+from secateur.planner.tree.sql import sql_of
+from secateur.planner.tree.values import Unprintable
 from secateur.planner.views.view import ViewDef
 from secateur.wire import encode_table
 
@@ -71,7 +76,8 @@ class BoundSelect:
         text: The user's whole text.
         tokens: Those of the query, with numbered parameters.
         parameters: As read from the same tokens.
-        params: Values in order of index; the plan depends on their types, not on their values.
+        params: Values in order of index; the plan depends on their types, not on their values. Those that only an
+            execution has are :class:`~secateur.planner.binding.parameter_types.UnknownValue`.
         find: The catalog's lookup of a table or view by name.
         catalog_version: The catalog's version.
         settings: The session's settings for the plan.
@@ -105,7 +111,8 @@ class BoundSelect:
         refuse_large_constants(self._query.sql, self._query.tree)
         if not lists_agree(self._query, dict(enumerate(parameters.lists, parameters.count))):
             raise NotSupportedError("the statement has a list that may not be taken out of it")
-        self._params = params
+        self._samples = params
+        self._params = [None if isinstance(value, UnknownValue) else value for value in params]
         self._catalog_version = catalog_version
         # Plans are kept by the classes of values, so with a plan for integers only integers are executed.
         self._integers = frozenset(index for index, value in enumerate(params) if type(value) is int)
@@ -115,7 +122,7 @@ class BoundSelect:
         try:
             self._describe()
         except (ProgrammingError, DataError):
-            if not self._left_columns_out(read_statement(self._query.sql)):
+            if not self._left_columns_out():
                 raise
 
     @property
@@ -158,18 +165,18 @@ class BoundSelect:
         filters = tuple(
             _own_name(" AND ".join(_factor(scan.scope.conjuncts[index]) for index in scan.bounds.residual), query)
             for scan in read.scans
-        )  # before the placement, which changes the tree
-        is_filter = read.is_faithful and len(query.scans) == 1 and filters_one_table(query.tree)
+        )
         is_fetched = any(scan.is_fetched for scan in query.scans)
         repeatable = reading is not None and reading.is_repeatable
         local = Fragment.over(
             query.sql,
             self._schemas,
             self.columns,
-            _arrow(query, read, self._schemas, self.columns) if read.is_faithful else None,
+            _arrow(query, self._plan, read, self._schemas, self.columns),
         )
         found = staged(
             query,
+            self._plan,
             read,
             self._schemas,
             self.columns,
@@ -177,10 +184,9 @@ class BoundSelect:
             self._estimates,
             self._settings.cost_model,
             self._why_whole,
+            lambda: self._distributed,
         )
-        if found.strategy is Strategy.TWO_STAGE:
-            local = replace(local, is_pipelineable=found.stages[0].fragment.is_pipelineable)
-        elif is_filter:
+        if isinstance(self._plan, BoundPlan) and len(query.scans) == 1 and is_row_by_row(self._plan.root):
             local = replace(local, is_pipelineable=True)
         trees = [(scan.bounds_in_steps or scan.bounds).tree for scan in read.scans]
         # A statement on a view has to ask a member, which knows whether the view is still the same.
@@ -235,13 +241,19 @@ class BoundSelect:
         return statement if joins is None or self._plan_step is None else joins.in_steps(statement, self._plan_step)
 
     @cached_property
+    def _plan(self) -> BoundPlan | Unreadable:
+        """DuckDB's plan of it, over all columns of its tables."""
+        if is_unsettled(self._query):
+            return Unreadable("it reads the clock in a place where that is not taken out of it")
+        whole = {
+            scan.relation: {column.name: column.type for column in scan.table.columns} for scan in self._query.scans
+        }
+        return bind_to_plan(default_kernel(), self._query.sql, whole, self._samples)
+
+    @cached_property
     def _read(self) -> QueryReading:
-        read = read_query(self._query, self._settings, _spelled(self._query), self._integers)
-        return (
-            read_query(self._query, self._settings, _spelled(self._query), self._integers)
-            if self._left_columns_out(read.second)
-            else read
-        )
+        self._left_columns_out()
+        return read_query(self._query, self._settings, self._integers)
 
     def _describe(self) -> None:
         self._schemas = {scan.relation: _schema(scan) for scan in self._query.scans}
@@ -251,15 +263,19 @@ class BoundSelect:
             # After the user's own text is bound, because its errors and the names of its columns are the user's.
             self._query = settled(self._query, clock)
 
-    def _left_columns_out(self, reading: DuckDBParse | None) -> bool:
-        """Whether scans left out columns that DuckDB's parse tree reads; then they now have all columns.
+    def _left_columns_out(self) -> bool:
+        """Whether scans left out columns that DuckDB reads; then they now have all columns.
 
         ``ARRAY(SELECT a FROM t ORDER BY ALL)`` is one: DuckDB orders by all columns of ``t``.
         """
-        if reading is None or not self._query.leaves_out_of(read_by_position(reading.tree)):
+        scans = {scan.relation: scan for scan in self._query.scans}
+        if all(len(scan.columns) == len(scan.table.columns) for scan in scans.values()):
             return False
-        self._bind = partial(self._bind, every_column=True)
-        self._query = self._bind()
+        if isinstance(self._plan, BoundPlan) and all(
+            set(names) <= set(scans[relation].columns) for relation, names in columns_read(self._plan.root)
+        ):
+            return False
+        self._query = self._bind(every_column=True)
         self._describe()
         return True
 
@@ -273,22 +289,21 @@ class BoundSelect:
         }
 
     @cached_property
+    def _distributed(self) -> DistributedQuery | NotDivided:
+        self._left_columns_out()
+        return distributed(
+            self._query, self._plan, self._schemas, self._params, self._estimates, self._settings.cost_model
+        )
+
+    @cached_property
     def _why_whole(self) -> str | None:
         read = self._read  # which may bind the query once more
         return why_whole(self._query, read, self._estimates, self._settings.cost_model, self._sent_if_placed)
 
     def _sent_if_placed(self) -> float | None:
-        """Estimate the bytes that its stages would send, None if it cannot be divided.
-
-        It works on a copy, because placement changes the tree.
-        """
-        query = self._bind()
-        if query.parameters.clock is not None:
-            query = settled(query, query.parameters.clock)
-        read = read_query(query, self._settings, _spelled(query), self._integers)
-        return sent_if_placed(
-            query, read, self._schemas, self.columns, self._params, self._estimates, self._settings.cost_model
-        )
+        """Estimate the bytes that its stages would send, None if it cannot be divided."""
+        found = self._distributed
+        return None if isinstance(found, NotDivided) else found.sent_bytes
 
     @property
     def _is_sized(self) -> bool:
@@ -333,9 +348,14 @@ def _scan_plan(read: ScanReading, query: Query, *, is_faithful: bool) -> ScanPla
 
 
 def _read_in_parts(scans: tuple[ScanPlan, ...], at_readers: PartialAtReaders) -> tuple[ScanPlan, ...]:
-    """The only scan of a statement over an external table, with what its readers compute."""
+    """The only scan of a statement over an external table, with what its readers compute.
+
+    Where a few rows of it are enough, whichever they are, its readers do not read the others.
+    """
     (scan,) = scans
     assert scan.external is not None
+    if scan.external.limit is not None:
+        return scans
     return (replace(scan, external=replace(scan.external, at_readers=at_readers)),)
 
 
@@ -367,40 +387,54 @@ def _schema(scan: TableReference) -> dict[str, SqlType | str]:
     return {column.name: column.type for column in scan.table.columns if column.name in scan.columns}
 
 
-def _spelled(query: Query) -> exp.Select | None:
-    """The whole statement in exact names, for the arrow kernel, when it reads one table plainly."""
-    if (
-        len(query.scans) != 1
-        or not isinstance(query.tree, exp.Select)
-        or query.tree.args.get("joins")
-        or query.tree.args.get("with_")
-    ):
-        return None
-    scan = query.scans[0]
-    if scan.node.parent is not query.tree.args.get("from_"):
-        return None
-    try:
-        return qualified_select(query.tree, scan)
-    except NotDistributable:
-        return None
-
-
 def _arrow(
-    query: Query, read: QueryReading, schemas: Schemas, columns: Sequence[tuple[str, str]]
+    query: Query,
+    plan: BoundPlan | Unreadable,
+    read: QueryReading,
+    schemas: Schemas,
+    columns: Sequence[tuple[str, str]],
 ) -> ArrowFragment | None:
-    """The whole statement for the arrow kernel, if its spelling in exact names reads back as the statement.
+    """The whole statement for the arrow kernel, in exact names.
 
     A statement over several tables needs none: names of columns are found by those of the tables.
     """
     if len(query.scans) > 1:
-        return arrow_join_form(query, read.scans, schemas, columns)
-    if read.spelled is None:
+        return arrow_join_form(query, read.scans, schemas, columns) if read.is_faithful else None
+    if isinstance(plan, Unreadable) or not query.scans:
+        return None
+    try:
+        text = sql_of(_integers_cast(plan.root, plan.text), name_of, plan.text)
+    except (Unprintable, RecursionError):
         return None
     scan = query.scans[0]
-    named = named_columns(column.name for column in scan.table.columns)
-    if spelling_difference(read.second, read.spelled_reading, lambda star: named) is not None:
-        return None
-    return arrow_form(read.spelled, schemas[scan.relation], scan.relation, columns)
+    tree = parse_query(text, tokenize(text))
+    return arrow_form(tree, schemas[scan.relation], scan.relation, columns) if isinstance(tree, exp.Select) else None
+
+
+def _integers_cast(relation: AnyRelation, text: BoundText) -> AnyRelation:
+    """The same with casts to the types that computed integers have, which the arrow kernel needs to know.
+
+    Not of those that take their type from the value of a parameter.
+    """
+    if not isinstance(relation, LogicalProject):
+        return relation
+    return replace(
+        relation,
+        expressions=tuple(
+            Written(
+                sql=f"CAST({{0}} AS {one.return_type.sql})",
+                return_type=one.return_type,
+                children=(one,),
+                alias=one.alias,
+            )
+            if isinstance(one, Call)
+            and one.is_operator
+            and one.return_type.is_integer
+            and not (text.takes_type(one) or text.has_cast(one))
+            else one
+            for one in relation.expressions
+        ),
+    )
 
 
 def _empty_answer(

@@ -1,8 +1,7 @@
 """The stages of a statement: split in two, placed, or gathered.
 
-A statement on one table is split in two (:mod:`~secateur.planner.fragments.partial_final`), which is exact for most
-statements and cheap to plan. Otherwise it is placed (:mod:`~secateur.planner.placement.place`). If that is not certain
-to be exact either, the coordinator gathers the rows that the statement needs and runs it as a whole.
+A statement is divided where its operators can be computed apart (:mod:`~secateur.planner.distribute.distributor`). If
+that is not certain to be exact, the coordinator gathers the rows that the statement needs and runs it as a whole.
 
 Everything between two exchanges is one kernel call, and not one call for each operator: DuckDB plans the joins, filters
 and groups inside of it better than a graph of our own operators would. So placement decides only which rows move.
@@ -19,33 +18,27 @@ from msgspec import structs
 from sqlglot import exp
 
 from secateur.engine.kernels.duckdb.kernel import default_kernel
-from secateur.engine.kernels.duckdb.result_types import is_restored
 from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.sql.select_plan import PartialAtReaders, Strategy
 from secateur.engine.sql.stage import ExchangeKind, QueryStage, stage_relation
 from secateur.errors import DatabaseError
+from secateur.partitioning.tables.identifier import folded
 from secateur.partitioning.types.column_type import SqlType
+from secateur.planner.bind.bound_plan import BoundPlan, Unreadable
 from secateur.planner.binding.query import Query
-from secateur.planner.checks.claims import Source
-from secateur.planner.checks.placed import unsaid_filters
-from secateur.planner.checks.recomposed import difference
-from secateur.planner.checks.select_node import named_columns
 from secateur.planner.cost_model import CostModel
+from secateur.planner.distribute.distributor import Distributor, ScanFacts
+from secateur.planner.distribute.exchanges import Draft, Exchanges, UndividedRows
+from secateur.planner.distribute.merged_order import is_worth_merging
+from secateur.planner.distribute.refused import NotDivided
+from secateur.planner.distribute.scan_filters import scan_filters
 from secateur.planner.fragments.arrow_form import arrow_form
-from secateur.planner.fragments.merged_order import is_worth_merging, merge_keys, order_clause
-from secateur.planner.fragments.partial_final import PartialFinal, split_select
-from secateur.planner.fragments.qualified import NotDistributable, RecompositionMismatch, named
-from secateur.planner.fragments.unstable import check_unstable, is_stable
 from secateur.planner.gathered import FragmentOf, GatheredScan, gathered_scans, gathered_stages, why_gathered
-from secateur.planner.placement.cost import Estimate, expected_rows
-from secateur.planner.placement.place import place
-from secateur.planner.placement.scan_rows import ScanRows, is_about_scan
-from secateur.planner.placement.sent_bytes import sent_bytes
-from secateur.planner.placement.stage_builder import StageDraft
+from secateur.planner.scans.row_estimates import Estimate, expected_rows
 from secateur.planner.scans.scan_predicates import ScanPredicates
 from secateur.planner.scans.scan_reading import QueryReading, ScanReading
+from secateur.planner.scans.scan_rows import ScanRows, is_about_scan, is_stable
 from secateur.planner.text.dialect import parse_query, to_sql, tokenize
-from secateur.planner.text.parser_cross_check import DuckDBParse, read_statements
 from secateur.planner.text.trees import copied
 from secateur.protocol.values import pack
 
@@ -74,6 +67,24 @@ class StagedPlan:
     at_readers: PartialAtReaders | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class DistributedQuery:
+    """The stages of a query that is divided.
+
+    Attributes:
+        drafts: The stages, in an order in which they can run; the last one has the answer.
+        gathered: What the coordinator gets as it is.
+    """
+
+    drafts: tuple[Draft, ...]
+    gathered: tuple[UndividedRows, ...]
+
+    @property
+    def sent_bytes(self) -> float:
+        """About how many bytes members send, to each other and to the coordinator."""
+        return sum(draft.nbytes for draft in self.drafts if not draft.at_coordinator)
+
+
 def why_whole(
     query: Query,
     read: QueryReading,
@@ -88,35 +99,59 @@ def why_whole(
     return why_gathered(query, read.scans, _rows_of_scans(read), estimates, model, sent_in_stages)
 
 
-def sent_if_placed(
+def distributed(
     query: Query,
-    read: QueryReading,
+    plan: BoundPlan | Unreadable,
     schemas: Schemas,
-    columns: Columns,
     params: Sequence[Any],
     estimates: Mapping[str, Estimate],
     model: CostModel,
-) -> float | None:
-    """About how many bytes the stages of a query would send if it were placed; None if it is not.
+    *,
+    at_readers: bool = False,
+) -> DistributedQuery | NotDivided:
+    """The stages of a query that is divided, or why it is not.
 
     Args:
-        query: As :func:`staged`, and changed like there: a query that is tried cannot be planned afterwards.
-        read: As there.
+        query: As :func:`staged`.
+        plan: As there.
         schemas: As there.
-        columns: As there.
         params: As there.
         estimates: As there.
         model: As there.
+        at_readers: Whether the rows of external tables are where their readers are, and not at the coordinator.
     """
+    if isinstance(plan, Unreadable):
+        return NotDivided(plan.reason)
+    exchanges = Exchanges(
+        plan,
+        schemas,
+        {scan.relation: folded(scan.alias) for scan in query.scans},
+        lambda sql, relations: default_kernel().describe(sql, relations, list(params)),
+    )
+    facts = {
+        scan.relation: ScanFacts(
+            scan.table,
+            estimates[scan.relation],
+            is_fetched=scan.is_fetched and not at_readers,
+            at_readers=scan.is_fetched and at_readers,
+        )
+        for scan in query.scans
+    }
+    is_large = is_worth_merging((estimate.bytes for estimate in estimates.values()), model)
     try:
-        drafts, _ = _placed(_Settled(query, read, params, _rows_of_scans(read)), schemas, columns, estimates, model)
-    except NotDistributable:
-        return None
-    return sent_bytes(drafts, estimates, model)
+        drafts = Distributor(exchanges, facts, model, is_large=is_large).distribute(plan.root)
+        return DistributedQuery(tuple(drafts), tuple(exchanges.gathered))
+    except NotDivided as refused:
+        return refused
+    except RecursionError:
+        return NotDivided("it is nested too deeply to be divided: write it flatter")
+    except DatabaseError as error:
+        return NotDivided(f"its stages do not bind: {error.message}")
 
 
 def staged(
     query: Query,
+    plan: BoundPlan | Unreadable,
     read: QueryReading,
     schemas: Schemas,
     columns: Columns,
@@ -124,11 +159,13 @@ def staged(
     estimates: Mapping[str, Estimate],
     model: CostModel,
     small: str | None,
+    divided: Callable[[], DistributedQuery | NotDivided],
 ) -> StagedPlan:
     """Return the stages of a query.
 
     Args:
         query: The bound query.
+        plan: DuckDB's plan of it.
         read: Its scans and their bounds.
         schemas: The columns of each scan that it may need.
         columns: Name and type of each column of its result.
@@ -136,9 +173,10 @@ def staged(
         estimates: The estimated rows of each scan that it needs.
         model: The costs of both forms and of moving rows.
         small: Why it is to be gathered, from :func:`why_whole`; None where it is divided if that is possible.
+        divided: Its stages, from :func:`distributed`.
     """
     gathered = _rows_of_scans(read)
-    said = cache(lambda: _said(gathered, read))
+    said = cache(lambda: _filtered(gathered, plan))
 
     def whole(fragment_of: FragmentOf, *, filters_all: bool = True) -> tuple[QueryStage, ...]:
         scans = gathered_scans(read.scans, said(), estimates, model, filters_all=filters_all)
@@ -149,97 +187,23 @@ def staged(
             whole(_Binder(params).fragment, filters_all=False), Strategy.GATHER, small, gathered=whole(Fragment.over)
         )
     binder = _Binder(params)
-    try:
-        settled = _Settled(query, read, params, gathered)
-        binder = settled.binder
-        at_readers = _at_readers(settled, read, schemas, columns)
-        if len(query.scans) == 1 and not query.scans[0].is_fetched:
-            try:
-                is_large = is_worth_merging((estimate.bytes for estimate in estimates.values()), model)
-                partial_final = _in_two(query, read, settled.reading, schemas, columns, binder, is_large=is_large)
-                return StagedPlan(partial_final, Strategy.TWO_STAGE)
-            except RecompositionMismatch:
-                raise
-            except NotDistributable:
-                pass
-        drafts, parts = _placed(settled, schemas, columns, estimates, model)
-        expected = {
-            scan.scan.relation: expected_rows(scan, gathered[scan.scan.relation], estimates[scan.scan.relation])
-            for scan in read.scans
-        }
-        placed = _placed_stages(drafts, query, schemas, binder, expected)
-        # When a placed statement has failed, it does not matter which kernel answers.
-        return StagedPlan(placed, Strategy.PLACED, parts, gathered=whole(Fragment.over), at_readers=at_readers)
-    except NotDistributable as refused:
-        return StagedPlan(whole(binder.fragment), Strategy.GATHER, query.located(str(refused), refused.node))
-
-
-class _Settled:
-    """A query that may be divided.
-
-    Args:
-        query: The query.
-        read: Its scans and their bounds.
-        params: Values of its parameters.
-        rows_of_scans: For each scan the predicates on the rows that the query may need, before the tree is changed.
-
-    Attributes:
-        query: As given.
-        reading: DuckDB's parse tree.
-        rows_of: For each scan the predicates on the rows that the query may need.
-        binder: DuckDB's binder for its parts.
-
-    Raises:
-        NotDistributable: It may not be divided.
-    """
-
-    def __init__(
-        self, query: Query, read: QueryReading, params: Sequence[Any], rows_of_scans: Mapping[str, ScanRows]
-    ) -> None:
-        if read.second is None or not read.is_faithful:
-            raise NotDistributable("its form cannot be divided into stages")
-        if query.tree.find(exp.PositionalColumn) is not None:
-            raise NotDistributable(
-                "it names columns by their positions, which differ in a stage: use the names of the columns"
-            )
-        self.query = query
-        self.reading = read.second
-        unstable = self.reading.unstable()
-        check_unstable(query.tree, self.reading)
-        self.rows_of = (
-            {scan.scan.relation: rows_of(scan, unstable) for scan in read.scans} if unstable else rows_of_scans
-        )
-        self.binder = _Binder(params)
-
-
-def _placed(
-    settled: _Settled, schemas: Schemas, columns: Columns, estimates: Mapping[str, Estimate], model: CostModel
-) -> tuple[tuple[StageDraft, ...], str | None]:
-    """Return the stages of a query as drafts, and the tables gathered for them.
-
-    See :func:`~secateur.planner.placement.place.place`.
-
-    Raises:
-        NotDistributable: It is not placed.
-    """
-    query = settled.query
-    if query.is_placed:
-        raise NotDistributable(
-            "a common table expression has a name that the plan uses: choose a name other than a letter and a number"
-        )
-    drafts, parts = place(
-        query,
-        settled.reading,
-        tuple(columns),
-        schemas,
-        settled.binder.describe,
-        settled.rows_of,
-        estimates.__getitem__,
-        model,
+    found = divided()
+    if isinstance(found, NotDivided):
+        reason = query.refusal(str(found), found.location)
+        return StagedPlan(whole(binder.fragment), Strategy.GATHER, reason)
+    expected = {
+        scan.scan.relation: expected_rows(scan, gathered[scan.scan.relation], estimates[scan.scan.relation])
+        for scan in read.scans
+    }
+    stages = _stages(found.drafts, query, schemas, columns, binder, expected)
+    if len(query.scans) == 1 and len(stages) == 2 and all(draft.is_of_one for draft in found.drafts):
+        return StagedPlan(stages, Strategy.TWO_STAGE)
+    at_readers = _at_readers(query, plan, schemas, columns, params, estimates, model, binder)
+    # When a placed statement has failed, it does not matter which kernel answers.
+    parts = "; ".join(
+        f"{', '.join(rows.names)}: {query.refusal(rows.reason, rows.location)}" for rows in found.gathered
     )
-    for draft in drafts[:-1]:
-        _check_restored(draft.columns)
-    return drafts, parts
+    return StagedPlan(stages, Strategy.PLACED, parts or None, gathered=whole(Fragment.over), at_readers=at_readers)
 
 
 def as_written(query: Query, read: QueryReading, schemas: Schemas, columns: Columns) -> tuple[QueryStage, ...]:
@@ -251,10 +215,11 @@ def as_written(query: Query, read: QueryReading, schemas: Schemas, columns: Colu
     return gathered_stages(query, read.scans, gathered, schemas, tuple(columns), Fragment.over)
 
 
-def _placed_stages(
-    drafts: Sequence[StageDraft],
+def _stages(
+    drafts: Sequence[Draft],
     query: Query,
     schemas: Schemas,
+    columns: Columns,
     binder: _Binder,
     expected: Mapping[str, int | None],
 ) -> tuple[QueryStage, ...]:
@@ -273,22 +238,21 @@ def _placed_stages(
     }
     stages = []
     for index, draft in enumerate(drafts):
-        fragment = binder.fragment(
-            draft.sql, {relation: known[relation] for relation in draft.relations}, draft.columns
-        )
+        shown = columns if index == len(drafts) - 1 else draft.columns
+        fragment = binder.fragment(draft.sql, {relation: known[relation] for relation in draft.relations}, shown)
         exchange, route = ExchangeKind.GATHER, None
         if index in elsewhere:
+            route = draft.route
             exchange = (
                 ExchangeKind.BROADCAST
-                if draft.route is None
+                if route is None
                 else ExchangeKind.SHUFFLE
-                if draft.route.anchor is None
+                if route.anchor is None
                 else ExchangeKind.ROUTE
             )
-            route = draft.route
         stages.append(
             QueryStage(
-                draft.name,
+                draft.title,
                 structs.replace(fragment, is_pipelineable=draft.is_pipelineable),
                 scans=tuple(scans[relation] for relation in draft.relations if relation in scans),
                 inputs=tuple(rows[relation] for relation in draft.relations if relation in rows),
@@ -299,8 +263,7 @@ def _placed_stages(
                 columns=() if route is None else route.columns,
                 route=None if route is None or route.anchor is None else scans[route.anchor],
                 keeps_unmatched=route is not None and route.keeps_unmatched,
-                # A scan that others reduce has more relations.
-                estimate=expected[draft.relations[0]] if draft.is_scan and len(draft.relations) == 1 else None,
+                estimate=expected[draft.relations[0]] if draft.is_scan else None,
             )
         )
     return tuple(stages)
@@ -326,113 +289,29 @@ class _Binder:
         return Fragment.over(sql, schemas, columns, compiled)
 
 
-def _in_two(
+def _at_readers(
     query: Query,
-    read: QueryReading,
-    reading: DuckDBParse,
+    plan: BoundPlan | Unreadable,
     schemas: Schemas,
     columns: Columns,
+    params: Sequence[Any],
+    estimates: Mapping[str, Estimate],
+    model: CostModel,
     binder: _Binder,
-    *,
-    is_large: bool,
-) -> tuple[QueryStage, QueryStage]:
-    """Partial and final of a split statement over one scan, as stages.
-
-    Raises:
-        NotDistributable: It cannot be split, or a part does not bind as it should.
-    """
-    split, partial_columns = _split(query, reading, schemas, columns, binder)
-    gathered = {stage_relation(0): dict(partial_columns)}
-    order = merge_keys(split.order, partial_columns) if is_large else ()
-    if split.passing is not None and (order or split.limit):
-        partial = binder.fragment(split.partial + order_clause(order, partial_columns), schemas, partial_columns)
-        final = structs.replace(binder.fragment(split.passing, gathered, columns), is_pipelineable=True)
-    else:
-        partial = structs.replace(
-            binder.fragment(split.partial, schemas, partial_columns), is_pipelineable=split.is_pipelineable
-        )
-        final = structs.replace(binder.fragment(split.final, gathered, columns), is_pipelineable=split.is_pipelineable)
-    first = structs.replace(_scan_stage(0, read.scans[0], partial), order=order)
-    return first, QueryStage("final", final, inputs=(0,), at_coordinator=True, limit=split.limit)
-
-
-def _at_readers(settled: _Settled, read: QueryReading, schemas: Schemas, columns: Columns) -> PartialAtReaders | None:
+) -> PartialAtReaders | None:
     """The part of a statement over one external table that its readers compute; None where that saves nothing."""
-    query, binder = settled.query, settled.binder
     if len(query.scans) != 1 or query.scans[0].external is None:
         return None
-    try:
-        split, partial_columns = _split(query, settled.reading, schemas, columns, binder)
-    except RecompositionMismatch:
-        raise
-    except NotDistributable:
+    found = distributed(query, plan, schemas, params, estimates, model, at_readers=True)
+    if isinstance(found, NotDivided) or len(found.drafts) != 2:
         return None
-    if split.is_pipelineable and not query.tree.args.get("where"):
+    partial, final = found.drafts
+    if partial.is_pipelineable and not partial.is_filtered:
         return None
-    gathered = {stage_relation(0): dict(partial_columns)}
     return PartialAtReaders(
-        binder.fragment(split.partial, schemas, partial_columns), binder.fragment(split.final, gathered, columns)
+        binder.fragment(partial.sql, schemas, partial.columns),
+        binder.fragment(final.sql, {stage_relation(0): dict(partial.columns)}, columns),
     )
-
-
-def _split(
-    query: Query, reading: DuckDBParse, schemas: Schemas, columns: Columns, binder: _Binder
-) -> tuple[PartialFinal, tuple[tuple[str, str], ...]]:
-    """Partial and final of a statement over one scan, and the columns of the partial rows.
-
-    Raises:
-        NotDistributable: It cannot be split, or a part does not bind as it should.
-    """
-
-    def types_of(expressions: Sequence[str]) -> list[str]:
-        return [
-            text
-            for _, text in binder.describe(f"SELECT {', '.join(expressions)} FROM {query.scans[0].relation}", schemas)
-        ]
-
-    try:
-        split: PartialFinal = split_select(query, reading, len(columns), types_of)
-        partial_columns = binder.describe(split.partial, schemas)
-        final_columns = binder.describe(split.final, {stage_relation(0): dict(partial_columns)})
-    except DatabaseError as error:
-        raise NotDistributable(f"its stages do not bind: {error.message}") from error
-    _check_restored(partial_columns)
-    _check(query, reading, split)
-    if [text for _, text in final_columns] != [text for _, text in columns]:
-        raise NotDistributable("its stages return other types than the statement: CAST the columns of the result")
-    return split, partial_columns
-
-
-def _check_restored(columns: Columns) -> None:
-    """Check that the rows of a stage do not change on the way to another stage.
-
-    Raises:
-        NotDistributable: A column has values that cannot be sent without loss.
-    """
-    lost = next((text for _, text in columns if not is_restored(text)), None)
-    if lost is not None:
-        raise NotDistributable(
-            f"values of type {lost} cannot be sent between stages without loss: CAST them to VARCHAR"
-        )
-
-
-def _check(query: Query, reading: DuckDBParse, partial_final: PartialFinal) -> None:
-    """Check that the two parts of a statement over one scan are that statement.
-
-    Raises:
-        RecompositionMismatch: They are not.
-    """
-    scan = query.scans[0]
-    columns = named_columns(column.name for column in scan.table.columns)
-    partial, final = read_statements([partial_final.partial, partial_final.final])
-    found = difference(reading, partial, final, partial_final, lambda star: columns, is_one_table=True)
-    if found is not None:
-        raise RecompositionMismatch(found)
-
-
-def _scan_stage(index: int, read: ScanReading, fragment: Fragment) -> QueryStage:
-    """The stage that runs a fragment over one scan, where its partitions are."""
-    return QueryStage(f"scan:{read.scan.alias}", fragment, scans=(index,), at_coordinator=read.scan.table.replicated)
 
 
 def _rows_of_scans(read: QueryReading) -> dict[str, ScanRows]:
@@ -440,14 +319,13 @@ def _rows_of_scans(read: QueryReading) -> dict[str, ScanRows]:
     return {scan.scan.relation: rows_of(scan, unstable) for scan in read.scans}
 
 
-def _said(rows: Mapping[str, ScanRows], read: QueryReading) -> dict[str, ScanRows]:
-    """The same without filters that do not read back as conditions of the statement."""
-    filters = {relation: found.where for relation, found in rows.items() if found.where}
-    unsaid = frozenset(filters)
-    if filters and read.second is not None:
-        unsaid = unsaid_filters(read.second, filters, {scan.scan.relation: Source.of(scan.scan) for scan in read.scans})
+def _filtered(rows: Mapping[str, ScanRows], plan: BoundPlan | Unreadable) -> dict[str, ScanRows]:
+    """The same with the filters that DuckDB's plan has; without them where it is not known."""
+    wheres = {} if isinstance(plan, Unreadable) else scan_filters(plan)
     return {
-        relation: replace(found, conjuncts=(), where="") if relation in unsaid else found
+        relation: replace(found, where=wheres[relation])
+        if wheres.get(relation)
+        else replace(found, conjuncts=(), where="")
         for relation, found in rows.items()
     }
 
@@ -478,6 +356,6 @@ def applied_conjuncts(read: ScanReading, unstable: Collection[str] | None) -> li
 def _bare(conjunct: exp.Expr, scope: ScanPredicates) -> exp.Expr:
     def rename(node: exp.Expr) -> exp.Expr:
         column = scope.column_of(node) if isinstance(node, exp.Column) else None
-        return node if column is None else named(column)
+        return node if column is None else exp.column(exp.to_identifier(column, quoted=True))
 
     return copied(conjunct).transform(rename, copy=False)

@@ -294,9 +294,9 @@ PLANTED: Final = (
     ),
     Mutation(
         "members send as many rows as LIMIT says, and OFFSET takes some of these",
-        "planner/fragments/partial_final.py",
-        'return f" LIMIT {int(limit.this) + int(offset.this)}"',
-        'return f" LIMIT {int(limit.this)}"',
+        "planner/distribute/distributor.py",
+        "constant_integer=count.constant_integer + limit.offset_val.constant_integer",
+        "constant_integer=count.constant_integer",
     ),
     Mutation(
         "IS NULL is taken to reject the rows that an outer join fills with NULL",

@@ -101,7 +101,7 @@ def test_sql_fills_required_partitions_and_the_job_is_deployed_by_them(conn: sec
     assert sorted(conn.execute(sql).fetchall()) == [(v, 1) for v in range(7, 400, 40)]
     vertices = conn.explain(sql).to_dict()["dag"]["vertices"]
     places = {vertex["name"]: (vertex["members"], vertex["local_parallelism"]) for vertex in vertices}
-    for scan_and_its_groups in ("scan jet_map1", "y"):
+    for scan_and_its_groups in ("scan jet_map1", "rows of jet_map1"):
         assert places[scan_and_its_groups] == ([owner(conn, "jet_map1", 7)], 1)
 
 

@@ -89,8 +89,8 @@ def test_what_each_member_reads_makes_and_sends(analyzed: Cluster) -> None:
         assert (work["partitions"], work["rows_in"], work["rows_out"], work["sent_bytes"]) == (12, 20_000, 10, 0)
         assert found["exchange_bytes"] == 0
         return
-    assert list(stages) == ["scan:sales", "final"]
-    scans = stages["scan:sales"]["members"]
+    assert list(stages) == ["scan sales", "final"]
+    scans = stages["scan sales"]["members"]
     assert [(work["member"], work["partitions"], work["rows_out"]) for work in scans] == [
         ("m1", 4, 10),
         ("m2", 4, 10),

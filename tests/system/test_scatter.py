@@ -287,7 +287,7 @@ def test_explain_analyze_shows_rows_and_time_of_each_member(shop: secateur.Conne
     text = "\n".join(line for (line,) in shop.execute(f"EXPLAIN ANALYZE {sql}").fetchall())
     assert "scatter: each owner is asked once" in text
     assert "actual: scatter on" in text
-    first, last = text.split("  stage scan:sales: ")[1].split("  stage final: ")
+    first, last = text.split("  stage scan sales: ")[1].split("  stage final: ")
     assert first.count("rows in") == shop.execute(sql).stats.members_touched
     assert last.startswith("4 rows")
 

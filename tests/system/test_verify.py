@@ -10,9 +10,10 @@ import pytest
 
 import secateur
 from secateur.errors import PruningMismatchError
-from secateur.planner import stages
+from secateur.planner import select
+from secateur.planner.distribute import NotDivided
 from secateur.planner.dml.searched_change import SearchedChange
-from secateur.planner.fragments import PartialFinal, split_select
+from secateur.planner.stages import DistributedQuery, distributed
 
 
 @pytest.fixture(scope="module")
@@ -58,12 +59,13 @@ def test_no_false_alarm(connection: secateur.Connection, sql: str) -> None:
 def test_the_users_text_is_what_is_compared_with(
     connection: secateur.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def cut_wrongly(*args: Any) -> PartialFinal:
-        halves = split_select(*args)
-        return replace(halves, partial=halves.partial.replace("> 4", "> 5"))
+    def cut_wrongly(*args: Any) -> DistributedQuery | NotDivided:
+        found = distributed(*args)
+        assert isinstance(found, DistributedQuery)
+        found.drafts[0].sql = found.drafts[0].sql.replace("> 4", "> 5")
+        return found
 
-    monkeypatch.setattr(stages, "split_select", cut_wrongly)
-    monkeypatch.setattr(stages, "difference", lambda *args, **named: None)
+    monkeypatch.setattr(select, "distributed", cut_wrongly)
     with pytest.raises(PruningMismatchError, match="differ"):
         connection.execute("SELECT s, count(*) FROM verified WHERE a > 4 GROUP BY s").fetchall()
 

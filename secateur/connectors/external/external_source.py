@@ -226,7 +226,7 @@ class _PartialRows:
         params: The parameters of the statement.
 
     Source: aggregation that is pushed below the exchange, as in Trino and Spark; the division into partial and final is
-        that of :mod:`secateur.planner.fragments.partial_final`.
+        that of :mod:`secateur.planner.distribute.aggregation`.
     """
 
     fragment: Fragment

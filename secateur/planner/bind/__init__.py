@@ -6,6 +6,7 @@ from secateur.exports import exports
 
 _FILES = {
     "bound_plan": ["BoundPlan", "Unreadable", "bind_to_plan"],
+    "normalise": ["normalised"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

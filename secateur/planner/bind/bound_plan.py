@@ -18,14 +18,15 @@ import msgspec
 
 from secateur.engine.kernels.duckdb.kernel import DuckDBKernel
 from secateur.partitioning.types.column_type import SqlType
+from secateur.planner.bind.normalise import normalised
+from secateur.planner.binding.parameter_types import UnknownValue
 from secateur.planner.text.dialect import tokenize
 from secateur.planner.text.parameters import read_parameters
+from secateur.planner.tree.bound_text import BoundText
 from secateur.planner.tree.relations import AnyRelation
-from secateur.planner.tree.sql import BoundText
 from secateur.protocol.decoders import json_decoder
 
 _TYPES: Final[Mapping[type, str]] = {
-    bool: "BOOLEAN",
     float: "DOUBLE",
     str: "VARCHAR",
     bytes: "BLOB",
@@ -34,6 +35,8 @@ _TYPES: Final[Mapping[type, str]] = {
     timedelta: "INTERVAL",
     UUID: "UUID",
 }
+_BYTES_MAX: Final = 4_194_304
+"""Of a plan. DuckDB computes some constants when it binds them, such as a text that is repeated."""
 _INTEGERS: Final = (("INTEGER", 32), ("BIGINT", 64), ("HUGEINT", 128))
 
 
@@ -51,7 +54,7 @@ class BoundPlan:
     """A bound query.
 
     Attributes:
-        root: Its tree.
+        root: Its tree, in its plainer form (:func:`~secateur.planner.bind.normalise.normalised`).
         text: What was bound.
     """
 
@@ -85,13 +88,20 @@ def bind_to_plan(
     """
     _, parameters = read_parameters(sql, tokenize(sql))
     types = [type_of(value) for value in values]
-    found = _bound(kernel, sql, parameters.spans, relations, types)
-    if isinstance(found, Unreadable) and "VARCHAR" in types:
+    tries = [types]
+    if None in types:
+        # Where not even the place says of which type a NULL is, it is of none.
+        tries.append([kind or '"NULL"' for kind in types])
+    if "VARCHAR" in types:
         # A text is compared with a number or a date as one of these, and a cast to VARCHAR is not.
-        bare = [None if kind == "VARCHAR" else kind for kind in types]
-        again = _bound(kernel, sql, parameters.spans, relations, bare)
-        return found if isinstance(again, Unreadable) else again
-    return found
+        tries.append([None if kind == "VARCHAR" else kind for kind in types])
+    refused = []
+    for tried in tries:
+        found = _bound(kernel, sql, parameters.spans, relations, tried)
+        if isinstance(found, BoundPlan):
+            return found
+        refused.append(found)
+    return refused[0]
 
 
 def _bound(
@@ -111,22 +121,27 @@ def _bound(
         text, end = text + written, stop
     text += sql[end:]
     answer = kernel.plan(text, relations)
+    if len(answer) > _BYTES_MAX:
+        return Unreadable("its plan is large, with lists or constants of megabytes: pass them as parameters")
     if b'"collation":' in answer:
         return Unreadable("a collation decides which texts are equal, and stages do not exchange it: leave out COLLATE")
     try:
         found = _decode(answer)
+        root = normalised(found.plans[0]) if len(found.plans) == 1 else None
     except msgspec.DecodeError as error:
         return Unreadable(f"its plan is not known here: {error}")
     except RecursionError:
         return Unreadable("it is nested too deeply to be divided: write it flatter")
-    if found.error or len(found.plans) != 1:
+    if root is None:
         return Unreadable(f"DuckDB does not show its plan: {found.error_message}")
-    return BoundPlan(found.plans[0], BoundText(text.encode(), frozenset(places)))
+    return BoundPlan(root, BoundText(text.encode(), frozenset(places)))
 
 
 def type_of(value: Any) -> str | None:
     """The type that DuckDB gives a value; None where that depends on the place."""
     match value:
+        case UnknownValue():
+            return value.type
         case bool():
             return "BOOLEAN"
         case int():

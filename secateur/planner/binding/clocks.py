@@ -8,14 +8,14 @@ casts of it; the time zone of the session is UTC.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from sqlglot import exp
 
 from secateur.partitioning.tables.identifier import folded
 from secateur.planner.binding.query import Query
-from secateur.planner.checks.placed import clocks_difference
 from secateur.planner.text.clock_functions import CLOCK
+from secateur.planner.text.deep_json import same_json
 from secateur.planner.text.dialect import to_sql
 from secateur.planner.text.parser_cross_check import read_statements
 from secateur.protocol.clocks import CLOCKS
@@ -32,6 +32,14 @@ _NODES: Final[dict[type[exp.Expr], str]] = {
 def reads_clock(tree: exp.Expr) -> bool:
     """Whether a statement calls a function of the clock."""
     return any(_clock(node) for node in tree.walk())
+
+
+def is_unsettled(query: Query) -> bool:
+    """Whether a statement reads the clock in a way that was not exchanged for its parameter.
+
+    DuckDB may have made a constant of it when it bound the statement.
+    """
+    return query.parameters.clock is not None and not query.settled and reads_clock(query.tree)
 
 
 def settled(query: Query, clock: int) -> Query:
@@ -58,7 +66,7 @@ def settled(query: Query, clock: int) -> Query:
         replaced.append((made, node))
     sql = to_sql(query.tree)
     before, after = read_statements([query.sql, sql])
-    if before is not None and clocks_difference(before, after, clock + 1) is None:
+    if before is not None and after is not None and same_json(_settled(before.tree, clock + 1), after.tree):
         return replace(query, settled=sql)
     for made, node in replaced:
         made.replace(node)
@@ -77,3 +85,36 @@ def _names_of_columns(query: Query) -> set[str]:
     """The names that columns may have; a column named as a keyword of the clock has precedence over it."""
     columns = {folded(column.name) for scan in query.scans for column in scan.table.columns}
     return columns | {folded(name.name) for name in query.tree.find_all(exp.Identifier)}
+
+
+def _settled(part: Any, clock: int) -> Any:
+    """Replace each clock in a part of a tree by a parameter: the start of the statement as a TIMESTAMPTZ."""
+    if isinstance(part, list):
+        return [_settled(item, clock) for item in part]
+    if not isinstance(part, dict):
+        return part
+    match part:
+        case {"class": "COLUMN_REF", "column_names": [name]} | {
+            "class": "FUNCTION",
+            "function_name": name,
+            "arguments": [],
+        } if folded(name) in CLOCKS:
+            parameter = {"class": "PARAMETER", "type": "VALUE_PARAMETER", "alias": "", "identifier": str(clock)}
+            shown: dict[str, Any] = _cast(parameter, "TIMESTAMP WITH TIME ZONE")
+            for kind in CLOCKS[folded(name)]:
+                shown = _cast(shown, kind)
+            return {**shown, "alias": part["alias"]}
+        case _:
+            return {key: _settled(value, clock) for key, value in part.items()}
+
+
+def _cast(value: dict[str, Any], kind: str) -> dict[str, Any]:
+    type_ = {"class": "TYPE", "children": [], "name": kind}
+    return {
+        "class": "CAST",
+        "type": "OPERATOR_CAST",
+        "alias": "",
+        "child": value,
+        "try_cast": False,
+        "type_expr": type_,
+    }

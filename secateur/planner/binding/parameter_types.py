@@ -28,6 +28,17 @@ def sample_value(value: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
+class UnknownValue:
+    """A value that is not known yet.
+
+    Attributes:
+        type: Its SQL type.
+    """
+
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
 class TypeUses:
     """The parameters of a text whose types may decide about the types of its columns, and those whose types do not.
 

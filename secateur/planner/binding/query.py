@@ -95,14 +95,6 @@ class Query:
     is_reread: bool = False
     settled: str = ""
 
-    def leaves_out_of(self, relations: Set[str]) -> bool:
-        """Whether scans of some relations leave out columns of their tables."""
-        place = "temp." if self.is_placed else ""
-        return any(
-            f"{place}{scan.relation}" in relations and len(scan.columns) < len(scan.table.columns)
-            for scan in self.scans
-        )
-
     def place_of(self, node: exp.Expr) -> tuple[int, int] | None:
         """Return line and column, both from 1, of the first name in a part of the tree; None if it has no name.
 
@@ -121,6 +113,14 @@ class Query:
         advised = reason if ": " in reason else f"{reason}: filter by the partitioning key to gather less"
         place = None if node is None else self.place_of(node)
         return advised if place is None else f"{advised} (line {place[0]}, column {place[1]})"
+
+    def refusal(self, reason: str, location: int | None) -> str:
+        """As :meth:`located`, of a place in the text that runs."""
+        advised = reason if ": " in reason else f"{reason}: filter by the partitioning key to gather less"
+        if location is None or self.settled:
+            return advised
+        line, column = position_of(self.text, self.spliced.origin(location)[0])
+        return f"{advised} (line {line}, column {column})"
 
     @property
     def sql(self) -> str:

@@ -7,7 +7,6 @@ from secateur.exports import exports
 _FILES = {
     "distributor": ["Distributor", "ScanFacts"],
     "exchanges": ["Draft", "Exchanges"],
-    "normalise": ["normalised"],
     "refused": ["NotDivided"],
 }
 

@@ -10,7 +10,7 @@ Source: exchanges as operators of their own (Graefe, "Volcano", 1994); AddExchan
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import inf, prod
 from typing import Final
@@ -23,15 +23,17 @@ from secateur.planner.aggregates import ORDERLESS
 from secateur.planner.cost_model import CostModel
 from secateur.planner.distribute.aggregation import split_aggregation
 from secateur.planner.distribute.exchanges import Draft, Exchanges, is_row_by_row
-from secateur.planner.distribute.placed import AtCoordinator, AtEveryMember, AtMembers, Place, Placed, replace_keys
+from secateur.planner.distribute.inner_joins import InnerJoin
+from secateur.planner.distribute.outer_joins import OuterJoin
+from secateur.planner.distribute.placed import AtCoordinator, AtEveryMember, AtMembers, Place, Placed
 from secateur.planner.distribute.refused import NotDivided
 from secateur.planner.distribute.regions import Region
-from secateur.planner.distribute.routes import Routes
-from secateur.planner.placement.cost import Estimate
+from secateur.planner.scans.row_estimates import Estimate
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel
 from secateur.planner.tree.columns import column_types, expressions_of
-from secateur.planner.tree.rewriting import column_of, inputs_of, unread
+from secateur.planner.tree.joins import Join, conditions_of, is_inner
+from secateur.planner.tree.rewriting import inputs_of, picked, unread
 from secateur.planner.tree.stability import unstable_call
 
 _ONE_ROW: Final = 1.0
@@ -46,12 +48,14 @@ class ScanFacts:
     Attributes:
         table: Its table.
         estimate: Its estimated rows.
-        is_fetched: Whether no member has its rows.
+        is_fetched: Whether no member has its rows, which the coordinator gets.
+        at_readers: Whether no member has them, and each of those who read them computes over a part.
     """
 
     table: TableDef
     estimate: Estimate
-    is_fetched: bool
+    is_fetched: bool = False
+    at_readers: bool = False
 
 
 class Distributor:
@@ -71,8 +75,8 @@ class Distributor:
         self._scans = scans
         self._model = model
         self._is_large = is_large
+        self._merged: rel.LogicalSort | None = None
         self._ctes: dict[int, Placed] = {}
-        self.routes = Routes(exchanges, model)
 
     def distribute(self, root: rel.AnyRelation) -> list[Draft]:
         """The stages of a query; the last one, at the coordinator, has the answer.
@@ -80,9 +84,12 @@ class Distributor:
         Raises:
             NotDivided: It is not divided.
         """
+        self._merged = _last_sort(root) if self._is_large else None
         width = len(column_types(root))
-        placed = self._here(self.place(root, frozenset(range(width))), range(width))
-        relation, limit = _without_limit(placed.relation)
+        placed = self._exchanges.at_coordinator(self.place(root, frozenset(range(width))), range(width))
+        relation, limit = placed.relation, None
+        if not any(facts.at_readers for facts in self._scans.values()):  # they make an answer without a job
+            relation, limit = _without_limit(relation)
         last = self._exchanges.add(placed.over(relation), "final", is_answer=True)
         last.limit = limit
         return self._exchanges.drafts
@@ -103,15 +110,10 @@ class Distributor:
                 return Placed(relation, AtEveryMember(), _ONE_ROW)
             case rel.LogicalStageRows():
                 return Placed(relation, AtEveryMember(), self._model.unknown_rows)
-            case rel.LogicalAsofJoin():
-                return self._outer_join(relation, needed)
-            case (
-                rel.LogicalFilter()
-                | rel.LogicalCross()
-                | rel.LogicalJoin(join_type="INNER")
-                | rel.LogicalConditionJoin(join_type="INNER")
-            ) if not isinstance(relation, rel.LogicalAsofJoin):
+            case rel.LogicalFilter() | rel.LogicalCross():
                 return self._region(relation, needed)
+            case rel.LogicalJoin() | rel.LogicalConditionJoin():
+                return self._region(relation, needed) if is_inner(relation) else self._outer_join(relation, needed)
             case rel.LogicalProject():
                 return self._project(relation, needed)
             case rel.LogicalAggregate():
@@ -126,8 +128,6 @@ class Distributor:
                 return self._sort(relation, needed)
             case rel.LogicalLimit():
                 return self._limit(relation, needed)
-            case rel.LogicalJoin() | rel.LogicalConditionJoin():
-                return self._outer_join(relation, needed)
             case rel.LogicalUnion():
                 return self._union(relation)
             case rel.LogicalExcept() | rel.LogicalIntersect():
@@ -165,6 +165,8 @@ class Distributor:
         def placed_scan(place: Place) -> Placed:
             return Placed(scan, place, estimate.rows, distinct, widths)
 
+        if facts.at_readers:
+            return placed_scan(AtMembers("readers", frozenset(), (), None))
         if table.replicated:
             return placed_scan(AtEveryMember())
         key = table.scheme.columns
@@ -176,11 +178,11 @@ class Distributor:
     def _project(self, relation: rel.LogicalProject, needed: frozenset[int]) -> Placed:
         child = self.place(relation.children[0], inputs_of(relation.expressions[index] for index in needed))
         child = self._once(relation.expressions, child)
-        columns = {
-            expression.index: position
-            for position, expression in reversed(list(enumerate(relation.expressions)))
+        columns = [
+            (expression.index, position)
+            for position, expression in enumerate(relation.expressions)
             if isinstance(expression, ex.InputColumn)
-        }
+        ]
         made = tuple(
             expression if index in needed else unread(expression.return_type)
             for index, expression in enumerate(relation.expressions)
@@ -211,14 +213,14 @@ class Distributor:
 
     def _region(self, relation: rel.AnyRelation, needed: frozenset[int]) -> Placed:
         region = Region.of(relation)
-        joined = self.routes.joined(region, needed, self.place)
+        joined = InnerJoin(region, needed, self.place, self._exchanges, self._model).joined()
         return self._once(region.conditions, joined)
 
-    def _outer_join(self, relation: rel.LogicalJoin | rel.LogicalConditionJoin, needed: frozenset[int]) -> Placed:
-        joined = self.routes.outer_joined(relation, needed, self.place)
+    def _outer_join(self, relation: Join, needed: frozenset[int]) -> Placed:
+        joined = OuterJoin(relation, needed, self.place, self._exchanges, self._model).joined()
         if isinstance(relation, rel.LogicalAsofJoin):
             joined = self._in_one_place(joined)
-        return self._once(_join_expressions(relation), joined)
+        return self._once(conditions_of(relation), joined)
 
     def _aggregate(self, relation: rel.LogicalAggregate) -> Placed:
         reads = inputs_of((*relation.groups, *relation.expressions))
@@ -232,12 +234,12 @@ class Distributor:
         place = child.place
         if not isinstance(place, AtMembers):
             return Placed(whole, place, rows)
-        columns = {
-            group.index: position
-            for position, group in reversed(list(enumerate(relation.groups)))
+        columns = [
+            (group.index, position)
+            for position, group in enumerate(relation.groups)
             if isinstance(group, ex.InputColumn)
-        }
-        if plain and any(set(key) <= columns.keys() for key in place.keys):
+        ]
+        if plain and any(set(key) <= {old for old, _ in columns} for key in place.keys):
             return child.with_columns(whole, columns, rows)
         split = split_aggregation(relation)
         if split is None:
@@ -309,21 +311,16 @@ class Distributor:
         child = self._once((order.expression for order in relation.orders), child)
         if not isinstance(child.place, AtMembers):
             return child.over(replace(relation, children=(child.relation,)))
-        sent, is_merged = self._sorted(relation, child, reads)
-        if is_merged:
-            return Placed(_picked(sent, relation.projection_map), AtCoordinator(), child.rows)
-        return Placed(replace(relation, children=(sent,)), AtCoordinator(), child.rows)
-
-    def _sorted(self, relation: rel.LogicalSort, child: Placed, reads: frozenset[int]) -> tuple[rel.AnyRelation, bool]:
-        """The rows of all members, and whether they are merged in their order.
-
-        Members sort them where they are many.
-        """
-        order = _plain_order(relation) if self._is_large else None
+        order = _plain_order(relation) if relation is self._merged else None
         if order is None:
-            return self._exchanges.send(child, reads), False
-        sorted_there = rel.LogicalSort(children=(child.relation,), orders=relation.orders)
-        return self._exchanges.send_in_order(child.over(sorted_there), reads, order)
+            sent, is_merged = self._exchanges.send(child, reads), False
+        else:
+            sorted_there = rel.LogicalSort(children=(child.relation,), orders=relation.orders)
+            sent, is_merged = self._exchanges.send_in_order(child.over(sorted_there), reads, order)
+        if not is_merged:
+            return Placed(replace(relation, children=(sent,)), AtCoordinator(), child.rows)
+        kept = relation.projection_map
+        return Placed(picked(sent, kept) if kept else sent, AtCoordinator(), child.rows)
 
     def _limit(self, relation: rel.LogicalLimit, needed: frozenset[int]) -> Placed:
         below = relation.children[0]
@@ -345,14 +342,7 @@ class Distributor:
         if not isinstance(child.place, AtMembers):
             return child.over(replace(relation, children=(ordered,)))
         first = child.over(_first_rows(relation, rel.LogicalSort(children=(child.relation,), orders=below.orders)))
-        order = _plain_order(below) if self._is_large else None
-        if order is not None:
-            sent, is_merged = self._exchanges.send_in_order(first, reads, order)
-            if is_merged:
-                rows: rel.AnyRelation = _picked(sent, below.projection_map)
-                return Placed(replace(relation, children=(rows,)), AtCoordinator(), child.rows)
-        else:
-            sent = self._exchanges.send(first, reads)
+        sent = self._exchanges.send(first, reads)
         return Placed(replace(relation, children=(replace(below, children=(sent,)),)), AtCoordinator(), child.rows)
 
     def _limit_of_distinct(self, relation: rel.LogicalLimit, distinct: rel.LogicalDistinct) -> Placed:
@@ -385,11 +375,13 @@ class Distributor:
             keys = frozenset.intersection(*(place.keys for place in places)) if is_one_group else frozenset()
             return Placed(
                 replace(relation, children=tuple(part.relation for part in parts)),
-                replace_keys(places[0], keys) if is_one_group else AtMembers("", frozenset(), (), None),
+                places[0].with_keys(keys) if is_one_group else AtMembers("", frozenset(), (), None),
                 rows,
             )
         return Placed(
-            replace(relation, children=tuple(self._here(part, every).relation for part in parts)), AtCoordinator(), rows
+            replace(relation, children=tuple(self._exchanges.at_coordinator(part, every).relation for part in parts)),
+            AtCoordinator(),
+            rows,
         )
 
     def _set(self, relation: rel.LogicalExcept | rel.LogicalIntersect) -> Placed:
@@ -402,15 +394,19 @@ class Distributor:
         if len(places) == len(parts) and len({place.group for place in places}) == 1:
             keys = frozenset.intersection(*(place.keys for place in places))
             if keys:
-                place = replace_keys(places[0], keys)
+                place = places[0].with_keys(keys)
                 return Placed(replace(relation, children=tuple(part.relation for part in parts)), place, rows)
         return Placed(
-            replace(relation, children=tuple(self._here(part, every).relation for part in parts)), AtCoordinator(), rows
+            replace(relation, children=tuple(self._exchanges.at_coordinator(part, every).relation for part in parts)),
+            AtCoordinator(),
+            rows,
         )
 
     def _positional(self, relation: rel.LogicalPositional) -> Placed:
         parts = [self.place(child, frozenset(range(len(column_types(child))))) for child in relation.children]
-        here = [self._here(part, range(len(column_types(part.relation)))).relation for part in parts]
+        here = [
+            self._exchanges.at_coordinator(part, range(len(column_types(part.relation)))).relation for part in parts
+        ]
         return Placed(replace(relation, children=tuple(here)), AtCoordinator(), max(part.rows for part in parts))
 
     def _with(self, relation: rel.LogicalWith, needed: frozenset[int]) -> Placed:
@@ -422,7 +418,7 @@ class Distributor:
         every = range(len(column_types(definition)))
         placed = self.place(definition, frozenset(every))
         if isinstance(placed.place, AtCoordinator) or not _is_repeatable(placed.relation):
-            rows = self._exchanges.send(self._here(placed, every), every)
+            rows = self._exchanges.send(self._exchanges.at_coordinator(placed, every), every)
             placed = Placed(rows, AtEveryMember(), placed.rows)
         self._ctes[relation.table_index] = placed
         return self.place(query, needed)
@@ -431,16 +427,10 @@ class Distributor:
         """A recursive query at the coordinator, which gets the rows of its tables."""
         every = range(len(column_types(relation)))
         if isinstance(relation, rel.LogicalScan):
-            return self._here(self._scan(relation), every).relation
+            return self._exchanges.at_coordinator(self._scan(relation), every).relation
         if isinstance(relation, rel.LogicalWithReference) and relation.cte_index in self._ctes:
-            return self._here(self._ctes[relation.cte_index], every).relation
+            return self._exchanges.at_coordinator(self._ctes[relation.cte_index], every).relation
         return replace(relation, children=tuple(self._gathered(child) for child in relation.children))
-
-    def _here(self, placed: Placed, needed: Iterable[int]) -> Placed:
-        """The same at the coordinator."""
-        if isinstance(placed.place, AtMembers):
-            return Placed(self._exchanges.send(placed, needed), AtCoordinator(), placed.rows)
-        return placed.over(placed.relation, place=AtCoordinator())
 
 
 def _group_count(relation: rel.LogicalAggregate, child: Placed) -> float:
@@ -489,6 +479,13 @@ def _without_limit(relation: rel.AnyRelation) -> tuple[rel.AnyRelation, RowLimit
             return relation, None
 
 
+def _last_sort(relation: rel.AnyRelation) -> rel.LogicalSort | None:
+    """The sort whose rows, one by one, are the answer."""
+    while isinstance(relation, rel.LogicalProject):
+        (relation,) = relation.children
+    return relation if isinstance(relation, rel.LogicalSort) else None
+
+
 def _plain_order(relation: rel.LogicalSort) -> list[tuple[int, bool, bool]] | None:
     """The columns by which rows are sorted, with direction and place of NULL; None where it is by a computed value."""
     keys = [
@@ -497,16 +494,3 @@ def _plain_order(relation: rel.LogicalSort) -> list[tuple[int, bool, bool]] | No
         if isinstance(order.expression, ex.InputColumn)
     ]
     return keys if len(keys) == len(relation.orders) else None
-
-
-def _picked(relation: rel.AnyRelation, kept: Sequence[int]) -> rel.AnyRelation:
-    if not kept:
-        return relation
-    types = column_types(relation)
-    return rel.LogicalProject(children=(relation,), expressions=tuple(column_of(index, types[index]) for index in kept))
-
-
-def _join_expressions(relation: rel.LogicalJoin | rel.LogicalConditionJoin) -> list[ex.AnyExpression]:
-    if isinstance(relation, rel.LogicalConditionJoin):
-        return [relation.condition]
-    return [side for condition in relation.conditions for side in (condition.left, condition.right) if side is not None]

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from secateur.engine.kernels.duckdb.result_types import is_restored
 from secateur.engine.processors.row_limit import RowLimit
 from secateur.engine.processors.sort_key import SortKey
+from secateur.engine.sql.stage import stage_relation
 from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.types.column_type import SqlType
 from secateur.planner.bind.bound_plan import BoundPlan
-from secateur.planner.distribute.placed import AtCoordinator, Placed
+from secateur.planner.distribute.merged_order import merge_keys
+from secateur.planner.distribute.placed import AtCoordinator, AtMembers, Key, Placed
 from secateur.planner.distribute.refused import NotDivided
-from secateur.planner.fragments.merged_order import merge_keys
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel
-from secateur.planner.tree.columns import column_types
-from secateur.planner.tree.rewriting import column_of, unread, within
-from secateur.planner.tree.sql import SqlText, Unprintable, sql_of
+from secateur.planner.tree.columns import column_types, relations_in
+from secateur.planner.tree.rewriting import column_of, picked, unread, within
+from secateur.planner.tree.sql import sql_of
+from secateur.planner.tree.values import Unprintable
 
 Schema = Mapping[str, SqlType | str]
 
@@ -30,12 +33,21 @@ class Route:
     Attributes:
         columns: By name, the columns that say where a row goes.
         anchor: The scan whose partitions they are; None for a shuffle by hash.
-        keeps_unmatched: Whether rows whose partition is not read are sent too.
+        keeps_unmatched: Whether rows whose partition is not read are sent too, to any member.
     """
 
     columns: tuple[str, ...]
     anchor: str | None
     keeps_unmatched: bool = False
+
+
+MakeRoute: TypeAlias = Callable[[Sequence[str]], Route]
+"""Makes the route of rows of the names of all of their columns."""
+
+
+def route_by(key: Key, anchor: str | None, *, keeps_unmatched: bool = False) -> MakeRoute:
+    """Makes the route by some columns."""
+    return lambda names: Route(tuple(names[column] for column in key), anchor, keeps_unmatched)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,31 +119,28 @@ class Exchanges:
     describe: Callable[[str, Mapping[str, Schema]], tuple[tuple[str, str], ...]]
     drafts: list[Draft] = field(default_factory=list)
     gathered: list[UndividedRows] = field(default_factory=list)
+    _tables: dict[str, str] = field(default_factory=dict)
 
-    def send(
-        self, placed: Placed, needed: Iterable[int], route: Callable[[Sequence[str]], Route] | None = None
-    ) -> rel.AnyRelation:
+    def send(self, placed: Placed, needed: Iterable[int], route: MakeRoute | None = None) -> rel.AnyRelation:
         """Cut a relation: its rows, as their consumer reads them.
 
         Args:
             placed: The relation.
             needed: The columns that the consumer reads; the others are NULL there.
-            route: Makes the route of the names of all columns; None for all rows to all.
+            route: Makes their route; None for all rows to all.
 
         Raises:
             NotDivided: Its rows cannot be sent, or its text does not mean the same.
         """
         types = column_types(placed.relation)
         wanted = sorted(set(needed)) or [0]  # of rows without columns, any column says how many they are
-        sent_columns = tuple(column_of(index, types[index]) for index in wanted)
-        sent = rel.LogicalProject(children=(placed.relation,), expressions=sent_columns)
-        draft = self.add(placed.with_columns(sent, {index: position for position, index in enumerate(wanted)}))
-        names = [name for name, _ in draft.columns]
+        sent = picked(placed.relation, wanted)
+        draft = self.add(placed.with_columns(sent, [(index, position) for position, index in enumerate(wanted)]))
+        names = tuple(name for name, _ in draft.columns)
         if route is not None:
             draft.route = route([names[wanted.index(index)] if index in wanted else "" for index in range(len(types))])
-        rows = rel.LogicalStageRows(
-            name=self.relation_of(draft), names=tuple(names), types=tuple(one.return_type for one in sent_columns)
-        )
+        relation = stage_relation(len(self.drafts) - 1)
+        rows = rel.LogicalStageRows(name=relation, names=names, types=tuple(types[index] for index in wanted))
         if wanted == list(range(len(types))):
             return rows
         place = {index: position for position, index in enumerate(wanted)}
@@ -184,16 +193,17 @@ class Exchanges:
         draft.order = merge_keys(keys, draft.columns)
         return sent, bool(draft.order)
 
-    def relation_of(self, draft: Draft) -> str:
-        """The name that the rows of a stage have in later ones."""
-        return f"x{next(index for index, one in enumerate(self.drafts) if one is draft)}"
+    def at_coordinator(self, placed: Placed, needed: Iterable[int]) -> Placed:
+        """The same rows in one place."""
+        is_sent = isinstance(placed.place, AtMembers)
+        return placed.over(self.send(placed, needed) if is_sent else placed.relation, place=AtCoordinator())
 
     def add(self, placed: Placed, title: str | None = None, *, is_answer: bool = False) -> Draft:
         """A stage that computes a relation where it is placed."""
         leaves = list(leaves_of(placed.relation))
         relations = tuple(dict.fromkeys(name_of(leaf) for leaf in leaves))
         text = self._text(placed.relation)
-        columns = self.describe(text.sql, self._schemas(relations))
+        columns = self.describe(text, self._schemas(relations))
         types = [type_.sql for type_ in column_types(placed.relation)]
         if any(
             kind.replace('"', "") != type_.replace('"', "") and not (type_ == '"NULL"' and kind == "INTEGER")
@@ -208,45 +218,49 @@ class Exchanges:
                 )
         draft = Draft(
             self._title(leaves) if title is None else title,
-            text.sql,
+            text,
             relations,
             columns,
             isinstance(placed.place, AtCoordinator),
             placed.nbytes(range(len(types))),
             len(leaves) == 1 and is_row_by_row(placed.relation),
-            " WHERE " in text.sql,
+            any(isinstance(one, rel.LogicalFilter) for one in relations_in(placed.relation)),
             len(leaves) == 1,
             len(leaves) == 1 and isinstance(leaves[0], rel.LogicalScan) and is_row_by_row(placed.relation),
         )
+        self._tables[stage_relation(len(self.drafts))] = self._table_of(leaves)
         self.drafts.append(draft)
         return draft
 
-    def _text(self, relation: rel.AnyRelation) -> SqlText:
+    def _text(self, relation: rel.AnyRelation) -> str:
         try:
             return sql_of(relation, lambda scan: quoted(name_of(scan)), self.plan.text)
         except Unprintable as error:
             raise NotDivided(f"{error} has no text of its own: filter by the partitioning key to gather less") from None
 
     def _schemas(self, relations: Sequence[str]) -> dict[str, Schema]:
-        return {
-            name: dict(self.drafts[int(name[1:])].columns) if name not in self.schemas else self.schemas[name]
-            for name in relations
-        }
+        sent = {stage_relation(index): dict(draft.columns) for index, draft in enumerate(self.drafts)}
+        return {name: sent[name] if name in sent else self.schemas[name] for name in relations}
 
-    def _title(self, leaves: Sequence[rel.AnyRelation]) -> str:
-        first = next((leaf for leaf in leaves if isinstance(leaf, rel.LogicalScan)), None)
-        name = "rows" if first is None else self.aliases[name_of(first)]
-        return f"join {name}" if len(leaves) > 1 else f"scan {name}" if first is not None else name
+    def _title(self, leaves: Sequence[rel.LogicalScan | rel.LogicalStageRows]) -> str:
+        name = self._table_of(leaves)
+        if len(leaves) > 1:
+            return f"join {name}"
+        return f"scan {name}" if leaves and isinstance(leaves[0], rel.LogicalScan) else f"rows of {name}"
+
+    def _table_of(self, leaves: Sequence[rel.LogicalScan | rel.LogicalStageRows]) -> str:
+        """The user's name of the first table of a stage, or of the stages that it reads."""
+        scans = [leaf for leaf in leaves if isinstance(leaf, rel.LogicalScan)]
+        if scans:
+            return self.aliases[name_of(scans[0])]
+        return next((self._tables[leaf.name] for leaf in leaves if isinstance(leaf, rel.LogicalStageRows)), "constants")
 
 
-def leaves_of(relation: rel.AnyRelation) -> Iterable[rel.LogicalScan | rel.LogicalStageRows]:
+def leaves_of(relation: rel.AnyRelation) -> Iterator[rel.LogicalScan | rel.LogicalStageRows]:
     """The tables and stages that a relation reads."""
-    if isinstance(relation, rel.LogicalStageRows) or (
-        isinstance(relation, rel.LogicalScan) and relation.table is not None
-    ):
-        yield relation
-    for child in relation.children:
-        yield from leaves_of(child)
+    for one in relations_in(relation):
+        if isinstance(one, rel.LogicalStageRows) or (isinstance(one, rel.LogicalScan) and one.table is not None):
+            yield one
 
 
 def name_of(leaf: rel.LogicalScan | rel.LogicalStageRows) -> str:
@@ -259,6 +273,6 @@ def name_of(leaf: rel.LogicalScan | rel.LogicalStageRows) -> str:
 
 def is_row_by_row(relation: rel.AnyRelation) -> bool:
     """Whether each row comes from one row of a leaf."""
-    while isinstance(relation, rel.LogicalFilter | rel.LogicalProject):
+    while isinstance(relation, rel.LogicalFilter | rel.LogicalProject | rel.LogicalUnnestRows):
         (relation,) = relation.children
     return isinstance(relation, rel.LogicalScan | rel.LogicalStageRows)

@@ -6,13 +6,17 @@ Source: the distributions of a parallel plan as properties of its operators (Gra
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Final, TypeAlias
 
 from secateur.planner.tree.columns import column_types
 from secateur.planner.tree.relations import AnyRelation
 from secateur.planner.tree.types import LogicalType
+
+Columns: TypeAlias = Collection[tuple[int, int]]
+"""The columns that one relation has of another: the number of each there, and here. One may be here several times."""
 
 Key: TypeAlias = tuple[int, ...]
 """Columns in the order of a partitioning key: a row is where the partition of their values is."""
@@ -29,6 +33,8 @@ _WIDTHS: Final = {
     "DECIMAL": 16,
 }
 _WIDTH: Final = 8
+_COPIES_MAX: Final = 4
+"""Of so many copies of a column it is known that they say where a row is."""
 
 
 def width_of(type_: LogicalType) -> int:
@@ -55,12 +61,62 @@ class AtMembers:
         keys: Alternative keys, each of which determines where a row is.
         types: The types of such a key; an equal column may be a wider integer.
         anchor: The scan whose partitions are where the rows are; None where rows were shuffled.
+        nullable_keys: Columns that are all NULL in some rows, and else determine where a row is: an outer join has
+            filled them. A NULL equals nothing, so they will do for a join by equality, and not for GROUP BY.
     """
 
     group: str
     keys: frozenset[Key]
     types: tuple[LogicalType, ...]
     anchor: str | None
+    nullable_keys: frozenset[Key] = frozenset()
+
+    def with_keys(self, keys: frozenset[Key], nullable_keys: frozenset[Key] = frozenset()) -> AtMembers:
+        """The same place, by other columns."""
+        return replace(self, keys=keys, nullable_keys=nullable_keys)
+
+    def shifted(self, by: int) -> AtMembers:
+        """The same place where ``by`` other columns stand before these."""
+        return self.with_keys(_shifted(self.keys, by), _shifted(self.nullable_keys, by))
+
+    @property
+    def some_keys(self) -> frozenset[Key]:
+        """All keys, those that may be NULL as well."""
+        return self.keys | self.nullable_keys
+
+    def meets(self, other: AtMembers, equal: EqualColumns, never_null: EqualColumns) -> bool:
+        """Whether rows of two places that are joined are at one member.
+
+        Args:
+            other: The other place.
+            equal: The columns that the join compares.
+            never_null: Those of them that it compares so that a NULL equals nothing.
+        """
+        return self.group == other.group and (
+            equal.any_alike(self.keys, other.keys) or never_null.any_alike(self.some_keys, other.some_keys)
+        )
+
+    def route_of(
+        self, columns: Sequence[int], types: Sequence[LogicalType], equal: EqualColumns
+    ) -> tuple[str, Key] | None:
+        """How other rows can follow these to their members.
+
+        Args:
+            columns: The columns of the other rows.
+            types: Their types.
+            equal: The columns that are equal where both are joined.
+
+        Returns:
+            The scan whose partitions they follow, and the positions in ``columns`` that say where; None if they cannot.
+        """
+        if self.anchor is None:
+            return None
+        for key in sorted(self.keys):
+            found = equal.within(key, columns)
+            positions = () if found is None else tuple(columns.index(column) for column in found)
+            if found is not None and tuple(types[position] for position in positions) == self.types:
+                return self.anchor, positions
+        return None
 
 
 Place: TypeAlias = AtCoordinator | AtEveryMember | AtMembers
@@ -93,20 +149,20 @@ class Placed:
             rows=self.rows if rows is None else rows,
         )
 
-    def with_columns(self, relation: AnyRelation, columns: Mapping[int, int], rows: float | None = None) -> Placed:
+    def with_columns(self, relation: AnyRelation, columns: Columns, rows: float | None = None) -> Placed:
         """Another relation, some of whose columns are columns of this one.
 
         Args:
             relation: The relation.
-            columns: The new column of each old one that is left.
+            columns: Each column that it has of this one: the old and the new number.
             rows: Its rows, if they are others.
         """
         return Placed(
             relation,
             moved(self.place, columns),
             self.rows if rows is None else rows,
-            {new: self.distinct[old] for old, new in columns.items() if old in self.distinct},
-            {new: self.widths[old] for old, new in columns.items() if old in self.widths},
+            {new: self.distinct[old] for old, new in columns if old in self.distinct},
+            {new: self.widths[old] for old, new in columns if old in self.widths},
         )
 
     def nbytes(self, columns: Iterable[int]) -> float:
@@ -115,22 +171,29 @@ class Placed:
         return self.rows * (sum(self.widths.get(one, width_of(types[one])) for one in columns) or _WIDTH)
 
 
-def replace_keys(place: AtMembers, keys: frozenset[Key]) -> AtMembers:
-    """The same place, by other columns."""
-    return replace(place, keys=keys)
+def _shifted(keys: frozenset[Key], by: int) -> frozenset[Key]:
+    """The same keys where ``by`` other columns stand before theirs."""
+    return frozenset(tuple(column + by for column in key) for key in keys)
 
 
-def moved(place: Place, columns: Mapping[int, int]) -> Place:
+def moved(place: Place, columns: Columns) -> Place:
     """The place of rows whose columns are elsewhere now.
 
     Args:
         place: The place.
-        columns: The new column of each old one that is left.
+        columns: Each column that is left, perhaps more than once: the old and the new number.
     """
     if not isinstance(place, AtMembers):
         return place
-    keys = (tuple(columns.get(column, -1) for column in key) for key in place.keys)
-    return replace(place, keys=frozenset(key for key in keys if -1 not in key))
+    return place.with_keys(_moved(place.keys, columns), _moved(place.nullable_keys, columns))
+
+
+def _moved(keys: frozenset[Key], columns: Columns) -> frozenset[Key]:
+    new: dict[int, list[int]] = {}
+    for old, made in columns:
+        if len(new.setdefault(old, [])) < _COPIES_MAX:
+            new[old].append(made)
+    return frozenset(one for key in keys for one in product(*(new.get(column, ()) for column in key)))
 
 
 class EqualColumns:
@@ -158,6 +221,10 @@ class EqualColumns:
         return len(one) == len(other) and all(
             self.first(left) == self.first(right) for left, right in zip(one, other, strict=True)
         )
+
+    def any_alike(self, keys: frozenset[Key], others: frozenset[Key]) -> bool:
+        """Whether one of some keys has equal values with one of others."""
+        return any(self.alike(one, other) for one in keys for other in others)
 
     def within(self, key: Key, columns: Sequence[int]) -> Key | None:
         """The columns, of some, that equal those of a key; None where one has no equal."""

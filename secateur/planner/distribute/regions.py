@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from msgspec.structs import replace
-
-from secateur.planner.distribute.placed import EqualColumns, Key
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel
 from secateur.planner.tree.columns import column_types
-from secateur.planner.tree.rewriting import conjuncts, inputs_of, rebased, shifted
+from secateur.planner.tree.joins import conditions_of, is_inner
+from secateur.planner.tree.rewriting import conjuncts, inputs_of, over_columns
 
 
 @dataclass(slots=True)
@@ -56,27 +54,18 @@ class Region:
         match relation:
             case rel.LogicalFilter():
                 columns = self._add(relation.children[0])
-                self.conditions += [_over(one, columns) for one in conjuncts(relation.expressions)]
+                self.conditions += [over_columns(one, columns) for one in conjuncts(relation.expressions)]
                 return [columns[index] for index in relation.projection_map] or columns
             case rel.LogicalProject() if all(isinstance(one, ex.InputColumn) for one in relation.expressions):
                 columns = self._add(relation.children[0])
                 return [columns[one.index] for one in relation.expressions if isinstance(one, ex.InputColumn)]
             case rel.LogicalCross():
                 return [*self._add(relation.children[0]), *self._add(relation.children[1])]
-            case rel.LogicalJoin(join_type="INNER") if (
-                not isinstance(relation, rel.LogicalAsofJoin) and relation.predicate is None
-            ):
+            case rel.LogicalJoin() | rel.LogicalConditionJoin() if is_inner(relation):
                 left, right = self._add(relation.children[0]), self._add(relation.children[1])
-                self.conditions += [
-                    _over(one, [*left, *right])
-                    for condition in relation.conditions
-                    for one in conjuncts([as_expression(condition, len(left))])
-                ]
-                return self._kept(relation, left, right)
-            case rel.LogicalConditionJoin(join_type="INNER"):
-                left, right = self._add(relation.children[0]), self._add(relation.children[1])
-                self.conditions += [_over(one, [*left, *right]) for one in conjuncts([relation.condition])]
-                return self._kept(relation, left, right)
+                self.conditions += [over_columns(one, [*left, *right]) for one in conjuncts(conditions_of(relation))]
+                lefts = [left[index] for index in relation.left_projection_map] or left
+                return lefts + ([right[index] for index in relation.right_projection_map] or right)
             case _:
                 width = len(column_types(relation))
                 start, self.width = self.width, self.width + width
@@ -84,31 +73,19 @@ class Region:
                 self.starts.append(start)
                 return list(range(start, start + width))
 
-    def _kept(
-        self, relation: rel.LogicalJoin | rel.LogicalConditionJoin, left: list[int], right: list[int]
-    ) -> list[int]:
-        lefts = [left[index] for index in relation.left_projection_map] or left
-        return lefts + ([right[index] for index in relation.right_projection_map] or right)
 
+def equal_columns(conditions: Iterable[ex.AnyExpression], *, null_is_equal: bool = True) -> Iterator[tuple[int, int]]:
+    """The columns that conditions equate, and whose equal values are interchangeable.
 
-def as_expression(condition: rel.JoinCondition, left_width: int) -> ex.AnyExpression:
-    """A condition of a join over the columns of both sides."""
-    if condition.right is None:
-        return condition.left
-    return ex.Call(
-        type=condition.comparison,
-        return_type=ex.BOOLEAN,
-        qname=ex.QualifiedName((condition.comparison,)),
-        children=(condition.left, shifted(condition.right, left_width)),
-        is_operator=True,
-    )
-
-
-def equal_columns(conditions: Sequence[ex.AnyExpression]) -> Iterator[tuple[int, int]]:
-    """The columns that conditions equate, and whose equal values are interchangeable."""
+    Args:
+        conditions: The conditions.
+        null_is_equal: Whether columns count that are equal where both are NULL.
+    """
     for condition in conditions:
         match condition:
-            case ex.Call(type="COMPARE_EQUAL" | "COMPARE_NOT_DISTINCT_FROM", children=(left, right)):
+            case ex.Call(type=kind, children=(left, right)) if kind == "COMPARE_EQUAL" or (
+                kind == "COMPARE_NOT_DISTINCT_FROM" and null_is_equal
+            ):
                 one, other = bare_column(left), bare_column(right)
                 if one is not None and other is not None and _alike(one, other):
                     yield one.index, other.index
@@ -137,12 +114,3 @@ def _alike(left: ex.InputColumn, right: ex.InputColumn) -> bool:
     if left.return_type.collation or right.return_type.collation or left.return_type.id in _INEXACT:
         return False
     return left.return_type == right.return_type or (left.return_type.is_integer and right.return_type.is_integer)
-
-
-def keys_equal(keys: frozenset[Key], others: frozenset[Key], equal: EqualColumns) -> bool:
-    """Whether one of some keys equals one of others."""
-    return any(equal.alike(one, other) for one in keys for other in others)
-
-
-def _over(expression: ex.AnyExpression, columns: Sequence[int]) -> ex.AnyExpression:
-    return rebased(expression, lambda column: replace(column, index=columns[column.index]))

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 
 from secateur.partitioning.tables.identifier import quoted
 from secateur.planner.bind.bound_plan import BoundPlan
-from secateur.planner.distribute.normalise import normalised
+from secateur.planner.distribute.pushdown import conditions_apart
 from secateur.planner.distribute.regions import Region
-from secateur.planner.distribute.routes import conditions_apart
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel
+from secateur.planner.tree.expression_sql import expression_sql
+from secateur.planner.tree.joins import begins_region
 from secateur.planner.tree.rewriting import conjuncts
-from secateur.planner.tree.sql import Unprintable, expression_sql
 from secateur.planner.tree.stability import unstable_call
+from secateur.planner.tree.values import Unprintable
 
 
 def scan_filters(plan: BoundPlan) -> dict[str, str]:
@@ -23,7 +24,7 @@ def scan_filters(plan: BoundPlan) -> dict[str, str]:
     """
     found: dict[str, list[str]] = {}
     try:
-        _visit(normalised(plan.root), (), plan, found)
+        _visit(plan.root, (), plan, found)
     except RecursionError:
         return {}
     return {
@@ -40,12 +41,7 @@ def _visit(
             found.setdefault(relation.table, []).append(_where(relation, above, plan))
         case rel.LogicalFilter(children=(rel.LogicalScan() as scan,)) if not relation.projection_map:
             _visit(scan, list(conjuncts(relation.expressions)), plan, found)
-        case (
-            rel.LogicalFilter()
-            | rel.LogicalCross()
-            | rel.LogicalJoin(join_type="INNER")
-            | rel.LogicalConditionJoin(join_type="INNER")
-        ) if not isinstance(relation, rel.LogicalAsofJoin):
+        case _ if begins_region(relation):
             inputs, _ = conditions_apart(Region.of(relation))
             for one in inputs:
                 _visit(one, (), plan, found)

@@ -1,4 +1,4 @@
-"""The fragments that run: a statement split into partial and final parts, and their form for the arrow kernel."""
+"""The forms of fragments for the arrow kernel."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ _FILES = {
     "arrow_compiler": ["KernelDeclined", "compile_arrow"],
     "arrow_joins": ["JoinInput", "compile_arrow_join"],
     "literal_columns": ["literal_column"],
-    "partial_final": ["PartialFinal", "split_select"],
-    "qualified": ["NotDistributable"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

@@ -8,14 +8,8 @@ from typing import Final
 from sqlglot import exp
 
 from secateur.partitioning.tables.identifier import folded
-from secateur.planner.aggregates import NODES, called_aggregate
+from secateur.planner.aggregates import called_aggregate
 from secateur.planner.text.trees import children_of
-
-_GROUPINGS: Final = frozenset({"grouping", "grouping_id"})
-"""They say of a group which columns it is of, and are no aggregates."""
-
-_WITHIN_GROUP: Final = "within group"
-"""Functions called with WITHIN GROUP have other names in DuckDB's parse tree."""
 
 # Classes of sqlglot's functions that do not aggregate.
 _SCALAR: Final = (
@@ -77,30 +71,6 @@ def may_be_many(item: exp.Expr) -> bool:
         ):
             pending.extend(children_of(node))
     return False
-
-
-def aggregates_in(part: exp.Expr, aggregates: Collection[str]) -> Iterator[str]:
-    """The names of the aggregates that an expression calls outside of windows and subqueries.
-
-    Args:
-        part: The expression.
-        aggregates: The names of all aggregates of the statement, as DuckDB reads it.
-    """
-    pending = [part]
-    while pending:
-        item = pending.pop()
-        if isinstance(item, exp.Window):
-            pending.extend(_inside_window(item))
-            continue
-        name = NODES[type(item)].name if isinstance(item, exp.AggFunc) else None
-        if isinstance(item, exp.Anonymous):
-            name = folded(item.name)
-        if isinstance(item, exp.WithinGroup):
-            yield _WITHIN_GROUP
-        elif name is not None and name not in _GROUPINGS and (name in aggregates or isinstance(item, exp.AggFunc)):
-            yield name
-        if not isinstance(item, (exp.Literal, exp.Query)):
-            pending.extend(children_of(item))
 
 
 def may_aggregate(part: exp.Expr | None, aggregates: Collection[str] | None = None) -> bool:

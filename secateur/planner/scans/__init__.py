@@ -5,6 +5,7 @@ from __future__ import annotations
 from secateur.exports import exports
 
 _FILES = {
+    "row_estimates": ["Estimate", "estimate_of"],
     "scan_reading": ["ScanReading", "read_query"],
 }
 

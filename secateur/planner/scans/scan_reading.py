@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlglot import exp
-
 from secateur.planner.binding.query import Query, TableReference
 from secateur.planner.plan_settings import PlanSettings
 from secateur.planner.relations.build import build_relations
@@ -51,8 +49,6 @@ class QueryReading:
         relations: Its relations, rewritten.
         rewrites: The names of the rules that changed its relations.
         colocated: Groups of co-located scans, as names of relations.
-        spelled: The statement in another spelling, if one was given.
-        spelled_reading: DuckDB's reading of that.
     """
 
     second: DuckDBParse | None
@@ -61,14 +57,11 @@ class QueryReading:
     relations: tuple[Relation, ...]
     rewrites: tuple[str, ...]
     colocated: tuple[tuple[str, ...], ...]
-    spelled: exp.Select | None = None
-    spelled_reading: DuckDBParse | None = None
 
 
 def read_query(
     query: Query,
     settings: PlanSettings,
-    spelled: exp.Select | None = None,
     integers: frozenset[int] = frozenset(),
 ) -> QueryReading:
     """Read a bound query.
@@ -76,7 +69,6 @@ def read_query(
     Args:
         query: The query.
         settings: The session's settings for the plan.
-        spelled: The statement in another spelling, parsed in the same call: a call costs more than a text.
         integers: The indexes of the parameters that are integers in every execution.
 
     Cost: a millisecond, mostly in DuckDB's parser.
@@ -90,8 +82,8 @@ def read_query(
     }
     texts = {number: to_sql(predicate) for number, predicate in predicates.items()}
     unique = list(dict.fromkeys(texts.values()))
-    asked = [query.sql, to_sql(query.tree), expressions_query(unique), *([] if spelled is None else [to_sql(spelled)])]
-    second, own, expressions, *others = read_statements(asked)
+    asked = [query.sql, to_sql(query.tree), expressions_query(unique)]
+    second, own, expressions = read_statements(asked)
     theirs = frozenset[str]() if second is None else second.conjuncts()
     qualified = expressions_in(expressions, len(unique)) if unique else []
     confirmed = frozenset(
@@ -118,6 +110,4 @@ def read_query(
         relations,
         rewrites,
         colocated_scans(relations),
-        spelled,
-        others[0] if others else None,
     )

@@ -36,8 +36,8 @@ from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.statistics import StatisticsSnapshot
 from secateur.planner.binding.query import Query
 from secateur.planner.cost_model import CostModel
-from secateur.planner.placement.cost import selectivity_of
 from secateur.planner.plan_settings import PlanSettings
+from secateur.planner.scans.row_estimates import selectivity_of
 from secateur.planner.scans.scan_bounds import ScanBounds, bound_scan
 from secateur.planner.scans.scan_predicates import ScanPredicates, scan_predicates_of
 from secateur.planner.scans.scan_reading import QueryReading, ScanReading
@@ -52,8 +52,8 @@ from secateur.protocol.steps import SubqueryUse
 RULE: Final = "join_keys_first"
 """The name by which the rule is switched off."""
 
-PlanStep = Callable[[str, int], PlannedSelect]
-"""Plans the text of a step, which has the parameters of the statement and so many more of steps before it."""
+PlanStep = Callable[[str, Sequence[str]], PlannedSelect]
+"""Plans the text of a step, which has the parameters of the statement, and those of steps before it, of these types."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +110,13 @@ class _KeyStep:
 
     Attributes:
         text: The query of the keys.
-        before: How many parameters steps before it give.
+        before: The types of the parameters that steps before it give.
         values_max: With more keys than this the statement runs undivided.
         estimate: About how many keys there are.
     """
 
     text: str
-    before: int
+    before: tuple[str, ...]
     values_max: int
     estimate: int
 
@@ -381,7 +381,12 @@ class _Search:
         text = f"SELECT DISTINCT {', '.join(map(quoted, build.columns))} FROM {quoted(read.scan.table.name)}{where}"
         partitions = max(bound.tree.total for bound in bounds)
         values_max = min(VALUES_MAX[SubqueryUse.KEYS], max(4 * partitions, 256))
-        return _KeyStep(text, before - self.first, values_max, max(round(build.keys), 1))
+        types = tuple(
+            f"{self.sides[column.relation].read.scan.table.column(column.column).type}[]"
+            for column, index in sorted(lists.items(), key=lambda item: item[1])
+            if index < before
+        )
+        return _KeyStep(text, types, values_max, max(round(build.keys), 1))
 
 
 def _keys_of(probe: _Side) -> set[ScanColumn]:

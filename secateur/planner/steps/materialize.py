@@ -49,8 +49,8 @@ from secateur.protocol.steps import SubqueryUse
 RULE: Final = "materialize_subquery"
 """The name by which the rule is switched off."""
 
-BindText = Callable[[str, Sequence[Token], Parameters, int], BoundSelect]
-"""Binds a text whose tokens and parameters are read; the last argument is the number of parameters at the end that
+BindText = Callable[[str, Sequence[Token], Parameters, Sequence[str]], BoundSelect]
+"""Binds a text whose tokens and parameters are read; the last argument has the types of the parameters at the end that
 replace subqueries."""
 
 _TEXTS_MAX: Final = 24
@@ -78,6 +78,11 @@ class _Candidate:
     type: SqlType
     text: str
     alone: str
+
+    @property
+    def parameter_type(self) -> str:
+        """The type of the parameter that stands for it."""
+        return f"{self.type}" if self.subquery.use is SubqueryUse.VALUE else f"{self.type}[]"
 
 
 def materialize_subqueries(
@@ -129,11 +134,11 @@ class _BoundedBinder:
     bind: BindText
     left: int = _TEXTS_MAX
 
-    def __call__(self, text: str, tokens: Sequence[Token], parameters: Parameters, values: int) -> BoundSelect:
+    def __call__(self, text: str, tokens: Sequence[Token], parameters: Parameters, types: Sequence[str]) -> BoundSelect:
         if not self.left:
             raise _TooManyTextsError
         self.left -= 1
-        return self.bind(text, tokens, parameters, values)
+        return self.bind(text, tokens, parameters, types)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +168,7 @@ class _Statement:
         while found:
             unneeded = around.unneeded_without([self._span(candidate.subquery) for candidate in found])
             outer_text = self._outer_text(found, around, unneeded)
-            outer = self._bound(outer_text, len(found))
+            outer = self._bound(outer_text, [candidate.parameter_type for candidate in found])
             used = _used_parameters(outer, self.parameters.total, [candidate.type for candidate in found])
             if len(used) == len(found):
                 return self._confirmed(found, outer_text, outer, around, unneeded)
@@ -244,7 +249,7 @@ class _Statement:
             else ""
         )
         bounded = definitions + _bounded(text, tree, subquery.use, alone=not needed)
-        query = self._bound(bounded, 0)
+        query = self._bound(bounded, ())
         if not query.reads_tables or len(query.columns) != 1:
             return None
         if (
@@ -260,8 +265,8 @@ class _Statement:
         except NotSupportedError:
             return None
 
-    def _bound(self, text: str, values: int) -> BoundSelect:
-        return self.bind(text, *self._read(text, values), values)
+    def _bound(self, text: str, types: Sequence[str]) -> BoundSelect:
+        return self.bind(text, *self._read(text, len(types)), types)
 
     def _read(self, text: str, values: int) -> tuple[list[Token], Parameters]:
         """Return the tokens and parameters of a text that is made from the statement.

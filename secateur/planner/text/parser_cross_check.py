@@ -4,9 +4,8 @@ Plans are made from sqlglot's tree and executed by DuckDB. Where the two parse a
 function, a literal), a plan made from the tree would answer another question. No decision is therefore made from
 sqlglot's tree that DuckDB's tree does not confirm:
 
-**Invariant:** a conjunct prunes only if DuckDB, too, has it as a conjunct of a clause that filters. A statement is
-split in two, and a conjunct passes from one SELECT to another, only if the text made from sqlglot's tree has the same
-DuckDB tree as the user's text.
+**Invariant:** a conjunct prunes only if DuckDB, too, has it as a conjunct of a clause that filters. It passes from one
+SELECT to another only if the text made from sqlglot's tree has the same DuckDB tree as the user's text.
 """
 
 from __future__ import annotations
@@ -146,10 +145,6 @@ class DuckDBParse:
     def has_collations(self) -> bool:
         """Whether some text has a collation, which also affects the values that it is compared with."""
         return any(node.get("class") == "COLLATE" for node in self.nodes)
-
-    @property
-    def has_subqueries(self) -> bool:
-        return any(node.get("class") == "SUBQUERY" for node in self.nodes)
 
     @property
     def is_repeatable(self) -> bool:

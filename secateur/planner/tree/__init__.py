@@ -1,7 +1,4 @@
-"""The bound tree of a query: DuckDB's own plan of it, before any optimization, as frozen values.
-
-It is the tree of the planner that is being built, and is tested beside the one that runs.
-"""
+"""The bound tree of a query: DuckDB's own plan of it, before any optimization, as frozen values."""
 
 from __future__ import annotations
 
@@ -10,7 +7,9 @@ from secateur.exports import exports
 _FILES = {
     "columns": ["column_types", "columns_read"],
     "relations": ["AnyRelation"],
-    "sql": ["BoundText", "Unprintable", "sql_of"],
+    "bound_text": ["BoundText"],
+    "sql": ["sql_of"],
+    "values": ["Unprintable"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

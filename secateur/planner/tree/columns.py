@@ -58,6 +58,13 @@ def column_types(relation: rel.AnyRelation) -> tuple[LogicalType, ...]:
             return column_types(relation.children[1])
 
 
+def relations_in(relation: rel.AnyRelation) -> Iterator[rel.AnyRelation]:
+    """A relation, and all below it."""
+    yield relation
+    for child in relation.children:
+        yield from relations_in(child)
+
+
 def expressions_of(relation: rel.AnyRelation) -> list[ex.AnyExpression]:
     """The expressions of a relation itself."""
     found: list[ex.AnyExpression] = []
@@ -79,8 +86,7 @@ def _picked(types: tuple[LogicalType, ...], kept: tuple[int, ...]) -> tuple[Logi
 
 def columns_read(relation: rel.AnyRelation) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Each scan of a table in a relation: the table, and the names of the columns that are read."""
-    if isinstance(relation, rel.LogicalScan) and relation.table is not None:
-        names = relation.names
-        yield relation.table, tuple(names[one.index] for one in relation.column_indexes if one.index < len(names))
-    for child in relation.children:
-        yield from columns_read(child)
+    for scan in relations_in(relation):
+        if isinstance(scan, rel.LogicalScan) and scan.table is not None:
+            names = scan.names
+            yield scan.table, tuple(names[one.index] for one in scan.column_indexes if one.index < len(names))

@@ -184,7 +184,6 @@ class LogicalJoin(LogicalRelation, frozen=True, kw_only=True, tag="LOGICAL_COMPA
     conditions: tuple[JoinCondition, ...] = ()
     left_projection_map: tuple[int, ...] = ()
     right_projection_map: tuple[int, ...] = ()
-    predicate: AnyExpression | None = None
 
 
 class LogicalAsofJoin(LogicalJoin, frozen=True, kw_only=True, tag="LOGICAL_ASOF_JOIN"):

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from secateur.planner.tree import expressions as ex
+from secateur.planner.tree import relations as rel
+from secateur.planner.tree.columns import column_types
 from secateur.planner.tree.types import LogicalType, Node
 
 _N = TypeVar("_N", bound=Node)
 
+_WITH_CHILDREN_ALONE = (ex.Call, ex.BoundOperation, ex.Conjunction, ex.Written)
+_LEAVES = (ex.InputColumn, ex.BoundConstant, ex.BoundParameter)
+
 
 def parts(node: Struct) -> Iterator[ex.AnyExpression]:
     """The expressions directly inside of an expression."""
-    for name in node.__struct_fields__:
+    if isinstance(node, _WITH_CHILDREN_ALONE):
+        yield from node.children
+        return
+    for name in () if isinstance(node, _LEAVES) else node.__struct_fields__:
         yield from _expressions(getattr(node, name))
 
 
@@ -52,6 +60,11 @@ def rebased(node: ex.AnyExpression, column: Callable[[ex.InputColumn], ex.AnyExp
         column: What stands for each input column.
     """
     return exchanged(node, lambda one: column(one) if isinstance(one, ex.InputColumn) else None)
+
+
+def over_columns(node: ex.AnyExpression, columns: Mapping[int, int] | Sequence[int]) -> ex.AnyExpression:
+    """The same expression, where each column is another; ``columns`` has the new one of each."""
+    return rebased(node, lambda column: replace(column, index=columns[column.index]))
 
 
 def exchanged(node: _N, change: Callable[[ex.AnyExpression], ex.AnyExpression | None]) -> _N:
@@ -96,6 +109,12 @@ def conjuncts(nodes: Iterable[ex.AnyExpression]) -> Iterator[ex.AnyExpression]:
 def column_of(index: int, type_: LogicalType, alias: str = "") -> ex.InputColumn:
     """An input column."""
     return ex.InputColumn(type="BOUND_REF", return_type=type_, index=index, alias=alias)
+
+
+def picked(relation: rel.AnyRelation, kept: Sequence[int]) -> rel.AnyRelation:
+    """Some columns of a relation, in the order of ``kept``."""
+    types = column_types(relation)
+    return rel.LogicalProject(children=(relation,), expressions=tuple(column_of(index, types[index]) for index in kept))
 
 
 def all_of(nodes: Sequence[ex.AnyExpression]) -> ex.AnyExpression:

@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from functools import cache
 from itertools import count
-from typing import Any, Final
+from typing import Final
 
-from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.partitioning.tables.identifier import quoted
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel
-from secateur.planner.tree.rewriting import inputs_of, parts
+from secateur.planner.tree.bound_text import BoundText
+from secateur.planner.tree.expression_sql import COMPARISONS, ExpressionPrinter
+from secateur.planner.tree.rewriting import inputs_of
 from secateur.planner.tree.stability import unstable_call
-from secateur.planner.tree.types import LogicalType, StructInfo, string_literal
+from secateur.planner.tree.values import Unprintable, value_sql
 
-_COMPARISONS: Final = {
-    "COMPARE_EQUAL": "=",
-    "COMPARE_NOTEQUAL": "<>",
-    "COMPARE_LESSTHAN": "<",
-    "COMPARE_GREATERTHAN": ">",
-    "COMPARE_LESSTHANOREQUALTO": "<=",
-    "COMPARE_GREATERTHANOREQUALTO": ">=",
-    "COMPARE_DISTINCT_FROM": "IS DISTINCT FROM",
-    "COMPARE_NOT_DISTINCT_FROM": "IS NOT DISTINCT FROM",
-}
 _JOINS: Final = {
     "INNER": "JOIN",
     "LEFT": "LEFT JOIN",
@@ -37,70 +26,11 @@ _JOINS: Final = {
     "SEMI": "SEMI JOIN",
     "ANTI": "ANTI JOIN",
 }
-_CAST: Final = re.compile(rb"::|(?:try_)?cast\b", re.IGNORECASE)
 _MATERIALIZED: Final = {
     "CTE_MATERIALIZE_DEFAULT": "",
     "CTE_MATERIALIZE_ALWAYS": "MATERIALIZED ",
     "CTE_MATERIALIZE_NEVER": "NOT MATERIALIZED ",
 }
-_EXCLUDED: Final = {
-    "NO_OTHER": "",
-    "CURRENT_ROW": " EXCLUDE CURRENT ROW",
-    "GROUP": " EXCLUDE GROUP",
-    "TIES": " EXCLUDE TIES",
-}
-_WINDOWS: Final = {
-    "WINDOW_RANK_DENSE": "dense_rank",
-    "WINDOW_ROW_NUMBER": "row_number",
-    "WINDOW_PERCENT_RANK": "percent_rank",
-    "WINDOW_CUME_DIST": "cume_dist",
-}
-
-
-class Unprintable(Exception):  # noqa: N818 - not an error: such a query stays as the user wrote it
-    """A node has no text."""
-
-
-@dataclass(frozen=True, slots=True)
-class BoundText:
-    """The text that was bound.
-
-    Attributes:
-        text: In UTF-8: DuckDB counts bytes.
-        parameters: Where it has the parameters, as offset and length: one that is elsewhere is in a cast of the user's.
-    """
-
-    text: bytes = b""
-    parameters: frozenset[tuple[int, int]] = frozenset()
-
-    def is_bare(self, node: ex.AnyExpression) -> bool:
-        """Whether a node is a parameter that the user has not cast: its value has a type of its own."""
-        return (
-            isinstance(node, ex.BoundParameter) and (node.query_location, node.query_location_length) in self.parameters
-        )
-
-    def is_tried(self, node: ex.AnyExpression) -> bool:
-        """Whether the user's text has TRY_CAST in the place of a node."""
-        start = node.query_location
-        return start is not None and self.text[start : start + 8].upper() == b"TRY_CAST"
-
-    def takes_type(self, node: ex.AnyExpression) -> bool:
-        """Whether the type of an expression may be that of a parameter's value."""
-        if isinstance(node, ex.Call) and node.name == "__cast" and not self.is_implicit(node):
-            return False
-        return self.is_bare(node) or any(self.takes_type(part) for part in parts(node))
-
-    def is_implicit(self, cast: ex.Call) -> bool:
-        """Whether DuckDB's binder made a cast, and makes it again when it binds the expression without it."""
-        if cast.name != "__cast" or cast.function_data["try_cast"] or cast.query_location is None:
-            return False
-        (child,) = cast.children
-        place = cast.query_location, cast.query_location_length
-        if not isinstance(child, ex.InputColumn):
-            return place == (child.query_location, child.query_location_length)
-        # A column has no place of its own. A cast of the user's is at CAST, or at the colons.
-        written = self.text[place[0] : place[0] + (place[1] or 0)]
-        return bool(written) and _CAST.match(written) is None
 
 
 class _Form(Enum):
@@ -163,22 +93,7 @@ class _Block:
         return f"{ctes}SELECT {self.distinct}{named or '1'}{rest}"
 
 
-_NO_TEXT: Final = BoundText()
-
-
-@dataclass(frozen=True, slots=True)
-class SqlText:
-    """The text of a relation, and the names of its columns."""
-
-    sql: str
-    names: tuple[str, ...]
-
-
-def sql_of(
-    relation: rel.AnyRelation,
-    table: Callable[[rel.LogicalScan], str],
-    text: BoundText = _NO_TEXT,
-) -> SqlText:
+def sql_of(relation: rel.AnyRelation, table: Callable[[rel.LogicalScan], str], text: BoundText) -> str:
     """The text of a relation.
 
     Args:
@@ -189,24 +104,16 @@ def sql_of(
     Raises:
         Unprintable: A part has no text.
     """
-    block = _Printer(table, text).block(relation)
-    return SqlText(block.sql, tuple(block.names))
-
-
-def expression_sql(expression: ex.AnyExpression, items: Sequence[str], text: BoundText = _NO_TEXT) -> str:
-    """The text of an expression over columns with these texts.
-
-    Raises:
-        Unprintable: A part has no text.
-    """
-    return _Printer(lambda scan: "", text).expression(expression, items)
+    return _Printer(table, text).block(relation).sql
 
 
 class _Printer:
     def __init__(self, table: Callable[[rel.LogicalScan], str], text: BoundText) -> None:
         self._table = table
-        self._bound = text
         self._numbers = count(1)
+        self._expressions = ExpressionPrinter(text, self._numbers)
+        self._text_of = self._expressions.expression
+        self._orders = self._expressions.orders
         self._ctes: dict[int, tuple[str, list[str]]] = {}
 
     def block(self, relation: rel.AnyRelation) -> _Block:
@@ -218,7 +125,7 @@ class _Printer:
         if scan.table is None:
             if scan.children or scan.projected_input:
                 raise Unprintable("a table function over rows")
-            arguments = [self._value(value, value.type) for value in scan.parameters]
+            arguments = [value_sql(value, value.type) for value in scan.parameters]
             if scan.named_parameters:
                 raise Unprintable("named arguments of a table function")
             source = f"{scan.qname.path[-1]}({', '.join(arguments)})"
@@ -250,7 +157,7 @@ class _Printer:
     def _values(self, relation: rel.LogicalValues) -> _Block:
         if not isinstance(relation.children[0], rel.LogicalNothing):
             raise Unprintable("VALUES with a subquery")
-        rows = ", ".join(f"({', '.join(self.expression(value, ()) for value in row)})" for row in relation.expressions)
+        rows = ", ".join(f"({', '.join(self._text_of(value, ()) for value in row)})" for row in relation.expressions)
         return self._named(f"(VALUES {rows})", len(relation.expr_types))
 
     def _chunks(self, relation: rel.LogicalChunks) -> _Block:
@@ -267,7 +174,7 @@ class _Printer:
 
     def _filter(self, relation: rel.LogicalFilter) -> _Block:
         block = self._uncut(self.block(relation.children[0]), _Form.GROUPED)
-        conditions = [self.expression(condition, block.items) for condition in relation.expressions]
+        conditions = [self._text_of(condition, block.items) for condition in relation.expressions]
         if block.form is _Form.GROUPED:
             block.having += conditions
         else:
@@ -290,7 +197,7 @@ class _Printer:
         if block.form is _Form.GROUPED and not (block.group or block.having or inputs_of(relation.expressions)):
             block.group = " GROUP BY ()"  # nothing else says that it is one row
         is_computed = block.form is _Form.COLUMNS and not only_columns
-        items = [self._column(expression, block.items) for expression in relation.expressions]
+        items = [self._expressions.column(expression, block.items) for expression in relation.expressions]
         constants = {
             item
             for item, expression in zip(items, relation.expressions, strict=True)
@@ -310,9 +217,9 @@ class _Printer:
         groups = [
             f"CAST({text} AS {group.return_type.sql})" if _is_constant(group, block) else text
             for group in relation.groups
-            for text in (self.expression(group, block.items),)
+            for text in (self._text_of(group, block.items),)
         ]  # a bare number would be the position of a column
-        values = [self.expression(value, block.items) for value in relation.expressions]
+        values = [self._text_of(value, block.items) for value in relation.expressions]
         groupings = [
             f"GROUPING({', '.join(groups[index] for index in listed)})" for listed in relation.grouping_functions
         ]
@@ -337,7 +244,7 @@ class _Printer:
 
     def _window(self, relation: rel.LogicalWindow | rel.LogicalUnnestRows) -> _Block:
         block = self._uncut(self.block(relation.children[0]), _Form.COMPUTED)
-        calls = [self.expression(call, block.items) for call in relation.expressions]
+        calls = [self._text_of(call, block.items) for call in relation.expressions]
         names = _unique([*block.names, *("" for _ in calls)])
         return replace(block, items=[*block.items, *calls], names=names, form=_Form.DONE)
 
@@ -346,7 +253,7 @@ class _Printer:
 
     def _distinct(self, relation: rel.LogicalDistinct) -> _Block:
         block = self._uncut(self.block(relation.children[0]), _Form.GROUPED)
-        targets = [self.expression(target, block.items) for target in relation.distinct_targets]
+        targets = [self._text_of(target, block.items) for target in relation.distinct_targets]
         if relation.distinct_type == "DISTINCT":
             if targets != block.items and targets:
                 raise Unprintable("DISTINCT of some columns")
@@ -382,7 +289,7 @@ class _Printer:
                     assert value.expression is not None
                     if isinstance(value.expression, ex.InputColumn):
                         raise Unprintable("LIMIT of a subquery")
-                    block.limit += f" {word} ({self.expression(value.expression, ())})"
+                    block.limit += f" {word} ({self._text_of(value.expression, ())})"
         return block
 
     def _sample(self, relation: rel.LogicalSample) -> _Block:
@@ -404,7 +311,11 @@ class _Printer:
     def _conditionjoin(self, relation: rel.LogicalConditionJoin) -> _Block:
         left, right = self.block(relation.children[0]), self.block(relation.children[1])
         return self._joined(
-            relation, left, right, lambda left, right: [self.expression(relation.condition, [*left, *right])], ""
+            relation,
+            left,
+            right,
+            lambda left, right: [self._text_of(relation.condition, [*left, *right])],
+            "",
         )
 
     def _cross(self, relation: rel.LogicalCross) -> _Block:
@@ -433,16 +344,14 @@ class _Printer:
         )
 
     def _conditions(self, relation: rel.LogicalJoin, left: Sequence[str], right: Sequence[str]) -> list[str]:
-        if relation.predicate is not None:
-            raise Unprintable("a join with a predicate")
         return [self._condition(condition, left, right) for condition in relation.conditions]
 
     def _condition(self, condition: rel.JoinCondition, left: Sequence[str], right: Sequence[str]) -> str:
         if condition.right is None:
-            return self.expression(condition.left, [*left, *right])
+            return self._text_of(condition.left, [*left, *right])
         return (
-            f"{self.expression(condition.left, left)} {_COMPARISONS[condition.comparison]}"
-            f" {self.expression(condition.right, right)}"
+            f"{self._text_of(condition.left, left)} {COMPARISONS[condition.comparison]}"
+            f" {self._text_of(condition.right, right)}"
         )
 
     def _joined(
@@ -476,8 +385,6 @@ class _Printer:
         keys = relation.conditions[:count]
         compared = relation.conditions[count:]
         where = [self._condition(condition, left.items, right.items) for condition in keys]
-        if relation.predicate is not None:
-            raise Unprintable("a join with a predicate")
         if relation.join_type == "SINGLE":
             where += [self._condition(condition, left.items, right.items) for condition in compared]
             kept = [*relation.right_projection_map] or range(len(right.items))
@@ -488,17 +395,17 @@ class _Printer:
         elif not compared:
             made = [f"EXISTS ({replace(right, items=[], names=[], where=[*right.where, *where]).sql})"]
         elif all(one.right is not None and one.comparison == "COMPARE_EQUAL" for one in compared):
-            values = [self.expression(one.right, right.items) for one in compared if one.right is not None]
+            values = [self._text_of(one.right, right.items) for one in compared if one.right is not None]
             inner = replace(right, items=values, names=_names(values), where=[*right.where, *where]).sql
-            made = [f"(({', '.join(self.expression(one.left, left.items) for one in compared)}) IN ({inner}))"]
+            made = [f"(({', '.join(self._text_of(one.left, left.items) for one in compared)}) IN ({inner}))"]
         elif len(compared) == 1 and (other := compared[0].right) is not None:
             (one,) = compared
-            value = self.expression(other, right.items)
+            value = self._text_of(other, right.items)
             inner = replace(right, items=[value], names=["v"], where=[*right.where, *where]).sql
-            sign = _COMPARISONS[one.comparison]
+            sign = COMPARISONS[one.comparison]
             if sign.startswith("IS"):
                 raise Unprintable("a mark by IS DISTINCT FROM")
-            made = [f"({self.expression(one.left, left.items)} {sign} ANY ({inner}))"]
+            made = [f"({self._text_of(one.left, left.items)} {sign} ANY ({inner}))"]
         else:
             raise Unprintable("a mark by several comparisons")
         left_kept = [*relation.left_projection_map] or range(len(left.items))
@@ -580,237 +487,6 @@ class _Printer:
     def _settled(self, block: _Block) -> _Block:
         """A block whose items may be written twice."""
         return self._closed(block) if block.is_volatile else block
-
-    # expressions
-
-    def _orders(self, orders: Sequence[ex.BoundOrder], items: Sequence[str]) -> str:
-        return ", ".join(
-            f"{self._term(order.expression, items)}{' DESC' if order.type == 'DESCENDING' else ''} {order.null_order}"
-            for order in orders
-        )
-
-    def _term(self, expression: ex.AnyExpression, items: Sequence[str]) -> str:
-        """A term of ORDER BY inside of a call, of PARTITION BY or of DISTINCT ON."""
-        text = self.expression(expression, items)
-        return f"CAST({text} AS {expression.return_type.sql})" if isinstance(expression, ex.BoundConstant) else text
-
-    def expression(self, expression: ex.AnyExpression, items: Sequence[str]) -> str:
-        """The text of an expression over columns with these texts."""
-        match expression:
-            case ex.InputColumn():
-                return items[expression.index]
-            case ex.BoundConstant():
-                return self._value(expression.value, expression.value.type)
-            case ex.BoundParameter():
-                own = f"${expression.identifier}"
-                if self._bound.is_bare(expression):
-                    return own
-                word = "TRY_CAST" if self._bound.is_tried(expression) else "CAST"
-                return f"{word}({own} AS {expression.return_type.sql})"
-            case ex.Call(children=[child]) if self._bound.is_implicit(expression):
-                return self.expression(child, items)
-            case ex.Call(
-                children=[ex.Call() as row], return_type=LogicalType(id="TUPLE", type_info=StructInfo() as info)
-            ) if expression.name == "__cast" and row.name == "row":
-                fields = [field.second for field in info.child_types]
-                cast = zip(row.children, fields, strict=True)
-                return f"row({', '.join(f'CAST({self.expression(one, items)} AS {type_.sql})' for one, type_ in cast)})"
-            case ex.Call(children=children) if any(isinstance(child, ex.Lambda) for child in children):
-                return self._call(expression, self._with_lambda(children, items))
-            case ex.Call():
-                return self._call(expression, [self.expression(child, items) for child in expression.children])
-            case ex.BoundOperation():
-                return self._operation(expression, [self.expression(child, items) for child in expression.children])
-            case ex.Conjunction():
-                word = " AND " if expression.type == "CONJUNCTION_AND" else " OR "
-                return f"({word.join(self.expression(child, items) for child in expression.children)})"
-            case ex.Case():
-                whens = " ".join(
-                    f"WHEN {self.expression(check.when_expr, items)} THEN {self.expression(check.then_expr, items)}"
-                    for check in expression.case_checks
-                )
-                return f"CASE {whens} ELSE {self.expression(expression.else_expr, items)} END"
-            case ex.AggregateCall():
-                return self._aggregate_call(expression, items)
-            case ex.WindowCall():
-                return self._window_call(expression, items)
-            case ex.Unnest():
-                return f"unnest({self.expression(expression.child, items)})"
-            case ex.Written():
-                return expression.sql.format(*(self.expression(child, items) for child in expression.children))
-            case ex.Lambda():
-                raise Unprintable("a lambda")
-
-    def _with_lambda(self, children: Sequence[ex.AnyExpression], items: Sequence[str]) -> list[str]:
-        """The arguments of a call, one of which is a function.
-
-        That reads its own parameters, the last one first, and then what it takes from around it: the arguments that
-        follow it.
-        """
-        place = next(index for index, child in enumerate(children) if isinstance(child, ex.Lambda))
-        function = children[place]
-        assert isinstance(function, ex.Lambda)
-        names = [f"p{next(self._numbers)}" for _ in range(function.parameter_count)]
-        around = [self.expression(child, items) for child in children[place + 1 :]]
-        body = self.expression(function.lambda_expr, [*reversed(names), *around])
-        return [
-            *(self.expression(child, items) for child in children[:place]),
-            f"lambda {', '.join(names)}: {body}",
-        ]
-
-    def _column(self, expression: ex.AnyExpression, items: Sequence[str]) -> str:
-        """A column's text: with a cast to the type of other rows, which is not made again where they are elsewhere."""
-        match expression:
-            case ex.Call(children=[child]) if self._bound.is_implicit(expression) and self._bound.takes_type(child):
-                raise Unprintable("a parameter that is converted to the type of other rows")
-            case ex.Call(children=[child]) if self._bound.is_implicit(expression):
-                return f"CAST({self.expression(child, items)} AS {expression.return_type.sql})"
-            case _:
-                return self.expression(expression, items)
-
-    def _call(self, call: ex.Call, arguments: list[str]) -> str:
-        name = call.name
-        if name == "__cast" and call.return_type.id == "TUPLE":
-            raise Unprintable("a cast to a row")
-        if name == "__cast":
-            word = "TRY_CAST" if call.function_data["try_cast"] else "CAST"
-            return f"{word}({arguments[0]} AS {call.return_type.sql})"
-        if call.type in _COMPARISONS:
-            return f"({arguments[0]} {_COMPARISONS[call.type]} {arguments[1]})"
-        named = call.named_arguments
-        arguments[len(arguments) - len(named) :] = [
-            f"{quoted(field)} := {argument}"
-            for field, argument in zip(named, arguments[len(arguments) - len(named) :], strict=True)
-        ]
-        if not name[0].isalpha() and name[0] != "_":
-            return f"({arguments[0]} {name} {arguments[1]})" if len(arguments) == 2 else f"({name} {arguments[0]})"
-        return f"{_function(name)}({', '.join(arguments)})"
-
-    def _operation(self, operation: ex.BoundOperation, arguments: list[str]) -> str:
-        match operation.type:
-            case "COMPARE_IN":
-                return f"({arguments[0]} IN ({', '.join(arguments[1:])}))"
-            case "COMPARE_NOT_IN":
-                return f"({arguments[0]} NOT IN ({', '.join(arguments[1:])}))"
-            case "OPERATOR_NOT":
-                return f"(NOT {arguments[0]})"
-            case "OPERATOR_IS_NULL":
-                return f"({arguments[0]} IS NULL)"
-            case "OPERATOR_IS_NOT_NULL":
-                return f"({arguments[0]} IS NOT NULL)"
-            case "OPERATOR_COALESCE":
-                return f"coalesce({', '.join(arguments)})"
-            case "OPERATOR_TRY":
-                return f"TRY({arguments[0]})"
-            case _:
-                raise Unprintable(operation.type)
-
-    def _aggregate_call(self, call: ex.AggregateCall, items: Sequence[str]) -> str:
-        if call.state_export:
-            raise Unprintable("an exported state")
-        if call.name == "count_star":
-            text = "count(*)"
-        else:
-            arguments = ", ".join(self.expression(child, items) for child in call.children)
-            order = f" ORDER BY {self._orders(call.order_bys.orders, items)}" if call.order_bys else ""
-            text = f"{_function(call.name)}({'DISTINCT ' if call.is_distinct else ''}{arguments}{order})"
-        return text if call.filter is None else f"{text} FILTER (WHERE {self.expression(call.filter, items)})"
-
-    def _window_call(self, call: ex.WindowCall, items: Sequence[str]) -> str:
-        name = call.qname.path[-1] if call.qname else _WINDOWS.get(call.type, call.type.removeprefix("WINDOW_").lower())
-        arguments = ", ".join(self.expression(child, items) for child in call.children)
-        if name in ("count", "count_star") and not arguments:
-            name, arguments = "count", "*"
-        distinct = "DISTINCT " if call.distinct else ""
-        order = f" ORDER BY {self._orders(call.arg_orders, items)}" if call.arg_orders else ""
-        nulls = " IGNORE NULLS" if call.ignore_nulls else ""
-        filtered = f" FILTER (WHERE {self.expression(call.filters, items)})" if call.filters is not None else ""
-        by = f"PARTITION BY {', '.join(self._term(one, items) for one in call.partitions)} " if call.partitions else ""
-        orders = f"ORDER BY {self._orders(call.orders, items)} " if call.orders else ""
-        start, unit = self._frame_end(call.start, call.start_expr, items)
-        end, other = self._frame_end(call.end, call.end_expr, items)
-        unit = unit or other or "RANGE"
-        frame = f"{unit} BETWEEN {start} AND {end}{_EXCLUDED[call.exclude_clause]}"
-        if call.type not in ("WINDOW_AGGREGATE", "WINDOW_FIRST_VALUE", "WINDOW_LAST_VALUE", "WINDOW_NTH_VALUE"):
-            frame = "" if frame == "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW" else frame
-        return f"{_function(name)}({distinct}{arguments}{order}{nulls}){filtered} OVER ({by}{orders}{frame})"
-
-    def _frame_end(self, bound: str, value: ex.AnyExpression | None, items: Sequence[str]) -> tuple[str, str]:
-        """The text of an end of a frame, and its unit, where it says one."""
-        match bound.split("_"):
-            case ["UNBOUNDED", side]:
-                return f"UNBOUNDED {side}", ""
-            case ["CURRENT", "ROW", unit]:
-                return "CURRENT ROW", unit
-            case ["EXPR", side, unit] if unit != "RANGE":
-                assert value is not None
-                return f"{self.expression(value, items)} {side}", unit
-            case _:
-                raise Unprintable(bound)
-
-    def _value(self, value: ex.BoundValue, type_: LogicalType | None) -> str:
-        if type_ is None:
-            raise Unprintable("a value without a type")
-        if value.is_null:
-            return "NULL" if type_.id == "NULL" else f"CAST(NULL AS {type_.sql})"
-        content: Any = value.value
-        match type_.id:
-            case "INTEGER":
-                return str(content) if content >= 0 else f"({content})"
-            case "BOOLEAN":
-                return "true" if content else "false"
-            case "VARCHAR":
-                return string_literal(content)
-            case "DECIMAL" if not isinstance(content, dict) and content >= 0:
-                scale = type_.type_info.scale  # type: ignore[union-attr]
-                digits = str(content).rjust(scale + 1, "0")
-                text = f"{digits[: len(digits) - scale]}.{digits[len(digits) - scale :]}"
-                is_literal = scale and type_.sql == f"DECIMAL({len(digits)},{scale})"
-                return text if is_literal else f"CAST('{text}' AS {type_.sql})"
-            case "DECIMAL":
-                scale = type_.type_info.scale  # type: ignore[union-attr]
-                if isinstance(content, dict):
-                    content = (content["upper"] << 64) + content["lower"]
-                digits = str(abs(content)).rjust(scale + 1, "0")
-                text = f"{'-' if content < 0 else ''}{digits[: len(digits) - scale]}.{digits[len(digits) - scale :]}"
-                return f"CAST('{text}' AS {type_.sql})"
-            case "DOUBLE":
-                text = repr(content)
-                return text if "e" in text else f"{text}e0"
-            case "HUGEINT" | "UHUGEINT":
-                return f"CAST({(content.get('upper', 0) << 64) + content.get('lower', 0)} AS {type_.id})"
-            case "BIGINT" | "SMALLINT" | "TINYINT" | "UBIGINT" | "UINTEGER" | "USMALLINT" | "UTINYINT":
-                return f"CAST({content} AS {type_.id})"
-            case "DATE":
-                return f"(DATE '1970-01-01' + ({content}))"
-            case "TIMESTAMP":
-                return f"make_timestamp({content})"
-            case "TIMESTAMP WITH TIME ZONE":
-                return f"make_timestamptz({content})"
-            case "INTERVAL":
-                parts = [content.get(unit, 0) for unit in ("months", "days", "micros")]
-                return f"(to_months({parts[0]}) + to_days({parts[1]}) + to_microseconds({parts[2]}))"
-            case "BLOB":
-                return f"CAST({string_literal(content)} AS BLOB)"
-            case "LIST" if "children" in content:
-                child = type_.type_info.child_type  # type: ignore[union-attr]
-                elements = (self._value(ex.BoundValue(**one), child) for one in content["children"])
-                return f"CAST([{', '.join(elements)}] AS {type_.sql})"
-            case _:
-                raise Unprintable(f"a constant of {type_.sql}")
-
-
-def _function(name: str) -> str:
-    """The name of a function, in quotes where it is a word of the grammar."""
-    return quoted(name) if not name.isidentifier() or name in _words() else name
-
-
-@cache
-def _words() -> frozenset[str]:
-    answer = default_kernel().run(
-        "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category <> 'unreserved'", {}
-    )
-    return frozenset(answer.column("keyword_name").to_pylist())
 
 
 def _identifier(alias: str) -> str:

@@ -103,6 +103,8 @@ class LogicalType(Node, frozen=True):
                 return f"{info.child_type.sql}[]"
             case ArrayInfo():
                 return f"{info.child_type.sql}[{info.size}]"
+            case StructInfo() if self.id == "VARIANT":
+                return "VARIANT"
             case StructInfo() if self.id == "TUPLE":
                 return f"TUPLE({', '.join(field.second.sql for field in info.child_types)})"
             case StructInfo():

@@ -192,10 +192,7 @@ scan orders: all 271 partitions
   because "orders"."customer_id" = excluded."customer_id" only joins the key: compare either side with a value
   columns: customer_id, id, priority, amount, day
 serving: no, its rows are computed by a query
-when distributed: in 2 stages
-  x0 scan orders: at the members over orders, to the coordinator
-  final: at the coordinator over x0
-  gathered: orders: the LEFT JOIN preserves rows that are replicated: preserve the partitioned side, or use an inner join (line 1, column 23)
+when distributed: two-stage
 written: staged on all copies, then published at once by the controller
 */
 ----
@@ -242,10 +239,7 @@ scan orders: all 271 partitions
   because "orders"."customer_id" = excluded."customer_id" only joins the key: compare either side with a value
   columns: customer_id, id, priority, amount, day
 serving: no, its rows are computed by a query
-when distributed: in 2 stages
-  x0 scan orders: at the members over orders, to the coordinator
-  final: at the coordinator over x0
-  gathered: orders: a window may number equal rows differently on each member: order it by a unique key (line 1, column 23)
+when distributed: two-stage
 written: staged on all copies, then published at once by the controller
 */
 ----
@@ -292,9 +286,10 @@ scan orders: all 271 partitions
 serving: no, its rows are computed by a query
 when distributed: in 4 stages
   x0 scan customers: at the members over customers, to the coordinator
-  x1 subquery: at the coordinator over x0, to every member
+  x1 rows of customers: at the coordinator over x0, to every member
   x2 join orders: at the members over orders, x1, to the coordinator
   final: at the coordinator over x2
+  gathered: customers: an aggregate has no partial aggregation: GROUP BY the partitioning key
 written: staged on all copies, then published at once by the controller
 */
 ----
@@ -309,9 +304,10 @@ scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, id, priority, amount, day
 serving: no, its rows are computed by a query
-when distributed: in 2 stages
-  x0 scan orders: at the members over orders, to the coordinator
-  final: at the coordinator over x0
+when distributed: in 3 stages
+  x0 rows of constants: at the coordinator, to every member
+  x1 join orders: at the members over orders, x0, to the coordinator
+  final: at the coordinator over x1
 written: staged on all copies, then published at once by the controller
 */
 ----
@@ -557,13 +553,11 @@ scan customers: all 271 partitions
   because "customers"."customer_id" = excluded."customer_id" only joins the key: compare either side with a value
   columns: customer_id, name, score
 serving: no, its rows are computed by a query
-when distributed: in 5 stages
+when distributed: in 3 stages
   x0 scan customers: at the members over customers, to the coordinator
-  x1 subquery: at the coordinator over x0, to the coordinator
-  x2 source row: at the coordinator over x1, to the coordinator
-  x3 scan customers: at the members over customers, to the coordinator
-  final: at the coordinator over x2, x3
-  gathered: customers: a window is not partitioned by the partitioning key: add it to PARTITION BY (line 1, column 677); customers: the LEFT JOIN preserves rows that are replicated: preserve the partitioned side, or use an inner join (line 1, column 23)
+  x1 scan customers: at the members over customers, to the coordinator
+  final: at the coordinator over x0, x1
+  gathered: customers: a window is not partitioned by the partitioning key: add it to PARTITION BY
 written: staged on all copies, then published at once by the controller
 */
 ----
@@ -581,13 +575,11 @@ scan customers: all 271 partitions
   because "customers"."customer_id" IS NULL can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy; "customers"."customer_id" = excluded."customer_id" only joins the key: compare either side with a value
   columns: customer_id, name, score
 serving: no, its rows are computed by a query
-when distributed: in 5 stages
+when distributed: in 3 stages
   x0 scan customers: at the members over customers, to the coordinator
-  x1 subquery: at the coordinator over x0, to the coordinator
-  x2 source row: at the coordinator over x1, to the coordinator
-  x3 scan customers: at the members over customers, to the coordinator
-  final: at the coordinator over x2, x3
-  gathered: customers: a window is not partitioned by the partitioning key: add it to PARTITION BY (line 1, column 646); customers: the LEFT JOIN preserves rows that are replicated: preserve the partitioned side, or use an inner join (line 1, column 23)
+  x1 scan customers: at the members over customers, to the coordinator
+  final: at the coordinator over x0, x1
+  gathered: customers: a window is not partitioned by the partitioning key: add it to PARTITION BY
 written: staged on all copies, then published at once by the controller
 */
 ----
@@ -624,10 +616,7 @@ scan customers: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, name, score
 serving: no, its rows are computed by a query
-when distributed: in 3 stages
-  x0 scan customers: at the members over customers, to the coordinator
-  x1 subquery: at the coordinator over x0, to the coordinator
-  final: at the coordinator over x1
+when distributed: gather (VALUES with a subquery has no text of its own: filter by the partitioning key to gather less)
 written: staged on all copies, then published at once by the controller
 */
 ----

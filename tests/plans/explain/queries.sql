@@ -208,10 +208,12 @@ scan orders AS x: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id
 serving: no, its expressions, types or clauses need a kernel over whole columns
-when distributed: in 3 stages
-  x0 scan x: at the members over x, to every member
-  x1 join orders: at the members over orders, x0, to the coordinator
-  final: at the coordinator over x1
+when distributed: in 4 stages
+  x0 scan x: at the members over x, to the coordinator
+  x1 rows of x: at the coordinator over x0, to every member
+  x2 join orders: at the members over orders, x1, to the coordinator
+  final: at the coordinator over x2
+  gathered: x: an aggregate has no partial aggregation: GROUP BY the partitioning key
 */
 ----
 -- functions that tell of the dialect are not refused

@@ -478,9 +478,7 @@ scan orders: all 271 partitions
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN (SELECT 'C2')
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
-when distributed: in 2 stages
-  x0 scan orders: at the members over orders, to the coordinator
-  final: at the coordinator over x0
+when distributed: two-stage
 */
 ----
 -- all partitions, with the reason: a volatile function
@@ -812,7 +810,7 @@ scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id, id, priority, amount, day
-serving: no, its expressions, types or clauses need a kernel over whole columns
+serving: yes
 */
 ----
 -- what stands above a scan does not stop its pruning: derived table
@@ -825,7 +823,7 @@ scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2', 5)
   columns: customer_id, id, priority, amount, day
-serving: no, its expressions, types or clauses need a kernel over whole columns
+serving: yes
 */
 ----
 -- what stands above a scan does not stop its pruning: an alias comes second to a column in WHERE
@@ -850,9 +848,7 @@ scan orders: all 271 partitions
   because the filter customer_id = 'C2' cannot be pushed below LIMIT: filter inside it if you mean its input
   columns: customer_id, id, priority, amount, day
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
-when distributed: in 2 stages
-  x0 scan orders: at the members over orders, to the coordinator
-  final: at the coordinator over x0
+when distributed: two-stage
 */
 ----
 -- what is applied too late prunes nothing: a filter above a window
@@ -865,11 +861,7 @@ scan orders: all 271 partitions
   because the filter customer_id = 'C2' cannot be pushed below a window that is not partitioned by customer_id: partition it by customer_id, or filter inside the subquery
   columns: customer_id, id, priority, amount, day
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
-when distributed: in 3 stages
-  x0 scan orders: at the members over orders, to the coordinator
-  x1 subquery: at the coordinator over x0, to the coordinator
-  final: at the coordinator over x1
-  gathered: orders: a window is not partitioned by the partitioning key: add it to PARTITION BY (line 1, column 23)
+when distributed: two-stage
 */
 ----
 -- what is applied too late prunes nothing: a sample
@@ -918,9 +910,7 @@ scan orders AS o: all 271 partitions
   columns: customer_id, id, priority, amount, day
   filter: customer_id = 2
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
-when distributed: in 2 stages
-  x0 scan o: at the members over o, to the coordinator
-  final: at the coordinator over x0
+when distributed: two-stage
 */
 ----
 -- what is applied too late prunes nothing: a column under another's name, qualified
@@ -933,9 +923,7 @@ scan orders AS o: all 271 partitions
   columns: customer_id, id, priority, amount, day
   filter: o.customer_id = 'C2'
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
-when distributed: in 2 stages
-  x0 scan o: at the members over o, to the coordinator
-  final: at the coordinator over x0
+when distributed: two-stage
 */
 ----
 -- what is applied too late prunes nothing: qualify
@@ -947,9 +935,7 @@ scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, id, priority, amount, day
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
-when distributed: in 2 stages
-  x0 scan orders: at the members over orders, to the coordinator
-  final: at the coordinator over x0
+when distributed: two-stage
 */
 ----
 -- more keys than a setting allows

@@ -469,10 +469,10 @@ scan orders: all 271 partitions
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN (SELECT UNNEST($1) LIMIT 1)
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
-when distributed: in 2 stages
-  x0 scan orders: at the members over orders, to the coordinator
-  final: at the coordinator over x0
-  gathered: orders: LIMIT may choose other rows on each member: filter by the partitioning key to gather less (line 1, column 8)
+when distributed: in 3 stages
+  x0 rows of constants: at the coordinator, to every member
+  x1 join orders: at the members over orders, x0, to the coordinator
+  final: at the coordinator over x1
 */
 ----
 -- what is no membership keeps everything: changed elements
@@ -486,9 +486,7 @@ scan orders: all 271 partitions
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN (SELECT UNNEST($1) || 'x')
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
-when distributed: in 2 stages
-  x0 scan orders: at the members over orders, to the coordinator
-  final: at the coordinator over x0
+when distributed: two-stage
 */
 ----
 -- what is no membership keeps everything: another function

@@ -138,10 +138,7 @@ scan plan_orders: all 16 partitions
   because the filter customer_id = 'C4' cannot be pushed below LIMIT: filter inside it if you mean its input
   columns: customer_id, id, priority, amount; about 6 rows
 serving: no, it does not search plan_orders by its key: compare the first columns of (customer_id, id) with values
-when distributed: in 3 stages
-  x0 scan plan_orders: at the members over plan_orders, to the coordinator
-  x1 subquery: at the coordinator over x0, to the coordinator
-  final: at the coordinator over x1
+when distributed: two-stage
 */
 ----
 -- count with a partition filter
@@ -171,7 +168,7 @@ scan plan_orders: 1 of 16 partitions [p8]
 serving: no, its expressions, types or clauses need a kernel over whole columns
 scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: in 2 stages
-  x0 set operation: at the members over plan_orders, plan_orders, to the coordinator
+  x0 join plan_orders: at the members over plan_orders, plan_orders, to the coordinator
   final: at the coordinator over x0
 */
 ----

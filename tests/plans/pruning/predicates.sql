@@ -1119,7 +1119,7 @@ execution: distributed on 3 of 3 members
 tree: texts: all
 scan texts: all 6 partitions
   because b is compared under another collation in b COLLATE NOCASE = 'ABC': compare the bare column
-  columns: b
+  columns: b, v
   filter: b COLLATE NOCASE = 'ABC'
 serving: no, it does not search texts by its key: compare the first columns of (b) with values
 when distributed: gather (a collation decides which texts are equal, and stages do not exchange it: leave out COLLATE)

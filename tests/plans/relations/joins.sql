@@ -270,7 +270,6 @@ when distributed: in 3 stages
   x0 scan o: at the members over o, to the coordinator
   x1 scan c: at the members over c, to the coordinator
   final: at the coordinator over x0, x1
-  gathered: o, c: a POSITIONAL JOIN matches rows by more than its condition: join on columns (line 1, column 8)
 */
 ----
 -- two scans of one table keep separate sets
@@ -289,7 +288,7 @@ scan orders: 1 of 271 partitions [p128]
 serving: no, its expressions, types or clauses need a kernel over whole columns
 scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: in 2 stages
-  x0 set operation: at the members over orders, orders, to the coordinator
+  x0 join orders: at the members over orders, orders, to the coordinator
   final: at the coordinator over x0
 */
 ----

@@ -31,9 +31,7 @@ scan rel_orders: all 16 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id; about 6 rows
 serving: no, it does not search rel_orders by its key: compare the first columns of (customer_id, id) with values
-when distributed: in 2 stages
-  x0 scan rel_orders: at the members over rel_orders, to the coordinator
-  final: at the coordinator over x0
+when distributed: two-stage
 */
 ----
 -- sort below the filter
@@ -59,10 +57,7 @@ scan rel_orders: all 16 partitions
   because the filter customer_id = 'C4' cannot be pushed below LIMIT: filter inside it if you mean its input
   columns: customer_id, id, priority, amount; about 6 rows
 serving: no, it does not search rel_orders by its key: compare the first columns of (customer_id, id) with values
-when distributed: in 3 stages
-  x0 scan rel_orders: at the members over rel_orders, to the coordinator
-  x1 subquery: at the coordinator over x0, to the coordinator
-  final: at the coordinator over x1
+when distributed: two-stage
 */
 ----
 -- limit above the filter
@@ -124,10 +119,7 @@ scan rel_orders: all 16 partitions
   because the filter customer_id = 'C2' cannot be pushed below GROUP BY, which does not name customer_id: group by customer_id, or filter inside the subquery
   columns: customer_id; about 6 rows
 serving: no, it does not search rel_orders by its key: compare the first columns of (customer_id, id) with values
-when distributed: in 3 stages
-  x0 scan rel_orders: at the members over rel_orders, to the coordinator
-  x1 subquery: at the coordinator over x0, to the coordinator
-  final: at the coordinator over x1
+when distributed: two-stage
 */
 ----
 -- distinct
@@ -153,9 +145,7 @@ scan rel_orders: all 16 partitions
   because the filter customer_id = 'C2' cannot be pushed below DISTINCT ON, which does not name customer_id: add customer_id to it, or filter inside the subquery
   columns: customer_id, priority; about 6 rows
 serving: no, it does not search rel_orders by its key: compare the first columns of (customer_id, id) with values
-when distributed: in 2 stages
-  x0 scan rel_orders: at the members over rel_orders, to the coordinator
-  final: at the coordinator over x0
+when distributed: two-stage
 */
 ----
 -- window by the key
@@ -181,11 +171,7 @@ scan rel_orders: all 16 partitions
   because the filter customer_id = 'C2' cannot be pushed below a window that is not partitioned by customer_id: partition it by customer_id, or filter inside the subquery
   columns: customer_id, id, priority, amount; about 6 rows
 serving: no, it does not search rel_orders by its key: compare the first columns of (customer_id, id) with values
-when distributed: in 3 stages
-  x0 scan rel_orders: at the members over rel_orders, to the coordinator
-  x1 subquery: at the coordinator over x0, to the coordinator
-  final: at the coordinator over x1
-  gathered: rel_orders: a window is not partitioned by the partitioning key: add it to PARTITION BY (line 1, column 23)
+when distributed: two-stage
 */
 ----
 -- qualify on the key of a named window
@@ -230,11 +216,9 @@ scan rel_events: all 8 partitions
   because the filter k = '1' cannot be pushed below UNION, because k may have another type in another input: CAST it to one type in every input
   columns: device; about 4 rows
 serving: no, its expressions, types or clauses need a kernel over whole columns
-when distributed: in 4 stages
-  x0 scan rel_orders: at the members over rel_orders, to the coordinator
-  x1 scan rel_events: at the members over rel_events, to the coordinator
-  x2 subquery: at the coordinator over x0, x1, to the coordinator
-  final: at the coordinator over x2
+when distributed: in 2 stages
+  x0 join rel_orders: at the members over rel_orders, rel_events, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- intersect
@@ -281,7 +265,7 @@ scan rel_orders: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
   columns: customer_id, id, priority, amount; about 2 rows
-serving: no, its expressions, types or clauses need a kernel over whole columns
+serving: yes
 */
 ----
 -- a common table expression needs what some mention needs
@@ -296,10 +280,10 @@ scan rel_orders: 2 of 16 partitions [p8, p10]
   columns: customer_id, id, priority, amount; about 5 rows
   filter: amount <> 7
 serving: no, its expressions, types or clauses need a kernel over whole columns
-scatter: each owner is asked once, and one combines their rows; no job, unless they are many
-when distributed: in 2 stages
+when distributed: in 3 stages
   x0 scan rel_orders: at the members over rel_orders, to the coordinator
-  final: at the coordinator over x0
+  x1 scan rel_orders: at the members over rel_orders, to the coordinator
+  final: at the coordinator over x0, x1
 */
 ----
 -- a mention that needs all
@@ -312,9 +296,10 @@ scan rel_orders: all 16 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, id, priority, amount; about 6 rows
 serving: no, it does not search rel_orders by its key: compare the first columns of (customer_id, id) with values
-when distributed: in 2 stages
+when distributed: in 3 stages
   x0 scan rel_orders: at the members over rel_orders, to the coordinator
-  final: at the coordinator over x0
+  x1 scan rel_orders: at the members over rel_orders, to the coordinator
+  final: at the coordinator over x0, x1
 */
 ----
 -- a recursive one is not taken apart
@@ -329,12 +314,10 @@ scan rel_customers AS c: all 16 partitions
   because c.customer_id = up.boss only joins the key: compare either side with a value
   columns: customer_id, boss; about 4 rows
 serving: no, its expressions, types or clauses need a kernel over whole columns
-when distributed: in 4 stages
+when distributed: in 3 stages
   x0 scan rel_customers: at the members over rel_customers, to the coordinator
   x1 scan c: at the members over c, to the coordinator
-  x2 up: at the coordinator over x0, x1, to the coordinator
-  final: at the coordinator over x2
-  gathered: c: each step of the recursion up reads all rows of the step before: filter by the partitioning key to gather less (line 1, column 16)
+  final: at the coordinator over x0, x1
 */
 ----
 -- inner join carries over the key
@@ -391,11 +374,10 @@ scan rel_customers AS c: all 16 partitions
   columns: customer_id; about 4 rows
 co-located: p, c
 serving: no, its expressions, types or clauses need a kernel over whole columns
-when distributed: in 4 stages
-  x0 scan p: at the members over p, to every member
-  x1 scan c: at the members over c, to every member
-  x2 join o: at the members over o, x0, x1, to the coordinator
-  final: at the coordinator over x2
+when distributed: in 3 stages
+  x0 scan o: at the members over o, to every member
+  x1 join p: at the members over p, c, x0, to the coordinator
+  final: at the coordinator over x1
 */
 ----
 -- left join carries from the preserved side
@@ -570,7 +552,7 @@ scan rel_customers AS c: all 16 partitions
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan o: at the members over o, to every member
-  x1 join o: at the members over c, x0, to the coordinator
+  x1 join c: at the members over c, x0, to the coordinator
   final: at the coordinator over x1
 */
 ----
@@ -592,7 +574,7 @@ scan rel_customers AS c: all 16 partitions
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan o: at the members over o, to every member
-  x1 join o: at the members over c, x0, to the coordinator
+  x1 join c: at the members over c, x0, to the coordinator
   final: at the coordinator over x1
 */
 ----
@@ -644,7 +626,7 @@ scan rel_customers AS c: all 16 partitions
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan o: at the members over o, to every member
-  x1 join o: at the members over c, x0, to the coordinator
+  x1 join c: at the members over c, x0, to the coordinator
   final: at the coordinator over x1
 */
 ----
@@ -662,7 +644,7 @@ scan rel_customers AS c: all 16 partitions
 serving: yes
 when distributed: in 3 stages
   x0 scan e: at the members over e, to every member
-  x1 join e: at the members over c, x0, to the coordinator
+  x1 join c: at the members over c, x0, to the coordinator
   final: at the coordinator over x1
 */
 ----
@@ -686,9 +668,7 @@ scan rel_orders: all 16 partitions
   because customer_id is wrapped in mode(): compare the bare column
   columns: customer_id, id; about 6 rows
 serving: no, it does not search rel_orders by its key: compare the first columns of (customer_id, id) with values
-when distributed: in 2 stages
-  x0 scan rel_orders: at the members over rel_orders, to the coordinator
-  final: at the coordinator over x0
+when distributed: two-stage
 */
 ----
 -- a filter that a subquery guards is evaluated behind it
@@ -709,8 +689,8 @@ scan rel_customers AS c: 1 of 16 partitions [p10]
   filter: c.name = 'Ada' AND c.boss = 'C2'
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
-  x0 scan c: at the members over c, to every member
-  x1 join c: at the members over rel_orders, x0, to the coordinator
+  x0 scan rel_orders: at the members over rel_orders, to every member
+  x1 join c: at the members over c, x0, to the coordinator
   final: at the coordinator over x1
 */
 ----
@@ -723,7 +703,7 @@ scan rel_orders AS o: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
   columns: customer_id, id, priority, amount; about 2 rows
-serving: no, its expressions, types or clauses need a kernel over whole columns
+serving: yes
 */
 ----
 -- parentheses around joins
@@ -771,7 +751,7 @@ scan rel_orders: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
   columns: customer_id, id; about 2 rows
-serving: no, its expressions, types or clauses need a kernel over whole columns
+serving: yes
 */
 ----
 -- IS NOT DISTINCT FROM joins as well
@@ -807,7 +787,7 @@ scan rel_customers AS c: 1 of 16 partitions [p10]
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 4 stages
   x0 scan rel_orders: at the members over rel_orders, to the coordinator
-  x1 x: at the coordinator over x0, to every member
-  x2 join x: at the members over c, x1, to the coordinator
+  x1 rows of rel_orders: at the coordinator over x0, to every member
+  x2 join c: at the members over c, x1, to the coordinator
   final: at the coordinator over x2
 */

@@ -76,7 +76,10 @@ scan customers AS c: all 271 partitions
   filter: TRUE
 co-located: o, c
 serving: no, its expressions, types or clauses need a kernel over whole columns
-when distributed: gather (random() is not evaluated once for each row of the outermost SELECT: move it there (line 1, column 35))
+when distributed: in 3 stages
+  x0 scan airlines: at the coordinator over airlines, to every member
+  x1 join o: at the members over o, c, x0, to the coordinator
+  final: at the coordinator over x1
 */
 ----
 -- random numbers: for groups
@@ -92,7 +95,9 @@ scan customers AS c: all 271 partitions
   columns: customer_id
 co-located: o, c
 serving: no, its expressions, types or clauses need a kernel over whole columns
-when distributed: gather (random() is not evaluated once for each row of the outermost SELECT: move it there (line 1, column 18))
+when distributed: in 2 stages
+  x0 join o: at the members over o, c, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- random numbers: in a window
@@ -108,7 +113,10 @@ scan customers AS c: all 271 partitions
   columns: customer_id
 co-located: o, c
 serving: no, its expressions, types or clauses need a kernel over whole columns
-when distributed: gather (random() is not evaluated once for each row of the outermost SELECT: move it there (line 1, column 16))
+when distributed: in 2 stages
+  x0 join o: at the members over o, c, to the coordinator
+  final: at the coordinator over x0
+  gathered: o, c: a window is not partitioned by the partitioning key: add it to PARTITION BY (line 1, column 16)
 */
 ----
 -- random numbers: a sample

@@ -18,7 +18,7 @@ scan orders AS o: all 271 partitions
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 4 stages
   x0 scan o: at the members over o, to the coordinator
-  x1 keys: at the coordinator over x0, to every member
+  x1 rows of o: at the coordinator over x0, to every member
   x2 join c: at the members over c, x1, to the coordinator
   final: at the coordinator over x2
 */
@@ -37,10 +37,12 @@ scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: priority
 serving: no, its expressions, types or clauses need a kernel over whole columns
-when distributed: in 3 stages
-  x0 scan o: at the members over o, to every member
-  x1 join c: at the members over c, x0, to the coordinator
-  final: at the coordinator over x1
+when distributed: in 5 stages
+  x0 scan c: at the members over c, to the coordinator
+  x1 scan o: at the members over o, to the coordinator
+  x2 join c: at the coordinator over x0, x1, to every member
+  x3 join c: at the members over c, x2, to the coordinator
+  final: at the coordinator over x3
 */
 ----
 -- lookups: EXISTS
@@ -58,11 +60,10 @@ scan orders AS o: all 271 partitions
   columns: priority
   filter: EXISTS(SELECT 1 FROM orders AS o WHERE o.priority = c.name)
 serving: no, it does not find the rows that it joins by their keys
-when distributed: in 4 stages
-  x0 scan o: at the members over o, to the coordinator
-  x1 keys: at the coordinator over x0, to every member
-  x2 join c: at the members over c, x1, to the coordinator
-  final: at the coordinator over x2
+when distributed: in 3 stages
+  x0 scan o: at the members over o, to every member
+  x1 join c: at the members over c, x0, to the coordinator
+  final: at the coordinator over x1
 */
 ----
 -- lookups: EXISTS of one row
@@ -79,10 +80,12 @@ scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: id, priority
 serving: no, its expressions, types or clauses need a kernel over whole columns
-when distributed: in 3 stages
-  x0 scan o: at the members over o, to every member
-  x1 join c: at the members over c, x0, to the coordinator
-  final: at the coordinator over x1
+when distributed: in 5 stages
+  x0 scan c: at the members over c, to the coordinator
+  x1 scan o: at the members over o, to the coordinator
+  x2 join c: at the coordinator over x0, x1, to every member
+  x3 join c: at the members over c, x2, to the coordinator
+  final: at the coordinator over x3
 */
 ----
 -- lookups: EXISTS of one row, in parentheses
@@ -99,10 +102,12 @@ scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: id, priority
 serving: no, its expressions, types or clauses need a kernel over whole columns
-when distributed: in 3 stages
-  x0 scan o: at the members over o, to every member
-  x1 join c: at the members over c, x0, to the coordinator
-  final: at the coordinator over x1
+when distributed: in 5 stages
+  x0 scan c: at the members over c, to the coordinator
+  x1 scan o: at the members over o, to the coordinator
+  x2 join c: at the coordinator over x0, x1, to every member
+  x3 join c: at the members over c, x2, to the coordinator
+  final: at the coordinator over x3
 */
 ----
 -- lookups: NOT IN
@@ -118,10 +123,12 @@ scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: priority
 serving: no, its expressions, types or clauses need a kernel over whole columns
-when distributed: in 3 stages
-  x0 scan o: at the members over o, to every member
-  x1 join c: at the members over c, x0, to the coordinator
-  final: at the coordinator over x1
+when distributed: in 5 stages
+  x0 scan c: at the members over c, to the coordinator
+  x1 scan o: at the members over o, to the coordinator
+  x2 join c: at the coordinator over x0, x1, to every member
+  x3 join c: at the members over c, x2, to the coordinator
+  final: at the coordinator over x3
 */
 ----
 -- lookups: ALL
@@ -137,10 +144,12 @@ scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: priority
 serving: no, its expressions, types or clauses need a kernel over whole columns
-when distributed: in 3 stages
-  x0 scan o: at the members over o, to every member
-  x1 join c: at the members over c, x0, to the coordinator
-  final: at the coordinator over x1
+when distributed: in 5 stages
+  x0 scan c: at the members over c, to the coordinator
+  x1 scan o: at the members over o, to the coordinator
+  x2 join c: at the coordinator over x0, x1, to every member
+  x3 join c: at the members over c, x2, to the coordinator
+  final: at the coordinator over x3
 */
 ----
 -- names of common table expressions: a letter and a number
@@ -159,7 +168,7 @@ scan customers AS c: all 271 partitions
 co-located: orders, c
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 2 stages
-  x0 join c: at the members over c, orders, to the coordinator
+  x0 join orders: at the members over orders, c, to the coordinator
   final: at the coordinator over x0
 */
 ----
@@ -179,7 +188,7 @@ scan customers AS c: all 271 partitions
 co-located: orders, c
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 2 stages
-  x0 join c: at the members over c, orders, to the coordinator
+  x0 join orders: at the members over orders, c, to the coordinator
   final: at the coordinator over x0
 */
 ----
@@ -196,7 +205,9 @@ scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, name
 serving: no, its expressions, types or clauses need a kernel over whole columns
-when distributed: gather (a common table expression has a name that the plan uses: choose a name other than a letter and a number)
+when distributed: in 2 stages
+  x0 join orders: at the members over orders, c, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- names of common table expressions: the name of a stage
@@ -212,7 +223,9 @@ scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, name
 serving: no, its expressions, types or clauses need a kernel over whole columns
-when distributed: gather (a common table expression has a name that the plan uses: choose a name other than a letter and a number)
+when distributed: in 2 stages
+  x0 join orders: at the members over orders, c, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- stages: ASOF by the partitioning key
@@ -285,10 +298,10 @@ scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: id, priority
 serving: no, its expressions, types or clauses need a kernel over whole columns
-when distributed: in 2 stages
-  x0 scan o: at the members over o, to the coordinator
-  final: at the coordinator over a, b, x0
-  gathered: o: an ASOF JOIN may choose another of several equally near rows on each member: filter by the partitioning key to gather less (line 1, column 8)
+when distributed: in 3 stages
+  x0 join a: at the coordinator over a, b, to every member
+  x1 join o: at the members over o, x0, to the coordinator
+  final: at the coordinator over x1
 */
 ----
 -- stages: a recursion, and what is joined with it
@@ -310,10 +323,9 @@ serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 5 stages
   x0 scan customers: at the members over customers, to the coordinator
   x1 scan c: at the members over c, to the coordinator
-  x2 r: at the coordinator over x0, x1, to every member
-  x3 join r: at the members over o, x2, to the coordinator
+  x2 join customers: at the coordinator over x0, x1, to every member
+  x3 join o: at the members over o, x2, to the coordinator
   final: at the coordinator over x3
-  gathered: c: each step of the recursion r reads all rows of the step before: filter by the partitioning key to gather less (line 1, column 16)
 */
 ----
 -- stages: a recursion over copies
@@ -330,8 +342,8 @@ scan orders AS o: all 271 partitions
   columns: priority
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
-  x0 r: at the coordinator over airlines, a, to every member
-  x1 join r: at the members over o, x0, to the coordinator
+  x0 join airlines: at the coordinator over airlines, a, to every member
+  x1 join o: at the members over o, x0, to the coordinator
   final: at the coordinator over x1
 */
 ----
@@ -344,9 +356,7 @@ scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: id
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
-when distributed: in 2 stages
-  x0 scan o: at the members over o, to the coordinator
-  final: at the coordinator over x0
+when distributed: two-stage
 */
 ----
 -- stages: string_agg(DISTINCT), NULLS LAST
@@ -383,11 +393,9 @@ scan customers AS c: all 271 partitions
   columns: customer_id, name
 co-located: o, c
 serving: no, its expressions, types or clauses need a kernel over whole columns
-when distributed: in 3 stages
-  x0 scan o: at the members over o, to the coordinator
-  x1 scan c: at the members over c, to the coordinator
-  final: at the coordinator over a, x0, x1
-  gathered: o, c: a subquery over groups or windows is correlated: write it as a join (line 1, column 8)
+when distributed: in 2 stages
+  x0 join o: at the members over o, c, to the coordinator
+  final: at the coordinator over a, x0
 */
 ----
 -- stages: a named window
@@ -443,7 +451,7 @@ scan airlines: replicated, every member has it
 co-located: c, orders
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 2 stages
-  x0 join c: at the members over c, airlines, orders, to the coordinator
+  x0 join c: at the members over c, orders, airlines, to the coordinator
   final: at the coordinator over x0
 */
 ----
@@ -460,9 +468,9 @@ scan metrics AS m: all 8 partitions
   columns: host, value
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
-  x0 scan m: at the members over m, to the owners of the keys
-  x1 join o: at the members over o, x0, to the coordinator
-  final: at the coordinator over x1
+  x0 scan o: at the members over o, to the coordinator
+  x1 scan m: at the members over m, to the coordinator
+  final: at the coordinator over x0, x1
 */
 ----
 -- a join in parentheses is no query: a query first
@@ -483,9 +491,9 @@ scan orders AS y: all 271 partitions
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 5 stages
   x0 scan orders: at the members over orders, to the coordinator
-  x1 x: at the coordinator over x0, to every member
-  x2 scan y: at the members over y, to every member
-  x3 join c: at the members over c, x1, x2, to the coordinator
+  x1 scan y: at the members over y, to the coordinator
+  x2 join orders: at the coordinator over x0, x1, to every member
+  x3 join c: at the members over c, x2, to the coordinator
   final: at the coordinator over x3
 */
 ----
@@ -507,9 +515,9 @@ scan orders: all 271 partitions
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 5 stages
   x0 scan orders: at the members over orders, to the coordinator
-  x1 x: at the coordinator over x0, to every member
-  x2 scan y: at the members over y, to every member
-  x3 join c: at the members over c, x2, x1, to the coordinator
+  x1 scan y: at the members over y, to the coordinator
+  x2 join y: at the coordinator over x1, x0, to every member
+  x3 join c: at the members over c, x2, to the coordinator
   final: at the coordinator over x3
 */
 ----
@@ -528,12 +536,10 @@ scan metrics AS m: all 8 partitions
   because no predicate on the partition key (host, metric, time): compare its columns with values
   columns: host, metric, time, value
 serving: no, its expressions, types or clauses need a kernel over whole columns
-when distributed: in 4 stages
+when distributed: in 3 stages
   x0 scan o: at the members over o, to the coordinator
   x1 scan m: at the members over m, to the coordinator
-  x2 subquery: at the coordinator over x0, x1, to the coordinator
-  final: at the coordinator over x2
-  gathered: o, m: a POSITIONAL JOIN matches rows by more than its condition: join on columns (line 2, column 14)
+  final: at the coordinator over x0, x1
 */
 ----
 -- what is gathered is told with its place: an aggregate
@@ -552,7 +558,7 @@ serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 2 stages
   x0 join o: at the members over o, c, to the coordinator
   final: at the coordinator over x0
-  gathered: o, c: median() has no partial aggregation, and its groups span members: GROUP BY the partitioning key (line 1, column 8)
+  gathered: o, c: an aggregate has no partial aggregation: GROUP BY the partitioning key
 */
 ----
 -- what is gathered is told with its place: a window
@@ -564,10 +570,7 @@ scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: id, amount
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
-when distributed: in 2 stages
-  x0 scan orders: at the members over orders, to the coordinator
-  final: at the coordinator over x0
-  gathered: orders: a window is not partitioned by the partitioning key: add it to PARTITION BY (line 1, column 8)
+when distributed: two-stage
 */
 ----
 -- what is gathered is told with its place: a recursion
@@ -579,11 +582,7 @@ scan customers AS c: all 271 partitions
   because c.customer_id = r.k only joins the key: compare either side with a value
   columns: customer_id, name
 serving: no, it does not search customers by its key: compare the first columns of (customer_id) with values
-when distributed: in 3 stages
-  x0 scan c: at the members over c, to the coordinator
-  x1 r: at the coordinator over x0, to the coordinator
-  final: at the coordinator over x1
-  gathered: c: each step of the recursion r reads all rows of the step before: filter by the partitioning key to gather less (line 1, column 16)
+when distributed: two-stage
 */
 ----
 -- what is gathered is told with its place: nothing
@@ -617,12 +616,10 @@ scan metrics AS m: all 8 partitions
   because no predicate on the partition key (host, metric, time): compare its columns with values
   columns: host, metric, time, value
 serving: no, its expressions, types or clauses need a kernel over whole columns
-when distributed: in 4 stages
+when distributed: in 3 stages
   x0 scan o: at the members over o, to the coordinator
   x1 scan m: at the members over m, to the coordinator
-  x2 pairs: at the coordinator over x0, x1, to the coordinator
-  final: at the coordinator over x2
-  gathered: o, m: a POSITIONAL JOIN matches rows by more than its condition: join on columns (line 1, column 16)
+  final: at the coordinator over x0, x1
 */
 ----
 -- stages: co-located tables
@@ -674,7 +671,7 @@ scan orders: all 271 partitions
   columns: id
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 2 stages
-  x0 set operation: at the members over orders, orders, to the coordinator
+  x0 join orders: at the members over orders, orders, to the coordinator
   final: at the coordinator over x0
 */
 ----
@@ -693,8 +690,8 @@ scan orders AS o: all 271 partitions
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 4 stages
   x0 scan orders: at the members over orders, to the coordinator
-  x1 q: at the coordinator over x0, to every member
-  x2 join x: at the members over o, x1, to the coordinator
+  x1 rows of orders: at the coordinator over x0, to every member
+  x2 join o: at the members over o, x1, to the coordinator
   final: at the coordinator over x2
 */
 ----
@@ -713,7 +710,7 @@ scan orders: all 271 partitions
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 4 stages
   x0 scan orders: at the members over orders, to the coordinator
-  x1 q: at the coordinator over x0, to every member
+  x1 rows of orders: at the coordinator over x0, to every member
   x2 join c: at the members over c, x1, to the coordinator
   final: at the coordinator over x2
 */
@@ -781,11 +778,11 @@ execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
-  columns: id, priority
+  columns: customer_id, id, priority, amount, day
   filter: o.priority = c.name COLLATE NOCASE
 scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
-  columns: name
+  columns: customer_id, name, score
   filter: o.priority = c.name COLLATE NOCASE
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: gather (a collation decides which texts are equal, and stages do not exchange it: leave out COLLATE)

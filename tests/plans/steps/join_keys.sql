@@ -120,7 +120,7 @@ co-located: s, c
 serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: in 2 stages
-  x0 join s: at the members over s, c, to the coordinator
+  x0 join c: at the members over c, s, to the coordinator
   final: at the coordinator over x0
 runs first, for $1[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
   join keys: about 10 expected; with more than 256, the statement runs without them
@@ -276,7 +276,7 @@ co-located: clients, s
 serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: in 2 stages
-  x0 join s: at the members over s, clients, to the coordinator
+  x0 join clients: at the members over clients, s, to the coordinator
   final: at the coordinator over x0
 runs first, for $1[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
   join keys: about 10 expected; with more than 256, the statement runs without them
@@ -307,7 +307,7 @@ co-located: sales, c
 serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: in 2 stages
-  x0 join c: at the members over c, sales, to the coordinator
+  x0 join sales: at the members over sales, c, to the coordinator
   final: at the coordinator over x0
 runs first, for $1[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
   join keys: about 10 expected; with more than 256, the statement runs without them
@@ -401,11 +401,10 @@ scan log AS l: all 64 partitions
   columns: id, client; about 4,000,000 rows
 co-located: c, s
 serving: no, queries run first whose values prune it
-when distributed: in 4 stages
-  x0 scan c: at the members over c, to every member
-  x1 scan s: at the members over s, c, to every member
-  x2 join c: at the members over l, x0, x1, to the coordinator
-  final: at the coordinator over x2
+when distributed: in 3 stages
+  x0 scan l: at the members over l, to every member
+  x1 join c: at the members over c, s, x0, to the coordinator
+  final: at the coordinator over x1
 runs first, for $1[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
   join keys: about 10 expected; with more than 256, the statement runs without them
   execution: distributed on 3 of 3 members
@@ -584,7 +583,7 @@ scan log AS l: all 64 partitions
 serving: no, it does not find the rows that it joins by their keys
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
-  x1 join c: at the members over l, x0, to the coordinator
+  x1 join l: at the members over l, x0, to the coordinator
   final: at the coordinator over x1
 */
 ----
@@ -642,7 +641,7 @@ scan sales AS s: all 64 partitions
 serving: no, it does not find the rows that it joins by their keys
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
-  x1 join c: at the members over s, x0, to the coordinator
+  x1 join s: at the members over s, x0, to the coordinator
   final: at the coordinator over x1
 */
 ----
@@ -662,7 +661,7 @@ scan sales AS s: all 64 partitions
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
-  x1 join c: at the members over s, x0, to the coordinator
+  x1 join s: at the members over s, x0, to the coordinator
   final: at the coordinator over x1
 */
 ----
@@ -702,7 +701,7 @@ scan sales AS s: all 64 partitions
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
-  x1 join c: at the members over s, x0, to the coordinator
+  x1 join s: at the members over s, x0, to the coordinator
   final: at the coordinator over x1
 */
 ----
@@ -759,11 +758,10 @@ scan visits AS v: the partitions that the parameters select, of 64
   filter: v.place = 4
 co-located: c, s
 serving: no, queries run first whose values prune it
-when distributed: in 4 stages
-  x0 scan c: at the members over c, to every member
-  x1 scan s: at the members over s, c, to every member
-  x2 join c: at the members over v, x0, x1, to the coordinator
-  final: at the coordinator over x2
+when distributed: in 3 stages
+  x0 scan v: at the members over v, to every member
+  x1 join c: at the members over c, s, x0, to the coordinator
+  final: at the coordinator over x1
 runs first, for $1[]: SELECT id FROM log WHERE client = 5
   execution: distributed on 3 of 3 members
   tree: log: all

@@ -244,9 +244,7 @@ scan orders: the partitions that the parameters select, of 271
   filter: customer_id IN (SELECT UNNEST($1))
 serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
-when distributed: in 2 stages
-  x0 scan orders: at the members over orders, to the coordinator
-  final: at the coordinator over x0
+when distributed: two-stage
 runs first, for $1[]: SELECT customer_id FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
@@ -269,9 +267,7 @@ scan orders: the partitions that the parameters select, of 271
   filter: customer_id IN (SELECT UNNEST($1))
 serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
-when distributed: in 2 stages
-  x0 scan orders: at the members over orders, to the coordinator
-  final: at the coordinator over x0
+when distributed: two-stage
 runs first, for $1[]: SELECT customer_id FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
@@ -323,7 +319,7 @@ scan orders AS o: all 271 partitions
   filter: EXISTS(SELECT * FROM vip AS v WHERE v.region = o.priority AND v.customer_id IN (SELECT UNNEST($1)))
 scan vip AS v: the partitions that the parameters select, of 7
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
-  columns: customer_id, region
+  columns: customer_id, region, since, best, score
   filter: v.customer_id IN (SELECT UNNEST($1)) AND EXISTS(SELECT * FROM vip AS v WHERE v.region = o.priority AND v.customer_id IN (SELECT UNNEST($1)))
 serving: no, queries run first whose values prune it
 when distributed: in 3 stages
@@ -395,9 +391,11 @@ scan orders: all 271 partitions
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN (SELECT priority)
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
-when distributed: in 2 stages
+when distributed: in 4 stages
   x0 scan orders: at the members over orders, to the coordinator
-  final: at the coordinator over x0
+  x1 rows of orders: at the coordinator over x0, to every member
+  x2 join orders: at the members over orders, x1, to the coordinator
+  final: at the coordinator over x2
 */
 ----
 -- what stays whole: volatile
@@ -415,7 +413,10 @@ scan vip: all 7 partitions
   columns: customer_id
   filter: RANDOM() < 0.5
 serving: no, its expressions, types or clauses need a kernel over whole columns
-when distributed: gather (random() is not evaluated once for each row of the outermost SELECT: move it there (line 1, column 78))
+when distributed: in 3 stages
+  x0 scan vip: at the members over vip, to every member
+  x1 join orders: at the members over orders, x0, to the coordinator
+  final: at the coordinator over x1
 */
 ----
 -- what stays whole: clock
@@ -434,7 +435,7 @@ scan vip: all 7 partitions
   filter: since < current_date
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
-  x0 scan vip: at the members over vip, to the owners of the keys
+  x0 scan vip: at the members over vip, to every member
   x1 join orders: at the members over orders, x0, to the coordinator
   final: at the coordinator over x1
 */
@@ -450,7 +451,7 @@ scan orders: all 271 partitions
   filter: customer_id IN (SELECT customer_id COLLATE NOCASE FROM vip)
 scan vip: all 7 partitions
   because no predicate on the partition key customer_id: compare it with values
-  columns: customer_id
+  columns: customer_id, region, since, best, score
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: gather (a collation decides which texts are equal, and stages do not exchange it: leave out COLLATE)
 */
@@ -467,7 +468,7 @@ scan orders: all 271 partitions
   filter: customer_id = (SELECT k FROM (SELECT MAX(customer_id COLLATE NOCASE) AS k FROM vip))
 scan vip: all 7 partitions
   because no predicate on the partition key customer_id: compare it with values
-  columns: customer_id
+  columns: customer_id, region, since, best, score
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: gather (a collation decides which texts are equal, and stages do not exchange it: leave out COLLATE)
 */
@@ -507,7 +508,7 @@ scan vip: 2 of 7 partitions [p1, p6]
   columns: customer_id
 serving: yes
 when distributed: in 3 stages
-  x0 scan vip: at the members over vip, to the owners of the keys
+  x0 scan vip: at the members over vip, to every member
   x1 join orders: at the members over orders, x0, to the coordinator
   final: at the coordinator over x1
 */
@@ -601,9 +602,7 @@ scan orders: 2 of 271 partitions [p128, p262]
   filter: customer_id IN (SELECT UNNEST(['C1', 'C2']))
 serving: no, its expressions, types or clauses need a kernel over whole columns
 scatter: each owner is asked once, and one combines their rows; no job, unless they are many
-when distributed: in 2 stages
-  x0 scan orders: at the members over orders, to the coordinator
-  final: at the coordinator over x0
+when distributed: two-stage
 */
 ----
 -- what stays whole: a replicated table
@@ -655,10 +654,11 @@ scan vip: all 7 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id
 serving: no, its expressions, types or clauses need a kernel over whole columns
-when distributed: in 3 stages
-  x0 scan vip: at the members over vip, to every member
-  x1 join orders: at the members over orders, x0, to the coordinator
-  final: at the coordinator over x1
+when distributed: in 4 stages
+  x0 scan vip: at the members over vip, to the coordinator
+  x1 rows of vip: at the coordinator over x0, to every member
+  x2 join orders: at the members over orders, x1, to the coordinator
+  final: at the coordinator over x2
 */
 ----
 -- what stays whole: rows
@@ -699,7 +699,7 @@ serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 4 stages
   x0 scan vip: at the members over vip, to every member
   x1 scan vip: at the members over vip, to every member
-  x2 join orders: at the members over orders, x1, x0, to the coordinator
+  x2 join orders: at the members over orders, x0, x1, to the coordinator
   final: at the coordinator over x2
 */
 ----
@@ -719,11 +719,10 @@ scan vip: all 7 partitions
 scan airlines: replicated, every member has it
   columns: code
 serving: no, its expressions, types or clauses need a kernel over whole columns
-when distributed: in 4 stages
-  x0 scan vip: at the members over vip, to the owners of the keys
+when distributed: in 3 stages
+  x0 scan vip: at the members over vip, to every member
   x1 join orders: at the members over orders, x0, to the coordinator
-  x2 subquery: at the coordinator over x1, to the coordinator
-  final: at the coordinator over airlines, x2
+  final: at the coordinator over airlines, x1
 */
 ----
 -- a step is bounded where the rows are, 1
@@ -772,9 +771,7 @@ runs first, for $1[]: SELECT DISTINCT customer_id FROM vip
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id
   serving: no, it does not search vip by its key: compare the first columns of (customer_id) with values
-  when distributed: in 2 stages
-    x0 scan vip: at the members over vip, to the coordinator
-    final: at the coordinator over x0
+  when distributed: two-stage
 */
 ----
 -- a step is bounded where the rows are, 3
@@ -799,9 +796,7 @@ runs first, for $1[]: SELECT ALL customer_id FROM vip
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id
   serving: no, it does not search vip by its key: compare the first columns of (customer_id) with values
-  when distributed: in 2 stages
-    x0 scan vip: at the members over vip, to the coordinator
-    final: at the coordinator over x0
+  when distributed: two-stage
 */
 ----
 -- a step is bounded where the rows are, 4
@@ -826,10 +821,7 @@ runs first, for $1[]: SELECT customer_id FROM vip LIMIT 2
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id
   serving: no, it does not search vip by its key: compare the first columns of (customer_id) with values
-  when distributed: in 3 stages
-    x0 scan vip: at the members over vip, to the coordinator
-    x1 subquery: at the coordinator over x0, to the coordinator
-    final: at the coordinator over x1
+  when distributed: two-stage
 */
 ----
 -- a step is bounded where the rows are, 5
@@ -854,10 +846,7 @@ runs first, for $1[]: SELECT max(customer_id) FROM vip
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id
   serving: no, it does not search vip by its key: compare the first columns of (customer_id) with values
-  when distributed: in 3 stages
-    x0 scan vip: at the members over vip, to the coordinator
-    x1 subquery: at the coordinator over x0, to the coordinator
-    final: at the coordinator over x1
+  when distributed: two-stage
 */
 ----
 -- a step is bounded where the rows are, 6
@@ -906,9 +895,7 @@ runs first, for $1[]: FROM (SELECT customer_id FROM vip)
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id
   serving: no, it does not search vip by its key: compare the first columns of (customer_id) with values
-  when distributed: in 2 stages
-    x0 scan vip: at the members over vip, to the coordinator
-    final: at the coordinator over x0
+  when distributed: two-stage
 */
 ----
 -- a scalar step is bounded to two rows
@@ -929,9 +916,7 @@ runs first, for $1: SELECT customer_id FROM vip ORDER BY since LIMIT 1
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id, since
   serving: no, it does not search vip by its key: compare the first columns of (customer_id) with values
-  when distributed: in 2 stages
-    x0 scan vip: at the members over vip, to the coordinator
-    final: at the coordinator over x0
+  when distributed: two-stage
 */
 ----
 -- a step may have steps
@@ -993,9 +978,7 @@ runs first, for $2[]: SELECT customer_id FROM v
     columns: customer_id, region, since, best, score
     filter: region = $1
   serving: no, it does not search vip by its key: compare the first columns of (customer_id) with values
-  when distributed: in 2 stages
-    x0 scan vip: at the members over vip, to the coordinator
-    final: at the coordinator over x0
+  when distributed: two-stage
 */
 ----
 -- common table expressions go with a step: a name of WITH that is a table's as well
@@ -1021,9 +1004,7 @@ runs first, for $2[]: SELECT customer_id FROM vip
     columns: customer_id, name, score
     filter: score > $1
   serving: no, it does not search customers by its key: compare the first columns of (customer_id) with values
-  when distributed: in 2 stages
-    x0 scan customers: at the members over customers, to the coordinator
-    final: at the coordinator over x0
+  when distributed: two-stage
 */
 ----
 -- common table expressions go with a step: only what is needed goes with it
@@ -1054,9 +1035,7 @@ runs first, for $2[]: SELECT k FROM w
     columns: customer_id, region, since, best, score
     filter: region = $1
   serving: no, it does not search vip by its key: compare the first columns of (customer_id) with values
-  when distributed: in 2 stages
-    x0 scan vip: at the members over vip, to the coordinator
-    final: at the coordinator over x0
+  when distributed: two-stage
 */
 ----
 -- common table expressions go with a step: a name of WITH that the rest needs too
@@ -1088,9 +1067,7 @@ runs first, for $2[]: SELECT customer_id FROM v
     columns: customer_id, region, since, best, score
     filter: region = $1
   serving: no, it does not search vip by its key: compare the first columns of (customer_id) with values
-  when distributed: in 2 stages
-    x0 scan vip: at the members over vip, to the coordinator
-    final: at the coordinator over x0
+  when distributed: two-stage
 */
 ----
 -- names that cannot go with a step: of the same WITH
@@ -1199,7 +1176,7 @@ scan vip: all 7 partitions
   columns: customer_id
 serving: no, it does not find the rows that it joins by their keys
 when distributed: in 3 stages
-  x0 scan vip: at the members over vip, to the owners of the keys
+  x0 scan vip: at the members over vip, to every member
   x1 join orders: at the members over orders, x0, to the coordinator
   final: at the coordinator over x1
 */

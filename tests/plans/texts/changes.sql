@@ -11,8 +11,8 @@ on one member, by Arrow:
   answers (score DOUBLE, customer_id VARCHAR, name VARCHAR)
   FROM s0 AS "customers" SELECT CAST((score + 1) AS DOUBLE) AS "score", "customers"."customer_id", "customers"."name" WHERE customer_id = 'C1'
 on several members:
-  scan:customers: SELECT CAST(("score" + 1) AS DOUBLE) AS c0, "customer_id" AS c1, "name" AS c2 FROM s0 WHERE "customer_id" = 'C1'
-  final: SELECT c0, c1, c2 FROM x0
+  scan customers: SELECT (t1."score" + 1) AS "score", t1."customer_id", t1."name" FROM "s0" AS t1 WHERE (t1."customer_id" = 'C1')
+  final: SELECT t1."score", t1."customer_id", t1."name" FROM x0 AS t1
 */
 ----
 -- an update is a query for rows: parameters and an alias
@@ -26,8 +26,8 @@ on one member, by Arrow:
   answers (name VARCHAR, score DOUBLE, customer_id VARCHAR)
   FROM s0 AS "c" SELECT CAST(($1) AS VARCHAR) AS "name", CAST((c.score*$2) AS DOUBLE) AS "score", "c"."customer_id" WHERE c.customer_id = $3
 on several members:
-  scan:c: SELECT CAST(($1) AS TEXT) AS c0, CAST(("score" * $2) AS DOUBLE) AS c1, "customer_id" AS c2 FROM s0 WHERE "customer_id" = $3
-  final: SELECT c0, c1, c2 FROM x0
+  scan c: SELECT CAST($1 AS VARCHAR) AS "name", CAST((t1."score" * $2) AS DOUBLE) AS "score", t1."customer_id" FROM "s0" AS t1 WHERE (t1."customer_id" = $3)
+  final: SELECT t1."name", t1."score", t1."customer_id" FROM x0 AS t1
 */
 ----
 -- an update is a query for rows: default
@@ -39,9 +39,6 @@ on one member, by DuckDB:
   s0 is airlines(code, name)
   answers (name VARCHAR, code VARCHAR)
   FROM s0 AS "airlines" SELECT CAST((NULL) AS VARCHAR) AS "name", "airlines"."code"
-on several members:
-  scan:airlines: SELECT CAST((NULL) AS TEXT) AS c0, "code" AS c1 FROM s0
-  final: SELECT c0, c1 FROM x0
 */
 ----
 -- an update is a query for rows: a call
@@ -53,9 +50,6 @@ on one member, by DuckDB:
   s0 is airlines(code, name)
   answers (name VARCHAR, code VARCHAR)
   FROM s0 AS "airlines" SELECT CAST((concat(name, ',', code)) AS VARCHAR) AS "name", "airlines"."code" WHERE name IS DISTINCT FROM code
-on several members:
-  scan:airlines: SELECT CAST((CONCAT("name", ',', "code")) AS TEXT) AS c0, "code" AS c1 FROM s0 WHERE "name" IS DISTINCT FROM "code"
-  final: SELECT c0, c1 FROM x0
 */
 ----
 -- an update is a query for rows: from inside a value
@@ -67,9 +61,6 @@ on one member, by DuckDB:
   s0 is airlines(code, name)
   answers (name VARCHAR, code VARCHAR)
   FROM s0 AS "airlines" SELECT CAST((code IS DISTINCT FROM 'x') AS VARCHAR) AS "name", "airlines"."code"
-on several members:
-  scan:airlines: SELECT CAST(("code" IS DISTINCT FROM 'x') AS TEXT) AS c0, "code" AS c1 FROM s0
-  final: SELECT c0, c1 FROM x0
 */
 ----
 -- an update is a query for rows: a subquery over a replicated table
@@ -95,8 +86,8 @@ on one member, by Arrow:
   answers (action VARCHAR, old 0 VARCHAR, code VARCHAR, name VARCHAR)
   SELECT CAST('UPDATE' AS VARCHAR) AS "action", "a"."code" AS "old 0", CAST(("a"."code") AS VARCHAR) AS "code", CAST((c.name) AS VARCHAR) AS "name" FROM s0 c, s1 AS "a" WHERE c.customer_id = a.code
 on several members:
-  join c: SELECT CAST('UPDATE' AS TEXT) AS "action", "a"."code" AS "old 0", CAST(("a"."code") AS TEXT) AS "code", CAST((c.name) AS TEXT) AS "name" FROM s0 AS c, s1 AS "a" WHERE c.customer_id = a.code
-  final: SELECT * FROM x0
+  join c: SELECT CAST('UPDATE' AS VARCHAR) AS "action", t2."code", t2."code" AS "c2", t1."name" FROM "s0" AS t1 CROSS JOIN "s1" AS t2 WHERE (t1."customer_id" = t2."code")
+  final: SELECT t1."action", t1."code", t1."c2", t1."name" FROM x0 AS t1
 */
 ----
 -- an update that looks beyond its partition is a query for effects: a key column
@@ -108,9 +99,6 @@ on one member, by DuckDB:
   s0 is airlines(code, name)
   answers (action VARCHAR, old 0 VARCHAR, code VARCHAR, name VARCHAR)
   SELECT CAST('UPDATE' AS VARCHAR) AS "action", "airlines"."code" AS "old 0", CAST((lower(code)) AS VARCHAR) AS "code", CAST((NULL) AS VARCHAR) AS "name" FROM s0 AS "airlines"
-on several members:
-  scan:airlines: SELECT CAST('UPDATE' AS TEXT) AS c0, "code" AS c1, CAST((LOWER("code")) AS TEXT) AS c2, CAST((NULL) AS TEXT) AS c3 FROM s0
-  final: SELECT c0, c1, c2, c3 FROM x0
 */
 ----
 -- a deletion is a query for keys: everything
@@ -122,9 +110,6 @@ on one member, by Arrow:
   s0 is airlines(code)
   answers (code VARCHAR)
   FROM s0 AS "airlines" SELECT "airlines"."code"
-on several members:
-  scan:airlines: SELECT "code" AS c0 FROM s0
-  final: SELECT c0 FROM x0
 */
 ----
 -- a deletion is a query for keys: case
@@ -136,9 +121,6 @@ on one member, by Arrow:
   s0 is airlines(code, name)
   answers (code VARCHAR)
   FROM s0 AS "Airlines" SELECT "Airlines"."code" where name = 'x'
-on several members:
-  scan:Airlines: SELECT "code" AS c0 FROM s0 WHERE "name" = 'x'
-  final: SELECT c0 FROM x0
 */
 ----
 -- a deletion is a query for keys: an alias
@@ -151,9 +133,6 @@ on one member, by Arrow:
   s0 is airlines(code, name)
   answers (code VARCHAR)
   FROM s0 AS "a" SELECT "a"."code" WHERE a.name = $1
-on several members:
-  scan:a: SELECT "code" AS c0 FROM s0 WHERE "name" = $1
-  final: SELECT c0 FROM x0
 */
 ----
 -- a deletion is a query for keys: a quoted alias
@@ -165,9 +144,6 @@ on one member, by DuckDB:
   s0 is airlines(code)
   answers (code VARCHAR)
   FROM s0 AS "where" SELECT "where"."code" WHERE true
-on several members:
-  scan:where: SELECT "code" AS c0 FROM s0 WHERE TRUE
-  final: SELECT c0 FROM x0
 */
 ----
 -- a deletion is a query for keys: a comment
@@ -180,9 +156,6 @@ on one member, by Arrow:
   s0 is airlines(code)
   answers (code VARCHAR)
   FROM s0 AS "airlines" SELECT "airlines"."code"
-on several members:
-  scan:airlines: SELECT "code" AS c0 FROM s0
-  final: SELECT c0 FROM x0
 */
 ----
 -- a deletion is a query for keys: truncate
@@ -194,9 +167,6 @@ on one member, by Arrow:
   s0 is airlines(code)
   answers (code VARCHAR)
   FROM s0 AS "airlines" SELECT "airlines"."code"
-on several members:
-  scan:airlines: SELECT "code" AS c0 FROM s0
-  final: SELECT c0 FROM x0
 */
 ----
 -- a deletion is a query for keys: truncate table
@@ -208,9 +178,6 @@ on one member, by Arrow:
   s0 is airlines(code)
   answers (code VARCHAR)
   FROM s0 AS "airlines" SELECT "airlines"."code"
-on several members:
-  scan:airlines: SELECT "code" AS c0 FROM s0
-  final: SELECT c0 FROM x0
 */
 ----
 -- a deletion that looks beyond its partition is a query for effects: using
@@ -224,8 +191,8 @@ on one member, by DuckDB:
   answers (action VARCHAR, old 0 VARCHAR, code VARCHAR, name VARCHAR)
   SELECT CAST('DELETE' AS VARCHAR) AS "action", "airlines"."code" AS "old 0", CAST((NULL) AS VARCHAR) AS "code", CAST((NULL) AS VARCHAR) AS "name" FROM s0 AS c, s1 AS "airlines" WHERE c.name = airlines.code
 on several members:
-  join c: SELECT CAST('DELETE' AS TEXT) AS "action", "airlines"."code" AS "old 0", CAST((NULL) AS TEXT) AS "code", CAST((NULL) AS TEXT) AS "name" FROM s0 AS c, s1 AS "airlines" WHERE c.name = airlines.code
-  final: SELECT * FROM x0
+  join c: SELECT CAST('DELETE' AS VARCHAR) AS "action", t2."code", CAST(NULL AS VARCHAR) AS "c2", CAST(NULL AS VARCHAR) AS "name" FROM "s0" AS t1 CROSS JOIN "s1" AS t2 WHERE (t1."name" = t2."code")
+  final: SELECT t1."action", t1."code", t1."c2", t1."name" FROM x0 AS t1
 */
 ----
 -- a deletion that looks beyond its partition is a query for effects: a common table expression, and rows to return
@@ -242,9 +209,6 @@ on one member, by Arrow:
   s0 is airlines(name)
   answers (name VARCHAR)
   SELECT name FROM s0 AS "airlines"
-on several members:
-  scan:airlines: SELECT "name" AS c0 FROM s0
-  final: SELECT c0 FROM x0
 */
 ----
 -- what is returned is a query over the table
@@ -258,16 +222,16 @@ on one member, by Arrow:
   answers (action VARCHAR, old 0 VARCHAR, old 1 BIGINT, customer_id VARCHAR, id BIGINT, priority VARCHAR, amount DECIMAL(10,2), day DATE)
   SELECT CAST('DELETE' AS VARCHAR) AS "action", "o"."customer_id" AS "old 0", "o"."id" AS "old 1", CAST(("o"."customer_id") AS VARCHAR) AS "customer_id", CAST(("o"."id") AS BIGINT) AS "id", CAST(("o"."priority") AS VARCHAR) AS "priority", CAST(("o"."amount") AS DECIMAL(10,2)) AS "amount", CAST(("o"."day") AS DATE) AS "day" FROM s0 AS "o" WHERE id = $1
 on several members:
-  scan:o: SELECT CAST('DELETE' AS TEXT) AS c0, "customer_id" AS c1, "id" AS c2, CAST(("customer_id") AS TEXT) AS c3, CAST(("id") AS BIGINT) AS c4, CAST(("priority") AS TEXT) AS c5, CAST(("amount") AS DECIMAL(10, 2)) AS c6, CAST(("day") AS DATE) AS c7 FROM s0 WHERE "id" = $1
-  final: SELECT c0, c1, c2, c3, c4, c5, c6, c7 FROM x0
+  scan o: SELECT CAST('DELETE' AS VARCHAR) AS "action", t1."customer_id", t1."id", t1."customer_id" AS "c3", t1."id" AS "c4", t1."priority", t1."amount", t1."day" FROM "s0" AS t1 WHERE (t1."id" = $1)
+  final: SELECT t1."action", t1."customer_id", t1."id", t1."c3", t1."c4", t1."priority", t1."amount", t1."day" FROM x0 AS t1
 returning:
 on one member, by DuckDB:
   s0 is orders(id)
   answers (more BIGINT)
   SELECT o.id + $2 AS more FROM s0 AS "o"
 on several members:
-  scan:o: SELECT "id" + $2 AS c0 FROM s0
-  final: SELECT c0 FROM x0
+  scan o: SELECT (t1."id" + $2) AS "more" FROM "s0" AS t1
+  final: SELECT t1."more" FROM x0 AS t1
 */
 ----
 -- a merge has a part for each kind of rows
@@ -283,7 +247,7 @@ on one member, by DuckDB:
   answers (action VARCHAR, old 0 VARCHAR, code VARCHAR, name VARCHAR)
   WITH "source rows" AS MATERIALIZED (SELECT * FROM s0 AS c) SELECT CAST('UPDATE' AS VARCHAR) AS "action", "a"."code" AS "old 0", CAST(("a"."code") AS VARCHAR) AS "code", CAST((CAST((c.name) AS VARCHAR)) AS VARCHAR) AS "name" FROM s1 AS "a" JOIN "source rows" AS "c" ON (a.code = c.customer_id) UNION ALL SELECT CAST('INSERT' AS VARCHAR) AS "action", CAST(NULL AS VARCHAR) AS "old 0", CAST((CAST((c.customer_id) AS VARCHAR)) AS VARCHAR) AS "code", CAST((NULL) AS VARCHAR) AS "name" FROM (SELECT "c".* FROM "source rows" AS "c" LEFT JOIN s2 AS "a" ON (a.code = c.customer_id) WHERE "a"."code" IS NULL) AS "c" UNION ALL SELECT CAST('DELETE' AS VARCHAR) AS "action", "a"."code" AS "old 0", CAST(("a"."code") AS VARCHAR) AS "code", CAST(("a"."name") AS VARCHAR) AS "name" FROM (SELECT "a".* FROM s3 AS "a" LEFT JOIN (SELECT *, TRUE AS "is source" FROM "source rows") AS "c" ON (a.code = c.customer_id) WHERE "c"."is source" IS NULL) AS "a"
 on several members:
-  scan:c: SELECT "customer_id", "name", "score" FROM s0
+  scan c: SELECT "customer_id", "name", "score" FROM s0
   final: WITH "source rows" AS MATERIALIZED (SELECT * FROM s0 AS c) SELECT CAST('UPDATE' AS VARCHAR) AS "action", "a"."code" AS "old 0", CAST(("a"."code") AS VARCHAR) AS "code", CAST((CAST((c.name) AS VARCHAR)) AS VARCHAR) AS "name" FROM s1 AS "a" JOIN "source rows" AS "c" ON (a.code = c.customer_id) UNION ALL SELECT CAST('INSERT' AS VARCHAR) AS "action", CAST(NULL AS VARCHAR) AS "old 0", CAST((CAST((c.customer_id) AS VARCHAR)) AS VARCHAR) AS "code", CAST((NULL) AS VARCHAR) AS "name" FROM (SELECT "c".* FROM "source rows" AS "c" LEFT JOIN s2 AS "a" ON (a.code = c.customer_id) WHERE "a"."code" IS NULL) AS "c" UNION ALL SELECT CAST('DELETE' AS VARCHAR) AS "action", "a"."code" AS "old 0", CAST(("a"."code") AS VARCHAR) AS "code", CAST(("a"."name") AS VARCHAR) AS "name" FROM (SELECT "a".* FROM s3 AS "a" LEFT JOIN (SELECT *, TRUE AS "is source" FROM "source rows") AS "c" ON (a.code = c.customer_id) WHERE "c"."is source" IS NULL) AS "a"
 */
 ----
@@ -299,8 +263,8 @@ on one member, by DuckDB:
   answers (action VARCHAR, old 0 VARCHAR, code VARCHAR, name VARCHAR)
   WITH "source rows" AS MATERIALIZED (SELECT * FROM s0 AS c) SELECT CAST(CASE WHEN (score > $1) THEN 'DELETE' WHEN (score > $2) THEN NULL ELSE 'UPDATE' END AS VARCHAR) AS "action", "a"."code" AS "old 0", CAST(("a"."code") AS VARCHAR) AS "code", CAST((CASE WHEN (score > $1) THEN "a"."name" WHEN (score > $2) THEN "a"."name" ELSE CAST(('x') AS VARCHAR) END) AS VARCHAR) AS "name" FROM s1 AS "a" JOIN "source rows" AS "c" ON (a.code = c.customer_id)
 on several members:
-  join a: SELECT CAST(CASE WHEN (score > $1) THEN 'DELETE' WHEN (score > $2) THEN NULL ELSE 'UPDATE' END AS TEXT) AS "action", "a"."code" AS "old 0", CAST(("a"."code") AS TEXT) AS "code", CAST((CASE WHEN (score > $1) THEN "a"."name" WHEN (score > $2) THEN "a"."name" ELSE CAST(('x') AS TEXT) END) AS TEXT) AS "name" FROM s1 AS "a" JOIN (SELECT * FROM s0 AS c) AS "c" ON (a.code = c.customer_id)
-  final: SELECT * FROM x0
+  join a: SELECT CAST(CASE WHEN (t2."score" > $1) THEN 'DELETE' WHEN (t2."score" > $2) THEN NULL ELSE 'UPDATE' END AS VARCHAR) AS "action", t1."code", t1."code" AS "c2", CAST(CASE WHEN (t2."score" > $1) THEN t1."name" WHEN (t2."score" > $2) THEN t1."name" ELSE CAST('x' AS VARCHAR) END AS VARCHAR) AS "name" FROM "s1" AS t1 CROSS JOIN "s0" AS t2 WHERE (t1."code" = t2."customer_id")
+  final: SELECT t1."action", t1."code", t1."c2", t1."name" FROM x0 AS t1
 */
 ----
 -- sources, 1
@@ -314,8 +278,8 @@ on one member, by DuckDB:
   answers (action VARCHAR, old 0 VARCHAR, code VARCHAR, name VARCHAR)
   WITH "source rows" AS MATERIALIZED (SELECT * FROM s0 AS "customers" ) SELECT CAST('DELETE' AS VARCHAR) AS "action", "airlines"."code" AS "old 0", CAST(("airlines"."code") AS VARCHAR) AS "code", CAST(("airlines"."name") AS VARCHAR) AS "name" FROM s1 AS "airlines" JOIN "source rows" AS "customers" ON (code = customer_id)
 on several members:
-  join airlines: SELECT CAST('DELETE' AS TEXT) AS "action", "airlines"."code" AS "old 0", CAST(("airlines"."code") AS TEXT) AS "code", CAST(("airlines"."name") AS TEXT) AS "name" FROM s1 AS "airlines" JOIN (SELECT * FROM s0 AS "customers") AS "customers" ON (code = customer_id)
-  final: SELECT * FROM x0
+  join airlines: SELECT CAST('DELETE' AS VARCHAR) AS "action", t1."code", t1."code" AS "c2", t1."name" FROM "s1" AS t1 CROSS JOIN "s0" AS t2 WHERE (t1."code" = t2."customer_id")
+  final: SELECT t1."action", t1."code", t1."c2", t1."name" FROM x0 AS t1
 */
 ----
 -- sources, 2
@@ -329,8 +293,8 @@ on one member, by DuckDB:
   answers (action VARCHAR, old 0 VARCHAR, code VARCHAR, name VARCHAR)
   WITH "source rows" AS MATERIALIZED (SELECT * FROM s0 x) SELECT CAST('DELETE' AS VARCHAR) AS "action", "airlines"."code" AS "old 0", CAST(("airlines"."code") AS VARCHAR) AS "code", CAST(("airlines"."name") AS VARCHAR) AS "name" FROM s1 AS "airlines" JOIN "source rows" AS "x" ON (code = customer_id)
 on several members:
-  join airlines: SELECT CAST('DELETE' AS TEXT) AS "action", "airlines"."code" AS "old 0", CAST(("airlines"."code") AS TEXT) AS "code", CAST(("airlines"."name") AS TEXT) AS "name" FROM s1 AS "airlines" JOIN (SELECT * FROM s0 AS x) AS "x" ON (code = customer_id)
-  final: SELECT * FROM x0
+  join airlines: SELECT CAST('DELETE' AS VARCHAR) AS "action", t1."code", t1."code" AS "c2", t1."name" FROM "s1" AS t1 CROSS JOIN "s0" AS t2 WHERE (t1."code" = t2."customer_id")
+  final: SELECT t1."action", t1."code", t1."c2", t1."name" FROM x0 AS t1
 */
 ----
 -- sources, 3
@@ -344,8 +308,8 @@ on one member, by DuckDB:
   answers (action VARCHAR, old 0 VARCHAR, code VARCHAR, name VARCHAR)
   WITH "source rows" AS MATERIALIZED (SELECT * FROM (SELECT * FROM s0 AS "customers") x) SELECT CAST('DELETE' AS VARCHAR) AS "action", "airlines"."code" AS "old 0", CAST(("airlines"."code") AS VARCHAR) AS "code", CAST(("airlines"."name") AS VARCHAR) AS "name" FROM s1 AS "airlines" JOIN "source rows" AS "x" ON (code = customer_id)
 on several members:
-  join airlines: SELECT CAST('DELETE' AS TEXT) AS "action", "airlines"."code" AS "old 0", CAST(("airlines"."code") AS TEXT) AS "code", CAST(("airlines"."name") AS TEXT) AS "name" FROM s1 AS "airlines" JOIN (SELECT * FROM (SELECT * FROM s0 AS "customers") AS x) AS "x" ON (code = customer_id)
-  final: SELECT * FROM x0
+  join airlines: SELECT CAST('DELETE' AS VARCHAR) AS "action", t1."code", t1."code" AS "c2", t1."name" FROM "s1" AS t1 CROSS JOIN "s0" AS t2 WHERE (t1."code" = t2."customer_id")
+  final: SELECT t1."action", t1."code", t1."c2", t1."name" FROM x0 AS t1
 */
 ----
 -- sources, 4
@@ -384,7 +348,4 @@ on one member, by Arrow:
   s0 is airlines(code)
   answers (code VARCHAR)
   SELECT code FROM s0 AS "airlines"
-on several members:
-  scan:airlines: SELECT "code" AS c0 FROM s0
-  final: SELECT c0 FROM x0
 */

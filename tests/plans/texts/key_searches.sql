@@ -12,8 +12,8 @@ on one member, by Arrow:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE customer_id = $1
 on several members:
-  scan:orders: SELECT "priority" AS c0 FROM s0 WHERE "customer_id" = $1
-  final: SELECT c0 FROM x0
+  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE (t1."customer_id" = $1)
+  final: SELECT t1."priority" FROM x0 AS t1
 */
 ----
 -- decided by the key, 2
@@ -26,8 +26,8 @@ on one member, by Arrow:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND id = $2
 on several members:
-  scan:orders: SELECT "priority" AS c0 FROM s0 WHERE "customer_id" = $1 AND "id" = $2
-  final: SELECT c0 FROM x0
+  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE (t1."customer_id" = $1) AND (t1."id" = $2)
+  final: SELECT t1."priority" FROM x0 AS t1
 */
 ----
 -- decided by the key, 3
@@ -39,8 +39,8 @@ on one member, by Arrow:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE id = 7 AND 'C2' = customer_id
 on several members:
-  scan:orders: SELECT "priority" AS c0 FROM s0 WHERE "id" = 7 AND 'C2' = "customer_id"
-  final: SELECT c0 FROM x0
+  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE (t1."id" = 7) AND ('C2' = t1."customer_id")
+  final: SELECT t1."priority" FROM x0 AS t1
 */
 ----
 -- decided by the key, 4
@@ -53,8 +53,8 @@ on one member, by Arrow:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE (customer_id = $1) AND id = $2
 on several members:
-  scan:orders: SELECT "priority" AS c0 FROM s0 WHERE ("customer_id" = $1) AND "id" = $2
-  final: SELECT c0 FROM x0
+  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE (t1."customer_id" = $1) AND (t1."id" = $2)
+  final: SELECT t1."priority" FROM x0 AS t1
 */
 ----
 -- decided by the key, 5
@@ -67,8 +67,8 @@ on one member, by Arrow:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND id > 3
 on several members:
-  scan:orders: SELECT "priority" AS c0 FROM s0 WHERE "customer_id" = $1 AND "id" > 3
-  final: SELECT c0 FROM x0
+  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE (t1."customer_id" = $1) AND (t1."id" > 3)
+  final: SELECT t1."priority" FROM x0 AS t1
 */
 ----
 -- decided by the key, 6
@@ -81,8 +81,8 @@ on one member, by Arrow:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND id BETWEEN $2 AND $3
 on several members:
-  scan:orders: SELECT "priority" AS c0 FROM s0 WHERE "customer_id" = $1 AND "id" BETWEEN $2 AND $3
-  final: SELECT c0 FROM x0
+  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE (t1."customer_id" = $1) AND (t1."id" >= $2) AND (t1."id" <= $3)
+  final: SELECT t1."priority" FROM x0 AS t1
 */
 ----
 -- decided by the key, 7
@@ -95,8 +95,8 @@ on one member, by Arrow:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND id >= $2 AND 5 > id
 on several members:
-  scan:orders: SELECT "priority" AS c0 FROM s0 WHERE "customer_id" = $1 AND "id" >= $2 AND 5 > "id"
-  final: SELECT c0 FROM x0
+  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE (t1."customer_id" = $1) AND (t1."id" >= $2) AND (5 > t1."id")
+  final: SELECT t1."priority" FROM x0 AS t1
 */
 ----
 -- decided by the key, 8
@@ -109,8 +109,8 @@ on one member, by Arrow:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE customer_id > $1
 on several members:
-  scan:orders: SELECT "priority" AS c0 FROM s0 WHERE "customer_id" > $1
-  final: SELECT c0 FROM x0
+  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE (t1."customer_id" > $1)
+  final: SELECT t1."priority" FROM x0 AS t1
 */
 ----
 -- decided by the key, 9
@@ -122,8 +122,8 @@ on one member, by Arrow:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE customer_id >= 'C2' AND customer_id < 'C3'
 on several members:
-  scan:orders: SELECT "priority" AS c0 FROM s0 WHERE "customer_id" >= 'C2' AND "customer_id" < 'C3'
-  final: SELECT c0 FROM x0
+  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE (t1."customer_id" >= 'C2') AND (t1."customer_id" < 'C3')
+  final: SELECT t1."priority" FROM x0 AS t1
 */
 ----
 -- left to WHERE, 1
@@ -136,8 +136,8 @@ on one member, by Arrow:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND priority = 'high'
 on several members:
-  scan:orders: SELECT "priority" AS c0 FROM s0 WHERE "customer_id" = $1 AND "priority" = 'high'
-  final: SELECT c0 FROM x0
+  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE (t1."customer_id" = $1) AND (t1."priority" = 'high')
+  final: SELECT t1."priority" FROM x0 AS t1
 */
 ----
 -- left to WHERE, 2
@@ -150,8 +150,8 @@ on one member, by Arrow:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND customer_id = $2
 on several members:
-  scan:orders: SELECT "priority" AS c0 FROM s0 WHERE "customer_id" = $1 AND "customer_id" = $2
-  final: SELECT c0 FROM x0
+  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE (t1."customer_id" = $1) AND (t1."customer_id" = $2)
+  final: SELECT t1."priority" FROM x0 AS t1
 */
 ----
 -- left to WHERE, 3
@@ -164,8 +164,8 @@ on one member, by Arrow:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND id > $2 AND id > 3
 on several members:
-  scan:orders: SELECT "priority" AS c0 FROM s0 WHERE "customer_id" = $1 AND "id" > $2 AND "id" > 3
-  final: SELECT c0 FROM x0
+  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE (t1."customer_id" = $1) AND (t1."id" > $2) AND (t1."id" > 3)
+  final: SELECT t1."priority" FROM x0 AS t1
 */
 ----
 -- left to WHERE, 4
@@ -178,8 +178,8 @@ on one member, by Arrow:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND id > $2 AND id BETWEEN 1 AND 9
 on several members:
-  scan:orders: SELECT "priority" AS c0 FROM s0 WHERE "customer_id" = $1 AND "id" > $2 AND "id" BETWEEN 1 AND 9
-  final: SELECT c0 FROM x0
+  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE (t1."customer_id" = $1) AND (t1."id" > $2) AND (t1."id" >= 1) AND (t1."id" <= 9)
+  final: SELECT t1."priority" FROM x0 AS t1
 */
 ----
 -- left to WHERE, 5
@@ -192,8 +192,8 @@ on one member, by Arrow:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND NOT id > 3
 on several members:
-  scan:orders: SELECT "priority" AS c0 FROM s0 WHERE "customer_id" = $1 AND NOT "id" > 3
-  final: SELECT c0 FROM x0
+  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE (t1."customer_id" = $1) AND (NOT (t1."id" > 3))
+  final: SELECT t1."priority" FROM x0 AS t1
 */
 ----
 -- left to WHERE, 6
@@ -206,8 +206,8 @@ on one member, by Arrow:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND id > 3 AND amount > 3
 on several members:
-  scan:orders: SELECT "priority" AS c0 FROM s0 WHERE "customer_id" = $1 AND "id" > 3 AND "amount" > 3
-  final: SELECT c0 FROM x0
+  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE (t1."customer_id" = $1) AND (t1."id" > 3) AND (t1."amount" > 3)
+  final: SELECT t1."priority" FROM x0 AS t1
 */
 ----
 -- left to WHERE, 7
@@ -220,8 +220,8 @@ on one member, by DuckDB:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND id > amount
 on several members:
-  scan:orders: SELECT "priority" AS c0 FROM s0 WHERE "customer_id" = $1 AND "id" > "amount"
-  final: SELECT c0 FROM x0
+  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE (t1."customer_id" = $1) AND (t1."id" > t1."amount")
+  final: SELECT t1."priority" FROM x0 AS t1
 */
 ----
 -- left to WHERE, 8
@@ -234,8 +234,8 @@ on one member, by Arrow:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE customer_id > $1 AND id > 3
 on several members:
-  scan:orders: SELECT "priority" AS c0 FROM s0 WHERE "customer_id" > $1 AND "id" > 3
-  final: SELECT c0 FROM x0
+  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE (t1."customer_id" > $1) AND (t1."id" > 3)
+  final: SELECT t1."priority" FROM x0 AS t1
 */
 ----
 -- left to WHERE, 9
@@ -248,8 +248,8 @@ on one member, by Arrow:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE customer_id IN ($1, 'C1')
 on several members:
-  scan:orders: SELECT "priority" AS c0 FROM s0 WHERE "customer_id" IN ($1, 'C1')
-  final: SELECT c0 FROM x0
+  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE (t1."customer_id" IN ($1, 'C1'))
+  final: SELECT t1."priority" FROM x0 AS t1
 */
 ----
 -- left to WHERE, 10
@@ -262,8 +262,8 @@ on one member, by Arrow:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND id + 1 > 3
 on several members:
-  scan:orders: SELECT "priority" AS c0 FROM s0 WHERE "customer_id" = $1 AND "id" + 1 > 3
-  final: SELECT c0 FROM x0
+  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE (t1."customer_id" = $1) AND ((t1."id" + 1) > 3)
+  final: SELECT t1."priority" FROM x0 AS t1
 */
 ----
 -- left to WHERE, 11
@@ -276,8 +276,8 @@ on one member, by Arrow:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 OR id = 3
 on several members:
-  scan:orders: SELECT "priority" AS c0 FROM s0 WHERE "customer_id" = $1 OR "id" = 3
-  final: SELECT c0 FROM x0
+  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE ((t1."customer_id" = $1) OR (t1."id" = 3)) AND ((t1."customer_id" = $1) OR (t1."id" = 3))
+  final: SELECT t1."priority" FROM x0 AS t1
 */
 ----
 -- left to WHERE, 12
@@ -290,8 +290,8 @@ on one member, by Arrow:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE NOT customer_id = $1
 on several members:
-  scan:orders: SELECT "priority" AS c0 FROM s0 WHERE NOT "customer_id" = $1
-  final: SELECT c0 FROM x0
+  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE (NOT (t1."customer_id" = $1))
+  final: SELECT t1."priority" FROM x0 AS t1
 */
 ----
 -- left to WHERE, 13
@@ -303,8 +303,8 @@ on one member, by Arrow:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE id = 3
 on several members:
-  scan:orders: SELECT "priority" AS c0 FROM s0 WHERE "id" = 3
-  final: SELECT c0 FROM x0
+  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE (t1."id" = 3)
+  final: SELECT t1."priority" FROM x0 AS t1
 */
 ----
 -- left to WHERE, 14
@@ -317,8 +317,8 @@ on one member, by DuckDB:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND true
 on several members:
-  scan:orders: SELECT "priority" AS c0 FROM s0 WHERE "customer_id" = $1 AND TRUE
-  final: SELECT c0 FROM x0
+  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE (t1."customer_id" = $1) AND true
+  final: SELECT t1."priority" FROM x0 AS t1
 */
 ----
 -- left to WHERE, 15
@@ -330,8 +330,8 @@ on one member, by Arrow:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE customer_id = priority AND id = 3
 on several members:
-  scan:orders: SELECT "priority" AS c0 FROM s0 WHERE "customer_id" = "priority" AND "id" = 3
-  final: SELECT c0 FROM x0
+  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE (t1."customer_id" = t1."priority") AND (t1."id" = 3)
+  final: SELECT t1."priority" FROM x0 AS t1
 */
 ----
 -- left to WHERE, 16
@@ -343,8 +343,8 @@ on one member, by DuckDB:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE true
 on several members:
-  scan:orders: SELECT "priority" AS c0 FROM s0 WHERE TRUE
-  final: SELECT c0 FROM x0
+  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE true
+  final: SELECT t1."priority" FROM x0 AS t1
 */
 ----
 -- left to WHERE, for the value is no key as it stands, 1
@@ -357,8 +357,8 @@ on one member, by Arrow:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND id = $2
 on several members:
-  scan:orders: SELECT "priority" AS c0 FROM s0 WHERE "customer_id" = $1 AND "id" = $2
-  final: SELECT c0 FROM x0
+  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE (t1."customer_id" = $1) AND (t1."id" = $2)
+  final: SELECT t1."priority" FROM x0 AS t1
 */
 ----
 -- left to WHERE, for the value is no key as it stands, 2
@@ -371,8 +371,8 @@ on one member, by Arrow:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND id = $2
 on several members:
-  scan:orders: SELECT "priority" AS c0 FROM s0 WHERE "customer_id" = $1 AND "id" = $2
-  final: SELECT c0 FROM x0
+  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE (t1."customer_id" = $1) AND (t1."id" = $2)
+  final: SELECT t1."priority" FROM x0 AS t1
 */
 ----
 -- left to WHERE, for the value is no key as it stands, 3
@@ -385,8 +385,8 @@ on one member, by Arrow:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND id = $2
 on several members:
-  scan:orders: SELECT "priority" AS c0 FROM s0 WHERE "customer_id" = $1 AND "id" = $2
-  final: SELECT c0 FROM x0
+  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE (t1."customer_id" = $1) AND (t1."id" = $2)
+  final: SELECT t1."priority" FROM x0 AS t1
 */
 ----
 -- left to WHERE, for the value is no key as it stands, 4
@@ -399,8 +399,8 @@ on one member, by Arrow:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND id = $2
 on several members:
-  scan:orders: SELECT "priority" AS c0 FROM s0 WHERE "customer_id" = $1 AND "id" = $2
-  final: SELECT c0 FROM x0
+  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE (t1."customer_id" = $1) AND (t1."id" = $2)
+  final: SELECT t1."priority" FROM x0 AS t1
 */
 ----
 -- left to WHERE, for the value is no key as it stands, 5
@@ -413,8 +413,8 @@ on one member, by Arrow:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND id = $2
 on several members:
-  scan:orders: SELECT "priority" AS c0 FROM s0 WHERE "customer_id" = $1 AND "id" = $2
-  final: SELECT c0 FROM x0
+  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE (t1."customer_id" = $1) AND (t1."id" = $2)
+  final: SELECT t1."priority" FROM x0 AS t1
 */
 ----
 -- a column behind a gap in the key is not left out
@@ -427,6 +427,6 @@ on one member, by Arrow:
   answers (b INTEGER)
   SELECT b FROM s0 AS "sparse" WHERE c = $1 AND a = $2
 on several members:
-  scan:sparse: SELECT "b" AS c0 FROM s0 WHERE "c" = $1 AND "a" = $2
-  final: SELECT c0 FROM x0
+  scan sparse: SELECT t1."b" FROM "s0" AS t1 WHERE (t1."c" = $1) AND (t1."a" = $2)
+  final: SELECT t1."b" FROM x0 AS t1
 */

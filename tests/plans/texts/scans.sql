@@ -13,8 +13,8 @@ on one member, by Arrow:
   answers (amount DECIMAL(10,2))
   SELECT amount FROM s0 AS "orders"
 on several members:
-  scan:orders: SELECT "amount" AS c0 FROM s0
-  final: SELECT c0 FROM x0
+  scan orders: SELECT t1."amount" FROM "s0" AS t1
+  final: SELECT t1."amount" FROM x0 AS t1
 */
 ----
 -- a scan reads the columns that the statement names: quoted, another case
@@ -26,8 +26,8 @@ on one member, by Arrow:
   answers (amount DECIMAL(10,2))
   SELECT "AMOUNT" FROM s0 AS "orders" WHERE "Id" > 3
 on several members:
-  scan:orders: SELECT "amount" AS c0 FROM s0 WHERE "id" > 3
-  final: SELECT c0 FROM x0
+  scan orders: SELECT t1."amount" FROM "s0" AS t1 WHERE (t1."id" > 3)
+  final: SELECT t1."amount" FROM x0 AS t1
 */
 ----
 -- a scan reads the columns that the statement names: none but rows
@@ -39,8 +39,8 @@ on one member, by Arrow:
   answers (count_star() BIGINT)
   SELECT count(*) FROM s0 AS "orders"
 on several members:
-  scan:orders: SELECT count(*) AS a0 FROM s0
-  final: SELECT (CAST(coalesce(sum(a0), 0) AS BIGINT)) AS c0 FROM x0
+  scan orders: SELECT count(*) AS "count_star" FROM "s0" AS t1
+  final: SELECT CAST(coalesce(sum(t1."count_star"), 0) AS BIGINT) AS "c0" FROM x0 AS t1
 */
 ----
 -- a scan reads the columns that the statement names: none at all
@@ -52,8 +52,8 @@ on one member, by DuckDB:
   answers (1 INTEGER)
   SELECT 1 FROM s0 AS "orders"
 on several members:
-  scan:orders: SELECT 1 AS c0 FROM s0
-  final: SELECT c0 FROM x0
+  scan orders: SELECT 1 AS "c0" FROM "s0" AS t1
+  final: SELECT t1."c0" FROM x0 AS t1
 */
 ----
 -- a scan reads the columns that the statement names: star
@@ -65,8 +65,8 @@ on one member, by Arrow:
   answers (customer_id VARCHAR, id BIGINT, priority VARCHAR, amount DECIMAL(10,2), day DATE)
   SELECT * FROM s0 AS "orders"
 on several members:
-  scan:orders: SELECT "customer_id" AS c0, "id" AS c1, "priority" AS c2, "amount" AS c3, "day" AS c4 FROM s0
-  final: SELECT c0, c1, c2, c3, c4 FROM x0
+  scan orders: SELECT t1."customer_id", t1."id", t1."priority", t1."amount", t1."day" FROM "s0" AS t1
+  final: SELECT t1."customer_id", t1."id", t1."priority", t1."amount", t1."day" FROM x0 AS t1
 */
 ----
 -- a scan reads the columns that the statement names: qualified star
@@ -78,8 +78,8 @@ on one member, by Arrow:
   answers (customer_id VARCHAR, id BIGINT, priority VARCHAR, amount DECIMAL(10,2), day DATE)
   SELECT o.* FROM s0 o
 on several members:
-  scan:o: SELECT "customer_id" AS c0, "id" AS c1, "priority" AS c2, "amount" AS c3, "day" AS c4 FROM s0
-  final: SELECT c0, c1, c2, c3, c4 FROM x0
+  scan o: SELECT t1."customer_id", t1."id", t1."priority", t1."amount", t1."day" FROM "s0" AS t1
+  final: SELECT t1."customer_id", t1."id", t1."priority", t1."amount", t1."day" FROM x0 AS t1
 */
 ----
 -- a scan reads the columns that the statement names: no select list
@@ -91,21 +91,21 @@ on one member, by Arrow:
   answers (customer_id VARCHAR, id BIGINT, priority VARCHAR, amount DECIMAL(10,2), day DATE)
   FROM s0 AS "orders"
 on several members:
-  scan:orders: SELECT "customer_id" AS c0, "id" AS c1, "priority" AS c2, "amount" AS c3, "day" AS c4 FROM s0
-  final: SELECT c0, c1, c2, c3, c4 FROM x0
+  scan orders: SELECT t1."customer_id", t1."id", t1."priority", t1."amount", t1."day" FROM "s0" AS t1
+  final: SELECT t1."customer_id", t1."id", t1."priority", t1."amount", t1."day" FROM x0 AS t1
 */
 ----
 -- a scan reads the columns that the statement names: columns by pattern
 -- show: texts
 SELECT COLUMNS('a') FROM orders
 /*
-on one member, by DuckDB:
+on one member, by Arrow:
   s0 is orders(customer_id, id, priority, amount, day)
   answers (amount DECIMAL(10,2), day DATE)
   SELECT COLUMNS('a') FROM s0 AS "orders"
 on several members:
-  scan orders: SELECT COLUMNS('a') FROM s0 AS "orders"
-  final: SELECT * FROM x0
+  scan orders: SELECT t1."amount", t1."day" FROM "s0" AS t1
+  final: SELECT t1."amount", t1."day" FROM x0 AS t1
 */
 ----
 -- a scan reads the columns that the statement names: a row as a value
@@ -117,34 +117,34 @@ on one member, by DuckDB:
   answers (orders STRUCT(customer_id VARCHAR, id BIGINT, priority VARCHAR, amount DECIMAL(10,2), "day" DATE))
   SELECT orders FROM s0 AS "orders"
 on several members:
-  scan orders: SELECT orders FROM s0 AS "orders"
-  final: SELECT * FROM x0
+  scan orders: SELECT struct_pack("customer_id" := t1."customer_id", "id" := t1."id", "priority" := t1."priority", "amount" := t1."amount", "day" := t1."day") AS "c0" FROM "s0" AS t1
+  final: SELECT t1."c0" FROM x0 AS t1
 */
 ----
 -- a scan reads the columns that the statement names: renamed columns
 -- show: texts
 SELECT b FROM orders AS o(a, b)
 /*
-on one member, by DuckDB:
+on one member, by Arrow:
   s0 is orders(customer_id, id, priority, amount, day)
   answers (b BIGINT)
   SELECT b FROM s0 AS o(a, b)
 on several members:
-  scan o: SELECT b FROM s0 AS o(a, b)
-  final: SELECT * FROM x0
+  scan o: SELECT t1."id" AS "b" FROM "s0" AS t1
+  final: SELECT t1."b" FROM x0 AS t1
 */
 ----
 -- a scan reads the columns that the statement names: renamed columns of a query in parentheses
 -- show: texts
 SELECT b FROM ((FROM orders)) AS o(a, b)
 /*
-on one member, by DuckDB:
+on one member, by Arrow:
   s0 is orders(customer_id, id, priority, amount, day)
   answers (b BIGINT)
   SELECT b FROM ((FROM s0 AS "orders")) AS o(a, b)
 on several members:
-  scan orders: SELECT b FROM ((SELECT * FROM s0 AS "orders")) AS o(a, b)
-  final: SELECT * FROM x0
+  scan orders: SELECT t1."id" AS "b" FROM "s0" AS t1
+  final: SELECT t1."b" FROM x0 AS t1
 */
 ----
 -- a scan reads the columns that the statement names: other clauses
@@ -156,8 +156,8 @@ on one member, by DuckDB:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" ORDER BY day, sum(amount) OVER (PARTITION BY id)
 on several members:
-  scan orders: SELECT "orders"."priority" AS c0, "orders"."day" AS o0, SUM("orders"."amount") OVER (PARTITION BY "orders"."id") AS o1 FROM s0 AS "orders"
-  final: SELECT c0 FROM x0 ORDER BY o0, o1
+  scan orders: SELECT t1."priority", t1."day", t1."amount", t1."id" FROM "s0" AS t1
+  final: SELECT t2."priority" FROM (SELECT t1."priority", t1."day", sum(t1."amount") OVER (PARTITION BY t1."id" RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS "c4" FROM x0 AS t1) AS t2 ORDER BY t2."day" NULLS LAST, t2."c4" NULLS LAST
 */
 ----
 -- a scan reads the columns that the statement names: not inside strings
@@ -169,8 +169,8 @@ on one member, by DuckDB:
   answers (x VARCHAR)
   SELECT 'amount' AS x FROM s0 AS "orders" WHERE priority = 'day'
 on several members:
-  scan:orders: SELECT 'amount' AS c0 FROM s0 WHERE "priority" = 'day'
-  final: SELECT c0 FROM x0
+  scan orders: SELECT 'amount' AS "x" FROM "s0" AS t1 WHERE (t1."priority" = 'day')
+  final: SELECT t1."x" FROM x0 AS t1
 */
 ----
 -- a star stands for the columns of its own from clause: of every table in FROM
@@ -183,9 +183,9 @@ on one member, by DuckDB:
   answers (customer_id VARCHAR, id BIGINT, priority VARCHAR, amount DECIMAL(10,2), day DATE, host VARCHAR, metric VARCHAR, time TIMESTAMP, value DOUBLE)
   SELECT * FROM s0 AS "orders", s1 m
 on several members:
-  scan m: SELECT "host", "metric", "time", "value" FROM s1
-  join orders: SELECT * FROM s0 AS "orders", x0 AS m
-  final: SELECT * FROM x1
+  scan m: SELECT t1."host", t1."metric", t1."time", t1."value" FROM "s1" AS t1
+  join orders: SELECT t1."customer_id", t1."id", t1."priority", t1."amount", t1."day", t2."host", t2."metric", t2."time", t2."value" FROM "s0" AS t1 CROSS JOIN x0 AS t2
+  final: SELECT t1."customer_id", t1."id", t1."priority", t1."amount", t1."day", t1."host", t1."metric", t1."time", t1."value" FROM x1 AS t1
 */
 ----
 -- a star stands for the columns of its own from clause: in parentheses too
@@ -198,9 +198,9 @@ on one member, by DuckDB:
   answers (customer_id VARCHAR, id BIGINT, priority VARCHAR, amount DECIMAL(10,2), day DATE, host VARCHAR, metric VARCHAR, time TIMESTAMP, value DOUBLE)
   SELECT * FROM (s0 AS "orders" JOIN s1 m ON host = priority)
 on several members:
-  scan m: SELECT "host", "metric", "time", "value" FROM s1
-  join orders: SELECT * FROM (s0 AS "orders" JOIN x0 AS m ON host = priority)
-  final: SELECT * FROM x1
+  scan m: SELECT t1."host", t1."metric", t1."time", t1."value" FROM "s1" AS t1
+  join orders: SELECT t1."customer_id", t1."id", t1."priority", t1."amount", t1."day", t2."host", t2."metric", t2."time", t2."value" FROM "s0" AS t1 CROSS JOIN x0 AS t2 WHERE (t1."priority" = t2."host")
+  final: SELECT t1."customer_id", t1."id", t1."priority", t1."amount", t1."day", t1."host", t1."metric", t1."time", t1."value" FROM x1 AS t1
 */
 ----
 -- a star stands for the columns of its own from clause: not inside a subquery
@@ -213,9 +213,9 @@ on one member, by DuckDB:
   answers (id BIGINT, host VARCHAR, metric VARCHAR, time TIMESTAMP, value DOUBLE)
   SELECT * FROM (SELECT id FROM s0 AS "orders"), s1 m
 on several members:
-  scan orders: SELECT id FROM s0 AS "orders"
-  join x0: SELECT * FROM x0, s1 AS m
-  final: SELECT * FROM x1
+  scan orders: SELECT t1."id" FROM "s0" AS t1
+  join m: SELECT t2."id", t1."host", t1."metric", t1."time", t1."value" FROM "s1" AS t1 CROSS JOIN x0 AS t2
+  final: SELECT t1."id", t1."host", t1."metric", t1."time", t1."value" FROM x1 AS t1
 */
 ----
 -- a star stands for the columns of its own from clause: no select list is a star
@@ -228,9 +228,9 @@ on one member, by DuckDB:
   answers (id BIGINT)
   WITH c AS (FROM s0 AS "orders") SELECT id FROM c, s1 AS "metrics"
 on several members:
-  scan metrics: SELECT "host" FROM s1
-  join metrics: SELECT id FROM (SELECT * FROM s0 AS "orders") AS c, x0 AS "metrics"
-  final: SELECT * FROM x1
+  scan metrics: SELECT true AS "c0" FROM "s1" AS t1
+  join orders: SELECT t1."id" FROM "s0" AS t1 CROSS JOIN x0 AS t2
+  final: SELECT t1."id" FROM x1 AS t1
 */
 ----
 -- a star stands for the columns of its own from clause: of its side of a set operation
@@ -243,8 +243,8 @@ on one member, by DuckDB:
   answers (customer_id VARCHAR, id BIGINT, priority VARCHAR, amount DECIMAL(10,2), day DATE, value DOUBLE)
   SELECT * FROM s0 AS "orders" UNION ALL BY NAME SELECT value FROM s1 m
 on several members:
-  set operation: SELECT * FROM s0 AS "orders" UNION ALL BY NAME SELECT value FROM s1 AS m
-  final: SELECT * FROM x0
+  join orders: SELECT t3.c0 AS "c0", t3.c1 AS "c1", t3.c2 AS "c2", t3.c3 AS "c3", t3.c4 AS "c4", t3.c5 AS "c5" FROM ((SELECT t1."customer_id", t1."id", t1."priority", t1."amount", t1."day", CAST(NULL AS DOUBLE) AS "c5" FROM "s0" AS t1) UNION ALL (SELECT CAST(NULL AS VARCHAR) AS "c0", CAST(NULL AS BIGINT) AS "c1", CAST(NULL AS VARCHAR) AS "c2", CAST(NULL AS DECIMAL(10,2)) AS "c3", CAST(NULL AS DATE) AS "c4", t2."value" FROM "s1" AS t2)) AS t3(c0, c1, c2, c3, c4, c5)
+  final: SELECT t1."c0", t1."c1", t1."c2", t1."c3", t1."c4", t1."c5" FROM x0 AS t1
 */
 ----
 -- a star stands for the columns of its own from clause: of EXISTS for none
@@ -252,15 +252,14 @@ on several members:
 SELECT id FROM orders WHERE EXISTS (SELECT * FROM metrics m WHERE host = priority)
 /*
 on one member, by Arrow:
-  s0 is orders(id, priority)
-  s1 is metrics(host)
+  s0 is orders(customer_id, id, priority, amount, day)
+  s1 is metrics(host, metric, time, value)
   answers (id BIGINT)
   SELECT id FROM s0 AS "orders" WHERE EXISTS (SELECT * FROM s1 m WHERE host = priority)
 on several members:
-  scan m: SELECT DISTINCT "m"."host" AS c0 FROM s1 AS m
-  keys: SELECT DISTINCT c0 FROM x0
-  join orders: SELECT id FROM s0 AS "orders" WHERE EXISTS(SELECT 1 FROM x1 WHERE k0 = priority)
-  final: SELECT * FROM x2
+  scan m: SELECT t1."host" AS "priority" FROM "s1" AS t1 WHERE (t1."host" IS NOT NULL)
+  join orders: SELECT t1."id" FROM "s0" AS t1 SEMI JOIN (SELECT CAST(NULL AS VARCHAR) AS "c0", CAST(NULL AS VARCHAR) AS "c1", CAST(NULL AS TIMESTAMP) AS "c2", CAST(NULL AS DOUBLE) AS "c3", t2."priority" FROM x0 AS t2) AS t3 ON t1."priority" IS NOT DISTINCT FROM t3."priority"
+  final: SELECT t1."id" FROM x1 AS t1
 */
 ----
 -- a star stands for the columns of its own from clause: unless rows are told apart
@@ -273,10 +272,10 @@ on one member, by DuckDB:
   answers (id BIGINT)
   SELECT id FROM s0 AS "orders" WHERE EXISTS (SELECT DISTINCT * FROM s1 m OFFSET 1)
 on several members:
-  scan m: SELECT DISTINCT "m"."host" AS c0, "m"."metric" AS c1, "m"."time" AS c2, "m"."value" AS c3 FROM s1 AS m
-  subquery: SELECT DISTINCT c0, c1, c2, c3 FROM x0 OFFSET 1
-  join orders: SELECT id FROM s0 AS "orders" WHERE EXISTS(SELECT * FROM x1)
-  final: SELECT * FROM x2
+  scan m: SELECT DISTINCT t1."host", t1."metric", t1."time", t1."value" FROM "s1" AS t1
+  rows of m: SELECT (count(*) = CAST(1 AS BIGINT)) AS "c0" FROM (SELECT t2."host", t2."metric", t2."time", t2."value" FROM (SELECT DISTINCT t1."host", t1."metric", t1."time", t1."value" FROM x0 AS t1 OFFSET 1) AS t2 LIMIT 1) AS t3 HAVING (count(*) = CAST(1 AS BIGINT))
+  join orders: SELECT t1."id" FROM "s0" AS t1 CROSS JOIN x1 AS t2
+  final: SELECT t1."id" FROM x2 AS t1
 */
 ----
 -- a star stands for the columns of its own from clause: or grouped
@@ -289,10 +288,10 @@ on one member, by DuckDB:
   answers (id BIGINT)
   SELECT id FROM s0 AS "orders" WHERE EXISTS (SELECT * FROM s1 m GROUP BY ALL HAVING count(*) > 1)
 on several members:
-  scan m: SELECT "m"."host" AS k0, "m"."metric" AS k1, "m"."time" AS k2, "m"."value" AS k3, count(*) AS a0 FROM s1 AS m GROUP BY 1, 2, 3, 4
-  subquery: SELECT k0 AS c0, k1 AS c1, k2 AS c2, k3 AS c3 FROM x0 GROUP BY k0, k1, k2, k3 HAVING (CAST(COALESCE(SUM(a0), 0) AS BIGINT)) > 1
-  join orders: SELECT id FROM s0 AS "orders" WHERE EXISTS(SELECT * FROM x1)
-  final: SELECT * FROM x2
+  scan m: SELECT CAST(NULL AS VARCHAR) AS "c0" FROM "s1" AS t1 GROUP BY t1."host", t1."metric", t1."time", t1."value" HAVING (count(*) > 1) LIMIT 1
+  rows of m: SELECT (count(*) = CAST(1 AS BIGINT)) AS "c0" FROM (SELECT t1."c0", CAST(NULL AS VARCHAR) AS "c1", CAST(NULL AS TIMESTAMP) AS "c2", CAST(NULL AS DOUBLE) AS "c3" FROM x0 AS t1 LIMIT 1) AS t2 HAVING (count(*) = CAST(1 AS BIGINT))
+  join orders: SELECT t1."id" FROM "s0" AS t1 CROSS JOIN x1 AS t2
+  final: SELECT t1."id" FROM x2 AS t1
 */
 ----
 -- a star stands for the columns of its own from clause: or put together
@@ -306,9 +305,10 @@ on one member, by DuckDB:
   answers (id BIGINT)
   SELECT id FROM s0 AS "orders" WHERE EXISTS (FROM s1 m UNION FROM s2 m)
 on several members:
-  set operation: SELECT * FROM s1 AS m UNION SELECT * FROM s2 AS m
-  join orders: SELECT id FROM s0 AS "orders" WHERE EXISTS(SELECT * FROM x0)
-  final: SELECT * FROM x1
+  join m: SELECT DISTINCT t3.c0 AS "c0", t3.c1 AS "c1", t3.c2 AS "c2", t3.c3 AS "c3" FROM ((SELECT t1."host", t1."metric", t1."time", t1."value" FROM "s1" AS t1) UNION ALL (SELECT t2."host", t2."metric", t2."time", t2."value" FROM "s2" AS t2)) AS t3(c0, c1, c2, c3) LIMIT 1
+  rows of m: SELECT (count(*) = CAST(1 AS BIGINT)) AS "c0" FROM (SELECT DISTINCT t1."c0", t1."c1", t1."c2", t1."c3" FROM x0 AS t1 LIMIT 1) AS t2 HAVING (count(*) = CAST(1 AS BIGINT))
+  join orders: SELECT t1."id" FROM "s0" AS t1 CROSS JOIN x1 AS t2
+  final: SELECT t1."id" FROM x2 AS t1
 */
 ----
 -- a star stands for the columns of its own from clause: IN counts columns
@@ -321,8 +321,8 @@ on one member, by DuckDB:
   answers (id BIGINT)
   SELECT id FROM s0 AS "orders" WHERE (priority, priority) IN (SELECT * FROM s1 AS "airlines")
 on several members:
-  join orders: SELECT id FROM s0 AS "orders" WHERE (priority, priority) IN (SELECT * FROM s1 AS "airlines")
-  final: SELECT * FROM x0
+  join orders: SELECT t1."id" FROM "s0" AS t1 SEMI JOIN "s1" AS t2 ON t1."priority" = t2."code" AND t1."priority" = t2."name"
+  final: SELECT t1."id" FROM x0 AS t1
 */
 ----
 -- a star stands for the columns of its own from clause: NATURAL looks at all
@@ -336,9 +336,10 @@ on one member, by DuckDB:
   answers (id BIGINT)
   SELECT id FROM s0 AS "orders" WHERE EXISTS (SELECT * FROM s1 AS "customers" NATURAL JOIN s2 AS "orders")
 on several members:
-  join customers: SELECT * FROM s1 AS "customers" NATURAL JOIN s2 AS "orders"
-  join orders: SELECT id FROM s0 AS "orders" WHERE EXISTS(SELECT * FROM x0)
-  final: SELECT * FROM x1
+  join customers: SELECT CAST(NULL AS VARCHAR) AS "c0" FROM "s1" AS t1 CROSS JOIN "s2" AS t2 WHERE (t1."customer_id" = t2."customer_id") LIMIT 1
+  rows of customers: SELECT (count(*) = CAST(1 AS BIGINT)) AS "c0" FROM (SELECT t1."c0", CAST(NULL AS VARCHAR) AS "c1", CAST(NULL AS DOUBLE) AS "c2", CAST(NULL AS BIGINT) AS "c3", CAST(NULL AS VARCHAR) AS "c4", CAST(NULL AS DECIMAL(10,2)) AS "c5", CAST(NULL AS DATE) AS "c6" FROM x0 AS t1 LIMIT 1) AS t2 HAVING (count(*) = CAST(1 AS BIGINT))
+  join orders: SELECT t1."id" FROM "s0" AS t1 CROSS JOIN x1 AS t2
+  final: SELECT t1."id" FROM x2 AS t1
 */
 ----
 -- a star stands for the columns of its own from clause: in an expression
@@ -351,9 +352,9 @@ on one member, by DuckDB:
   answers (hash(orders.customer_id, orders.id, orders.priority, orders.amount, orders."day", m.host, m.metric, m."time", m."value") UBIGINT)
   SELECT hash(*COLUMNS(*)) FROM s0 AS "orders", s1 m
 on several members:
-  scan:orders: SELECT "customer_id", "id", "priority", "amount", "day" FROM s0
-  scan:m: SELECT "host", "metric", "time", "value" FROM s1
-  final: SELECT hash(*COLUMNS(*)) FROM s0 AS "orders", s1 m
+  scan m: SELECT t1."host", t1."metric", t1."time", t1."value" FROM "s1" AS t1
+  join orders: SELECT hash(t1."customer_id", t1."id", t1."priority", t1."amount", t1."day", t2."host", t2."metric", t2."time", t2."value") AS "c0" FROM "s0" AS t1 CROSS JOIN x0 AS t2
+  final: SELECT t1."c0" FROM x1 AS t1
 */
 ----
 -- a star stands for the columns of its own from clause: as many as an alias of a join renames
@@ -366,9 +367,9 @@ on one member, by DuckDB:
   answers (b BIGINT)
   SELECT b FROM (s0 AS "orders" JOIN s1 m ON host = priority) AS x(a, b)
 on several members:
-  scan m: SELECT "host", "metric", "time", "value" FROM s1
-  join orders: SELECT b FROM (s0 AS "orders" JOIN x0 AS m ON host = priority) AS x(a, b)
-  final: SELECT * FROM x1
+  scan m: SELECT t1."host" FROM "s1" AS t1
+  join orders: SELECT t1."id" AS "b" FROM "s0" AS t1 CROSS JOIN (SELECT t2."host", CAST(NULL AS VARCHAR) AS "c1", CAST(NULL AS TIMESTAMP) AS "c2", CAST(NULL AS DOUBLE) AS "c3" FROM x0 AS t2) AS t3 WHERE (t1."priority" = t3."host")
+  final: SELECT t1."b" FROM x1 AS t1
 */
 ----
 -- a star stands for the columns of its own from clause: and one of a join inside of another
@@ -382,9 +383,9 @@ on one member, by DuckDB:
   answers (q BIGINT)
   SELECT q FROM ((s0 AS "orders" JOIN s1 m ON host = priority) AS x(a, b) JOIN s2 AS "airlines" ON code = a) AS y(p, q)
 on several members:
-  scan m: SELECT "host", "metric", "time", "value" FROM s1
-  join orders: SELECT q FROM ((s0 AS "orders" JOIN x0 AS m ON host = priority) AS x(a, b) JOIN s2 AS "airlines" ON code = a) AS y(p, q)
-  final: SELECT * FROM x1
+  scan m: SELECT t1."host" FROM "s1" AS t1
+  join orders: SELECT t1."id" AS "q" FROM "s0" AS t1 CROSS JOIN "s2" AS t2 CROSS JOIN (SELECT t3."host", CAST(NULL AS VARCHAR) AS "c1", CAST(NULL AS TIMESTAMP) AS "c2", CAST(NULL AS DOUBLE) AS "c3" FROM x0 AS t3) AS t4 WHERE (t1."priority" = t4."host") AND (t1."customer_id" = t2."code")
+  final: SELECT t1."q" FROM x1 AS t1
 */
 ----
 -- a star stands for the columns of its own from clause: a join with a query in front
@@ -397,9 +398,8 @@ on one member, by DuckDB:
   answers (c VARCHAR)
   SELECT c FROM ((SELECT code FROM s0 AS "airlines") AS y JOIN s1 m ON host = code) AS x(a, b, c)
 on several members:
-  y: SELECT code FROM s0 AS "airlines"
-  join y: SELECT c FROM (x0 AS y JOIN s1 AS m ON host = code) AS x(a, b, c)
-  final: SELECT * FROM x1
+  join airlines: SELECT t2."metric" AS "c" FROM "s0" AS t1 CROSS JOIN "s1" AS t2 WHERE (t1."code" = t2."host")
+  final: SELECT t1."c" FROM x0 AS t1
 */
 ----
 -- a star stands for the columns of its own from clause: or with VALUES
@@ -422,9 +422,9 @@ on one member, by DuckDB:
   answers (customer_id VARCHAR, id BIGINT, priority VARCHAR, amount DECIMAL(10,2), day DATE, host VARCHAR, metric VARCHAR, time TIMESTAMP, value DOUBLE)
   SELECT x.* FROM (s0 AS "orders" JOIN s1 m ON host = priority) AS x
 on several members:
-  scan m: SELECT "host", "metric", "time", "value" FROM s1
-  join orders: SELECT x.* FROM (s0 AS "orders" JOIN x0 AS m ON host = priority) AS x
-  final: SELECT * FROM x1
+  scan m: SELECT t1."host", t1."metric", t1."time", t1."value" FROM "s1" AS t1
+  join orders: SELECT t1."customer_id", t1."id", t1."priority", t1."amount", t1."day", t2."host", t2."metric", t2."time", t2."value" FROM "s0" AS t1 CROSS JOIN x0 AS t2 WHERE (t1."priority" = t2."host")
+  final: SELECT t1."customer_id", t1."id", t1."priority", t1."amount", t1."day", t1."host", t1."metric", t1."time", t1."value" FROM x1 AS t1
 */
 ----
 -- a star stands for the columns of its own from clause: which is a query of all columns anyway
@@ -437,9 +437,9 @@ on one member, by DuckDB:
   answers (id BIGINT)
   SELECT id FROM (s0 AS "orders" JOIN s1 m ON host = priority) AS x
 on several members:
-  scan m: SELECT "host", "metric", "time", "value" FROM s1
-  join orders: SELECT id FROM (s0 AS "orders" JOIN x0 AS m ON host = priority) AS x
-  final: SELECT * FROM x1
+  scan m: SELECT t1."host" FROM "s1" AS t1
+  join orders: SELECT t1."id" FROM "s0" AS t1 CROSS JOIN (SELECT t2."host", CAST(NULL AS VARCHAR) AS "c1", CAST(NULL AS TIMESTAMP) AS "c2", CAST(NULL AS DOUBLE) AS "c3" FROM x0 AS t2) AS t3 WHERE (t1."priority" = t3."host")
+  final: SELECT t1."id" FROM x1 AS t1
 */
 ----
 -- a star stands for the columns of its own from clause: parentheses alone are none
@@ -452,9 +452,9 @@ on one member, by DuckDB:
   answers (id BIGINT)
   SELECT id FROM (s0 AS "orders" JOIN s1 m ON host = priority)
 on several members:
-  scan m: SELECT "host" FROM s1
-  join orders: SELECT id FROM (s0 AS "orders" JOIN x0 AS m ON host = priority)
-  final: SELECT * FROM x1
+  scan m: SELECT t1."host" FROM "s1" AS t1
+  join orders: SELECT t1."id" FROM "s0" AS t1 CROSS JOIN x0 AS t2 WHERE (t1."priority" = t2."host")
+  final: SELECT t1."id" FROM x1 AS t1
 */
 ----
 -- the text that runs is the users with other table names: an alias keeps the name
@@ -466,8 +466,8 @@ on one member, by Arrow:
   answers (id BIGINT)
   SELECT id FROM s0 AS "orders"
 on several members:
-  scan:orders: SELECT "id" AS c0 FROM s0
-  final: SELECT c0 FROM x0
+  scan orders: SELECT t1."id" FROM "s0" AS t1
+  final: SELECT t1."id" FROM x0 AS t1
 */
 ----
 -- the text that runs is the users with other table names: an alias of the user's
@@ -479,8 +479,8 @@ on one member, by Arrow:
   answers (id BIGINT)
   select O.Id from s0 as O
 on several members:
-  scan:O: SELECT "id" AS c0 FROM s0
-  final: SELECT c0 FROM x0
+  scan o: SELECT t1."id" FROM "s0" AS t1
+  final: SELECT t1."id" FROM x0 AS t1
 */
 ----
 -- the text that runs is the users with other table names: parameters
@@ -493,8 +493,8 @@ on one member, by Arrow:
   answers (id BIGINT)
   SELECT id FROM s0 AS "orders" WHERE id = $1 AND amount < $2
 on several members:
-  scan:orders: SELECT "id" AS c0 FROM s0 WHERE "id" = $1 AND "amount" < $2
-  final: SELECT c0 FROM x0
+  scan orders: SELECT t1."id" FROM "s0" AS t1 WHERE (t1."id" = $1) AND (t1."amount" < $2)
+  final: SELECT t1."id" FROM x0 AS t1
 */
 ----
 -- the text that runs is the users with other table names: strings stay
@@ -508,8 +508,8 @@ on one member, by Arrow:
   SELECT id FROM s0 AS "orders"
   WHERE priority = 'from orders ?'
 on several members:
-  scan:orders: SELECT "id" AS c0 FROM s0 WHERE "priority" = 'from orders ?'
-  final: SELECT c0 FROM x0
+  scan orders: SELECT t1."id" FROM "s0" AS t1 WHERE (t1."priority" = 'from orders ?')
+  final: SELECT t1."id" FROM x0 AS t1
 */
 ----
 -- the text that runs is the users with other table names: two mentions
@@ -522,9 +522,9 @@ on one member, by DuckDB:
   answers (1 INTEGER)
   SELECT 1 FROM s0 AS "orders", s1 b
 on several members:
-  scan b: SELECT "customer_id" FROM s1
-  join orders: SELECT 1 FROM s0 AS "orders", x0 AS b
-  final: SELECT * FROM x1
+  scan b: SELECT true AS "c0" FROM "s1" AS t1
+  join orders: SELECT 1 AS "c0" FROM "s0" AS t1 CROSS JOIN x0 AS t2
+  final: SELECT t1."c0" FROM x1 AS t1
 */
 ----
 -- the text that runs is the users with other table names: a common table expression hides a table
@@ -540,13 +540,13 @@ on one member, by DuckDB:
 -- show: texts
 WITH orders AS (SELECT id FROM orders) SELECT id FROM orders
 /*
-on one member, by DuckDB:
+on one member, by Arrow:
   s0 is orders(id)
   answers (id BIGINT)
   WITH orders AS (SELECT id FROM s0 AS "orders") SELECT id FROM orders
 on several members:
-  scan orders: SELECT id FROM (SELECT id FROM s0 AS "orders") AS orders
-  final: SELECT * FROM x0
+  scan orders: SELECT t1."id" FROM "s0" AS t1
+  final: SELECT t1."id" FROM x0 AS t1
 */
 ----
 -- scans are in the order of the text
@@ -561,9 +561,9 @@ on one member, by DuckDB:
   answers ((SELECT max(score) FROM customers) DOUBLE, id BIGINT)
   SELECT (SELECT max(score) FROM s0 AS "customers"), id FROM s1 AS "orders" WHERE id IN (SELECT 1 FROM s2 AS "airlines") UNION ALL SELECT 1, 2 FROM s3 AS "metrics"
 on several members:
-  scan:customers: SELECT "score" FROM s0
-  scan:orders: SELECT "id" FROM s1
-  scan:metrics: SELECT "host" FROM s3
+  scan customers: SELECT "score" FROM s0
+  scan orders: SELECT "id" FROM s1
+  scan metrics: SELECT "host" FROM s3
   final: SELECT (SELECT max(score) FROM s0 AS "customers"), id FROM s1 AS "orders" WHERE id IN (SELECT 1 FROM s2 AS "airlines") UNION ALL SELECT 1, 2 FROM s3 AS "metrics"
 */
 ----
@@ -576,8 +576,8 @@ on one member, by DuckDB:
   answers (EXISTS(SELECT 1 FROM orders WHERE (id = 1)) BOOLEAN)
   SELECT EXISTS (SELECT 1 FROM s0 AS "orders" WHERE id = 1)
 on several members:
-  scan orders: SELECT 1 FROM s0 AS "orders" WHERE id = 1
-  final: SELECT EXISTS(SELECT * FROM x0)
+  scan orders: SELECT CAST(NULL AS INTEGER) AS "c0" FROM "s0" AS t1 WHERE (t1."id" = 1) LIMIT 1
+  final: SELECT (count(*) = CAST(1 AS BIGINT)) AS "SUBQUERY" FROM (SELECT t1."c0" FROM x0 AS t1 LIMIT 1) AS t2
 */
 ----
 -- columns without a name are called as in duckdb, 2
@@ -589,9 +589,8 @@ on one member, by DuckDB:
   answers ((SELECT max(score) FROM customers AS c) DOUBLE, s0 INTEGER)
   SELECT (SELECT max(score) FROM s0 c), 1 AS s0
 on several members:
-  scan c: SELECT max("c"."score") AS a0 FROM s0 AS c
-  subquery: SELECT (CAST(MAX(a0) AS DOUBLE)) AS c0 FROM x0
-  final: SELECT (SELECT * FROM x1), 1 AS s0
+  scan c: SELECT max(t1."score") AS "max" FROM "s0" AS t1
+  final: SELECT CAST(max(t1."max") AS DOUBLE) AS "SUBQUERY", 1 AS "s0" FROM x0 AS t1
 */
 ----
 -- columns without a name are called as in duckdb, 3
@@ -613,60 +612,60 @@ on one member, by DuckDB:
   answers (count_star() BIGINT, (sum(amount) + 1) DECIMAL(38,2))
   SELECT count(*), sum(amount) + 1 FROM s0 AS "orders"
 on several members:
-  scan:orders: SELECT count(*) AS a0, sum("amount") AS a1 FROM s0
-  final: SELECT (CAST(coalesce(sum(a0), 0) AS BIGINT)) AS c0, (CAST(sum(a1) AS DECIMAL(38,2))) + 1 AS c1 FROM x0
+  scan orders: SELECT count(*) AS "count_star", sum(t1."amount") AS "sum" FROM "s0" AS t1
+  final: SELECT CAST(coalesce(sum(t1."count_star"), 0) AS BIGINT) AS "c0", (CAST(sum(t1."sum") AS DECIMAL(38,2)) + 1) AS "c1" FROM x0 AS t1
 */
 ----
 -- the text that runs: by its name
 -- show: texts
 SELECT id FROM big
 /*
-on one member, by DuckDB:
+on one member, by Arrow:
   s0 is orders(customer_id, id, amount)
   answers (id BIGINT)
   SELECT id FROM (SELECT customer_id, id, amount FROM s0 AS "orders" WHERE amount > 100) AS "big"
 on several members:
-  scan orders: SELECT id FROM (SELECT customer_id, id, amount FROM s0 AS "orders" WHERE amount > 100) AS "big"
-  final: SELECT * FROM x0
+  scan orders: SELECT t1."id" FROM "s0" AS t1 WHERE (t1."amount" > 100)
+  final: SELECT t1."id" FROM x0 AS t1
 */
 ----
 -- the text that runs: by an alias
 -- show: texts
 SELECT x.id FROM big x
 /*
-on one member, by DuckDB:
+on one member, by Arrow:
   s0 is orders(customer_id, id, amount)
   answers (id BIGINT)
   SELECT x.id FROM (SELECT customer_id, id, amount FROM s0 AS "orders" WHERE amount > 100) x
 on several members:
-  scan orders: SELECT x.id FROM (SELECT customer_id, id, amount FROM s0 AS "orders" WHERE amount > 100) AS x
-  final: SELECT * FROM x0
+  scan orders: SELECT t1."id" FROM "s0" AS t1 WHERE (t1."amount" > 100)
+  final: SELECT t1."id" FROM x0 AS t1
 */
 ----
 -- the text that runs: columns of its own
 -- show: texts
 SELECT who FROM known
 /*
-on one member, by DuckDB:
+on one member, by Arrow:
   s0 is customers(customer_id, name)
   answers (who VARCHAR)
   SELECT who FROM (SELECT customer_id, name FROM s0 AS "customers") AS "known"("who", "name")
 on several members:
-  scan customers: SELECT who FROM (SELECT customer_id, name FROM s0 AS "customers") AS "known"("who", "name")
-  final: SELECT * FROM x0
+  scan customers: SELECT t1."customer_id" AS "who" FROM "s0" AS t1
+  final: SELECT t1."who" FROM x0 AS t1
 */
 ----
 -- the text that runs: columns named twice
 -- show: texts
 SELECT a FROM main.known AS x(a)
 /*
-on one member, by DuckDB:
+on one member, by Arrow:
   s0 is customers(customer_id, name)
   answers (a VARCHAR)
   SELECT a FROM (SELECT * FROM (SELECT customer_id, name FROM s0 AS "customers") AS "known"("who", "name")) AS x(a)
 on several members:
-  scan customers: SELECT a FROM (SELECT * FROM (SELECT customer_id, name FROM s0 AS "customers") AS "known"("who", "name")) AS x(a)
-  final: SELECT * FROM x0
+  scan customers: SELECT t1."customer_id" AS "a" FROM "s0" AS t1
+  final: SELECT t1."a" FROM x0 AS t1
 */
 ----
 -- the text that runs: hidden
@@ -687,8 +686,8 @@ on one member, by DuckDB:
   answers (id INTEGER)
   WITH s0 AS (SELECT 1 AS id) SELECT s0.id FROM temp.s0 AS "orders", s0
 on several members:
-  scan:orders: SELECT "id" FROM s0
-  final: WITH s0 AS (SELECT 1 AS id) SELECT s0.id FROM temp.s0 AS "orders", s0
+  scan orders: SELECT t2."id" FROM "s0" AS t1 CROSS JOIN (SELECT 1 AS "id") AS t2
+  final: SELECT t1."id" FROM x0 AS t1
 */
 ----
 -- the text that runs: a schema
@@ -700,8 +699,8 @@ on one member, by Arrow:
   answers (id BIGINT)
   SELECT orders.id FROM s0 AS "orders"
 on several members:
-  scan:orders: SELECT "id" AS c0 FROM s0
-  final: SELECT c0 FROM x0
+  scan orders: SELECT t1."id" FROM "s0" AS t1
+  final: SELECT t1."id" FROM x0 AS t1
 */
 ----
 -- a scan reads the columns that the view names
@@ -714,6 +713,6 @@ on one member, by DuckDB:
   answers (id BIGINT, customer VARCHAR)
   SELECT * FROM (SELECT b.id, k.who AS customer FROM (SELECT customer_id, id, amount FROM s0 AS "orders" WHERE amount > 100) b JOIN (SELECT * FROM (SELECT customer_id, name FROM s1 AS "customers") AS "known"("who", "name")) k ON b.customer_id = k.who) AS "both_"
 on several members:
-  join orders: SELECT * FROM (SELECT b.id, k.who AS customer FROM (SELECT customer_id, id, amount FROM s0 AS "orders" WHERE amount > 100) AS b JOIN (SELECT * FROM (SELECT customer_id, name FROM s1 AS "customers") AS "known"("who", "name")) AS k ON b.customer_id = k.who) AS "both_"
-  final: SELECT * FROM x0
+  join orders: SELECT t1."id", t2."customer_id" AS "customer" FROM "s0" AS t1 CROSS JOIN "s1" AS t2 WHERE (t1."amount" > 100) AND (t1."customer_id" = t2."customer_id")
+  final: SELECT t1."id", t1."customer" FROM x0 AS t1
 */

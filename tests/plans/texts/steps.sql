@@ -16,8 +16,8 @@ on one member, by Arrow:
   SELECT DISTINCT customer_id FROM s0 AS "vip"
 LIMIT 10001
 on several members:
-  scan:vip: SELECT DISTINCT "customer_id" AS c0 FROM s0 LIMIT 10001
-  final: SELECT DISTINCT c0 FROM x0 LIMIT 10001
+  scan vip: SELECT DISTINCT t1."customer_id" FROM "s0" AS t1 LIMIT 10001
+  final: SELECT DISTINCT t1."customer_id" FROM x0 AS t1 LIMIT 10001
 */
 ----
 -- a step is bounded where the rows are, 2
@@ -33,8 +33,8 @@ on one member, by DuckDB:
 SELECT DISTINCT customer_id FROM s0 AS "vip"
 ) AS subquery LIMIT 10001
 on several members:
-  scan vip: SELECT DISTINCT "subquery"."customer_id" AS c0 FROM (SELECT DISTINCT customer_id FROM s0 AS "vip") AS subquery LIMIT 10001
-  final: SELECT DISTINCT c0 FROM x0 LIMIT 10001
+  scan vip: SELECT DISTINCT t2."customer_id" FROM (SELECT DISTINCT t1."customer_id" FROM "s0" AS t1) AS t2 LIMIT 10001
+  final: SELECT DISTINCT t1."customer_id" FROM x0 AS t1 LIMIT 10001
 */
 ----
 -- a step is bounded where the rows are, 3
@@ -43,15 +43,15 @@ SELECT * FROM orders WHERE customer_id IN (SELECT ALL customer_id FROM vip
 )
 /*
 steps:
-on one member, by DuckDB:
+on one member, by Arrow:
   s0 is vip(customer_id)
   answers (customer_id VARCHAR)
   SELECT DISTINCT * FROM (
 SELECT ALL customer_id FROM s0 AS "vip"
 ) AS subquery LIMIT 10001
 on several members:
-  scan vip: SELECT DISTINCT "subquery"."customer_id" AS c0 FROM (SELECT customer_id FROM s0 AS "vip") AS subquery LIMIT 10001
-  final: SELECT DISTINCT c0 FROM x0 LIMIT 10001
+  scan vip: SELECT DISTINCT t1."customer_id" FROM "s0" AS t1 LIMIT 10001
+  final: SELECT DISTINCT t1."customer_id" FROM x0 AS t1 LIMIT 10001
 */
 ----
 -- a step is bounded where the rows are, 4
@@ -67,9 +67,8 @@ on one member, by DuckDB:
 SELECT customer_id FROM s0 AS "vip" LIMIT 2
 ) AS subquery LIMIT 10001
 on several members:
-  scan vip: SELECT "vip"."customer_id" AS c0 FROM s0 AS "vip" LIMIT 2
-  subquery: SELECT c0 FROM x0 LIMIT 2
-  final: SELECT DISTINCT * FROM x1 AS subquery LIMIT 10001
+  scan vip: SELECT t1."customer_id" FROM "s0" AS t1 LIMIT 2
+  final: SELECT DISTINCT t2."customer_id" FROM (SELECT t1."customer_id" FROM x0 AS t1 LIMIT 2) AS t2 LIMIT 10001
 */
 ----
 -- a step is bounded where the rows are, 5
@@ -78,16 +77,15 @@ SELECT * FROM orders WHERE customer_id IN (SELECT max(customer_id) FROM vip
 )
 /*
 steps:
-on one member, by DuckDB:
+on one member, by Arrow:
   s0 is vip(customer_id)
   answers (max(customer_id) VARCHAR)
   SELECT DISTINCT * FROM (
 SELECT max(customer_id) FROM s0 AS "vip"
 ) AS subquery LIMIT 10001
 on several members:
-  scan vip: SELECT max("vip"."customer_id") AS a0 FROM s0 AS "vip"
-  subquery: SELECT (CAST(MAX(a0) AS TEXT)) AS c0 FROM x0
-  final: SELECT DISTINCT * FROM x1 AS subquery LIMIT 10001
+  scan vip: SELECT max(t1."customer_id") AS "max" FROM "s0" AS t1
+  final: SELECT DISTINCT CAST(max(t1."max") AS VARCHAR) AS "c0" FROM x0 AS t1 LIMIT 10001
 */
 ----
 -- a step is bounded where the rows are, 6
@@ -102,8 +100,8 @@ on one member, by Arrow:
   SELECT DISTINCT customer_id FROM s0 AS "vip"
 LIMIT 10001
 on several members:
-  scan:vip: SELECT DISTINCT "customer_id" AS c0 FROM s0 LIMIT 10001
-  final: SELECT DISTINCT c0 FROM x0 LIMIT 10001
+  scan vip: SELECT DISTINCT t1."customer_id" FROM "s0" AS t1 LIMIT 10001
+  final: SELECT DISTINCT t1."customer_id" FROM x0 AS t1 LIMIT 10001
 */
 ----
 -- a step is bounded where the rows are, 7
@@ -112,15 +110,15 @@ SELECT * FROM orders WHERE customer_id IN (FROM (SELECT customer_id FROM vip)
 )
 /*
 steps:
-on one member, by DuckDB:
+on one member, by Arrow:
   s0 is vip(customer_id)
   answers (customer_id VARCHAR)
   SELECT DISTINCT * FROM (
 FROM (SELECT customer_id FROM s0 AS "vip")
 ) AS subquery LIMIT 10001
 on several members:
-  scan vip: SELECT DISTINCT "subquery"."customer_id" AS c0 FROM (SELECT * FROM (SELECT customer_id FROM s0 AS "vip")) AS subquery LIMIT 10001
-  final: SELECT DISTINCT c0 FROM x0 LIMIT 10001
+  scan vip: SELECT DISTINCT t1."customer_id" FROM "s0" AS t1 LIMIT 10001
+  final: SELECT DISTINCT t1."customer_id" FROM x0 AS t1 LIMIT 10001
 */
 ----
 -- a scalar step is bounded to two rows
@@ -135,6 +133,6 @@ on one member, by DuckDB:
 SELECT customer_id FROM s0 AS "vip" ORDER BY since LIMIT 1
 ) AS subquery LIMIT 2
 on several members:
-  scan vip: SELECT "vip"."customer_id" AS c0, "vip"."since" AS o0 FROM s0 AS "vip" ORDER BY o0 LIMIT 1
-  final: SELECT * FROM (SELECT * FROM (SELECT c0 FROM x0 ORDER BY o0 LIMIT 1) AS q("customer_id")) AS subquery LIMIT 2
+  scan vip: SELECT t1."customer_id", t1."since" FROM "s0" AS t1 ORDER BY t1."since" NULLS LAST LIMIT 1
+  final: SELECT t2."customer_id" FROM (SELECT t1."customer_id" FROM x0 AS t1 ORDER BY t1."since" NULLS LAST LIMIT 1) AS t2 LIMIT 2
 */

@@ -28,7 +28,7 @@ scan customers: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id, name
-serving: no, its expressions, types or clauses need a kernel over whole columns
+serving: yes
 */
 ----
 -- a filter on a view prunes, 3
@@ -69,7 +69,7 @@ scan orders: 1 of 271 partitions [p128]
 serving: no, its expressions, types or clauses need a kernel over whole columns
 scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: in 2 stages
-  x0 set operation: at the members over orders, orders, to the coordinator
+  x0 join orders: at the members over orders, orders, to the coordinator
   final: at the coordinator over x0
 */
 ----
@@ -77,7 +77,7 @@ when distributed: in 2 stages
 SELECT 1 FROM big b WHERE b.id = 3 AND
   nope = 4
 /*
-UnknownColumnError: column 'nope' does not exist; there is customer_id (line 2, column 3)
-    nope = 4
-    ^^^^
+ProgrammingError: view 'big' cannot be read: table 'orders' has other columns than when it was made; CREATE OR REPLACE it (line 1, column 15)
+  SELECT 1 FROM big b WHERE b.id = 3 AND
+                ^^^
 */

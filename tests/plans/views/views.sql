@@ -81,9 +81,7 @@ scan plan_view_orders: all 16 partitions
   because the filter customer_id = 'C2' cannot be pushed below LIMIT: filter inside it if you mean its input
   columns: customer_id, id; about 5 rows
 serving: no, it does not search plan_view_orders by its key: compare the first columns of (customer_id, id) with values
-when distributed: in 2 stages
-  x0 scan plan_view_orders: at the members over plan_view_orders, to the coordinator
-  final: at the coordinator over x0
+when distributed: two-stage
 */
 ----
 -- a view in a subquery

@@ -78,7 +78,7 @@ def test_a_statement_that_was_tried_in_stages_still_reads_the_clock_in_them(cont
 def test_a_table_that_is_mentioned_often_moves_once(context: Any) -> None:
     plan = context.select(MANY_PARTS).plan
     assert len(plan.scans) == 6
-    assert [stage.name for stage in plan.stages] == ["scan:o", "scan:c", "final"]
+    assert [stage.name for stage in plan.stages] == ["scan o", "scan c", "final"]
     assert sorted((alias.relation, alias.source) for alias in plan.stages[-1].aliases) == [
         ("s0", "x0"),
         ("s1", "x1"),

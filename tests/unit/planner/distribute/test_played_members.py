@@ -17,9 +17,9 @@ import pytest
 from bound_statements import FILES, bound, queries, rows_of
 
 from secateur.planner import CostModel
-from secateur.planner.bind import BoundPlan
-from secateur.planner.distribute import Distributor, Draft, Exchanges, NotDivided, ScanFacts, normalised
-from secateur.planner.placement import Estimate
+from secateur.planner.bind import BoundPlan, normalised
+from secateur.planner.distribute import Distributor, Draft, Exchanges, NotDivided, ScanFacts
+from secateur.planner.scans import Estimate
 from secateur.planner.tree import BoundText, columns_read
 
 MEMBERS = 3
@@ -53,7 +53,7 @@ class PlayedMembers(Exchanges):
         key = () if name in self.replicated else (next(iter(self.schemas[name])),)
         scheme = SimpleNamespace(columns=key, affinity_group=lambda: "group")
         table: Any = SimpleNamespace(replicated=name in self.replicated, scheme=scheme)
-        return ScanFacts(table, Estimate(1e6, 1e6, 1e4, 1.0), is_fetched=False)
+        return ScanFacts(table, Estimate(1e6, 1e6, 1e4, 1.0))
 
     def add(self, placed: Any, title: str | None = None, *, is_answer: bool = False) -> Draft:
         draft = super().add(placed, title, is_answer=is_answer)

@@ -73,7 +73,7 @@ def test_several_partitions_on_several_members_are_a_job(context: Any) -> None:
     assert facts["scans"][0]["partitions"] == partitions
     assert facts["scans"][0]["partitioning_key_values"] == [[customer] for customer in sorted(customers)]
     scan = dag["vertices"][0]
-    assert (scan["name"], scan["members"]) == ("scan:orders", owners(context, *partitions))
+    assert (scan["name"], scan["members"]) == ("scan orders", owners(context, *partitions))
     assert {edge["kind"] for edge in dag["edges"] if edge["distributed"]} == {"all-to-one"}
     assert all(set(edge) == {"from", "to", "kind", "distributed"} for edge in dag["edges"])
 

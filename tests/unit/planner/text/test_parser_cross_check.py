@@ -111,7 +111,6 @@ def test_readings_differ_where_meanings_do(one: str, other: str, *, same: bool) 
             {
                 "aggregates": set(),
                 "has_windows": False,
-                "has_subqueries": False,
                 "is_repeatable": True,
                 "depends_on_order": False,
             },
@@ -121,7 +120,6 @@ def test_readings_differ_where_meanings_do(one: str, other: str, *, same: bool) 
             {"aggregates": {"count_star", "list", "my_own"}, "is_repeatable": False, "depends_on_order": True},
         ),
         ("SELECT sum(a) OVER () FROM t", {"aggregates": set(), "has_windows": True, "depends_on_order": True}),
-        ("SELECT a FROM t WHERE b IN (SELECT 1)", {"has_subqueries": True}),
         ("SELECT now()", {"is_repeatable": False}),
         ("SELECT current_date", {"is_repeatable": False}),
         ("SELECT a FROM t USING SAMPLE 3", {"is_repeatable": False}),

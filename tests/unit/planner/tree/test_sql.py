@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ def test_a_printed_plan_has_the_rows_and_types_of_the_query(path: Path) -> None:
         if plan is None or any(word in sql for word in _VOLATILE):
             continue
         try:
-            text = sql_of(plan, whole_name, BoundText(sql.encode())).sql
+            text = sql_of(plan, whole_name, BoundText(sql.encode()))
         except Unprintable:
             continue
         rows, types = rows_of(duck, sql)
@@ -49,7 +50,7 @@ TABLES = {"s0": {"k": "INTEGER", "b": "BIGINT", "m": "DECIMAL(10,2)", "s": "VARC
 def printed(sql: str, *values: object) -> str:
     plan = bind_to_plan(default_kernel(), sql, TABLES, values)
     assert isinstance(plan, BoundPlan)
-    return sql_of(plan.root, lambda scan: str(scan.table), plan.text).sql
+    return sql_of(plan.root, lambda scan: str(scan.table), plan.text)
 
 
 @pytest.mark.parametrize(
@@ -78,6 +79,13 @@ def printed(sql: str, *values: object) -> str:
             (5,),
             'SELECT t1."k" FROM s0 AS t1 WHERE (t1."k" = TRY_CAST($1 AS INTEGER))',
             id="TRY_CAST to the type that the value has",
+        ),
+        pytest.param(
+            "SELECT (m + $1)::DECIMAL(11,2) * 2 AS twice, CAST(b * 3 + $2 AS BIGINT) AS much, b + 1 AS next FROM s0",
+            (Decimal("1.50"), 5),
+            'SELECT (CAST((t1."m" + $1) AS DECIMAL(11,2)) * 2) AS "twice",'
+            ' CAST(((t1."b" * 3) + $2) AS BIGINT) AS "much", (t1."b" + 1) AS "next" FROM s0 AS t1',
+            id="a cast that does nothing to the type of this value, and something to those of others",
         ),
         pytest.param(
             "SELECT k::BIGINT AS big FROM s0 WHERE b = k",

@@ -7,11 +7,11 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from secateur.planner.distribute.regions import as_expression
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel
 from secateur.planner.tree.columns import column_types
-from secateur.planner.tree.rewriting import column_of, conjuncts, inputs_of, rebased
+from secateur.planner.tree.joins import Join, conditions_of
+from secateur.planner.tree.rewriting import column_of, conjuncts, inputs_of, over_columns, rebased
 from secateur.planner.tree.stability import unstable_call
 
 _DEDUP = "__duckdb_delim_dedup_"
@@ -28,8 +28,10 @@ def _inlined(relation: rel.AnyRelation) -> rel.AnyRelation:
         definition, query = relation.children
         if relation.ctename.startswith(_DEDUP):
             query = _without_dedup(query, relation.table_index)
+        definition, query = _inlined(definition), _with_outer_columns(_inlined(query), relation.table_index)
         if _references(query, relation.table_index) <= 1:
-            return _inlined(_exchanged(query, relation.table_index, definition))
+            return _exchanged(query, relation.table_index, definition)
+        return replace(relation, children=(definition, query))
     return replace(relation, children=tuple(_inlined(child) for child in relation.children))
 
 
@@ -43,6 +45,77 @@ def _references(relation: rel.AnyRelation, index: int) -> int:
     if isinstance(relation, rel.LogicalWithReference) and relation.cte_index == index:
         return 1
     return sum(_references(child, index) for child in relation.children)
+
+
+def _with_outer_columns(relation: rel.AnyRelation, index: int) -> rel.AnyRelation:
+    """A correlated EXISTS as a join with the outer rows themselves.
+
+    DuckDB joins the rows of the subquery with the distinct values of the outer columns that it reads, and the outer
+    rows with the result by these columns. For the question whether there is a row, the outer rows will do.
+
+    Args:
+        relation: The query that reads the outer rows.
+        index: The common table expression that they are.
+
+    Source: the magic sets of "Unnesting Arbitrary Queries" (Neumann and Kemper, 2015), undone where they save nothing.
+    """
+    match relation:
+        case rel.LogicalJoin(
+            join_type="MARK", children=(rel.LogicalWithReference() as outer, inner), conditions=compared
+        ) if outer.cte_index == index and len(compared) == len(relation.mark_types):
+            joined = _existing(relation, inner, index)
+            return relation if joined is None else joined
+        case rel.LogicalProject(children=(child,)):
+            return replace(relation, children=(_with_outer_columns(child, index),))
+        case _:
+            return relation
+
+
+def _existing(join: rel.LogicalJoin, inner: rel.AnyRelation, index: int) -> rel.AnyRelation | None:
+    """The mark of EXISTS over the outer rows; None where the subquery does more than filter its rows."""
+    made: list[int | None] = list(range(len(column_types(inner))))
+    while isinstance(inner, rel.LogicalProject):
+        columns = [one.index if isinstance(one, ex.InputColumn) else None for one in inner.expressions]
+        made = [None if place is None else columns[place] for place in made]
+        (inner,) = inner.children
+    match inner:
+        case rel.LogicalFilter(
+            expressions=conditions,
+            projection_map=(),
+            children=(
+                rel.LogicalCross(
+                    children=(
+                        rows,
+                        rel.LogicalAggregate(
+                            groups=groups, expressions=(), children=(rel.LogicalWithReference(cte_index=read),)
+                        ),
+                    )
+                ),
+            ),
+        ) if read == index and not _references(rows, index) and unstable_call(conditions) is None:
+            width = len(column_types(rows))
+        case _:
+            return None
+    outer = [group.index for group in groups if isinstance(group, ex.InputColumn)]
+    pairs = {
+        (one.left.index, made[one.right.index])
+        for one in join.conditions
+        if one.comparison == "COMPARE_NOT_DISTINCT_FROM"
+        and isinstance(one.left, ex.InputColumn)
+        and isinstance(one.right, ex.InputColumn)
+    }
+    if len(outer) != len(groups) or pairs != {(column, width + place) for place, column in enumerate(outer)}:
+        return None
+    lefts = len(column_types(join.children[0]))
+    places = {**{column: lefts + column for column in range(width)}, **dict(enumerate(outer, width))}
+    asked = tuple(rel.JoinCondition(left=over_columns(one, places)) for one in conjuncts(conditions))
+    return replace(
+        join,
+        children=(join.children[0], rows),
+        conditions=asked,
+        mark_types=tuple(ex.BOOLEAN for _ in asked),
+        right_projection_map=(),
+    )
 
 
 def _without_dedup(relation: rel.AnyRelation, index: int) -> rel.AnyRelation:
@@ -205,9 +278,7 @@ def _outer_reduced(relation: rel.AnyRelation, never_null: frozenset[int]) -> rel
             return _over(relation, [frozenset() for _ in relation.children])
 
 
-def _join_reduced(
-    relation: rel.LogicalCross | rel.LogicalJoin | rel.LogicalConditionJoin, never_null: frozenset[int]
-) -> rel.AnyRelation:
+def _join_reduced(relation: rel.LogicalCross | Join, never_null: frozenset[int]) -> rel.AnyRelation:
     width = len(column_types(relation.children[0]))
     if isinstance(relation, rel.LogicalCross):
         return _over(relation, _sides(never_null, width))
@@ -224,8 +295,7 @@ def _join_reduced(
         kind = "INNER" if left and right else "LEFT" if left else "RIGHT"
     elif (kind == "LEFT" and right) or (kind == "RIGHT" and left):
         kind = "INNER"
-    conditions = _conditions_of(relation, width)
-    on_left, on_right = _sides(rejecting(conditions), width)
+    on_left, on_right = _sides(rejecting(conditions_of(relation)), width)
     match kind:
         case "INNER" | "SEMI":
             sides = [left | on_left, right | on_right]
@@ -238,12 +308,6 @@ def _join_reduced(
         case _:
             sides = [frozenset(), frozenset()]
     return _over(replace(relation, join_type=kind), sides)
-
-
-def _conditions_of(relation: rel.LogicalJoin | rel.LogicalConditionJoin, width: int) -> list[ex.AnyExpression]:
-    if isinstance(relation, rel.LogicalConditionJoin):
-        return [relation.condition]
-    return [as_expression(condition, width) for condition in relation.conditions]
 
 
 def _sides(columns: frozenset[int], width: int) -> list[frozenset[int]]:

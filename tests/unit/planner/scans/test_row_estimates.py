@@ -12,8 +12,7 @@ from msgspec import structs
 from secateur.partitioning.tables import ColumnStatistics, TableStatistics
 from secateur.planner import CostModel, PlanSettings
 from secateur.planner.binding import bind_query
-from secateur.planner.placement import estimate_of
-from secateur.planner.scans import ScanReading, read_query
+from secateur.planner.scans import ScanReading, estimate_of, read_query
 from secateur.planner.text import read_parameters, tokenize
 
 COLUMNS = {

@@ -17,9 +17,9 @@ from sqlglot import exp
 
 from secateur.partitioning.tables.statistics import ColumnStatistics, TableStatistics, distance
 from secateur.planner.cost_model import CostModel
-from secateur.planner.placement.scan_rows import ScanRows, is_about_scan
 from secateur.planner.predicates.predicate import flat
 from secateur.planner.scans.scan_reading import ScanReading
+from secateur.planner.scans.scan_rows import ScanRows, is_about_scan
 from secateur.planner.segmented_stack import on_segmented_stack
 
 _COMPARISONS: Final = (exp.GT, exp.GTE, exp.LT, exp.LTE)

@@ -51,21 +51,6 @@ def merge_keys(keys: Iterable[SortKey], columns: Sequence[tuple[str, str]]) -> t
     return ordered if alike else ()
 
 
-def order_clause(keys: Sequence[SortKey], columns: Sequence[tuple[str, str]]) -> str:
-    """Return ORDER BY for the end of a SELECT with these columns, if there are keys.
-
-    It orders by positions, because a name may also be one of the columns that the SELECT reads.
-    """
-    if not keys:
-        return ""
-    position = {name: number for number, (name, _) in enumerate(columns, 1)}
-    items = (
-        f"{position[key.column]} {'DESC' if key.descending else 'ASC'} NULLS {'FIRST' if key.nulls_first else 'LAST'}"
-        for key in keys
-    )
-    return f" ORDER BY {', '.join(items)}"
-
-
 def is_worth_merging(sizes: Iterable[float], model: CostModel) -> bool:
     """Whether the rows of a statement are many, by estimates of the bytes that it needs of each scan."""
     return sum(sizes) > model.merged_bytes_min

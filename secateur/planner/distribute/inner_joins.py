@@ -1,0 +1,291 @@
+"""Inner joins: which inputs of a region stay where they are, and how the rows of the others reach them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from secateur.planner.cost_model import CostModel
+from secateur.planner.distribute.exchanges import Exchanges, MakeRoute, route_by
+from secateur.planner.distribute.placed import (
+    AtCoordinator,
+    AtEveryMember,
+    AtMembers,
+    EqualColumns,
+    Key,
+    Place,
+    Placed,
+    moved,
+)
+from secateur.planner.distribute.pushdown import conditions_apart
+from secateur.planner.distribute.regions import Region, equal_columns
+from secateur.planner.tree import expressions as ex
+from secateur.planner.tree import relations as rel
+from secateur.planner.tree.columns import column_types
+from secateur.planner.tree.rewriting import inputs_of, over_columns, picked
+from secateur.planner.tree.stability import unstable_call
+
+PlaceRelation = Callable[[rel.AnyRelation, frozenset[int]], Placed]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Inputs of a region that are joined where they are.
+
+    Attributes:
+        members: Their indices.
+    """
+
+    members: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Some inputs of a region in one relation.
+
+    Attributes:
+        relation: The relation.
+        columns: Its columns, among those of all inputs.
+    """
+
+    relation: rel.AnyRelation
+    columns: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    """A part, joined as far as it can be before its rows move.
+
+    Attributes:
+        inputs: The inputs that it has.
+        rows: Its rows.
+        columns: Their columns among those of all inputs.
+        needed: The positions of those that are needed further on.
+    """
+
+    inputs: list[int]
+    rows: Placed
+    columns: list[int]
+    needed: list[int]
+
+
+class InnerJoin:
+    """A region that is being joined: its pieces become fewer, until one kernel call joins what is left.
+
+    Args:
+        region: Its inputs and conditions.
+        needed: Its columns that are read.
+        place: Places an input.
+        exchanges: Gets the stages.
+        model: The costs of moving rows.
+    """
+
+    def __init__(
+        self, region: Region, needed: frozenset[int], place: PlaceRelation, exchanges: Exchanges, model: CostModel
+    ) -> None:
+        self._exchanges = exchanges
+        self._model = model
+        self._region = region
+        self._outputs = frozenset(region.outputs[index] for index in needed)
+        inputs, self._conditions = conditions_apart(region)
+        used = self._used()
+        self._placed = [place(one, frozenset(self._own_columns(index, used))) for index, one in enumerate(inputs)]
+        self._types = [type_ for one in self._placed for type_ in column_types(one.relation)]
+        self._equal = EqualColumns(equal_columns(self._conditions))
+        self._never_null = EqualColumns(equal_columns(self._conditions, null_is_equal=False))
+        self._pieces = {
+            index: _Piece(one.relation, list(region.columns_of(index))) for index, one in enumerate(self._placed)
+        }
+
+    def joined(self) -> Placed:
+        """The rows of the region."""
+        parts = self._parts()
+        if not parts:
+            is_alone = any(isinstance(one.place, AtCoordinator) for one in self._placed)
+            return self._combined(AtCoordinator() if is_alone else AtEveryMember())
+        used = self._used()
+        home = max(parts, key=lambda part: self._bytes(part, used))
+        for index, one in enumerate(self._placed):
+            if isinstance(one.place, AtCoordinator):
+                rows = self._exchanges.send(one, self._own_columns(index, used))
+                self._pieces[index] = _Piece(rows, self._pieces[index].columns)
+        others = [part for part in parts if part is not home]
+        shuffled = self._shuffled(home, others[0]) if len(others) == 1 else None
+        if shuffled is not None:
+            return self._combined(shuffled)
+        for part in others:
+            self._move(part, home)
+        places = [self._members(index) for index in home.members]
+        keys = self._all_keys(frozenset(key for place in places for key in place.keys))
+        nullable_keys = frozenset(key for place in places for key in place.nullable_keys)
+        return self._combined(places[0].with_keys(keys, nullable_keys))
+
+    def _used(self) -> frozenset[int]:
+        return inputs_of(self._conditions) | self._outputs
+
+    def _members(self, index: int) -> AtMembers:
+        """Where the rows of an input at members are, among the columns of all inputs."""
+        place = self._placed[index].place
+        assert isinstance(place, AtMembers)
+        return place.shifted(self._region.starts[index])
+
+    def _own_columns(self, index: int, used: Iterable[int]) -> list[int]:
+        """The columns of an input that are used, as it counts them."""
+        start, columns = self._region.starts[index], self._region.columns_of(index)
+        return [column - start for column in used if column in columns]
+
+    def _bytes(self, part: _Part, used: frozenset[int]) -> float:
+        return sum(self._placed[index].nbytes(self._own_columns(index, used)) for index in part.members)
+
+    def _parts(self) -> list[_Part]:
+        """The inputs at members, those together whose rows that can be joined are in the same places."""
+        parts: list[_Part] = []
+        for index, one in enumerate(self._placed):
+            if not isinstance(one.place, AtMembers):
+                continue
+            place = self._members(index)
+            met = [
+                part
+                for part in parts
+                if any(place.meets(self._members(other), self._equal, self._never_null) for other in part.members)
+            ]
+            members = (*(other for part in reversed(met) for other in part.members), index)
+            parts = [*(part for part in parts if part not in met), _Part(members)]
+        return parts
+
+    def _shuffled(self, home: _Part, other: _Part) -> AtMembers | None:
+        """Send the rows of two parts by the hash of the columns in which they are equal, where that moves less.
+
+        Returns:
+            Where the joined rows are; None where one part stays.
+        """
+        used = self._used()
+        moving, staying = self._bytes(other, used), self._bytes(home, used)
+        if moving < self._model.shuffled_bytes_min or (moving + staying) * self._model.shuffle_share >= moving:
+            return None
+        owner = {index: part for part in (home, other) for index in part.members}
+        pairs = []
+        for left, right in equal_columns(self._conditions):
+            parts = [owner.get(self._region.input_of(column)) for column in (left, right)]
+            if self._types[left] == self._types[right] and parts in ([home, other], [other, home]):
+                pairs.append((left, right) if parts[0] is home else (right, left))
+        columns = [column for index in other.members for column in self._region.columns_of(index)]
+        if not pairs or self._route(columns, home) is not None:
+            return None
+        keys = tuple(left for left, _ in pairs), tuple(right for _, right in pairs)
+        for part, key in zip((home, other), keys, strict=True):
+            whole = self._whole(part, frozenset(key))
+            positions = tuple(whole.columns.index(column) for column in key)
+            self._send(whole, route_by(positions, None))
+        key_types = tuple(self._types[column] for column in keys[0])
+        return AtMembers(f"shuffled {len(self._exchanges.drafts)}", frozenset(keys), key_types, None)
+
+    def _move(self, part: _Part, home: _Part) -> None:
+        """Send the rows of a part to those of another."""
+        whole = self._whole(part, frozenset())
+        found = None
+        if whole.rows.nbytes(whole.needed) >= self._model.routed_bytes_min:
+            found = self._route(whole.columns, home)
+        if found is None:
+            self._send(whole)
+        else:
+            anchor, key = found
+            self._send(replace(whole, needed=[*{*whole.needed, *key}]), route_by(key, anchor))
+
+    def _route(self, columns: Sequence[int], home: _Part) -> tuple[str, Key] | None:
+        """The scan of a part whose partitions the rows of some columns can follow, and the places of their key."""
+        types = [self._types[column] for column in columns]
+        routes = (self._members(index).route_of(columns, types, self._equal) for index in home.members)
+        return next((route for route in routes if route is not None), None)
+
+    def _whole(self, part: _Part, key: frozenset[int]) -> _Whole:
+        """Join a part as far as it can be before its rows move; ``key`` are columns by which they do."""
+        inputs = [*part.members, *self._reducing(part)]
+        inside: list[ex.AnyExpression] = []
+        others: list[ex.AnyExpression] = []
+        for one in self._conditions:
+            read = self._region.inputs_of(one)
+            is_inside = read and read <= set(inputs) and unstable_call([one]) is None
+            (inside if is_inside else others).append(one)
+        self._conditions = others
+        columns = [column for index in inputs for column in self._pieces[index].columns]
+        share = 0.5 ** (len(inputs) - len(part.members))
+        count = max(self._placed[index].rows for index in part.members) * share
+        relation = _in_one([self._pieces[index] for index in inputs], inside)
+        rows = Placed(relation, self._placed[part.members[0]].place, count, *self._known(columns))
+        used = self._used() | key
+        return _Whole(inputs, rows, columns, [place for place, column in enumerate(columns) if column in used])
+
+    def _send(self, whole: _Whole, route: MakeRoute | None = None) -> None:
+        """Exchange the pieces of a part for the rows that are sent of it."""
+        rows = self._exchanges.send(whole.rows, whole.needed, route)
+        for index in whole.inputs:
+            del self._pieces[index]
+        self._pieces[whole.inputs[0]] = _Piece(rows, whole.columns)
+
+    def _reducing(self, part: _Part) -> list[int]:
+        """The inputs that every member has, and that leave out rows of a part before it moves."""
+        joined = {frozenset(map(self._region.input_of, pair)) for pair in equal_columns(self._conditions)}
+        return [
+            index
+            for index in self._pieces
+            if isinstance(self._placed[index].place, AtEveryMember)
+            and isinstance(self._placed[index].relation, rel.LogicalFilter)
+            and any(frozenset((index, member)) in joined for member in part.members)
+        ]
+
+    def _rows(self) -> float:
+        """About how many rows the region has: each row of the largest input meets one of each of the others."""
+        if not self._placed:
+            return 1.0
+        counts = [one.rows for one in self._placed]
+        pairs = equal_columns(self._region.conditions)
+        is_product = len(counts) > 1 and not any(pairs)
+        return prod(counts) if is_product else max(counts)
+
+    def _known(self, columns: Sequence[int]) -> tuple[dict[int, float], dict[int, float]]:
+        """The distinct values and the widths of columns, by their positions, as far as these are known."""
+        distinct, widths = {}, {}
+        for position, column in enumerate(columns):
+            index = self._region.input_of(column)
+            own, one = column - self._region.starts[index], self._placed[index]
+            if own in one.distinct:
+                distinct[position] = one.distinct[own]
+            if own in one.widths:
+                widths[position] = one.widths[own]
+        return distinct, widths
+
+    def _all_keys(self, keys: frozenset[Key]) -> frozenset[Key]:
+        """Keys, and those with an equal column in place of one of theirs."""
+        found = set(keys)
+        for key in keys:
+            for position, column in enumerate(key):
+                for other in range(self._region.width):
+                    if other != column and self._equal.first(other) == self._equal.first(column):
+                        found.add((*key[:position], other, *key[position + 1 :]))
+        return frozenset(found)
+
+    def _combined(self, place: Place) -> Placed:
+        """All pieces in one kernel call."""
+        pieces, outputs = list(self._pieces.values()), self._region.outputs
+        relation = _in_one(pieces, self._conditions)
+        columns = [column for piece in pieces for column in piece.columns]
+        if outputs != columns:
+            relation = picked(relation, [columns.index(column) for column in outputs])
+        positions = [(column, position) for position, column in enumerate(outputs)]
+        return Placed(relation, moved(place, positions), self._rows(), *self._known(outputs))
+
+
+def _in_one(pieces: Sequence[_Piece], conditions: Sequence[ex.AnyExpression]) -> rel.AnyRelation:
+    """Pieces in one relation, whose columns are theirs."""
+    relation = pieces[0].relation
+    for piece in pieces[1:]:
+        relation = rel.LogicalCross(children=(relation, piece.relation))
+    if not conditions:
+        return relation
+    columns = (column for piece in pieces for column in piece.columns)
+    positions = {column: position for position, column in enumerate(columns)}
+    return rel.LogicalFilter(
+        children=(relation,), expressions=tuple(over_columns(one, positions) for one in conditions)
+    )

@@ -1,0 +1,247 @@
+"""The text of an expression, for DuckDB to run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import count
+from typing import Final
+
+from secateur.engine.kernels.duckdb.kernel import default_kernel
+from secateur.partitioning.tables.identifier import quoted
+from secateur.planner.tree import expressions as ex
+from secateur.planner.tree.bound_text import BoundText
+from secateur.planner.tree.types import LogicalType, StructInfo
+from secateur.planner.tree.values import Unprintable, value_sql
+
+COMPARISONS: Final = {
+    "COMPARE_EQUAL": "=",
+    "COMPARE_NOTEQUAL": "<>",
+    "COMPARE_LESSTHAN": "<",
+    "COMPARE_GREATERTHAN": ">",
+    "COMPARE_LESSTHANOREQUALTO": "<=",
+    "COMPARE_GREATERTHANOREQUALTO": ">=",
+    "COMPARE_DISTINCT_FROM": "IS DISTINCT FROM",
+    "COMPARE_NOT_DISTINCT_FROM": "IS NOT DISTINCT FROM",
+}
+"""The sign of each comparison."""
+_EXCLUDED: Final = {
+    "NO_OTHER": "",
+    "CURRENT_ROW": " EXCLUDE CURRENT ROW",
+    "GROUP": " EXCLUDE GROUP",
+    "TIES": " EXCLUDE TIES",
+}
+_WINDOWS: Final = {
+    "WINDOW_RANK_DENSE": "dense_rank",
+    "WINDOW_ROW_NUMBER": "row_number",
+    "WINDOW_PERCENT_RANK": "percent_rank",
+    "WINDOW_CUME_DIST": "cume_dist",
+}
+
+
+def expression_sql(expression: ex.AnyExpression, items: Sequence[str], text: BoundText) -> str:
+    """The text of an expression over columns with these texts.
+
+    Raises:
+        Unprintable: A part has no text.
+    """
+    return ExpressionPrinter(text, count(1)).expression(expression, items)
+
+
+class ExpressionPrinter:
+    """Prints the expressions of one text.
+
+    Args:
+        text: What was bound.
+        numbers: Gives the numbers of names that are made up.
+    """
+
+    def __init__(self, text: BoundText, numbers: Iterator[int]) -> None:
+        self._text = text
+        self._numbers = numbers
+
+    def orders(self, orders: Sequence[ex.BoundOrder], items: Sequence[str]) -> str:
+        return ", ".join(
+            f"{self._term(order.expression, items)}{' DESC' if order.type == 'DESCENDING' else ''} {order.null_order}"
+            for order in orders
+        )
+
+    def _term(self, expression: ex.AnyExpression, items: Sequence[str]) -> str:
+        """A term of ORDER BY inside of a call, of PARTITION BY or of DISTINCT ON."""
+        text = self.expression(expression, items)
+        return f"CAST({text} AS {expression.return_type.sql})" if isinstance(expression, ex.BoundConstant) else text
+
+    def expression(self, expression: ex.AnyExpression, items: Sequence[str]) -> str:
+        """The text of an expression over columns with these texts."""
+        text = self._uncast(expression, items)
+        return f"CAST({text} AS {expression.return_type.sql})" if self._text.has_cast(expression) else text
+
+    def _uncast(self, expression: ex.AnyExpression, items: Sequence[str]) -> str:
+        match expression:
+            case ex.InputColumn():
+                return items[expression.index]
+            case ex.BoundConstant():
+                return value_sql(expression.value, expression.value.type)
+            case ex.BoundParameter():
+                own = f"${expression.identifier}"
+                if self._text.is_bare(expression):
+                    return own
+                word = "TRY_CAST" if self._text.is_tried(expression) else "CAST"
+                return f"{word}({own} AS {expression.return_type.sql})"
+            case ex.Call(children=[child]) if self._text.is_implicit(expression):
+                return self.expression(child, items)
+            case ex.Call(
+                children=[ex.Call() as row], return_type=LogicalType(id="TUPLE", type_info=StructInfo() as info)
+            ) if expression.name == "__cast" and row.name == "row":
+                fields = [field.second for field in info.child_types]
+                cast = zip(row.children, fields, strict=True)
+                return f"row({', '.join(f'CAST({self.expression(one, items)} AS {type_.sql})' for one, type_ in cast)})"
+            case ex.Call(children=children) if any(isinstance(child, ex.Lambda) for child in children):
+                return self._call(expression, self._with_lambda(children, items))
+            case ex.Call():
+                return self._call(expression, [self.expression(child, items) for child in expression.children])
+            case ex.BoundOperation():
+                return self._operation(expression, [self.expression(child, items) for child in expression.children])
+            case ex.Conjunction():
+                word = " AND " if expression.type == "CONJUNCTION_AND" else " OR "
+                return f"({word.join(self.expression(child, items) for child in expression.children)})"
+            case ex.Case():
+                whens = " ".join(
+                    f"WHEN {self.expression(check.when_expr, items)} THEN {self.expression(check.then_expr, items)}"
+                    for check in expression.case_checks
+                )
+                return f"CASE {whens} ELSE {self.expression(expression.else_expr, items)} END"
+            case ex.AggregateCall():
+                return self._aggregate_call(expression, items)
+            case ex.WindowCall():
+                return self._window_call(expression, items)
+            case ex.Unnest():
+                return f"unnest({self.expression(expression.child, items)})"
+            case ex.Written():
+                return expression.sql.format(*(self.expression(child, items) for child in expression.children))
+            case ex.Lambda():
+                raise Unprintable("a lambda")
+
+    def _with_lambda(self, children: Sequence[ex.AnyExpression], items: Sequence[str]) -> list[str]:
+        """The arguments of a call, one of which is a function.
+
+        That reads its own parameters, the last one first, and then what it takes from around it: the arguments that
+        follow it.
+        """
+        place = next(index for index, child in enumerate(children) if isinstance(child, ex.Lambda))
+        function = children[place]
+        assert isinstance(function, ex.Lambda)
+        names = [f"p{next(self._numbers)}" for _ in range(function.parameter_count)]
+        around = [self.expression(child, items) for child in children[place + 1 :]]
+        body = self.expression(function.lambda_expr, [*reversed(names), *around])
+        return [
+            *(self.expression(child, items) for child in children[:place]),
+            f"lambda {', '.join(names)}: {body}",
+        ]
+
+    def column(self, expression: ex.AnyExpression, items: Sequence[str]) -> str:
+        """A column's text: with a cast to the type of other rows, which is not made again where they are elsewhere."""
+        match expression:
+            case ex.Call(children=[child]) if self._text.is_implicit(expression) and self._text.takes_type(child):
+                raise Unprintable("a parameter that is converted to the type of other rows")
+            case ex.Call(children=[child]) if self._text.is_implicit(expression):
+                return f"CAST({self.expression(child, items)} AS {expression.return_type.sql})"
+            case _:
+                return self.expression(expression, items)
+
+    def _call(self, call: ex.Call, arguments: list[str]) -> str:
+        name = call.name
+        if name == "__cast" and call.return_type.id == "TUPLE":
+            raise Unprintable("a cast to a row")
+        if name == "__cast":
+            word = "TRY_CAST" if call.function_data["try_cast"] else "CAST"
+            return f"{word}({arguments[0]} AS {call.return_type.sql})"
+        if call.type == "COMPARE_BETWEEN":
+            if not all(call.function_data.values()):
+                raise Unprintable("BETWEEN without its bounds")
+            return f"({arguments[0]} BETWEEN {arguments[1]} AND {arguments[2]})"
+        if call.type in COMPARISONS:
+            return f"({arguments[0]} {COMPARISONS[call.type]} {arguments[1]})"
+        named = call.named_arguments
+        arguments[len(arguments) - len(named) :] = [
+            f"{quoted(field)} := {argument}"
+            for field, argument in zip(named, arguments[len(arguments) - len(named) :], strict=True)
+        ]
+        if not name[0].isalpha() and name[0] != "_":
+            return f"({arguments[0]} {name} {arguments[1]})" if len(arguments) == 2 else f"({name} {arguments[0]})"
+        return f"{_function(name)}({', '.join(arguments)})"
+
+    def _operation(self, operation: ex.BoundOperation, arguments: list[str]) -> str:
+        match operation.type:
+            case "COMPARE_IN":
+                return f"({arguments[0]} IN ({', '.join(arguments[1:])}))"
+            case "COMPARE_NOT_IN":
+                return f"({arguments[0]} NOT IN ({', '.join(arguments[1:])}))"
+            case "OPERATOR_NOT":
+                return f"(NOT {arguments[0]})"
+            case "OPERATOR_IS_NULL":
+                return f"({arguments[0]} IS NULL)"
+            case "OPERATOR_IS_NOT_NULL":
+                return f"({arguments[0]} IS NOT NULL)"
+            case "OPERATOR_COALESCE":
+                return f"coalesce({', '.join(arguments)})"
+            case "OPERATOR_TRY":
+                return f"TRY({arguments[0]})"
+            case _:
+                raise Unprintable(operation.type)
+
+    def _aggregate_call(self, call: ex.AggregateCall, items: Sequence[str]) -> str:
+        if call.state_export:
+            raise Unprintable("an exported state")
+        if call.name == "count_star":
+            text = "count(*)"
+        else:
+            arguments = ", ".join(self.expression(child, items) for child in call.children)
+            order = f" ORDER BY {self.orders(call.order_bys.orders, items)}" if call.order_bys else ""
+            text = f"{_function(call.name)}({'DISTINCT ' if call.is_distinct else ''}{arguments}{order})"
+        return text if call.filter is None else f"{text} FILTER (WHERE {self.expression(call.filter, items)})"
+
+    def _window_call(self, call: ex.WindowCall, items: Sequence[str]) -> str:
+        name = call.qname.path[-1] if call.qname else _WINDOWS.get(call.type, call.type.removeprefix("WINDOW_").lower())
+        arguments = ", ".join(self.expression(child, items) for child in call.children)
+        if name in ("count", "count_star") and not arguments:
+            name, arguments = "count", "*"
+        distinct = "DISTINCT " if call.distinct else ""
+        order = f" ORDER BY {self.orders(call.arg_orders, items)}" if call.arg_orders else ""
+        nulls = " IGNORE NULLS" if call.ignore_nulls else ""
+        filtered = f" FILTER (WHERE {self.expression(call.filters, items)})" if call.filters is not None else ""
+        by = f"PARTITION BY {', '.join(self._term(one, items) for one in call.partitions)} " if call.partitions else ""
+        orders = f"ORDER BY {self.orders(call.orders, items)} " if call.orders else ""
+        start, unit = self._frame_end(call.start, call.start_expr, items)
+        end, other = self._frame_end(call.end, call.end_expr, items)
+        unit = unit or other or "RANGE"
+        frame = f"{unit} BETWEEN {start} AND {end}{_EXCLUDED[call.exclude_clause]}"
+        if call.type not in ("WINDOW_AGGREGATE", "WINDOW_FIRST_VALUE", "WINDOW_LAST_VALUE", "WINDOW_NTH_VALUE"):
+            frame = "" if frame == "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW" else frame
+        return f"{_function(name)}({distinct}{arguments}{order}{nulls}){filtered} OVER ({by}{orders}{frame})"
+
+    def _frame_end(self, bound: str, value: ex.AnyExpression | None, items: Sequence[str]) -> tuple[str, str]:
+        """The text of an end of a frame, and its unit, where it says one."""
+        match bound.split("_"):
+            case ["UNBOUNDED", side]:
+                return f"UNBOUNDED {side}", ""
+            case ["CURRENT", "ROW", unit]:
+                return "CURRENT ROW", unit
+            case ["EXPR", side, unit] if unit != "RANGE":
+                assert value is not None
+                return f"{self.expression(value, items)} {side}", unit
+            case _:
+                raise Unprintable(bound)
+
+
+def _function(name: str) -> str:
+    """The name of a function, in quotes where it is a word of the grammar."""
+    return quoted(name) if not name.isidentifier() or name in _words() else name
+
+
+@cache
+def _words() -> frozenset[str]:
+    answer = default_kernel().run(
+        "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category <> 'unreserved'", {}
+    )
+    return frozenset(answer.column("keyword_name").to_pylist())
