@@ -6,7 +6,7 @@ from secateur.exports import exports
 
 _FILES = {
     "aggregates": ["AGGREGATES", "SPLIT", "SqlAggregate", "called_aggregate"],
-    "cached_plan": ["cached_plan_of", "typed_parameters"],
+    "cached_plan": ["typed_parameters"],
     "cost_model": ["COST_SETTINGS", "CostModel"],
     "plan_settings": ["PlanSettings"],
     "planner": ["Planner"],
@@ -30,7 +30,6 @@ _FILES = {
         "KillJob",
         "KillStatement",
         "SetGlobalPruning",
-        "Statement",
     ],
 }
 

@@ -5,95 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, TypeAlias, assert_never
+from functools import reduce
+from operator import or_
+from typing import Any, TypeAlias
 
-from msgspec.structs import replace as with_fields
-
+from secateur.planner.binding.parameter_types import NO_USES
 from secateur.planner.dml.insert import InsertValues
-from secateur.planner.statement import (
-    AlterTable,
-    CreateExternalTable,
-    CreateIndex,
-    CreateTable,
-    CreateView,
-    DropIndex,
-    DropTable,
-    DropView,
-    ExplainStatement,
-    KillJob,
-    KillStatement,
-    PlannedSelect,
-    SetGlobalPruning,
-    Statement,
-)
+from secateur.planner.statement import PlannedSelect
 from secateur.planner.text.parameters import Parameters
-from secateur.protocol.statements import (
-    BackupTo,
-    ChangeStatement,
-    CoordinatedChange,
-    CopyFrom,
-    CopyTo,
-    CreateTableAs,
-    EvaluatedInsert,
-    InsertSelect,
-    RestoreFrom,
-    SetOption,
-    SetPruning,
-    SetTimeout,
-    ShowSettings,
-)
+from secateur.protocol.statements import Statement
 
 Params: TypeAlias = Sequence[Any] | Mapping[str, Any]
 """The parameters of a call, by position or by name."""
 
-CachedPlan: TypeAlias = (
-    PlannedSelect
-    | InsertSelect[PlannedSelect]
-    | InsertValues
-    | ChangeStatement[PlannedSelect]
-    | CoordinatedChange[PlannedSelect]
-)
-"""A cached plan; it is evaluated and given its values at each call."""
-
-
-def cached_plan_of(statement: Statement | InsertValues) -> CachedPlan | None:
-    """The statement as one with a plan to keep, which is given its values at each call; None where it has none."""
-    match statement:
-        case PlannedSelect() | InsertSelect() | InsertValues() | ChangeStatement() | CoordinatedChange():
-            return statement
-        case (
-            CreateTable()
-            | CreateExternalTable()
-            | AlterTable()
-            | DropTable()
-            | CreateView()
-            | DropView()
-            | CreateIndex()
-            | DropIndex()
-            | CreateTableAs()
-            | EvaluatedInsert()
-            | CopyFrom()
-            | CopyTo()
-            | BackupTo()
-            | RestoreFrom()
-            | KillStatement()
-            | KillJob()
-            | SetPruning()
-            | SetGlobalPruning()
-            | SetTimeout()
-            | SetOption()
-            | ShowSettings()
-            | ExplainStatement()
-        ):
-            return None
-        case _:
-            assert_never(statement)
-
 
 def with_values(
-    planned: CachedPlan, values: tuple[Any, ...] | None, lists: tuple[list[Any], ...], catalog_version: int
+    planned: Statement, values: tuple[Any, ...] | None, lists: tuple[list[Any], ...], catalog_version: int
 ) -> Statement:
-    """The statement of one call: its values, the lists that were hoisted from its text, and the time."""
+    """A cached statement in one call: with its values, the lists that were hoisted from its text, and the time."""
     match planned:
         case InsertValues():
             return planned.evaluate(values or (), catalog_version)
@@ -110,32 +39,21 @@ def with_values(
                 planned.estimated_rows,
                 planned.type_uses,
             )
-        case InsertSelect() | ChangeStatement() | CoordinatedChange():
-            return with_fields(planned, select=replace(planned.select, params=_bound_values(planned.select, values)))
+        case _:
+            given: Statement = planned.with_queries(lambda query: replace(query, params=_bound_values(query, values)))
+            return given
 
 
-def is_estimated(planned: CachedPlan) -> bool:
-    """Whether the statistics had a say in a plan."""
-    match planned:
-        case InsertValues():
-            return False
-        case PlannedSelect():
-            return planned.plan.is_estimated
-        case InsertSelect() | ChangeStatement() | CoordinatedChange():
-            return planned.select.plan.is_estimated
+def is_estimated(planned: Statement) -> bool:
+    """Whether the statistics had a say in the plan of a statement."""
+    return any(query.plan.is_estimated for query in planned.queries[:1])
 
 
-def typed_parameters(planned: CachedPlan) -> tuple[int, ...]:
-    """The indexes of the parameters on whose types a plan depends."""
-    match planned:
-        case InsertValues():
-            return ()  # each call evaluates it with its own values
-        case PlannedSelect():
-            return planned.type_uses.typed(planned.plan.parameter_count)
-        case CoordinatedChange(select=select, returning=PlannedSelect() as returning):
-            return (select.type_uses | returning.type_uses).typed(select.plan.parameter_count)
-        case InsertSelect(select=select) | ChangeStatement(select=select) | CoordinatedChange(select=select):
-            return typed_parameters(select)
+def typed_parameters(planned: Statement) -> tuple[int, ...]:
+    """The indexes of the parameters on whose types the plan of a statement depends."""
+    queries = planned.queries
+    uses = reduce(or_, (query.type_uses for query in queries), NO_USES)
+    return uses.typed(queries[0].plan.parameter_count) if queries else ()
 
 
 def arrange(parameters: Parameters, params: Params) -> tuple[Any, ...] | None:

@@ -13,20 +13,10 @@ from sqlglot import Token, TokenType
 
 from secateur.errors import Error, LimitExceededError
 from secateur.planner.binding.catalog_view import CatalogView, PlanningCatalog
-from secateur.planner.cached_plan import (
-    CachedPlan,
-    Params,
-    arrange,
-    cached_plan_of,
-    is_estimated,
-    typed_parameters,
-    with_values,
-)
+from secateur.planner.cached_plan import Params, arrange, is_estimated, typed_parameters, with_values
 from secateur.planner.cost_model import CostModel
-from secateur.planner.dml.insert import InsertValues
 from secateur.planner.dml.literal_insert import with_literal_rows
 from secateur.planner.plan_settings import PlanSettings
-from secateur.planner.statement import Statement
 from secateur.planner.statement_planner import StatementPlanner
 from secateur.planner.text.dialect import tokenize
 from secateur.planner.text.hoisted_lists import HOISTED_CHARS_MIN, HoistedText, hoist_lists, readings_of
@@ -34,6 +24,7 @@ from secateur.planner.text.literal_rows import LITERAL_ROWS_CHARS_MIN, take_lite
 from secateur.planner.text.parameters import Parameters, read_parameters
 from secateur.planner.text.positions import syntax_error
 from secateur.protocol.kept_plans import KeptPlans
+from secateur.protocol.statements import Statement
 
 _STATEMENT_CHARS_MAX: Final = 4_000_000
 _CACHED_MAX: Final = 1024
@@ -53,7 +44,7 @@ class _CacheKey:
 class _Remembered:
     """A plan, and the version of the statistics that it was made with; None when they had no say in it."""
 
-    planned: CachedPlan
+    planned: Statement
     statistics_version: int | None
 
 
@@ -170,11 +161,9 @@ class Planner:
     ) -> Statement:
         tokens, parameters = read_parameters(sql, _one_statement(sql, tokenize(sql)), hidden)
         parameters.refuse_gaps(sql)
-        statement = StatementPlanner(catalog, self._cost_model).plan(sql, tokens, parameters, params)
-        planned = cached_plan_of(statement)
-        if planned is None:
-            assert not isinstance(statement, InsertValues)
-            return statement
+        planned = StatementPlanner(catalog, self._cost_model).plan(sql, tokens, parameters, params)
+        if not planned.is_cached:
+            return planned
         values = arrange(parameters, params)
         remembered = _Remembered(planned, catalog.statistics_snapshot.version if is_estimated(planned) else None)
         self._cache.put(_key(key, values, catalog), values or (), remembered, typed_parameters(planned))

@@ -1,4 +1,4 @@
-"""The kinds of planned statements: a closed union of frozen values.
+"""The kinds of planned statements: frozen values of subclasses of :class:`~secateur.protocol.statements.Statement`.
 
 The controller carries out a :data:`Command`; a client executes each of the others. A statement that contains a query
 has a :class:`PlannedSelect` here. The controller's reply to the client
@@ -8,9 +8,10 @@ into InsertRows, an ExplainStatement into a PlanText, and a command that it has 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.partitioning.schemes.range_changes import RangeChange
@@ -19,22 +20,9 @@ from secateur.planner.binding.parameter_types import NO_USES, TypeUses
 from secateur.planner.scans.scan_bounds import ScanBounds
 from secateur.planner.views.view import ViewDef
 from secateur.protocol.pruning import Pruning
-from secateur.protocol.statements import (
-    BackupTo,
-    ChangeStatement,
-    CoordinatedChange,
-    CopyFrom,
-    CopyTo,
-    CreateTableAs,
-    EvaluatedInsert,
-    InsertSelect,
-    RestoreFrom,
-    SetOption,
-    SetPruning,
-    SetTimeout,
-    ShowSettings,
-)
+from secateur.protocol.statements import DDL_EXPLAINED, Statement
 from secateur.protocol.steps import SubqueryUse
+from secateur.protocol.table_rights import TableRights, TokenRole
 
 
 class ExplainFormat(Enum):
@@ -45,7 +33,7 @@ class ExplainFormat(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedSelect:
+class PlannedSelect(Statement):
     """A query.
 
     Attributes:
@@ -64,6 +52,8 @@ class PlannedSelect:
         type_uses: The parameters on whose types it depends.
     """
 
+    role = TokenRole.READ
+    is_cached = True
     plan: SelectPlan
     bounds: tuple[ScanBounds, ...]
     params: tuple[object, ...] | None
@@ -74,6 +64,20 @@ class PlannedSelect:
     filters: tuple[str, ...] = ()
     estimated_rows: tuple[int | None, ...] = ()
     type_uses: TypeUses = NO_USES
+
+    @property
+    def queries(self) -> tuple[PlannedSelect, ...]:
+        return (self,)
+
+    def with_queries(self, changed: Callable[[Any], Any]) -> Any:
+        return changed(self)
+
+    def check_tables(self, rights: TableRights) -> None:
+        rights.check_reads(self.plan.tables_read)
+        if self.materialized is not None:
+            for step in self.materialized.steps:
+                step.query.check_tables(rights)
+            self.materialized.outer.check_tables(rights)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +122,19 @@ class PlannedSteps:
     watched: tuple[int, ...] | None = None
 
 
+class _Definition(Statement):
+    """DDL, which concerns everybody who uses the cluster."""
+
+    __slots__ = ()
+    role = TokenRole.ADMIN
+
+    @property
+    def explained(self) -> str:
+        return DDL_EXPLAINED
+
+
 @dataclass(frozen=True, slots=True)
-class CreateTable:
+class CreateTable(_Definition):
     """``tdef.table_id`` is 0: the catalog gives the id."""
 
     tdef: TableDef
@@ -128,7 +143,7 @@ class CreateTable:
 
 
 @dataclass(frozen=True, slots=True)
-class CreateExternalTable:
+class CreateExternalTable(_Definition):
     """A CREATE EXTERNAL TABLE: the encoded connector of its folder, and the statement as it is shown."""
 
     name: str
@@ -139,7 +154,7 @@ class CreateExternalTable:
 
 
 @dataclass(frozen=True, slots=True)
-class CreateIndex:
+class CreateIndex(_Definition):
     """A CREATE INDEX: the table as it was when the columns were checked against it."""
 
     table: TableDef
@@ -148,7 +163,7 @@ class CreateIndex:
 
 
 @dataclass(frozen=True, slots=True)
-class DropIndex:
+class DropIndex(_Definition):
     """A DROP INDEX."""
 
     name: str
@@ -156,7 +171,7 @@ class DropIndex:
 
 
 @dataclass(frozen=True, slots=True)
-class AlterTable:
+class AlterTable(_Definition):
     """An ALTER TABLE: the table as it was when the changes to its ranges were checked against it."""
 
     table: TableDef
@@ -164,7 +179,7 @@ class AlterTable:
 
 
 @dataclass(frozen=True, slots=True)
-class DropTable:
+class DropTable(_Definition):
     """A DROP TABLE."""
 
     name: str
@@ -172,7 +187,7 @@ class DropTable:
 
 
 @dataclass(frozen=True, slots=True)
-class CreateView:
+class CreateView(_Definition):
     """A CREATE VIEW; ``view.view_id`` is 0: the catalog gives the id."""
 
     view: ViewDef
@@ -181,7 +196,7 @@ class CreateView:
 
 
 @dataclass(frozen=True, slots=True)
-class DropView:
+class DropView(_Definition):
     """A DROP VIEW."""
 
     name: str
@@ -189,35 +204,49 @@ class DropView:
 
 
 @dataclass(frozen=True, slots=True)
-class ExplainStatement:
+class ExplainStatement(Statement):
     """``EXPLAIN [ANALYZE] [(FORMAT JSON)] target``; ``offset`` is where the target begins in the text."""
 
+    role = TokenRole.READ
     target: Statement
     format: ExplainFormat
     analyze: bool
     offset: int
 
+    def check_tables(self, rights: TableRights) -> None:
+        self.target.check_tables(rights)
+
 
 @dataclass(frozen=True, slots=True)
-class SetGlobalPruning:
+class SetGlobalPruning(Statement):
     """``SET GLOBAL pruning = ...``: the setting of all sessions that have not set their own."""
 
+    role = TokenRole.ADMIN
     value: Pruning
+
+    @property
+    def explained(self) -> str:
+        return "SET GLOBAL changes a setting of the cluster and reads no partition"
 
 
 @dataclass(frozen=True, slots=True)
-class KillJob:
+class KillJob(Statement):
     """``KILL JOB``: stop a job.
 
     Attributes:
         job: Its id or name.
     """
 
+    role = TokenRole.ADMIN
     job: str
+
+    @property
+    def explained(self) -> str:
+        return "KILL JOB stops a job and reads no partition"
 
 
 @dataclass(frozen=True, slots=True)
-class KillStatement:
+class KillStatement(Statement):
     """``KILL``: end a running statement of any connection.
 
     Attributes:
@@ -225,8 +254,13 @@ class KillStatement:
         number: Its number there.
     """
 
+    role = TokenRole.ADMIN
     member: str
     number: int
+
+    @property
+    def explained(self) -> str:
+        return "KILL ends a statement on its member and reads no partition"
 
     @property
     def statement_id(self) -> str:
@@ -248,22 +282,3 @@ Command: TypeAlias = (
     | KillJob
 )
 """The controller carries it out."""
-
-Statement: TypeAlias = (
-    Command
-    | PlannedSelect
-    | CreateTableAs[PlannedSelect]
-    | EvaluatedInsert
-    | InsertSelect[PlannedSelect]
-    | ChangeStatement[PlannedSelect]
-    | CoordinatedChange[PlannedSelect]
-    | CopyFrom
-    | CopyTo[PlannedSelect]
-    | BackupTo
-    | RestoreFrom
-    | SetPruning
-    | SetTimeout
-    | SetOption
-    | ShowSettings
-    | ExplainStatement
-)

@@ -16,7 +16,7 @@ from secateur.planner.binding.dialect_check import check_dialect
 from secateur.planner.binding.functions import refuse_calls_of
 from secateur.planner.binding.refused import STATEMENTS as REFUSED_STATEMENTS
 from secateur.planner.binding.statements_as_queries import as_queries
-from secateur.planner.cached_plan import Params, arrange, cached_plan_of, with_values
+from secateur.planner.cached_plan import Params, arrange, with_values
 from secateur.planner.cost_model import CostModel
 from secateur.planner.ddl.alter_table import read_alter_table
 from secateur.planner.ddl.create_external_table import at_create_external_table, read_create_external_table
@@ -40,7 +40,6 @@ from secateur.planner.statement import (
     DropTable,
     DropView,
     ExplainStatement,
-    Statement,
 )
 from secateur.planner.system.kill import read_kill
 from secateur.planner.system.maintenance import read_maintenance
@@ -49,7 +48,7 @@ from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.planner.views.create_view import read_create_view, read_drop_view
 from secateur.protocol.clocks import CLOCKS
-from secateur.protocol.statements import ChangeStatement, CoordinatedChange, CopyFrom, CopyTo, InsertSelect
+from secateur.protocol.statements import ChangeStatement, CoordinatedChange, CopyFrom, CopyTo, InsertSelect, Statement
 
 _CHANGES: Final = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
 _QUERIES: Final = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE", "("})
@@ -77,9 +76,7 @@ class StatementPlanner:
         self._cost_model = cost_model
         self._queries = QueryPlanner(catalog)
 
-    def plan(
-        self, sql: str, tokens: Sequence[Token], parameters: Parameters, params: Params
-    ) -> Statement | InsertValues:
+    def plan(self, sql: str, tokens: Sequence[Token], parameters: Parameters, params: Params) -> Statement:
         """Plan a statement, or what follows EXPLAIN.
 
         Args:
@@ -108,9 +105,7 @@ class StatementPlanner:
             check_dialect(sql, tokens)
         return planned
 
-    def _read(
-        self, sql: str, tokens: Sequence[Token], parameters: Parameters, params: Params
-    ) -> Statement | InsertValues:
+    def _read(self, sql: str, tokens: Sequence[Token], parameters: Parameters, params: Params) -> Statement:
         cursor = TokenCursor(sql, tokens)
         first = _word(tokens[0])
         if parameters.lists and first not in _QUERIES and first != "EXPLAIN":
@@ -229,15 +224,13 @@ class StatementPlanner:
         form, analyze = read_explain(cursor)
         what = TokenCursor(cursor.sql, cursor.rest())
         target = self.plan(cursor.sql, cursor.rest(), parameters, params)
-        planned = cached_plan_of(target)
-        if planned is not None:
-            target = with_values(planned, arrange(parameters, params), parameters.lists, self._catalog.version)
+        if target.is_cached:
+            target = with_values(target, arrange(parameters, params), parameters.lists, self._catalog.version)
         elif analyze:
             first = cursor.rest()[0].text.upper()
             raise what.unsupported(
                 f"EXPLAIN ANALYZE of {first}", "it runs queries, INSERT, UPDATE, DELETE and MERGE; use EXPLAIN"
             )
-        assert not isinstance(target, InsertValues)
         return ExplainStatement(target, form, analyze, what.offset)
 
 

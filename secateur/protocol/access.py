@@ -2,8 +2,7 @@
 
 It has every operation that clients may request; ``callers`` of the operation says who else may. A server looks here
 before a handler sees the request. PREPARE is open to readers, because the text has to be read to know what it does:
-the controller then asks ``cluster/controller/statement_rights.py``. A new operation that is not here needs the highest
-role.
+the controller then asks the statement for its ``role``. A new operation that is not here needs the highest role.
 """
 
 from __future__ import annotations

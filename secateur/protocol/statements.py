@@ -1,5 +1,8 @@
 """The statements that the controller prepares for a client to execute: a closed union.
 
+A kind of statement is a class that says what others ask of it: who may execute it, what it reads and changes. Nobody
+else lists kinds for that. A kind that does not say so is held for the most dangerous one.
+
 A statement that contains a query is generic in the form of that query: the planner makes it with a
 :class:`~secateur.planner.statement.PlannedSelect`, and a client gets it with a :class:`SelectStatement`, by which it
 routes. The members keep the plans themselves, by their ids.
@@ -7,11 +10,14 @@ routes. The members keep the plans themselves, by their ids.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 import pyarrow as pa
+from msgspec.structs import replace
 
 from secateur.partitioning.pruning.tree import PartitionTree
 from secateur.partitioning.tables.table import TableDef
@@ -20,8 +26,55 @@ from secateur.protocol.copy_file import CopyFile
 from secateur.protocol.pruning import Pruning
 from secateur.protocol.row_merge import RowMerge
 from secateur.protocol.steps import SteppedQuery
+from secateur.protocol.table_rights import TableRights, TokenRole
 
-Q = TypeVar("Q")
+DDL_EXPLAINED: Final = "DDL runs at the controller and reads no partition"
+
+
+class Statement:
+    """A statement of any kind; what a kind does not say for itself is taken in the strictest way.
+
+    Attributes:
+        role: The lowest role that may execute it.
+        is_cached: Whether the planner keeps it, and gives it the values of each call.
+        query_fields: The fields with its queries, the one for the rows that it is about first.
+    """
+
+    __slots__ = ()
+    role: ClassVar[TokenRole] = TokenRole.CODE
+    is_cached: ClassVar[bool] = False
+    query_fields: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def is_change(self) -> bool:
+        """Whether it changes rows, tables or the cluster."""
+        return self.role is not TokenRole.READ
+
+    @property
+    def queries(self) -> tuple[Any, ...]:
+        """Its queries, in the order of ``query_fields``."""
+        found = [getattr(self, name) for name in self.query_fields]
+        return tuple(query for query in found if query is not None)
+
+    def with_queries(self, changed: Callable[[Any], Any]) -> Any:
+        """The statement with other queries in place of its own, such as the forms by which a client routes them."""
+        return self
+
+    @property
+    def explained(self) -> str:
+        """What EXPLAIN says of it, in front of its query if it has one."""
+        return "the statement reads no partition"
+
+    def check_tables(self, rights: TableRights) -> None:
+        """Refuse a statement that reads or changes more tables than these rights cover. The role is checked elsewhere.
+
+        Raises:
+            AuthenticationError: The statement needs more, or nobody knows what it needs.
+        """
+        raise rights.refusal_of("this statement")
+
+
+Q = TypeVar("Q", bound=Statement)
 
 
 class InsertMode(StrEnum):
@@ -78,8 +131,41 @@ class RoutedScan(msgspec.Struct, frozen=True):
     duckdb: str = ""
 
 
-class _Prepared(msgspec.Struct, frozen=True, tag=True):
+class _Prepared(msgspec.Struct, Statement, frozen=True, tag=True):
     """A statement that a client executes; its tag is the name of its class."""
+
+    def with_queries(self, changed: Callable[[Any], Any]) -> Any:
+        queries = {name: getattr(self, name) for name in self.query_fields}
+        return replace(self, **{name: changed(query) for name, query in queries.items() if query is not None})
+
+
+class RowChange(_Prepared, frozen=True):
+    """A statement that changes rows of a table, with the rows of its queries if it has some.
+
+    Attributes:
+        table: The table.
+    """
+
+    role = TokenRole.WRITE
+    table: TableDef
+
+    def check_tables(self, rights: TableRights) -> None:
+        rights.check_write(self.table.name)
+        for query in self.queries:
+            query.check_tables(rights)
+
+
+class _SessionSetting(_Prepared, frozen=True):
+    """``SET``: a setting of this session."""
+
+    role = TokenRole.READ
+
+    @property
+    def explained(self) -> str:
+        return "SET changes a setting of the session and reads no partition"
+
+    def check_tables(self, rights: TableRights) -> None:
+        """It has no table."""
 
 
 class SelectStatement(_Prepared, frozen=True, dict=True):
@@ -104,6 +190,7 @@ class SelectStatement(_Prepared, frozen=True, dict=True):
         typed: The indexes of the parameters on whose types its plan depends.
     """
 
+    role = TokenRole.READ
     plan_id: str
     scans: tuple[RoutedScan, ...]
     columns: tuple[ResultColumn, ...]
@@ -123,14 +210,23 @@ class SelectStatement(_Prepared, frozen=True, dict=True):
     """The form to which a client has compiled it, with the topology for which it has done so."""
 
     @property
+    def queries(self) -> tuple[SelectStatement, ...]:
+        return (self,)
+
+    @property
     def partitions_total(self) -> int:
         return sum(scan.tree.total for scan in self.scans)
 
 
 class Done(_Prepared, frozen=True):
-    """A statement that the controller has carried out, such as DDL."""
+    """A statement that the controller has carried out, such as DDL, for whoever had the role for that."""
 
+    role = TokenRole.READ
     message: str
+
+    @property
+    def is_change(self) -> bool:
+        return True
 
 
 class CreateTableAs(_Prepared, Generic[Q], frozen=True):
@@ -144,32 +240,53 @@ class CreateTableAs(_Prepared, Generic[Q], frozen=True):
         select: The query, which has the table's columns in their order; None when its rows are not wanted.
     """
 
+    role = TokenRole.ADMIN
+    query_fields = ("select",)
     table: TableDef
     if_not_exists: bool
     or_replace: bool
     create: str
     select: Q | None
 
+    @property
+    def explained(self) -> str:
+        return (
+            DDL_EXPLAINED
+            if self.select is None
+            else f"CREATE TABLE {self.table.name} at the controller, and its rows from:"
+        )
 
-class CopyFrom(_Prepared, frozen=True):
+
+class CopyFrom(RowChange, frozen=True):
     """``COPY ... FROM``: files to read and load.
 
     Attributes:
-        table: The table.
         columns: The columns that get the values, in order.
         file: The files.
     """
 
-    table: TableDef
     columns: tuple[str, ...]
     file: CopyFile
+
+    @property
+    def explained(self) -> str:
+        return f"COPY: the client reads {self.file.path} and loads its rows into {self.table.name}"
 
 
 class CopyTo(_Prepared, Generic[Q], frozen=True):
     """``COPY ... TO``: a query whose rows are to be written into a file."""
 
+    role = TokenRole.READ
+    query_fields = ("select",)
     select: Q
     file: CopyFile
+
+    @property
+    def explained(self) -> str:
+        return f"COPY to {self.file.path}, written by the client, from:"
+
+    def check_tables(self, rights: TableRights) -> None:
+        self.select.check_tables(rights)
 
 
 class BackupTo(_Prepared, frozen=True):
@@ -180,8 +297,18 @@ class BackupTo(_Prepared, frozen=True):
         tables: The names of the tables; empty for all tables and views.
     """
 
+    role = TokenRole.READ
     path: str
     tables: tuple[str, ...]
+
+    @property
+    def explained(self) -> str:
+        return "BACKUP: the client reads the rows of each table and writes files"
+
+    def check_tables(self, rights: TableRights) -> None:
+        if not self.tables:
+            raise rights.refusal_of("BACKUP of all tables")
+        rights.check_reads(table.casefold() for table in self.tables)
 
 
 class RestoreFrom(_Prepared, frozen=True):
@@ -193,9 +320,14 @@ class RestoreFrom(_Prepared, frozen=True):
         or_replace: Whether they may take the place of tables and views of their names.
     """
 
+    role = TokenRole.ADMIN
     path: str
     tables: tuple[str, ...]
     or_replace: bool
+
+    @property
+    def explained(self) -> str:
+        return "RESTORE: the client reads files, makes tables and loads their rows"
 
 
 class Literal(msgspec.Struct, frozen=True, array_like=True):
@@ -220,52 +352,60 @@ class InsertTemplate(msgspec.Struct, frozen=True):
     parameter_names: tuple[str, ...]
 
 
-class InsertRows(_Prepared, frozen=True):
+class InsertRows(RowChange, frozen=True):
     """``INSERT ... VALUES``. Its rows for the parameters of this call are the payload of the answer.
 
     Attributes:
-        table: The table.
         mode: The treatment of keys that exist already.
         catalog_version: The catalog it was read for.
         template: Makes the rows for other parameters, if the client can do that alone; else None.
     """
 
-    table: TableDef
     mode: InsertMode
     catalog_version: int
     template: InsertTemplate | None = None
 
 
-class EvaluatedInsert(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class EvaluatedInsert(Statement):
     """An ``INSERT ... VALUES`` and its rows for some parameters, exactly in the schema of the table."""
 
+    role = InsertRows.role
     insert: InsertRows
     rows: pa.Table
 
+    def check_tables(self, rights: TableRights) -> None:
+        self.insert.check_tables(rights)
 
-class InsertSelect(_Prepared, Generic[Q], frozen=True):
+
+class InsertSelect(RowChange, Generic[Q], frozen=True):
     """``INSERT ... SELECT``: a query whose columns, by position, are the ``columns`` of ``table``.
 
     Columns that are not named become NULL.
     """
 
-    table: TableDef
+    is_cached = True
+    query_fields = ("select",)
     columns: tuple[str, ...]
     select: Q
     mode: InsertMode
 
+    @property
+    def explained(self) -> str:
+        return f"INSERT into {self.table.name} from:"
 
-class ChangeStatement(_Prepared, Generic[Q], frozen=True):
+
+class ChangeStatement(RowChange, Generic[Q], frozen=True):
     """``UPDATE`` or ``DELETE``: a query whose rows replace, or whose keys remove, rows of a table.
 
     Attributes:
-        table: The table.
         kind: The operation on the rows.
         select: The query: complete rows for an UPDATE, keys for a DELETE. Its first scan is the table, further ones are
             of replicated tables, so it can be run over each partition by itself.
     """
 
-    table: TableDef
+    is_cached = True
+    query_fields = ("select",)
     kind: ChangeKind
     select: Q
 
@@ -286,13 +426,12 @@ class BatchInsert(msgspec.Struct, frozen=True):
     is_row_compiled: bool = False
 
 
-class CoordinatedChange(_Prepared, Generic[Q], frozen=True):
+class CoordinatedChange(RowChange, Generic[Q], frozen=True):
     """A change that one member computes for all partitions.
 
     MERGE and UPDATE ... FROM are such changes, and all others that read beyond the partition of a row.
 
     Attributes:
-        table: The table that is changed.
         select: The query for what becomes of its rows, as :class:`~secateur.engine.sql.row_changes.RowChanges` reads
             it.
         duplicate_match: The treatment of a row that is found twice; for members.
@@ -304,7 +443,8 @@ class CoordinatedChange(_Prepared, Generic[Q], frozen=True):
         batch: The same change for many sets of parameters at once; None where there is no such statement.
     """
 
-    table: TableDef
+    is_cached = True
+    query_fields = ("select", "returning")
     select: Q
     duplicate_match: DuplicateMatchPolicy
     returning: Q | None = None
@@ -313,20 +453,20 @@ class CoordinatedChange(_Prepared, Generic[Q], frozen=True):
     batch: BatchInsert | None = None
 
 
-class SetPruning(_Prepared, frozen=True):
+class SetPruning(_SessionSetting, frozen=True):
     """``SET pruning = ...``: a setting of this session; None for that of the cluster."""
 
     value: Pruning | None
 
 
-class SetTimeout(_Prepared, frozen=True):
+class SetTimeout(_SessionSetting, frozen=True):
     """``SET statement_timeout = ...``: the text of the user, such as ``5s``, and its milliseconds; 0 for none."""
 
     text: str
     milliseconds: int
 
 
-class SetOption(_Prepared, frozen=True):
+class SetOption(_SessionSetting, frozen=True):
     """``SET name = value`` of a setting that plans depend on, checked; an empty value is the default."""
 
     name: str
@@ -349,8 +489,16 @@ class ShowSettings(_Prepared, frozen=True):
         is_single: Whether one value is the answer, under the name of its setting.
     """
 
+    role = TokenRole.READ
     settings: tuple[Setting, ...]
     is_single: bool
+
+    @property
+    def explained(self) -> str:
+        return "SHOW reads settings of the session and no partition"
+
+    def check_tables(self, rights: TableRights) -> None:
+        """It has no table."""
 
 
 class PlanText(_Prepared, frozen=True):
@@ -363,10 +511,15 @@ class PlanText(_Prepared, frozen=True):
         planning_ms: Milliseconds that the planner took for that.
     """
 
+    role = TokenRole.READ
     lines: tuple[str, ...]
     is_json: bool = False
     analyzed: str | None = None
     planning_ms: float = 0.0
+
+    @property
+    def is_change(self) -> bool:
+        return self.analyzed is not None
 
 
 PreparedStatement: TypeAlias = (

@@ -13,9 +13,10 @@ from described_tables import DescribedTables
 from plan_files import Case, PlanFile
 from secateur.engine.sql import ScanPlan
 from secateur.errors import Error
-from secateur.planner import PlannedSelect, PlannedSteps, Statement
+from secateur.planner import PlannedSelect, PlannedSteps
 from secateur.planner.relations import Relation, relation_text
 from secateur.planner.rewrites import rewritten, rule_names
+from secateur.protocol import Statement
 
 
 def described_answer(tables: DescribedTables, case: Case) -> str:

@@ -13,12 +13,13 @@ from secateur.errors import UnknownTableError
 from secateur.partitioning.tables import NO_STATISTICS, ColumnStatistics, StatisticsSnapshot, TableDef, TableStatistics
 from secateur.partitioning.topology import MemberAddress, Ownership, Topology, assign
 from secateur.partitioning.types import TypeKind
-from secateur.planner import CreateIndex, CreateTable, CreateView, PlannedSelect, Planner, Statement
+from secateur.planner import CreateIndex, CreateTable, CreateView, PlannedSelect, Planner
 from secateur.planner.binding import bind_query
 from secateur.planner.explain.explain import ExplainedStatement, explain
 from secateur.planner.relations import Relation, build_relations
 from secateur.planner.text import read_parameters, tokenize
 from secateur.planner.views.view import ViewDef
+from secateur.protocol import Statement
 
 MEMBERS = ("m1", "m2", "m3")
 

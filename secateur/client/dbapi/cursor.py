@@ -542,7 +542,7 @@ class Cursor:
                 self._rowcount = create_table_as(call.of(prepared))
             case statements.Done():
                 pass
-        if self._session.commits is not None and _changes(prepared) and self._rowcount:
+        if self._session.commits is not None and prepared.is_change and self._rowcount:
             self._session.commits.note()
 
     def _note_change(self) -> None:
@@ -585,25 +585,6 @@ def _described(stats: QueryStats | None) -> dict[str, Any]:
         "secateur.plan_cached": stats.plan_cached,
         "secateur.topology_version": stats.topology_version,
     }
-
-
-def _changes(prepared: Prepared) -> bool:
-    """Whether a statement changes rows, tables or the cluster."""
-    match prepared:
-        case (
-            statements.SelectStatement()
-            | statements.CopyTo()
-            | statements.BackupTo()
-            | statements.SetPruning()
-            | statements.SetTimeout()
-            | statements.SetOption()
-            | statements.ShowSettings()
-        ):
-            return False
-        case statements.PlanText():
-            return prepared.analyzed is not None
-        case _:
-            return True
 
 
 def _refuse_local_effects(prepared: Prepared) -> None:

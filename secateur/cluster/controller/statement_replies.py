@@ -9,10 +9,9 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, TypeVar, assert_never
+from typing import Any, Final, NamedTuple, TypeVar
 
 from secateur.cluster.controller.catalog import Catalog
-from secateur.cluster.controller.statement_rights import check_tables
 from secateur.engine.sql.client_merge import row_merge_of
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import LimitExceededError, TopologyChangedError
@@ -166,67 +165,32 @@ class StatementReplies:
         statement = bounded_depth(lambda: self._planner.prepare(sql, params, view, settings, anew=rights is not None))
         planning_ms = (time.perf_counter() - started_s) * 1000
         if rights is not None:
-            check_tables(statement, rights)
+            statement.check_tables(rights)
         match statement:
             case statements.EvaluatedInsert(insert, rows):
                 return Prepared(insert, encode_table(rows))
-            case PlannedSelect():
-                return Prepared(self._routed(statement, sql, typed_parameters(statement)))
-            case statements.CreateTableAs(table, if_not_exists, or_replace, create, select):
-                routed = None if select is None else self._routed(select, sql)
-                return Prepared(statements.CreateTableAs(table, if_not_exists, or_replace, create, routed))
-            case statements.CopyTo(select, options):
-                return Prepared(statements.CopyTo(self._routed(select, sql), options))
-            case statements.InsertSelect(table, columns, select, mode):
-                return Prepared(statements.InsertSelect(table, columns, self._routed(select, sql), mode))
-            case statements.ChangeStatement(table, kind, select):
-                return Prepared(
-                    statements.ChangeStatement(table, kind, self._routed(select, sql, typed_parameters(statement)))
-                )
-            case statements.CoordinatedChange(
-                table, select, duplicate_match, returning, names_action, is_single_partition, batch
-            ):
-                routed = None if returning is None else self._routed(returning, sql)
-                return Prepared(
-                    statements.CoordinatedChange(
-                        table,
-                        self._routed(select, sql, typed_parameters(statement)),
-                        duplicate_match,
-                        routed,
-                        names_action,
-                        is_single_partition,
-                        batch,
-                    )
-                )
             case ExplainStatement(target, form, analyze, offset):
                 explained = explain(with_listings(target, view.list_partitions), params, view, settings)
                 is_json = form is ExplainFormat.JSON
                 lines = (json.dumps(explained.json),) if is_json else tuple(explained.text.splitlines())
                 analyzed = sql[offset:] if analyze else None
                 return Prepared(statements.PlanText(lines, is_json, analyzed, planning_ms))
-            case (
-                statements.CopyFrom()
-                | statements.BackupTo()
-                | statements.RestoreFrom()
-                | statements.SetPruning()
-                | statements.SetTimeout()
-                | statements.SetOption()
-                | statements.ShowSettings()
-            ):
-                return Prepared(statement)
-            case _:
+            case _ if isinstance(statement, Command):
                 return statement
+            case _:
+                typed = typed_parameters(statement)
+                return Prepared(statement.with_queries(lambda query: self._routed(query, sql, typed)))
 
     def explain(self, sql: str, params: Params, settings: Mapping[str, Any], view: PlanningView) -> Explained:
         """Describe how a statement would run."""
         statement = bounded_depth(lambda: self._planner.prepare(sql, params, view, settings, anew=True))
         if view.rights is not None:
-            check_tables(statement, view.rights)
+            statement.check_tables(view.rights)
         target = statement.target if isinstance(statement, ExplainStatement) else statement
         explained = explain(with_listings(target, view.list_partitions), params, view, settings)
         return Explained(explained.text, explained.json)
 
-    def _routed(self, statement: PlannedSelect, sql: str, typed: tuple[int, ...] = ()) -> statements.SelectStatement:
+    def _routed(self, statement: PlannedSelect, sql: str, typed: tuple[int, ...]) -> statements.SelectStatement:
         """Keep a query's plans for the members that will request them; return the form by which a client routes."""
         plan, first = statement.plan, statement
         while first.materialized is not None:
@@ -280,57 +244,19 @@ def estimated_tables(planned: object) -> frozenset[int] | None:
     Args:
         planned: The result of :meth:`StatementReplies.prepare`.
     """
-    statement = planned.statement if isinstance(planned, Prepared) else None
-    match statement:
-        case statements.PlanText():
-            return None
-        case statements.SelectStatement(is_estimated=True):
-            return frozenset(scan.table_id for scan in statement.scans)
-        case (
-            statements.ChangeStatement(select=select)
-            | statements.CoordinatedChange(select=select)
-            | statements.CopyTo(select=select)
-            | statements.InsertSelect(select=select)
-            | statements.CreateTableAs(select=statements.SelectStatement() as select)
-        ) if select.is_estimated:
-            return frozenset(scan.table_id for scan in select.scans)
-        case _:
-            return frozenset()
+    if not isinstance(planned, Prepared):
+        return frozenset()
+    if isinstance(planned.statement, statements.PlanText):
+        return None
+    estimated = (query for query in planned.statement.queries[:1] if query.is_estimated)
+    return frozenset(scan.table_id for query in estimated for scan in query.scans)
 
 
 def outlines_of(statement: statements.PreparedStatement) -> tuple[PartitionScheme, ...]:
     """The outlines of the large schemes to which a statement refers, for a client that may not know them."""
-    queries: list[statements.SelectStatement | None] = []
-    schemes: list[PartitionScheme] = []
-    match statement:
-        case statements.SelectStatement():
-            queries = [statement]
-        case statements.InsertRows(table=table) | statements.CopyFrom(table=table):
-            schemes = [table.scheme]
-        case (
-            statements.ChangeStatement(table=table, select=select) | statements.InsertSelect(table=table, select=select)
-        ):
-            schemes, queries = [table.scheme], [select]
-        case statements.CoordinatedChange(table=table, select=select, returning=returning):
-            schemes, queries = [table.scheme], [select, returning]
-        case statements.CopyTo(select=select) | statements.CreateTableAs(select=select):
-            queries = [select]
-        case (
-            statements.Done()
-            | statements.PlanText()
-            | statements.BackupTo()
-            | statements.RestoreFrom()
-            | statements.SetPruning()
-            | statements.SetTimeout()
-            | statements.SetOption()
-            | statements.ShowSettings()
-        ):
-            return ()
-        case _:
-            assert_never(statement)
-    for query in queries:
-        if query is not None:
-            schemes += [scan.tree.scheme for scan in (*query.scans, *query.first_scans)]
+    schemes = [statement.table.scheme] if isinstance(statement, statements.RowChange) else []
+    for query in statement.queries:
+        schemes += [scan.tree.scheme for scan in (*query.scans, *query.first_scans)]
     return tuple({scheme.reference: scheme.outline() for scheme in schemes if scheme.reference is not None}.values())
 
 

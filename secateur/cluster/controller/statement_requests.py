@@ -21,16 +21,15 @@ from secateur.cluster.controller.statement_replies import (
     estimated_tables,
     outlines_of,
 )
-from secateur.cluster.controller.statement_rights import check_statement
 from secateur.cluster.controller.statistics_cache import StatisticsCache
 from secateur.cluster.controller.table_commands import TableCommands
 from secateur.cluster.controller.view_commands import ViewCommands
-from secateur.errors import ProgrammingError
+from secateur.errors import AuthenticationError, ProgrammingError
 from secateur.planner import statement as planned
 from secateur.protocol import query
 from secateur.protocol.hello import GivenVersions
-from secateur.protocol.statements import CreateTableAs, Done
-from secateur.wire import Reply, Request
+from secateur.protocol.statements import CreateTableAs, Done, Statement
+from secateur.wire import PeerInfo, Reply, Request
 
 _UNDOING_S: Final = 0.1
 
@@ -99,7 +98,7 @@ class StatementRequests:
             await self._state.all_reached()
             return Reply(query.PreparedAnswer(outlines=(), statement=Done("carried out before"), **self._versions()))
         planned, statistics_version = await self._plan(self._statements.prepare, request)
-        check_statement(planned.statement if isinstance(planned, Prepared) else planned, request.peer)
+        _check_role(planned.statement if isinstance(planned, Prepared) else planned, request.peer)
         prepared = (
             planned if isinstance(planned, Prepared) else Prepared(Done(await self._carry_out(planned, request_id)))
         )
@@ -221,3 +220,16 @@ class StatementRequests:
         planning = partial(work, asked.sql, asked.params, asked.settings, view)
         planned = self._planning.run(request.peer.connection_id, planning)
         return await self._requests.run(RequestState.PLANNING, asked.sql, planned), statistics.version
+
+
+def _check_role(statement: Statement, peer: PeerInfo) -> None:
+    """Refuse a statement for which the token of a client is not enough.
+
+    Raises:
+        AuthenticationError: It needs another role.
+    """
+    if peer.token_role < statement.role:
+        raise AuthenticationError(
+            f"this statement needs a token with the role {statement.role.title!r}, and the token {peer.token_id!r} of"
+            f" this connection has the role {peer.token_role.title!r}; nothing was done"
+        )

@@ -35,7 +35,15 @@ from secateur.planner.dml.returning import read_returning
 from secateur.planner.dml.target import ChangeTarget, read_insert_target
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.token_cursor import TokenCursor
-from secateur.protocol.statements import BatchInsert, EvaluatedInsert, InsertMode, InsertRows, InsertTemplate, Literal
+from secateur.protocol.statements import (
+    BatchInsert,
+    EvaluatedInsert,
+    InsertMode,
+    InsertRows,
+    InsertTemplate,
+    Literal,
+    Statement,
+)
 
 _LITERALS: Final = frozenset({TokenType.STRING, TokenType.NUMBER, TokenType.NULL, TokenType.TRUE, TokenType.FALSE})
 _QUERY: Final = re.compile(r"\b(?:SELECT|FROM|TABLE)\b", re.IGNORECASE)
@@ -44,8 +52,8 @@ _CELLS_MAX: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class InsertValues:
-    """INSERT ... VALUES, before evaluation.
+class InsertValues(Statement):
+    """INSERT ... VALUES, before evaluation, which makes an :class:`EvaluatedInsert` of it for each call.
 
     Attributes:
         table: The table.
@@ -56,6 +64,7 @@ class InsertValues:
         rows: The place of the VALUES clause in the user's text.
     """
 
+    is_cached = True
     table: TableDef
     columns: tuple[str, ...]
     sql: str

@@ -7,9 +7,8 @@ import pyarrow as pa
 from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.distinct_keys import first_of_each_key
 from secateur.planner.fragments.literal_columns import literal_column
-from secateur.planner.statement import Statement
 from secateur.planner.text.literal_rows import LiteralRows
-from secateur.protocol.statements import EvaluatedInsert, InsertMode
+from secateur.protocol.statements import EvaluatedInsert, InsertMode, Statement
 
 
 def with_literal_rows(statement: Statement, taken: LiteralRows) -> EvaluatedInsert | None:

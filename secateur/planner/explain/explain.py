@@ -26,41 +26,11 @@ from secateur.planner.explain.scatter import scatters, scatters_text
 from secateur.planner.explain.serving import said, serving, serving_change, serving_text, serving_upsert
 from secateur.planner.explain.steps import ExplainedStep, combined_execution_mode
 from secateur.planner.explain.writes import copy_holders, insert_pruning, publication, write_dag
-from secateur.planner.statement import (
-    AlterTable,
-    CreateExternalTable,
-    CreateIndex,
-    CreateTable,
-    CreateView,
-    DropIndex,
-    DropTable,
-    DropView,
-    ExplainStatement,
-    KillJob,
-    KillStatement,
-    PlannedSelect,
-    PlannedStep,
-    SetGlobalPruning,
-    Statement,
-)
+from secateur.planner.statement import ExplainStatement, PlannedSelect, PlannedStep
 from secateur.planner.steps.join_keys import RULE as JOIN_KEYS_FIRST
 from secateur.planner.steps.materialize import RULE as MATERIALIZE_SUBQUERY
 from secateur.planner.text.hoisted_lists import fold_lists
-from secateur.protocol.statements import (
-    BackupTo,
-    ChangeStatement,
-    CoordinatedChange,
-    CopyFrom,
-    CopyTo,
-    CreateTableAs,
-    EvaluatedInsert,
-    InsertSelect,
-    RestoreFrom,
-    SetOption,
-    SetPruning,
-    SetTimeout,
-    ShowSettings,
-)
+from secateur.protocol.statements import ChangeStatement, CoordinatedChange, EvaluatedInsert, Statement
 from secateur.protocol.steps import SubqueryUse
 
 
@@ -111,20 +81,10 @@ def explain(
             return explain(target, (), view, settings)
         case PlannedSelect():
             return _explain_select(statement, view, enabled=enabled)
-        case CopyTo(select, file):
-            explained = _explain_select(select, view, enabled=enabled, written=_WRITTEN)
-            return ExplainedStatement(
-                f"COPY to {file.path}, written by the client, from:\n{explained.text}", explained.json
-            )
-        case CopyFrom(table, _, file):
-            return _explain_other(
-                f"COPY: the client reads {file.path} and loads its rows into {table.name}",
-                view.topology,
-                enabled=enabled,
-            )
-        case InsertSelect(table, _, select):
-            explained = _explain_select(select, view, enabled=enabled, written=_WRITTEN)
-            return ExplainedStatement(f"INSERT into {table.name} from:\n{explained.text}", explained.json)
+        case ChangeStatement():
+            return _explain_change(statement, view.topology, enabled=enabled)
+        case EvaluatedInsert():
+            return _explain_insert(statement, view.topology, enabled=enabled)
         case CoordinatedChange(table=table, select=select, is_single_partition=is_single_partition):
             explained = _explain_select(select, view, enabled=enabled, written=serving_upsert(statement))
             return ExplainedStatement(
@@ -132,55 +92,11 @@ def explain(
                 f"{publication(table, None if is_single_partition else 0)}",
                 explained.json,
             )
-        case ChangeStatement():
-            return _explain_change(statement, view.topology, enabled=enabled)
-        case EvaluatedInsert():
-            return _explain_insert(statement, view.topology, enabled=enabled)
-        case CreateTableAs(table=table, select=PlannedSelect() as select):
-            explained = _explain_select(select, view, enabled=enabled, written=_WRITTEN)
-            return ExplainedStatement(
-                f"CREATE TABLE {table.name} at the controller, and its rows from:\n{explained.text}", explained.json
-            )
-        case (
-            CreateTable()
-            | CreateExternalTable()
-            | CreateTableAs()
-            | CreateIndex()
-            | DropIndex()
-            | AlterTable()
-            | DropTable()
-            | CreateView()
-            | DropView()
-        ):
-            return _explain_other("DDL runs at the controller and reads no partition", view.topology, enabled=enabled)
-        case BackupTo():
-            return _explain_other(
-                "BACKUP: the client reads the rows of each table and writes files",
-                view.topology,
-                enabled=enabled,
-            )
-        case RestoreFrom():
-            return _explain_other(
-                "RESTORE: the client reads files, makes tables and loads their rows", view.topology, enabled=enabled
-            )
-        case KillStatement():
-            return _explain_other(
-                "KILL ends a statement on its member and reads no partition", view.topology, enabled=enabled
-            )
-        case KillJob():
-            return _explain_other("KILL JOB stops a job and reads no partition", view.topology, enabled=enabled)
-        case ShowSettings():
-            return _explain_other("SHOW reads settings of the session and no partition", view.topology, enabled=enabled)
-        case SetGlobalPruning():
-            return _explain_other(
-                "SET GLOBAL changes a setting of the cluster and reads no partition", view.topology, enabled=enabled
-            )
-        case SetOption() | SetPruning() | SetTimeout():
-            return _explain_other(
-                "SET changes a setting of the session and reads no partition", view.topology, enabled=enabled
-            )
+        case _ if statement.queries:
+            explained = _explain_select(statement.queries[0], view, enabled=enabled, written=_WRITTEN)
+            return ExplainedStatement(f"{statement.explained}\n{explained.text}", explained.json)
         case _:
-            assert_never(statement)
+            return _explain_other(statement.explained, view.topology, enabled=enabled)
 
 
 def _explain_change(change: ChangeStatement[PlannedSelect], topology: Topology, *, enabled: bool) -> ExplainedStatement:

@@ -10,9 +10,9 @@ from msgspec import structs
 
 from secateur.engine.sql.select_plan import ScanPlan
 from secateur.partitioning.pruning.row_predicate import OpenPredicate
-from secateur.planner.statement import PlannedSelect, Statement
+from secateur.planner.statement import PlannedSelect
 from secateur.protocol.external_tables import ListedPartitions
-from secateur.protocol.statements import CopyTo, CreateTableAs, InsertSelect
+from secateur.protocol.statements import Statement
 
 ListPartitions: TypeAlias = Callable[[int, OpenPredicate, Sequence[Any] | None], ListedPartitions]
 """Lists the partitions of the external table of an id that a predicate needs, for the values of its parameters."""
@@ -24,17 +24,10 @@ def with_listings(statement: Statement, list_partitions: ListPartitions | None) 
     Raises:
         Error: What a connector raises.
     """
-    match statement:
-        case PlannedSelect() if list_partitions is not None:
-            return _listed(statement, statement.params, list_partitions)
-        case InsertSelect(select=PlannedSelect() as select) | CreateTableAs(select=PlannedSelect() as select) if (
-            list_partitions is not None
-        ):
-            return structs.replace(statement, select=_listed(select, select.params, list_partitions))
-        case CopyTo(select=select) if list_partitions is not None:
-            return structs.replace(statement, select=_listed(select, select.params, list_partitions))
-        case _:
-            return statement
+    if list_partitions is None:
+        return statement
+    listed: Statement = statement.with_queries(lambda query: _listed(query, query.params, list_partitions))
+    return listed
 
 
 def _listed(select: PlannedSelect, params: Sequence[Any] | None, list_partitions: ListPartitions) -> PlannedSelect:
