@@ -1,10 +1,10 @@
-"""Reads a statement of any kind: its first word says which parser it has, and which queries are planned for it."""
+"""Reads a statement of any kind: one table says by which words each begins, and what reads it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Final
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from msgspec.structs import replace as with_fields
 from sqlglot import Token
@@ -19,12 +19,14 @@ from secateur.planner.binding.statements_as_queries import as_queries
 from secateur.planner.cached_plan import Params, arrange, with_values
 from secateur.planner.cost_model import CostModel
 from secateur.planner.ddl.alter_table import read_alter_table
-from secateur.planner.ddl.create_external_table import at_create_external_table, read_create_external_table
+from secateur.planner.ddl.create_external_table import read_create_external_table
 from secateur.planner.ddl.create_index import read_create_index, read_drop_index
 from secateur.planner.ddl.create_table import read_create_table, read_drop_table
 from secateur.planner.ddl.create_table_as import is_create_table_as, read_create_table_as
 from secateur.planner.dml.backup import read_backup, read_restore
+from secateur.planner.dml.change_planner import ChangePlanner
 from secateur.planner.dml.copy import read_copy
+from secateur.planner.dml.expressions import TextSpan
 from secateur.planner.dml.insert import InsertValues, read_insert
 from secateur.planner.dml.merge import read_merge
 from secateur.planner.dml.searched_change import read_searched_change
@@ -33,14 +35,7 @@ from secateur.planner.explain.read_explain import read_explain
 from secateur.planner.query_planner import QueryPlanner
 from secateur.planner.select import BoundSelect
 from secateur.planner.set_option import is_show_settings, read_reset, read_set, read_show_settings
-from secateur.planner.statement import (
-    CreateIndex,
-    CreateView,
-    DropIndex,
-    DropTable,
-    DropView,
-    ExplainStatement,
-)
+from secateur.planner.statement import CreateView, ExplainStatement
 from secateur.planner.system.kill import read_kill
 from secateur.planner.system.maintenance import read_maintenance
 from secateur.planner.text.parameters import Parameters
@@ -48,19 +43,58 @@ from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.planner.views.create_view import read_create_view, read_drop_view
 from secateur.protocol.clocks import CLOCKS
-from secateur.protocol.statements import ChangeStatement, CoordinatedChange, CopyFrom, CopyTo, InsertSelect, Statement
+from secateur.protocol.statements import CopyFrom, CopyTo, Statement
 
-_CHANGES: Final = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
-_QUERIES: Final = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE", "("})
 
-_READ_HERE: Final = (
-    *(InsertSelect, ChangeStatement, CoordinatedChange, CopyFrom, CopyTo),
-    *(CreateView, DropView, DropTable, CreateIndex, DropIndex),
-)
-"""Statements of the dialect that parsers of our own read.
+@dataclass(frozen=True, slots=True)
+class _Unread:
+    """A statement of which only the first words are known.
 
-CREATE TABLE and ALTER TABLE are not: they have clauses that DuckDB does not know.
-"""
+    Attributes:
+        catalog: The tables, statistics and settings to plan with.
+        cost_model: The costs that a session has unless it sets them.
+        sql: The text.
+        tokens: The tokens of the statement.
+        ctes: The WITH clause in front of a change.
+        cursor: At the first word, behind ``ctes``.
+        parameters: Its parameters.
+        params: Their values as they were given.
+    """
+
+    catalog: PlanningCatalog
+    cost_model: CostModel
+    sql: str
+    tokens: Sequence[Token]
+    ctes: TextSpan | None
+    cursor: TokenCursor
+    parameters: Parameters
+    params: Params
+
+    @property
+    def queries(self) -> QueryPlanner:
+        return QueryPlanner(self.catalog)
+
+    @property
+    def values(self) -> tuple[Any, ...] | None:
+        """The values of its parameters in order; None for a statement that is bound later."""
+        return arrange(self.parameters, self.params)
+
+    @property
+    def given_values(self) -> tuple[Any, ...]:
+        """The same for a statement that is not bound later.
+
+        Raises:
+            ParameterError: There are none.
+        """
+        return self.parameters.arrange(self.params)
+
+    def at_one_time(self) -> _Unread:
+        """The statement with the time as a parameter, if it reads the clock: all queries of a change get the same."""
+        reads_clock = not CLOCKS.keys().isdisjoint(folded(token.text) for token in self.tokens)
+        return replace(self, parameters=self.parameters.with_clock()) if reads_clock else self
+
+    def changes(self, values: tuple[Any, ...] | None) -> ChangePlanner:
+        return self.queries.changes(self.sql, self.parameters, values)
 
 
 class StatementPlanner:
@@ -74,7 +108,6 @@ class StatementPlanner:
     def __init__(self, catalog: PlanningCatalog, cost_model: CostModel) -> None:
         self._catalog = catalog
         self._cost_model = cost_model
-        self._queries = QueryPlanner(catalog)
 
     def plan(self, sql: str, tokens: Sequence[Token], parameters: Parameters, params: Params) -> Statement:
         """Plan a statement, or what follows EXPLAIN.
@@ -86,7 +119,7 @@ class StatementPlanner:
             params: Their values as they were given.
 
         Returns:
-            The statement; an INSERT whose rows have yet to be evaluated.
+            The statement; one that is cached has yet to be given its values.
 
         Raises:
             Error: As :meth:`~secateur.planner.planner.Planner.prepare`.
@@ -97,148 +130,207 @@ class StatementPlanner:
                 raise NotSupportedError("lists are not taken out of statements with others inside")
             values = arrange(parameters, params) or ()
             return written.plan(lambda text, own_tokens, own: self.plan(text, own_tokens, own, values))
-        planned = self._read(sql, tokens, parameters, params)
+        ctes, behind = split_with(tokens)
+        cursor = TokenCursor(sql, behind)
+        unread = _Unread(self._catalog, self._cost_model, sql, tokens, ctes, cursor, parameters, params)
+        kind = _kind_of(_word(behind[0]), unread)
+        if parameters.lists and not kind.takes_lists:
+            raise NotSupportedError("lists are taken out of queries only")
+        if parameters.count and not kind.takes_parameters:
+            start, end, _ = parameters.spans[0]
+            message = "this statement takes no parameters: write the value"
+            raise located(ParameterError, message, sql, start, end - start)
+        planned = kind.read(unread)
         if isinstance(planned, InsertValues):
             check_dialect(sql, tokens, planned.rows)
             refuse_calls_of([token for token in tokens if planned.rows.start <= token.start < planned.rows.end], sql)
-        elif isinstance(planned, _READ_HERE):
+        elif kind.is_of_dialect:
             check_dialect(sql, tokens)
         return planned
 
-    def _read(self, sql: str, tokens: Sequence[Token], parameters: Parameters, params: Params) -> Statement:
-        cursor = TokenCursor(sql, tokens)
-        first = _word(tokens[0])
-        if parameters.lists and first not in _QUERIES and first != "EXPLAIN":
-            raise NotSupportedError(f"lists are not taken out of {first}")
-        ctes, changing = split_with(tokens)
-        if ctes is not None:
-            if parameters.lists:
-                raise NotSupportedError("lists are not taken out of statements that change rows")
-            cursor, first = TokenCursor(sql, changing), changing[0].text.upper()
-        if first in _QUERIES:
-            return self._queries.select(sql, tokens, parameters, arrange(parameters, params))
-        if first in _CHANGES and not CLOCKS.keys().isdisjoint(folded(token.text) for token in tokens):
-            parameters = parameters.with_clock()  # all queries of a change get the same parameters
-        match first:
-            case "EXPLAIN":
-                return self._explain(cursor, parameters, params)
-            case "INSERT":
-                insert = read_insert(cursor, parameters, self._catalog.table, ctes)
-                return self._queries.changes(sql, parameters, parameters.arrange(params)).insert(insert)
-            case "UPDATE" | "DELETE" | "TRUNCATE":
-                change = read_searched_change(cursor, parameters, self._catalog.table, ctes)
-                if change.sources is not None:
-                    # The query has the sources in its middle, where more than sources would read strangely.
-                    check_dialect(sql, tokens)
-                return self._queries.changes(sql, parameters, arrange(parameters, params)).searched(change)
-            case "MERGE":
-                return self._queries.changes(sql, parameters, arrange(parameters, params)).merge(
-                    read_merge(cursor, parameters, self._catalog.table, ctes)
-                )
-            case "CREATE" if cursor.at("CREATE", "VIEW") or cursor.at("CREATE", "OR", "REPLACE", "VIEW"):
-                _refuse_parameters(parameters, sql)
-                return self._create_view(cursor, parameters)
-            case "DROP" if cursor.at("DROP", "VIEW"):
-                return read_drop_view(cursor)
-            case "CREATE" if is_create_table_as(cursor):
-                values = parameters.arrange(params)
-                created = read_create_table_as(cursor).statement(
-                    lambda query: self._queries.select(sql, query, parameters, values)
-                )
-                return (
-                    created
-                    if created.select is None
-                    else with_fields(created, select=replace(created.select, params=values))
-                )
-            case "CREATE":
-                _refuse_parameters(parameters, sql)
-                if at_create_external_table(cursor):
-                    return read_create_external_table(cursor)
-                if cursor.at("CREATE", "INDEX") or cursor.at("CREATE", "UNIQUE", "INDEX"):
-                    return read_create_index(cursor, self._catalog.table)
-                return read_create_table(cursor)
-            case "COPY":
-                copy = read_copy(cursor, parameters, self._catalog.table)
-                if isinstance(copy, CopyFrom):
-                    return copy
-                values = parameters.arrange(params)
-                return CopyTo(replace(self._queries.select_composed(copy.query, values), params=values), copy.file)
-            case "BACKUP":
-                _refuse_parameters(parameters, sql)
-                return read_backup(cursor, self._catalog.table)
-            case "RESTORE":
-                _refuse_parameters(parameters, sql)
-                return read_restore(cursor)
-            case "KILL":
-                _refuse_parameters(parameters, sql)
-                return read_kill(cursor)
-            case "ALTER":
-                _refuse_parameters(parameters, sql)
-                return read_alter_table(cursor, self._catalog.table)
-            case "DROP":
-                _refuse_parameters(parameters, sql)
-                return read_drop_index(cursor) if cursor.at("DROP", "INDEX") else read_drop_table(cursor)
-            case "SET":
-                _refuse_parameters(parameters, sql)
-                return read_set(cursor)
-            case "RESET":
-                _refuse_parameters(parameters, sql)
-                return read_reset(cursor)
-            case "ANALYZE" | "VACUUM":
-                _refuse_parameters(parameters, sql)
-                return self._queries.select_made(read_maintenance(cursor, self._catalog.relation), parameters, ())
-            case "SHOW" if is_show_settings(cursor, self._catalog.relation):
-                _refuse_parameters(parameters, sql)
-                return read_show_settings(cursor, self._cost_model)
-            case "SHOW" | "DESCRIBE" | "DESC" | "SUMMARIZE":
-                return self._queries.show(cursor, parameters, arrange(parameters, params))
-            case _ if first in REFUSED_STATEMENTS:
-                raise cursor.unsupported(first, REFUSED_STATEMENTS[first])
-            case _:
-                raise cursor.expected(
-                    "SELECT, INSERT, UPDATE, DELETE, TRUNCATE, MERGE, COPY, PIVOT, UNPIVOT, CREATE, ALTER, DROP,"
-                    " BACKUP, RESTORE, KILL, EXPLAIN, SHOW, DESCRIBE, SUMMARIZE, SET, RESET, PREPARE, EXECUTE,"
-                    " DEALLOCATE, ANALYZE or VACUUM"
-                )
 
-    def _create_view(self, cursor: TokenCursor, parameters: Parameters) -> CreateView:
-        written = read_create_view(cursor)
-        find = written.finder(self._catalog.relation)
-        query = BoundSelect(
-            cursor.sql,
-            written.query,
-            parameters,
-            (),
-            find,
-            self._catalog.version,
-            self._catalog.settings,
-            self._catalog.statistics_snapshot,
-        )
-        return CreateView(
-            written.view(cursor.sql, query.planned().plan, self._catalog.relation),
-            written.or_replace,
-            written.if_not_exists,
-        )
+def _query(unread: _Unread) -> Statement:
+    return unread.queries.select(unread.sql, unread.tokens, unread.parameters, unread.values)
 
-    def _explain(self, cursor: TokenCursor, parameters: Parameters, params: Params) -> ExplainStatement:
-        form, analyze = read_explain(cursor)
-        what = TokenCursor(cursor.sql, cursor.rest())
-        target = self.plan(cursor.sql, cursor.rest(), parameters, params)
-        if target.is_cached:
-            target = with_values(target, arrange(parameters, params), parameters.lists, self._catalog.version)
-        elif analyze:
-            first = cursor.rest()[0].text.upper()
-            raise what.unsupported(
-                f"EXPLAIN ANALYZE of {first}", "it runs queries, INSERT, UPDATE, DELETE and MERGE; use EXPLAIN"
-            )
-        return ExplainStatement(target, form, analyze, what.offset)
+
+def _insert(unread: _Unread) -> Statement:
+    unread = unread.at_one_time()
+    insert = read_insert(unread.cursor, unread.parameters, unread.catalog.table, unread.ctes)
+    return unread.changes(unread.given_values).insert(insert)
+
+
+def _searched_change(unread: _Unread) -> Statement:
+    unread = unread.at_one_time()
+    change = read_searched_change(unread.cursor, unread.parameters, unread.catalog.table, unread.ctes)
+    if change.sources is not None:
+        # The query has the sources in its middle, where more than sources would read strangely.
+        check_dialect(unread.sql, unread.tokens)
+    return unread.changes(unread.values).searched(change)
+
+
+def _merge(unread: _Unread) -> Statement:
+    unread = unread.at_one_time()
+    changes = unread.changes(unread.values)
+    return changes.merge(read_merge(unread.cursor, unread.parameters, unread.catalog.table, unread.ctes))
+
+
+def _copy(unread: _Unread) -> Statement:
+    copy = read_copy(unread.cursor, unread.parameters, unread.catalog.table)
+    if isinstance(copy, CopyFrom):
+        return copy
+    values = unread.given_values
+    return CopyTo(replace(unread.queries.select_composed(copy.query, values), params=values), copy.file)
+
+
+def _create_view(unread: _Unread) -> Statement:
+    written, catalog = read_create_view(unread.cursor), unread.catalog
+    query = BoundSelect(
+        unread.sql,
+        written.query,
+        unread.parameters,
+        (),
+        written.finder(catalog.relation),
+        catalog.version,
+        catalog.settings,
+        catalog.statistics_snapshot,
+    )
+    view = written.view(unread.sql, query.planned().plan, catalog.relation)
+    return CreateView(view, written.or_replace, written.if_not_exists)
+
+
+def _create_table_as(unread: _Unread) -> Statement:
+    values = unread.given_values
+    created = read_create_table_as(unread.cursor).statement(
+        lambda query: unread.queries.select(unread.sql, query, unread.parameters, values)
+    )
+    return created if created.select is None else with_fields(created, select=replace(created.select, params=values))
+
+
+def _explain(unread: _Unread) -> Statement:
+    form, analyze = read_explain(unread.cursor)
+    tokens = unread.cursor.rest()
+    what, parameters = TokenCursor(unread.sql, tokens), unread.parameters
+    planner = StatementPlanner(unread.catalog, unread.cost_model)
+    target = planner.plan(unread.sql, tokens, parameters, unread.params)
+    if target.is_cached:
+        target = with_values(target, unread.values, parameters.lists, unread.catalog.version)
+    elif analyze:
+        raise what.unsupported(
+            f"EXPLAIN ANALYZE of {tokens[0].text.upper()}",
+            "it runs queries, INSERT, UPDATE, DELETE and MERGE; use EXPLAIN",
+        )
+    return ExplainStatement(target, form, analyze, what.offset)
+
+
+def _maintenance(unread: _Unread) -> Statement:
+    answer = read_maintenance(unread.cursor, unread.catalog.relation)
+    return unread.queries.select_made(answer, unread.parameters, ())
+
+
+def _show(unread: _Unread) -> Statement:
+    return unread.queries.show(unread.cursor, unread.parameters, unread.values)
+
+
+def _refused(unread: _Unread) -> Statement:
+    word = _word(unread.tokens[0])
+    raise unread.cursor.unsupported(word, REFUSED_STATEMENTS[word])
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """The statements that one function reads.
+
+    Attributes:
+        words: The words by which they begin; an error names the first of them.
+        read: Reads and plans one.
+        when: Which of those with these words it is; None for all.
+        takes_parameters: Whether they may have parameters. A reader that ignored a parameter would ignore its value.
+        takes_lists: Whether long lists are taken out of their texts.
+        is_of_dialect: Whether DuckDB knows all of their clauses: then its parser has to accept the text too.
+    """
+
+    words: tuple[str, ...]
+    read: Callable[[_Unread], Statement]
+    when: Callable[[_Unread], bool] | None = None
+    takes_parameters: bool = False
+    takes_lists: bool = False
+    is_of_dialect: bool = False
+
+
+_QUERY_WORDS: Final = ("SELECT", "WITH", "FROM", "VALUES", "TABLE", "(")
+
+_KINDS: Final = (
+    _Kind(_QUERY_WORDS, _query, takes_parameters=True, takes_lists=True),
+    _Kind(("INSERT",), _insert, takes_parameters=True, is_of_dialect=True),
+    _Kind(("UPDATE",), _searched_change, takes_parameters=True, is_of_dialect=True),
+    _Kind(("DELETE",), _searched_change, takes_parameters=True, is_of_dialect=True),
+    _Kind(("TRUNCATE",), _searched_change, takes_parameters=True, is_of_dialect=True),
+    _Kind(("MERGE",), _merge, takes_parameters=True, is_of_dialect=True),
+    _Kind(("COPY",), _copy, takes_parameters=True, is_of_dialect=True),
+    _Kind(("PIVOT",), _query, takes_parameters=True),  # is written as a SELECT before
+    _Kind(("UNPIVOT",), _query, takes_parameters=True),
+    _Kind(("CREATE VIEW", "CREATE OR REPLACE VIEW"), _create_view, is_of_dialect=True),
+    _Kind(("CREATE EXTERNAL", "CREATE OR REPLACE EXTERNAL"), lambda unread: read_create_external_table(unread.cursor)),
+    _Kind(
+        ("CREATE INDEX", "CREATE UNIQUE INDEX"),
+        lambda unread: read_create_index(unread.cursor, unread.catalog.table),
+        is_of_dialect=True,
+    ),
+    _Kind(("CREATE",), _create_table_as, lambda unread: is_create_table_as(unread.cursor), takes_parameters=True),
+    _Kind(("CREATE",), lambda unread: read_create_table(unread.cursor)),
+    _Kind(("ALTER",), lambda unread: read_alter_table(unread.cursor, unread.catalog.table)),
+    _Kind(("DROP VIEW",), lambda unread: read_drop_view(unread.cursor), takes_parameters=True, is_of_dialect=True),
+    _Kind(("DROP INDEX",), lambda unread: read_drop_index(unread.cursor), is_of_dialect=True),
+    _Kind(("DROP",), lambda unread: read_drop_table(unread.cursor), is_of_dialect=True),
+    _Kind(("BACKUP",), lambda unread: read_backup(unread.cursor, unread.catalog.table)),
+    _Kind(("RESTORE",), lambda unread: read_restore(unread.cursor)),
+    _Kind(("KILL",), lambda unread: read_kill(unread.cursor)),
+    _Kind(("EXPLAIN",), _explain, takes_parameters=True, takes_lists=True),
+    _Kind(
+        ("SHOW",),
+        lambda unread: read_show_settings(unread.cursor, unread.cost_model),
+        lambda unread: is_show_settings(unread.cursor, unread.catalog.relation),
+    ),
+    _Kind(("SHOW",), _show, takes_parameters=True),
+    _Kind(("DESCRIBE", "DESC"), _show, takes_parameters=True),
+    _Kind(("SUMMARIZE",), _show, takes_parameters=True),
+    _Kind(("SET",), lambda unread: read_set(unread.cursor)),
+    _Kind(("RESET",), lambda unread: read_reset(unread.cursor)),
+    _Kind(("PREPARE",), _refused, takes_parameters=True),  # a connection answers these three, and gets here with
+    _Kind(("EXECUTE",), _refused, takes_parameters=True),  # what it cannot read
+    _Kind(("DEALLOCATE",), _refused, takes_parameters=True),
+    _Kind(("ANALYZE",), _maintenance),
+    _Kind(("VACUUM",), _maintenance),
+)
+"""All statements that there are; of those with the same first words, the first one that fits."""
+
+
+def _by_first_word() -> dict[str, list[tuple[list[str], _Kind]]]:
+    found: dict[str, list[tuple[list[str], _Kind]]] = {}
+    for kind in _KINDS:
+        for words in map(str.split, kind.words):
+            found.setdefault(words[0], []).append((words, kind))
+    return found
+
+
+_BY_FIRST_WORD: Final = _by_first_word()
+
+
+def _kind_of(first: str, unread: _Unread) -> _Kind:
+    """The kind of a statement with this first word.
+
+    Raises:
+        NotSupportedError: There is such a statement in the dialect, and not here.
+        SqlSyntaxError: There is none.
+    """
+    for words, kind in _BY_FIRST_WORD.get(first, ()):
+        if (len(words) == 1 or unread.cursor.at(*words)) and (kind.when is None or kind.when(unread)):
+            return kind
+    if first in REFUSED_STATEMENTS:
+        raise unread.cursor.unsupported(first, REFUSED_STATEMENTS[first])
+    *listed, last = dict.fromkeys(kind.words[0].split()[0] for kind in _KINDS)
+    raise unread.cursor.expected(f"{', '.join(listed)} or {last}")
 
 
 def _word(token: Token) -> str:
     return token.text.upper().split()[0]
-
-
-def _refuse_parameters(parameters: Parameters, sql: str) -> None:
-    if parameters.count:
-        start, end, _ = parameters.spans[0]
-        raise located(ParameterError, "this statement takes no parameters: write the value", sql, start, end - start)

@@ -26,11 +26,6 @@ from secateur.planner.text.token_cursor import TokenCursor
 _FORMATS: Final = {form.value.upper(): form for form in FolderFormat}
 
 
-def at_create_external_table(cursor: TokenCursor) -> bool:
-    """Whether a CREATE statement makes an external table."""
-    return cursor.at("CREATE", "EXTERNAL") or cursor.at("CREATE", "OR", "REPLACE", "EXTERNAL")
-
-
 def read_create_external_table(cursor: TokenCursor) -> CreateExternalTable:
     """Read a CREATE EXTERNAL TABLE statement.
 
