@@ -20,7 +20,7 @@ from secateur.planner.binding.parameter_types import NO_USES, TypeUses
 from secateur.planner.scans.scan_bounds import ScanBounds
 from secateur.planner.views.view import ViewDef
 from secateur.protocol.pruning import Pruning
-from secateur.protocol.statements import DDL_EXPLAINED, Statement
+from secateur.protocol.statements import Statement
 from secateur.protocol.steps import SubqueryUse
 from secateur.protocol.table_rights import TableRights, TokenRole
 
@@ -127,10 +127,7 @@ class _Definition(Statement):
 
     __slots__ = ()
     role = TokenRole.ADMIN
-
-    @property
-    def explained(self) -> str:
-        return DDL_EXPLAINED
+    explained = "DDL runs at the controller and reads no partition"
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,11 +219,8 @@ class SetGlobalPruning(Statement):
     """``SET GLOBAL pruning = ...``: the setting of all sessions that have not set their own."""
 
     role = TokenRole.ADMIN
+    explained = "SET GLOBAL changes a setting of the cluster and reads no partition"
     value: Pruning
-
-    @property
-    def explained(self) -> str:
-        return "SET GLOBAL changes a setting of the cluster and reads no partition"
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,11 +232,8 @@ class KillJob(Statement):
     """
 
     role = TokenRole.ADMIN
+    explained = "KILL JOB stops a job and reads no partition"
     job: str
-
-    @property
-    def explained(self) -> str:
-        return "KILL JOB stops a job and reads no partition"
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,12 +246,9 @@ class KillStatement(Statement):
     """
 
     role = TokenRole.ADMIN
+    explained = "KILL ends a statement on its member and reads no partition"
     member: str
     number: int
-
-    @property
-    def explained(self) -> str:
-        return "KILL ends a statement on its member and reads no partition"
 
     @property
     def statement_id(self) -> str:

@@ -28,7 +28,14 @@ from secateur.protocol.row_merge import RowMerge
 from secateur.protocol.steps import SteppedQuery
 from secateur.protocol.table_rights import TableRights, TokenRole
 
-DDL_EXPLAINED: Final = "DDL runs at the controller and reads no partition"
+_FILES_REFUSED: Final = (
+    "COPY, BACKUP and RESTORE read and write files of the client's machine, and this connection executes statements of"
+    " others: execute them over a connection of your own, from secateur.connect()"
+)
+_SET_REFUSED: Final = (
+    "SET changes a connection, and this one executes statements of others: give the setting with the statement that"
+    " needs it, or use SET GLOBAL for the whole cluster"
+)
 
 
 class Statement:
@@ -36,12 +43,17 @@ class Statement:
 
     Attributes:
         role: The lowest role that may execute it.
+        refused_to_others: The error where a connection executes statements of others, for whom the machine and the
+            settings of the connection are not; empty for a statement that concerns the cluster alone.
+        explained: What EXPLAIN says of it, in front of its query if it has one: a format of the statement.
         is_cached: Whether the planner keeps it, and gives it the values of each call.
         query_fields: The fields with its queries, the one for the rows that it is about first.
     """
 
     __slots__ = ()
     role: ClassVar[TokenRole] = TokenRole.CODE
+    refused_to_others: ClassVar[str] = "this statement is for a connection of your own, from secateur.connect()"
+    explained: ClassVar[str] = "the statement reads no partition"
     is_cached: ClassVar[bool] = False
     query_fields: ClassVar[tuple[str, ...]] = ()
 
@@ -59,11 +71,6 @@ class Statement:
     def with_queries(self, changed: Callable[[Any], Any]) -> Any:
         """The statement with other queries in place of its own, such as the forms by which a client routes them."""
         return self
-
-    @property
-    def explained(self) -> str:
-        """What EXPLAIN says of it, in front of its query if it has one."""
-        return "the statement reads no partition"
 
     def check_tables(self, rights: TableRights) -> None:
         """Refuse a statement that reads or changes more tables than these rights cover. The role is checked elsewhere.
@@ -147,6 +154,7 @@ class RowChange(_Prepared, frozen=True):
     """
 
     role = TokenRole.WRITE
+    refused_to_others = ""
     table: TableDef
 
     def check_tables(self, rights: TableRights) -> None:
@@ -155,14 +163,12 @@ class RowChange(_Prepared, frozen=True):
             query.check_tables(rights)
 
 
-class _SessionSetting(_Prepared, frozen=True):
-    """``SET``: a setting of this session."""
+class _OfSession(_Prepared, frozen=True):
+    """SET or SHOW of settings of this session."""
 
     role = TokenRole.READ
-
-    @property
-    def explained(self) -> str:
-        return "SET changes a setting of the session and reads no partition"
+    refused_to_others = _SET_REFUSED
+    explained = "SET changes a setting of the session and reads no partition"
 
     def check_tables(self, rights: TableRights) -> None:
         """It has no table."""
@@ -191,6 +197,7 @@ class SelectStatement(_Prepared, frozen=True, dict=True):
     """
 
     role = TokenRole.READ
+    refused_to_others = ""
     plan_id: str
     scans: tuple[RoutedScan, ...]
     columns: tuple[ResultColumn, ...]
@@ -222,6 +229,7 @@ class Done(_Prepared, frozen=True):
     """A statement that the controller has carried out, such as DDL, for whoever had the role for that."""
 
     role = TokenRole.READ
+    refused_to_others = ""
     message: str
 
     @property
@@ -241,20 +249,14 @@ class CreateTableAs(_Prepared, Generic[Q], frozen=True):
     """
 
     role = TokenRole.ADMIN
+    refused_to_others = ""
+    explained = "CREATE TABLE {0.table.name} at the controller, and its rows from:"
     query_fields = ("select",)
     table: TableDef
     if_not_exists: bool
     or_replace: bool
     create: str
     select: Q | None
-
-    @property
-    def explained(self) -> str:
-        return (
-            DDL_EXPLAINED
-            if self.select is None
-            else f"CREATE TABLE {self.table.name} at the controller, and its rows from:"
-        )
 
 
 class CopyFrom(RowChange, frozen=True):
@@ -265,25 +267,21 @@ class CopyFrom(RowChange, frozen=True):
         file: The files.
     """
 
+    refused_to_others = _FILES_REFUSED
+    explained = "COPY: the client reads {0.file.path} and loads its rows into {0.table.name}"
     columns: tuple[str, ...]
     file: CopyFile
-
-    @property
-    def explained(self) -> str:
-        return f"COPY: the client reads {self.file.path} and loads its rows into {self.table.name}"
 
 
 class CopyTo(_Prepared, Generic[Q], frozen=True):
     """``COPY ... TO``: a query whose rows are to be written into a file."""
 
     role = TokenRole.READ
+    refused_to_others = _FILES_REFUSED
+    explained = "COPY to {0.file.path}, written by the client, from:"
     query_fields = ("select",)
     select: Q
     file: CopyFile
-
-    @property
-    def explained(self) -> str:
-        return f"COPY to {self.file.path}, written by the client, from:"
 
     def check_tables(self, rights: TableRights) -> None:
         self.select.check_tables(rights)
@@ -298,12 +296,10 @@ class BackupTo(_Prepared, frozen=True):
     """
 
     role = TokenRole.READ
+    refused_to_others = _FILES_REFUSED
+    explained = "BACKUP: the client reads the rows of each table and writes files"
     path: str
     tables: tuple[str, ...]
-
-    @property
-    def explained(self) -> str:
-        return "BACKUP: the client reads the rows of each table and writes files"
 
     def check_tables(self, rights: TableRights) -> None:
         if not self.tables:
@@ -321,13 +317,11 @@ class RestoreFrom(_Prepared, frozen=True):
     """
 
     role = TokenRole.ADMIN
+    refused_to_others = _FILES_REFUSED
+    explained = "RESTORE: the client reads files, makes tables and loads their rows"
     path: str
     tables: tuple[str, ...]
     or_replace: bool
-
-    @property
-    def explained(self) -> str:
-        return "RESTORE: the client reads files, makes tables and loads their rows"
 
 
 class Literal(msgspec.Struct, frozen=True, array_like=True):
@@ -371,6 +365,7 @@ class EvaluatedInsert(Statement):
     """An ``INSERT ... VALUES`` and its rows for some parameters, exactly in the schema of the table."""
 
     role = InsertRows.role
+    refused_to_others = ""
     insert: InsertRows
     rows: pa.Table
 
@@ -384,15 +379,12 @@ class InsertSelect(RowChange, Generic[Q], frozen=True):
     Columns that are not named become NULL.
     """
 
+    explained = "INSERT into {0.table.name} from:"
     is_cached = True
     query_fields = ("select",)
     columns: tuple[str, ...]
     select: Q
     mode: InsertMode
-
-    @property
-    def explained(self) -> str:
-        return f"INSERT into {self.table.name} from:"
 
 
 class ChangeStatement(RowChange, Generic[Q], frozen=True):
@@ -453,20 +445,20 @@ class CoordinatedChange(RowChange, Generic[Q], frozen=True):
     batch: BatchInsert | None = None
 
 
-class SetPruning(_SessionSetting, frozen=True):
+class SetPruning(_OfSession, frozen=True):
     """``SET pruning = ...``: a setting of this session; None for that of the cluster."""
 
     value: Pruning | None
 
 
-class SetTimeout(_SessionSetting, frozen=True):
+class SetTimeout(_OfSession, frozen=True):
     """``SET statement_timeout = ...``: the text of the user, such as ``5s``, and its milliseconds; 0 for none."""
 
     text: str
     milliseconds: int
 
 
-class SetOption(_SessionSetting, frozen=True):
+class SetOption(_OfSession, frozen=True):
     """``SET name = value`` of a setting that plans depend on, checked; an empty value is the default."""
 
     name: str
@@ -481,7 +473,7 @@ class Setting(NamedTuple):
     description: str
 
 
-class ShowSettings(_Prepared, frozen=True):
+class ShowSettings(_OfSession, frozen=True):
     """``SHOW name`` of one setting, or ``SHOW ALL``: the session, which is the client's, has their values.
 
     Attributes:
@@ -489,16 +481,10 @@ class ShowSettings(_Prepared, frozen=True):
         is_single: Whether one value is the answer, under the name of its setting.
     """
 
-    role = TokenRole.READ
+    refused_to_others = ""
+    explained = "SHOW reads settings of the session and no partition"
     settings: tuple[Setting, ...]
     is_single: bool
-
-    @property
-    def explained(self) -> str:
-        return "SHOW reads settings of the session and no partition"
-
-    def check_tables(self, rights: TableRights) -> None:
-        """It has no table."""
 
 
 class PlanText(_Prepared, frozen=True):
@@ -512,6 +498,7 @@ class PlanText(_Prepared, frozen=True):
     """
 
     role = TokenRole.READ
+    refused_to_others = ""
     lines: tuple[str, ...]
     is_json: bool = False
     analyzed: str | None = None

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from html import escape
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, assert_never
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 import pyarrow as pa
 
@@ -266,24 +266,11 @@ class Cursor:
                     queries.append(called(prepared, params, cached))
                 case statements.Done():
                     self._note_change()
-                case (
-                    statements.CreateTableAs()
-                    | statements.CopyFrom()
-                    | statements.CopyTo()
-                    | statements.BackupTo()
-                    | statements.RestoreFrom()
-                    | statements.PlanText()
-                    | statements.SetPruning()
-                    | statements.SetTimeout()
-                    | statements.SetOption()
-                    | statements.ShowSettings()
-                ):
+                case _:
                     raise NotSupportedError(
                         "executemany() is for queries, INSERT, UPDATE and DELETE: call execute() for each set of"
                         " parameters"
                     )
-                case _:
-                    assert_never(prepared)
         if changes:
             total = max(total, 0) + run_coordinated_changes(changes)
         if total >= 0:
@@ -495,8 +482,8 @@ class Cursor:
 
     def _carry_out(self, call: StatementCall[Prepared], failed: Error | None = None) -> None:
         prepared = call.statement
-        if not self._session.local_effects:
-            _refuse_local_effects(prepared)
+        if prepared.refused_to_others and not self._session.local_effects:
+            raise NotSupportedError(prepared.refused_to_others)
         match prepared:
             case statements.SelectStatement():
                 selected = run_select(call.of(prepared), RunOptions.ROWS_IN_PARTS, failed)
@@ -585,24 +572,3 @@ def _described(stats: QueryStats | None) -> dict[str, Any]:
         "secateur.plan_cached": stats.plan_cached,
         "secateur.topology_version": stats.topology_version,
     }
-
-
-def _refuse_local_effects(prepared: Prepared) -> None:
-    """See :attr:`Connection.local_effects`.
-
-    Raises:
-        NotSupportedError: The statement would change something on the client's side.
-    """
-    match prepared:
-        case statements.CopyFrom() | statements.CopyTo() | statements.BackupTo() | statements.RestoreFrom():
-            raise NotSupportedError(
-                "COPY, BACKUP and RESTORE read and write files of the client's machine, and this connection executes"
-                " statements of others: execute them over a connection of your own, from secateur.connect()"
-            )
-        case statements.SetPruning() | statements.SetTimeout() | statements.SetOption():
-            raise NotSupportedError(
-                "SET changes a connection, and this one executes statements of others: give the setting with the"
-                " statement that needs it, or use SET GLOBAL for the whole cluster"
-            )
-        case _:
-            pass

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
-from typing import Any, NamedTuple, assert_never
+from typing import Any, NamedTuple
 
 from msgspec import to_builtins
 
@@ -82,22 +82,8 @@ def _run(session: Session, sql: str, params: Params) -> _Run:
             return _of_load(call, table, insert_values(call.of(prepared), work), work)
         case statements.InsertSelect():
             return _of_load(call, prepared.table, insert_select(call.of(prepared), work), work)
-        case (
-            statements.CreateTableAs()
-            | statements.CopyFrom()
-            | statements.CopyTo()
-            | statements.BackupTo()
-            | statements.RestoreFrom()
-            | statements.Done()
-            | statements.PlanText()
-            | statements.SetPruning()
-            | statements.SetTimeout()
-            | statements.SetOption()
-            | statements.ShowSettings()
-        ):
-            raise InterfaceError(f"{sql!r} was planned again and is no longer a query or a change: execute it again")
         case _:
-            assert_never(prepared)
+            raise InterfaceError(f"{sql!r} was planned again and is no longer a query or a change: execute it again")
 
 
 def _of_change(changed: ChangeResult) -> _Run:

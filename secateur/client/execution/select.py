@@ -126,37 +126,12 @@ class _SelectExecution(StatementExecution[statements.SelectStatement, SelectResu
         return isinstance(error, (errors.PartitionLostError, *_MOVED))
 
     def of_this_kind(self, prepared: Prepared, because: errors.Error) -> statements.SelectStatement:
-        match prepared:
-            case statements.SelectStatement():
-                return prepared
-            case (
-                statements.InsertSelect()
-                | statements.ChangeStatement()
-                | statements.CoordinatedChange()
-                | statements.CopyTo()
-                | statements.CreateTableAs(select=statements.SelectStatement())
-            ):
-                assert prepared.select is not None
-                return prepared.select
-            case (
-                statements.CreateTableAs()
-                | statements.EvaluatedInsert()
-                | statements.InsertRows()
-                | statements.CopyFrom()
-                | statements.BackupTo()
-                | statements.RestoreFrom()
-                | statements.Done()
-                | statements.PlanText()
-                | statements.SetPruning()
-                | statements.SetTimeout()
-                | statements.SetOption()
-                | statements.ShowSettings()
-            ):
-                raise errors.InterfaceError(
-                    f"{self.call.sql!r} was planned again and is no longer a query: execute it again"
-                ) from because
-            case _:
-                assert_never(prepared)
+        queries: tuple[statements.SelectStatement, ...] = prepared.queries
+        if not queries:
+            raise errors.InterfaceError(
+                f"{self.call.sql!r} was planned again and is no longer a query: execute it again"
+            ) from because
+        return queries[0]
 
     def given_up(self, error: errors.Error) -> errors.Error:
         if isinstance(error, (errors.MemberLostError, errors.UnreachableError)) and not is_final(error):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias, assert_never
+from typing import TypeAlias
 
 from secateur.protocol import statements
 from secateur.protocol.pruning import Pruning
@@ -30,25 +30,8 @@ def cacheable(prepared: Prepared) -> Cached | None:
             return prepared
         case statements.EvaluatedInsert(insert) if insert.template is not None:
             return insert
-        case (
-            statements.EvaluatedInsert()
-            | statements.InsertRows()
-            | statements.InsertSelect()
-            | statements.CreateTableAs()
-            | statements.CopyFrom()
-            | statements.CopyTo()
-            | statements.BackupTo()
-            | statements.RestoreFrom()
-            | statements.Done()
-            | statements.PlanText()
-            | statements.SetPruning()
-            | statements.SetTimeout()
-            | statements.SetOption()
-            | statements.ShowSettings()
-        ):
-            return None
         case _:
-            assert_never(prepared)
+            return None
 
 
 def catalog_version(kept: Cached) -> int:

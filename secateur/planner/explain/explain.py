@@ -26,11 +26,11 @@ from secateur.planner.explain.scatter import scatters, scatters_text
 from secateur.planner.explain.serving import said, serving, serving_change, serving_text, serving_upsert
 from secateur.planner.explain.steps import ExplainedStep, combined_execution_mode
 from secateur.planner.explain.writes import copy_holders, insert_pruning, publication, write_dag
-from secateur.planner.statement import ExplainStatement, PlannedSelect, PlannedStep
+from secateur.planner.statement import CreateTable, ExplainStatement, PlannedSelect, PlannedStep
 from secateur.planner.steps.join_keys import RULE as JOIN_KEYS_FIRST
 from secateur.planner.steps.materialize import RULE as MATERIALIZE_SUBQUERY
 from secateur.planner.text.hoisted_lists import fold_lists
-from secateur.protocol.statements import ChangeStatement, CoordinatedChange, EvaluatedInsert, Statement
+from secateur.protocol.statements import ChangeStatement, CoordinatedChange, CreateTableAs, EvaluatedInsert, Statement
 from secateur.protocol.steps import SubqueryUse
 
 
@@ -92,11 +92,13 @@ def explain(
                 f"{publication(table, None if is_single_partition else 0)}",
                 explained.json,
             )
+        case CreateTableAs(select=None):
+            return _explain_other(CreateTable.explained, view.topology, enabled=enabled)
         case _ if statement.queries:
             explained = _explain_select(statement.queries[0], view, enabled=enabled, written=_WRITTEN)
-            return ExplainedStatement(f"{statement.explained}\n{explained.text}", explained.json)
+            return ExplainedStatement(f"{statement.explained.format(statement)}\n{explained.text}", explained.json)
         case _:
-            return _explain_other(statement.explained, view.topology, enabled=enabled)
+            return _explain_other(statement.explained.format(statement), view.topology, enabled=enabled)
 
 
 def _explain_change(change: ChangeStatement[PlannedSelect], topology: Topology, *, enabled: bool) -> ExplainedStatement:

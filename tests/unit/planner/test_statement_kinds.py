@@ -82,6 +82,7 @@ def test_a_kind_that_says_nothing_needs_the_highest_role_and_all_tables() -> Non
     assert unheard.role is max(TokenRole)
     assert unheard.is_change
     assert not unheard.is_cached
+    assert unheard.refused_to_others
     with pytest.raises(AuthenticationError, match="this statement needs a token for all tables"):
         unheard.check_tables(RIGHTS)
 
@@ -134,6 +135,14 @@ def test_what_the_rights_cover(context: Any, sql: str) -> None:
 def test_what_they_do_not_cover(context: Any, sql: str, said: str) -> None:
     with pytest.raises(AuthenticationError, match=said):
         context.prepare(sql).check_tables(RIGHTS)
+
+
+def test_what_a_connection_executes_for_others() -> None:
+    """It sets nothing of the connection, and neither reads nor writes files of its machine."""
+    sent = {(get_origin(kind) or kind).__name__ for kind in get_args(PreparedStatement)}
+    files = {"CopyFrom", "CopyTo", "BackupTo", "RestoreFrom"}
+    refused = {name for name, kind in kinds() if kind.refused_to_others}
+    assert refused & sent == {*files, "SetPruning", "SetTimeout", "SetOption"}
 
 
 def test_what_changes_something() -> None:
