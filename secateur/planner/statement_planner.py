@@ -305,17 +305,6 @@ _KINDS: Final = (
 """All statements that there are; of those with the same first words, the first one that fits."""
 
 
-def _by_first_word() -> dict[str, list[tuple[list[str], _Kind]]]:
-    found: dict[str, list[tuple[list[str], _Kind]]] = {}
-    for kind in _KINDS:
-        for words in map(str.split, kind.words):
-            found.setdefault(words[0], []).append((words, kind))
-    return found
-
-
-_BY_FIRST_WORD: Final = _by_first_word()
-
-
 def _kind_of(first: str, unread: _Unread) -> _Kind:
     """The kind of a statement with this first word.
 
@@ -323,9 +312,11 @@ def _kind_of(first: str, unread: _Unread) -> _Kind:
         NotSupportedError: There is such a statement in the dialect, and not here.
         SqlSyntaxError: There is none.
     """
-    for words, kind in _BY_FIRST_WORD.get(first, ()):
-        if (len(words) == 1 or unread.cursor.at(*words)) and (kind.when is None or kind.when(unread)):
-            return kind
+    for kind in _KINDS:
+        for words in kind.words:
+            begins = words == first or (words.startswith(f"{first} ") and unread.cursor.at(*words.split()))
+            if begins and (kind.when is None or kind.when(unread)):
+                return kind
     if first in REFUSED_STATEMENTS:
         raise unread.cursor.unsupported(first, REFUSED_STATEMENTS[first])
     *listed, last = dict.fromkeys(kind.words[0].split()[0] for kind in _KINDS)
