@@ -47,9 +47,20 @@ def within(node: ex.AnyExpression) -> Iterator[ex.AnyExpression]:
         pending.extend(parts(one))
 
 
+def input_columns(node: ex.AnyExpression) -> Iterator[ex.InputColumn]:
+    """The input columns in an expression; those inside of a lambda are its own parameters, and what it is given."""
+    pending: list[ex.AnyExpression] = [node]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, ex.InputColumn):
+            yield one
+        elif not isinstance(one, ex.Lambda):
+            pending.extend(parts(one))
+
+
 def inputs_of(nodes: Iterable[ex.AnyExpression]) -> frozenset[int]:
     """The columns that expressions read."""
-    return frozenset(one.index for node in nodes for one in within(node) if isinstance(one, ex.InputColumn))
+    return frozenset(column.index for node in nodes for column in input_columns(node))
 
 
 def rebased(node: ex.AnyExpression, column: Callable[[ex.InputColumn], ex.AnyExpression]) -> ex.AnyExpression:
@@ -86,8 +97,8 @@ def _exchanged(value: object, change: Callable[[ex.AnyExpression], ex.AnyExpress
     if isinstance(value, tuple):
         made = tuple(_exchanged(one, change) for one in value)
         return value if all(new is old for new, old in zip(made, value, strict=True)) else made
-    if not isinstance(value, Node) or isinstance(value, LogicalType):
-        return value
+    if not isinstance(value, Node) or isinstance(value, LogicalType | ex.Lambda):
+        return value  # a lambda reads its own parameters, and what it is given
     if isinstance(value, ex.Expression):
         found = change(value)  # type: ignore[arg-type]
         if found is not None:
