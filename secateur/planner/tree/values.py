@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree.types import LogicalType, string_literal
+
+_INFINITE: Final = {"DATE": 2**31 - 1, "TIMESTAMP": 2**63 - 1, "TIMESTAMP WITH TIME ZONE": 2**63 - 1}
+"""The number by which DuckDB stores the end of time; the beginning is its negative."""
 
 
 class Unprintable(Exception):  # noqa: N818 - not an error: such a query stays as the user wrote it
@@ -39,6 +42,8 @@ def value_sql(value: ex.BoundValue, type_: LogicalType | None) -> str:
             return f"CAST({(content.get('upper', 0) << 64) + content.get('lower', 0)} AS {type_.id})"
         case "BIGINT" | "SMALLINT" | "TINYINT" | "UBIGINT" | "UINTEGER" | "USMALLINT" | "UTINYINT":
             return f"CAST({content} AS {type_.id})"
+        case "DATE" | "TIMESTAMP" | "TIMESTAMP WITH TIME ZONE" if abs(content) == _INFINITE[type_.id]:
+            return f"CAST('{'-' if content < 0 else ''}infinity' AS {type_.id})"
         case "DATE":
             return f"(DATE '1970-01-01' + ({content}))"
         case "TIMESTAMP":

@@ -13,6 +13,9 @@ from bound_statements import FILES, bound, queries, rows_of
 from secateur.engine.kernels.duckdb import default_kernel
 from secateur.planner.bind import BoundPlan, Unreadable, bind_to_plan
 from secateur.planner.tree import BoundText, Unprintable, column_types, sql_of
+from secateur.planner.tree.expressions import BoundValue
+from secateur.planner.tree.types import LogicalType
+from secateur.planner.tree.values import value_sql
 
 # Of a query whose rows differ each time nothing can be compared.
 _VOLATILE = ("random()", "uuid", "now()", "current_", "localtime", "TABLESAMPLE", "USING SAMPLE")
@@ -116,6 +119,15 @@ def printed(sql: str, *values: object) -> str:
 )
 def test_texts(sql: str, values: tuple[object, ...], text: str) -> None:
     assert printed(sql, *values) == text
+
+
+@pytest.mark.parametrize("sign", ["", "-"])
+@pytest.mark.parametrize(("type_", "number"), [("DATE", 2**31 - 1), ("TIMESTAMP", 2**63 - 1)])
+def test_the_ends_of_time_are_constants(type_: str, number: int, sign: str) -> None:
+    """DuckDB makes constants of some lists when it binds them."""
+    value = BoundValue(type=LogicalType(type_), value=int(f"{sign}{number}"))
+    text = value_sql(value, LogicalType(type_))
+    assert duckdb.sql(f"SELECT {text} = '{sign}infinity'::{type_}").fetchall() == [(True,)]
 
 
 def test_a_text_that_is_compared_with_a_number_has_a_plan() -> None:
