@@ -1,10 +1,10 @@
-"""The stages of a statement: split in two, placed, or gathered.
+"""The stages of a statement: divided, or gathered.
 
 A statement is divided where its operators can be computed apart (:mod:`~secateur.planner.distribute.distributor`). If
 that is not certain to be exact, the coordinator gathers the rows that the statement needs and runs it as a whole.
 
 Everything between two exchanges is one kernel call, and not one call for each operator: DuckDB plans the joins, filters
-and groups inside of it better than a graph of our own operators would. So placement decides only which rows move.
+and groups inside of it better than a graph of our own operators would. So dividing decides only which rows move.
 """
 
 from __future__ import annotations
