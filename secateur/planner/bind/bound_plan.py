@@ -89,9 +89,9 @@ def bind_to_plan(
     _, parameters = read_parameters(sql, tokenize(sql))
     types = [type_of(value) for value in values]
     tries = [types]
-    if None in types:
+    if None in values:
         # Where not even the place says of which type a NULL is, it is of none.
-        tries.append([kind or '"NULL"' for kind in types])
+        tries.append(['"NULL"' if value is None else kind for kind, value in zip(types, values, strict=True)])
     if "VARCHAR" in types:
         # A text is compared with a number or a date as one of these, and a cast to VARCHAR is not.
         tries.append([None if kind == "VARCHAR" else kind for kind in types])
