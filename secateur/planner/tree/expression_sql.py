@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import count
@@ -25,6 +26,7 @@ COMPARISONS: Final = {
     "COMPARE_NOT_DISTINCT_FROM": "IS NOT DISTINCT FROM",
 }
 """The sign of each comparison."""
+_LITERAL: Final = re.compile(r"'(?:[^']|'')*'|\(?-?[0-9.]+(?:e[-+]?[0-9]+)?\)?|true|false|NULL")
 _EXCLUDED: Final = {
     "NO_OTHER": "",
     "CURRENT_ROW": " EXCLUDE CURRENT ROW",
@@ -62,14 +64,14 @@ class ExpressionPrinter:
 
     def orders(self, orders: Sequence[ex.BoundOrder], items: Sequence[str]) -> str:
         return ", ".join(
-            f"{self._term(order.expression, items)}{' DESC' if order.type == 'DESCENDING' else ''} {order.null_order}"
+            f"{self.term(order.expression, items)}{' DESC' if order.type == 'DESCENDING' else ''} {order.null_order}"
             for order in orders
         )
 
-    def _term(self, expression: ex.AnyExpression, items: Sequence[str]) -> str:
-        """A term of ORDER BY inside of a call, of PARTITION BY or of DISTINCT ON."""
+    def term(self, expression: ex.AnyExpression, items: Sequence[str]) -> str:
+        """A term of ORDER BY, PARTITION BY or DISTINCT ON, where a bare literal is a position or an error."""
         text = self.expression(expression, items)
-        return f"CAST({text} AS {expression.return_type.sql})" if isinstance(expression, ex.BoundConstant) else text
+        return f"CAST({text} AS {expression.return_type.sql})" if _LITERAL.fullmatch(text) else text
 
     def expression(self, expression: ex.AnyExpression, items: Sequence[str]) -> str:
         """The text of an expression over columns with these texts."""
@@ -210,7 +212,7 @@ class ExpressionPrinter:
         order = f" ORDER BY {self.orders(call.arg_orders, items)}" if call.arg_orders else ""
         nulls = " IGNORE NULLS" if call.ignore_nulls else ""
         filtered = f" FILTER (WHERE {self.expression(call.filters, items)})" if call.filters is not None else ""
-        by = f"PARTITION BY {', '.join(self._term(one, items) for one in call.partitions)} " if call.partitions else ""
+        by = f"PARTITION BY {', '.join(self.term(one, items) for one in call.partitions)} " if call.partitions else ""
         orders = f"ORDER BY {self.orders(call.orders, items)} " if call.orders else ""
         start, unit = self._frame_end(call.start, call.start_expr, items)
         end, other = self._frame_end(call.end, call.end_expr, items)

@@ -253,11 +253,12 @@ class _Printer:
 
     def _distinct(self, relation: rel.LogicalDistinct) -> _Block:
         block = self._uncut(self.block(relation.children[0]), _Form.GROUPED)
-        targets = [self._text_of(target, block.items) for target in relation.distinct_targets]
         if relation.distinct_type == "DISTINCT":
+            targets = [self._text_of(target, block.items) for target in relation.distinct_targets]
             if targets != block.items and targets:
                 raise Unprintable("DISTINCT of some columns")
             return replace(block, distinct="DISTINCT ")
+        targets = [self._expressions.term(target, block.items) for target in relation.distinct_targets]
         order = f" ORDER BY {self._orders(relation.order_by.orders, block.items)}" if relation.order_by else ""
         return replace(block, distinct=f"DISTINCT ON ({', '.join(targets)}) ", order=order, form=_Form.DONE)
 

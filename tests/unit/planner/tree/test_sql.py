@@ -110,6 +110,13 @@ def printed(sql: str, *values: object) -> str:
             id="a constant is no position",
         ),
         pytest.param(
+            "SELECT DISTINCT ON (c) list(k ORDER BY c), c FROM (SELECT k, 'x' AS c FROM s0) GROUP BY c",
+            (),
+            "SELECT DISTINCT ON (CAST('x' AS VARCHAR)) list(t1.\"k\" ORDER BY CAST('x' AS VARCHAR) NULLS LAST) AS"
+            " \"list\", CAST('x' AS VARCHAR) AS \"c\" FROM s0 AS t1 GROUP BY CAST('x' AS VARCHAR)",
+            id="a constant in the place of a column is no position either",
+        ),
+        pytest.param(
             "SELECT '?' FROM (SELECT count(*), sum(k) FROM s0)",
             (),
             "SELECT '?' AS \"c0\" FROM s0 AS t1 GROUP BY ()",
