@@ -49,7 +49,6 @@ from secateur.planner.stages import DistributedQuery, as_written, distributed, s
 from secateur.planner.statement import PlannedSelect
 from secateur.planner.steps.join_keys import PlanStep, find_join_keys
 from secateur.planner.text.clock_functions import sql_as_written
-from secateur.planner.text.dialect import parse_query, tokenize
 from secateur.planner.text.hoisted_lists import lists_agree
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.parser_cross_check import DuckDBParse
@@ -406,9 +405,8 @@ def _arrow(
         text = sql_of(_integers_cast(plan.root, plan.text), name_of, plan.text)
     except (Unprintable, RecursionError):
         return None
-    scan = query.scans[0]
-    tree = parse_query(text, tokenize(text))
-    return arrow_form(tree, schemas[scan.relation], scan.relation, columns) if isinstance(tree, exp.Select) else None
+    relation = query.scans[0].relation
+    return arrow_form(text, schemas[relation], relation, columns)
 
 
 def _integers_cast(relation: AnyRelation, text: BoundText) -> AnyRelation:

@@ -38,7 +38,7 @@ from secateur.planner.scans.row_estimates import Estimate, expected_rows
 from secateur.planner.scans.scan_predicates import ScanPredicates
 from secateur.planner.scans.scan_reading import QueryReading, ScanReading
 from secateur.planner.scans.scan_rows import ScanRows, is_about_scan, is_stable
-from secateur.planner.text.dialect import parse_query, to_sql, tokenize
+from secateur.planner.text.dialect import to_sql
 from secateur.planner.text.trees import copied
 from secateur.protocol.values import pack
 
@@ -183,22 +183,19 @@ def staged(
         return gathered_stages(query, read.scans, scans, schemas, tuple(columns), fragment_of)
 
     if small is not None:
-        return StagedPlan(
-            whole(_Binder(params).fragment, filters_all=False), Strategy.GATHER, small, gathered=whole(Fragment.over)
-        )
-    binder = _Binder(params)
+        return StagedPlan(whole(_fragment, filters_all=False), Strategy.GATHER, small, gathered=whole(Fragment.over))
     found = divided()
     if isinstance(found, NotDivided):
         reason = query.refusal(str(found), found.location)
-        return StagedPlan(whole(binder.fragment), Strategy.GATHER, reason)
+        return StagedPlan(whole(_fragment), Strategy.GATHER, reason)
     expected = {
         scan.scan.relation: expected_rows(scan, gathered[scan.scan.relation], estimates[scan.scan.relation])
         for scan in read.scans
     }
-    stages = _stages(found.drafts, query, schemas, columns, binder, expected)
+    stages = _stages(found.drafts, query, schemas, columns, expected)
     if len(query.scans) == 1 and len(stages) == 2 and all(draft.is_of_one for draft in found.drafts):
         return StagedPlan(stages, Strategy.TWO_STAGE)
-    at_readers = _at_readers(query, plan, schemas, columns, params, estimates, model, binder)
+    at_readers = _at_readers(query, plan, schemas, columns, params, estimates, model)
     # When a placed statement has failed, it does not matter which kernel answers.
     parts = "; ".join(
         f"{', '.join(rows.names)}: {query.refusal(rows.reason, rows.location)}" for rows in found.gathered
@@ -220,7 +217,6 @@ def _stages(
     query: Query,
     schemas: Schemas,
     columns: Columns,
-    binder: _Binder,
     expected: Mapping[str, int | None],
 ) -> tuple[QueryStage, ...]:
     scans = {scan.relation: index for index, scan in enumerate(query.scans)}
@@ -239,7 +235,7 @@ def _stages(
     stages = []
     for index, draft in enumerate(drafts):
         shown = columns if index == len(drafts) - 1 else draft.columns
-        fragment = binder.fragment(draft.sql, {relation: known[relation] for relation in draft.relations}, shown)
+        fragment = _fragment(draft.sql, {relation: known[relation] for relation in draft.relations}, shown)
         exchange, route = ExchangeKind.GATHER, None
         if index in elsewhere:
             route = draft.route
@@ -269,24 +265,13 @@ def _stages(
     return tuple(stages)
 
 
-class _Binder:
-    """DuckDB's binder for the texts that are made from a statement."""
-
-    def __init__(self, params: Sequence[Any]) -> None:
-        self._params = list(params)
-
-    def describe(self, sql: str, schemas: Schemas) -> tuple[tuple[str, str], ...]:
-        """Names and types of the result columns."""
-        return default_kernel().describe(sql, schemas, self._params)
-
-    def fragment(self, sql: str, schemas: Schemas, columns: Sequence[tuple[str, str]]) -> Fragment:
-        """A fragment for a text, with the arrow kernel's form where it has one."""
-        compiled = None
-        if len(schemas) == 1:
-            ((relation, schema),) = schemas.items()
-            tree = parse_query(sql, tokenize(sql))
-            compiled = arrow_form(tree, schema, relation, columns) if isinstance(tree, exp.Select) else None
-        return Fragment.over(sql, schemas, columns, compiled)
+def _fragment(sql: str, schemas: Schemas, columns: Sequence[tuple[str, str]]) -> Fragment:
+    """A fragment for a text, with the arrow kernel's form where it has one."""
+    compiled = None
+    if len(schemas) == 1:
+        ((relation, schema),) = schemas.items()
+        compiled = arrow_form(sql, schema, relation, columns)
+    return Fragment.over(sql, schemas, columns, compiled)
 
 
 def _at_readers(
@@ -297,7 +282,6 @@ def _at_readers(
     params: Sequence[Any],
     estimates: Mapping[str, Estimate],
     model: CostModel,
-    binder: _Binder,
 ) -> PartialAtReaders | None:
     """The part of a statement over one external table that its readers compute; None where that saves nothing."""
     if len(query.scans) != 1 or query.scans[0].external is None:
@@ -309,8 +293,8 @@ def _at_readers(
     if partial.is_pipelineable and not partial.is_filtered:
         return None
     return PartialAtReaders(
-        binder.fragment(partial.sql, schemas, partial.columns),
-        binder.fragment(final.sql, {stage_relation(0): dict(partial.columns)}, columns),
+        _fragment(partial.sql, schemas, partial.columns),
+        _fragment(final.sql, {stage_relation(0): dict(partial.columns)}, columns),
     )
 
 

@@ -81,7 +81,6 @@ class Query:
         views: The ids of the views and external tables that it reads.
         is_placed: Whether a common table expression has a name that relations of plans have, so that relations are
             named with their schema.
-        is_reread: Whether the tree was parsed from ``spliced``, and not from the user's own text.
         settled: The text that runs, if functions of the clock have become a parameter in it; else empty.
     """
 
@@ -92,30 +91,17 @@ class Query:
     parameters: Parameters
     views: tuple[int, ...] = ()
     is_placed: bool = False
-    is_reread: bool = False
     settled: str = ""
 
-    def place_of(self, node: exp.Expr) -> tuple[int, int] | None:
-        """Return line and column, both from 1, of the first name in a part of the tree; None if it has no name.
-
-        They are positions in the user's text.
-        """
-        starts = [int(part.meta["start"]) for part in node.walk() if "start" in part.meta]
-        if not starts:
-            return None
-        return position_of(self.text, self.spliced.origin(min(starts))[0] if self.is_reread else min(starts))
-
-    def located(self, reason: str, node: exp.Expr | None) -> str:
-        """Return the reason why rows are gathered, with advice and with its place in the text, if it has one.
+    def refusal(self, reason: str, location: int | None) -> str:
+        """Return the reason why rows are gathered, with advice and with its place in the text, if that is known.
 
         A reason with advice has a colon before it. Any other reason gets the advice that always helps.
-        """
-        advised = reason if ": " in reason else f"{reason}: filter by the partitioning key to gather less"
-        place = None if node is None else self.place_of(node)
-        return advised if place is None else f"{advised} (line {place[0]}, column {place[1]})"
 
-    def refusal(self, reason: str, location: int | None) -> str:
-        """As :meth:`located`, of a place in the text that runs."""
+        Args:
+            reason: The reason.
+            location: Where the text that runs needs the rows.
+        """
         advised = reason if ": " in reason else f"{reason}: filter by the partitioning key to gather less"
         if location is None or self.settled:
             return advised
@@ -179,7 +165,7 @@ def bind_query(
             scan.node.set("catalog", None)
             if not scan.node.alias:
                 scan.node.set("alias", exp.TableAlias(this=exp.to_identifier(scan.alias, quoted=True)))
-    return Query(text, own, tree, scans, parameters, tuple(sorted(binder.views)), binder.is_placed, is_reread)
+    return Query(text, own, tree, scans, parameters, tuple(sorted(binder.views)), binder.is_placed)
 
 
 class _Binder:

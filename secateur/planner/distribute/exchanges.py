@@ -119,7 +119,6 @@ class Exchanges:
     describe: Callable[[str, Mapping[str, Schema]], tuple[tuple[str, str], ...]]
     drafts: list[Draft] = field(default_factory=list)
     gathered: list[UndividedRows] = field(default_factory=list)
-    _tables: dict[str, str] = field(default_factory=dict)
 
     def send(self, placed: Placed, needed: Iterable[int], route: MakeRoute | None = None) -> rel.AnyRelation:
         """Cut a relation: its rows, as their consumer reads them.
@@ -228,7 +227,6 @@ class Exchanges:
             len(leaves) == 1,
             len(leaves) == 1 and isinstance(leaves[0], rel.LogicalScan) and is_row_by_row(placed.relation),
         )
-        self._tables[stage_relation(len(self.drafts))] = self._table_of(leaves)
         self.drafts.append(draft)
         return draft
 
@@ -238,22 +236,26 @@ class Exchanges:
         except Unprintable as error:
             raise NotDivided(f"{error} has no text of its own: filter by the partitioning key to gather less") from None
 
+    def _sent(self) -> dict[str, Draft]:
+        """The stages so far, by the names of their rows."""
+        return {stage_relation(index): draft for index, draft in enumerate(self.drafts)}
+
     def _schemas(self, relations: Sequence[str]) -> dict[str, Schema]:
-        sent = {stage_relation(index): dict(draft.columns) for index, draft in enumerate(self.drafts)}
-        return {name: sent[name] if name in sent else self.schemas[name] for name in relations}
+        sent = self._sent()
+        return {name: dict(sent[name].columns) if name in sent else self.schemas[name] for name in relations}
 
     def _title(self, leaves: Sequence[rel.LogicalScan | rel.LogicalStageRows]) -> str:
-        name = self._table_of(leaves)
+        name = self._table_of([name_of(leaf) for leaf in leaves])
         if len(leaves) > 1:
             return f"join {name}"
         return f"scan {name}" if leaves and isinstance(leaves[0], rel.LogicalScan) else f"rows of {name}"
 
-    def _table_of(self, leaves: Sequence[rel.LogicalScan | rel.LogicalStageRows]) -> str:
-        """The user's name of the first table of a stage, or of the stages that it reads."""
-        scans = [leaf for leaf in leaves if isinstance(leaf, rel.LogicalScan)]
-        if scans:
-            return self.aliases[name_of(scans[0])]
-        return next((self._tables[leaf.name] for leaf in leaves if isinstance(leaf, rel.LogicalStageRows)), "constants")
+    def _table_of(self, relations: Sequence[str]) -> str:
+        """The user's name of the first table of a stage, or of the first stage that it reads."""
+        if not relations:
+            return "constants"
+        scanned = next((self.aliases[name] for name in relations if name in self.aliases), None)
+        return self._table_of(self._sent()[relations[0]].relations) if scanned is None else scanned
 
 
 def leaves_of(relation: rel.AnyRelation) -> Iterator[rel.LogicalScan | rel.LogicalStageRows]:

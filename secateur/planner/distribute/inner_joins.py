@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -16,6 +16,7 @@ from secateur.planner.distribute.placed import (
     Key,
     Place,
     Placed,
+    PlaceRelation,
     moved,
 )
 from secateur.planner.distribute.pushdown import conditions_apart
@@ -25,8 +26,6 @@ from secateur.planner.tree import relations as rel
 from secateur.planner.tree.columns import column_types
 from secateur.planner.tree.rewriting import inputs_of, over_columns, picked
 from secateur.planner.tree.stability import unstable_call
-
-PlaceRelation = Callable[[rel.AnyRelation, frozenset[int]], Placed]
 
 
 @dataclass(frozen=True, slots=True)

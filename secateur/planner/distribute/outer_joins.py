@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from msgspec.structs import replace
@@ -16,6 +15,7 @@ from secateur.planner.distribute.placed import (
     EqualColumns,
     Place,
     Placed,
+    PlaceRelation,
     moved,
 )
 from secateur.planner.distribute.pushdown import common_conditions
@@ -24,8 +24,6 @@ from secateur.planner.tree import relations as rel
 from secateur.planner.tree.columns import column_types
 from secateur.planner.tree.joins import Join, conditions_of
 from secateur.planner.tree.rewriting import inputs_of
-
-PlaceRelation = Callable[[rel.AnyRelation, frozenset[int]], Placed]
 
 _KEEP_LEFT: Final = frozenset({"LEFT", "SEMI", "ANTI", "MARK", "SINGLE", "FULL", "OUTER"})
 _KEEP_RIGHT: Final = frozenset({"RIGHT", "FULL", "OUTER"})

@@ -6,7 +6,7 @@ Source: the distributions of a parallel plan as properties of its operators (Gra
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Final, TypeAlias
@@ -174,6 +174,10 @@ class Placed:
 def _shifted(keys: frozenset[Key], by: int) -> frozenset[Key]:
     """The same keys where ``by`` other columns stand before theirs."""
     return frozenset(tuple(column + by for column in key) for key in keys)
+
+
+PlaceRelation: TypeAlias = Callable[[AnyRelation, frozenset[int]], Placed]
+"""Places a relation of which some columns are read."""
 
 
 def moved(place: Place, columns: Columns) -> Place:

@@ -15,6 +15,7 @@ from secateur.planner.binding.query import Query
 from secateur.planner.fragments.arrow_compiler import compile_arrow
 from secateur.planner.fragments.arrow_joins import JoinInput, compile_arrow_join
 from secateur.planner.scans.scan_reading import ScanReading
+from secateur.planner.text.dialect import parse_query, tokenize
 from secateur.planner.text.trees import children_of
 
 # The arrow kernel evaluates expressions by recursion; longer or deeper statements are left to DuckDB.
@@ -23,11 +24,11 @@ _DEPTH_MAX: Final = 200
 
 
 def arrow_form(
-    select: exp.Select, schema: Mapping[str, SqlType | str], relation: str, columns: Sequence[tuple[str, str]]
+    sql: str, schema: Mapping[str, SqlType | str], relation: str, columns: Sequence[tuple[str, str]]
 ) -> ArrowFragment | None:
-    """A SELECT over one relation for the arrow kernel; None where only DuckDB can answer it."""
-    typed = _typed(schema)
-    if typed is None or not _is_within(select, _NODES_MAX, _DEPTH_MAX):
+    """A text over one relation for the arrow kernel; None where only DuckDB can answer it."""
+    select, typed = parse_query(sql, tokenize(sql)), _typed(schema)
+    if not isinstance(select, exp.Select) or typed is None or not _is_within(select, _NODES_MAX, _DEPTH_MAX):
         return None
     compiled = compile_arrow(select, typed, relation, columns)
     return compiled if isinstance(compiled, ArrowFragment) else None
