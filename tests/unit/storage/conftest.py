@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -96,16 +95,3 @@ def tuples() -> Callable[[pa.Table], list[tuple[Any, ...]]]:
     return lambda table: (
         list(zip(*(column.to_pylist() for column in table.columns), strict=True)) if table.num_columns else []
     )
-
-
-@pytest.fixture
-def allocated() -> Iterator[Callable[[], int]]:
-    """Bytes that Arrow has allocated since the test began.
-
-    Without the cycle collector: what is dropped must be free at once.
-    """
-    gc.collect()
-    gc.disable()
-    before = pa.total_allocated_bytes()
-    yield lambda: pa.total_allocated_bytes() - before
-    gc.enable()
