@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 import pyarrow as pa
 import pytest
 
+from secateur.partitioning.schemes import no_garbage_collection
+
 
 @pytest.fixture
 def allocated() -> Iterator[Callable[[], int]]:
@@ -17,9 +19,6 @@ def allocated() -> Iterator[Callable[[], int]]:
     runs: it would be subtracted; and what the test drops must be free at once.
     """
     gc.collect()
-    gc.disable()
-    before = pa.total_allocated_bytes()
-    try:
+    with no_garbage_collection():
+        before = pa.total_allocated_bytes()
         yield lambda: pa.total_allocated_bytes() - before
-    finally:
-        gc.enable()
