@@ -33,7 +33,6 @@ def with_values(
                 _bound_values(planned, values),
                 lists,
                 planned.materialized,
-                planned.rewrites,
                 planned.colocated,
                 planned.filters,
                 planned.estimated_rows,

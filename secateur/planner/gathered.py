@@ -27,7 +27,7 @@ from secateur.planner.cost_model import CostModel
 from secateur.planner.gathered_cost import gathered_ms, placed_ms
 from secateur.planner.scans.row_estimates import Estimate, expected_rows
 from secateur.planner.scans.scan_reading import ScanReading
-from secateur.planner.scans.scan_rows import ScanRows
+from secateur.planner.scans.scan_rows import ScanRows, selected_rows
 
 Schema = Mapping[str, SqlType | str]
 Columns = tuple[tuple[str, str], ...]
@@ -147,7 +147,7 @@ def gathered_stages(
     for index, gathered in enumerate(scans):
         first = gathered.references[0].scan
         schema = schemas[first.relation]
-        sql = ScanRows((), gathered.where, b"").sql(first.relation, first.columns)
+        sql = selected_rows(first.relation, first.columns, gathered.where)
         fragment = fragment_of(
             sql, {first.relation: schema}, tuple((name, str(schema[name])) for name in first.columns)
         )

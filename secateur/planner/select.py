@@ -1,19 +1,20 @@
 """From the text of a query to its plan.
 
 The order of the steps: bind the tables; let DuckDB bind the rest (names and types of the result, and every error that
-DuckDB has to find); cross-check the two parse trees; bound each scan by the conjuncts on which both agree; and split
-the statement in two where that is exact.
+DuckDB has to find), and show its plan; bound each scan by the conditions that the plan puts on it; and divide the
+statement in stages where that is exact.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from hashlib import blake2b
 from typing import Any, Final
 
 from msgspec.structs import replace
-from sqlglot import Token, exp
+from sqlglot import Token
 
 from secateur.cached_properties import cached_property
 from secateur.engine.kernels.arrow.fragment import ArrowFragment
@@ -42,16 +43,17 @@ from secateur.planner.distribute.exchanges import is_row_by_row, name_of
 from secateur.planner.distribute.refused import NotDivided
 from secateur.planner.fragments.arrow_form import arrow_form, arrow_join_form
 from secateur.planner.plan_settings import PlanSettings
+from secateur.planner.prune.shown import conjunction_text
 from secateur.planner.scans.external_scan import external_scan
 from secateur.planner.scans.row_estimates import Estimate, estimate_of
 from secateur.planner.scans.scan_reading import QueryReading, ScanReading, read_query
+from secateur.planner.scans.scan_rows import ScanRows, rows_of_scans
 from secateur.planner.stages import DistributedQuery, as_written, distributed, staged, why_whole
 from secateur.planner.statement import PlannedSelect
 from secateur.planner.steps.join_keys import PlanStep, find_join_keys
-from secateur.planner.text.clock_functions import sql_as_written
 from secateur.planner.text.hoisted_lists import lists_agree
 from secateur.planner.text.parameters import Parameters
-from secateur.planner.text.parser_cross_check import DuckDBParse
+from secateur.planner.text.parser_cross_check import DuckDBParse, read_statement
 from secateur.planner.tree.bound_text import BoundText
 from secateur.planner.tree.columns import columns_read
 from secateur.planner.tree.expressions import Call, Written
@@ -137,8 +139,7 @@ class BoundSelect:
     @cached_property
     def scans(self) -> tuple[ScanPlan, ...]:
         """Its scans, with their partition trees."""
-        reading = self._read
-        return tuple(_scan_plan(read, self._query, is_faithful=reading.is_faithful) for read in reading.scans)
+        return tuple(_scan_plan(read, self._query, self._plan) for read in self._read.scans)
 
     @property
     def skips_steps(self) -> bool:
@@ -153,20 +154,19 @@ class BoundSelect:
     def planned(self) -> PlannedSelect:
         """The statement, with a form in steps where keys of its joins are worth to be found first."""
         read = self._read
-        query, reading = self._query, read.second
+        query, reading = self._query, self._parse
+        repeatable = reading is not None and reading.is_repeatable
         joins = (
             None
-            if self._plan_step is None or self.skips_steps
-            else find_join_keys(query, read, self._statistics_snapshot, query.parameters.total, self._settings)
+            if self._plan_step is None or self.skips_steps or not repeatable
+            else find_join_keys(
+                query, read, self._rows, self._statistics_snapshot, query.parameters.total, self._settings
+            )
         )
         if joins is not None:
             read = joins.noted_in(read)
-        filters = tuple(
-            _own_name(" AND ".join(_factor(scan.scope.conjuncts[index]) for index in scan.bounds.residual), query)
-            for scan in read.scans
-        )
+        filters = tuple(_own_name(_residual(scan), query) for scan in read.scans)
         is_fetched = any(scan.is_fetched for scan in query.scans)
-        repeatable = reading is not None and reading.is_repeatable
         local = Fragment.over(
             query.sql,
             self._schemas,
@@ -175,8 +175,8 @@ class BoundSelect:
         )
         found = staged(
             query,
-            self._plan,
             read,
+            rows_of_scans(read) if joins is not None else self._rows,
             self._schemas,
             self.columns,
             self._params,
@@ -226,7 +226,6 @@ class BoundSelect:
             plan,
             tuple(scan.bounds for scan in read.scans),
             None,
-            rewrites=read.rewrites,
             colocated=read.colocated,
             filters=filters,
             estimated_rows=tuple(
@@ -252,7 +251,17 @@ class BoundSelect:
     @cached_property
     def _read(self) -> QueryReading:
         self._left_columns_out()
-        return read_query(self._query, self._settings, self._integers)
+        return read_query(self._query, self._plan, self._settings, self._integers)
+
+    @cached_property
+    def _rows(self) -> dict[str, ScanRows]:
+        return rows_of_scans(self._read)
+
+    @cached_property
+    def _parse(self) -> DuckDBParse | None:
+        """DuckDB's parse tree of it."""
+        self._left_columns_out()
+        return read_statement(self._query.sql)
 
     def _describe(self) -> None:
         self._schemas = {scan.relation: _schema(scan) for scan in self._query.scans}
@@ -297,7 +306,9 @@ class BoundSelect:
     @cached_property
     def _why_whole(self) -> str | None:
         read = self._read  # which may bind the query once more
-        return why_whole(self._query, read, self._estimates, self._settings.cost_model, self._sent_if_placed)
+        return why_whole(
+            self._query, read, self._rows, self._estimates, self._settings.cost_model, self._sent_if_placed
+        )
 
     def _sent_if_placed(self) -> float | None:
         """Estimate the bytes that its stages would send, None if it cannot be divided."""
@@ -316,10 +327,10 @@ class BoundSelect:
         return blake2b(repr(parts).encode(), digest_size=12).hexdigest()
 
 
-def _factor(conjunct: exp.Expr) -> str:
-    """A conjunct as SQL, in parentheses where AND would divide it."""
-    text = sql_as_written(conjunct)
-    return f"({text})" if isinstance(conjunct, exp.Or) else text
+def _residual(read: ScanReading) -> str:
+    """The conditions that are tested on the rows that a scan finds."""
+    tested = [read.conditions.conjuncts[index] for index in read.bounds.residual]
+    return conjunction_text(tested, read.conditions.names)
 
 
 def _may_be_empty(tree: PartitionTree) -> bool:
@@ -327,7 +338,7 @@ def _may_be_empty(tree: PartitionTree) -> bool:
     return not isinstance(tree.root, (All, Everywhere))
 
 
-def _scan_plan(read: ScanReading, query: Query, *, is_faithful: bool) -> ScanPlan:
+def _scan_plan(read: ScanReading, query: Query, plan: BoundPlan | Unreadable) -> ScanPlan:
     scan, table = read.scan, read.scan.table
     return ScanPlan(
         relation=scan.relation,
@@ -341,7 +352,7 @@ def _scan_plan(read: ScanReading, query: Query, *, is_faithful: bool) -> ScanPla
         table_version=table.version,
         keys=KeySearch() if scan.is_fetched else read.bounds.keys,
         system=scan.system,
-        external=None if scan.external is None else external_scan(read, query, is_faithful=is_faithful),
+        external=None if scan.external is None else external_scan(read, plan),
         reason=None if read.bounds.reason is None else _own_name(read.bounds.reason, query),
     )
 
@@ -377,6 +388,9 @@ def _own_name(name: str, query: Query) -> str:
         own = scan.alias if folded(scan.alias) == folded(scan.table.name) else f"{scan.table.name} AS {scan.alias}"
         for alias in (scan.alias, quoted(scan.alias)):
             name = name.replace(f"{scan.relation} AS {alias}", own)
+    clock = query.parameters.clock
+    if clock is not None:
+        name = re.sub(rf"\${clock + 1}\b", "now()", name)
     for index in reversed(range(len(query.parameters.names))):
         name = name.replace(f"${index + 1}", f"${query.parameters.names[index]}")
     return name
@@ -398,8 +412,8 @@ def _arrow(
     A statement over several tables needs none: names of columns are found by those of the tables.
     """
     if len(query.scans) > 1:
-        return arrow_join_form(query, read.scans, schemas, columns) if read.is_faithful else None
-    if isinstance(plan, Unreadable) or not query.scans:
+        return arrow_join_form(query, read.scans, schemas, columns)
+    if isinstance(plan, Unreadable) or plan.whole is not None or not query.scans:
         return None
     try:
         text = sql_of(_integers_cast(plan.root, plan.text), name_of, plan.text)

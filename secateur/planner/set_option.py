@@ -14,7 +14,6 @@ from secateur.partitioning.pruning.select_partitions import COMBINATIONS_PER_PAR
 from secateur.planner.binding.suggestions import similar_names
 from secateur.planner.cost_model import COST_SETTINGS, CostModel
 from secateur.planner.plan_settings import split_rules
-from secateur.planner.rewrites.rules import rule_names
 from secateur.planner.statement import SetGlobalPruning
 from secateur.planner.steps.join_keys import RULE as JOIN_KEYS_FIRST
 from secateur.planner.steps.materialize import RULE as MATERIALIZE_SUBQUERY
@@ -34,7 +33,7 @@ _TIME: Final = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?) *(ms|s|min|h)")
 _UNIT_MS: Final = {"ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000}
 _OPTIONS: Final = {
     _PRUNING: tuple(Pruning),
-    _DISABLED_RULES: (*rule_names(), MATERIALIZE_SUBQUERY, JOIN_KEYS_FIRST),
+    _DISABLED_RULES: (MATERIALIZE_SUBQUERY, JOIN_KEYS_FIRST),
     _COMBINATIONS: ("a whole number",),
     _TIMEOUT: ("a time such as '5s'", "0"),
     **dict.fromkeys(COST_SETTINGS, ("a number",)),

@@ -9,13 +9,11 @@ and groups inside of it better than a graph of our own operators would. So divid
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from msgspec import structs
-from sqlglot import exp
 
 from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.engine.kernels.fragment import Fragment
@@ -31,16 +29,11 @@ from secateur.planner.distribute.distributor import Distributor, ScanFacts
 from secateur.planner.distribute.exchanges import Draft, Exchanges, UndividedRows
 from secateur.planner.distribute.merged_order import is_worth_merging
 from secateur.planner.distribute.refused import NotDivided
-from secateur.planner.distribute.scan_filters import scan_filters
 from secateur.planner.fragments.arrow_form import arrow_form
 from secateur.planner.gathered import FragmentOf, GatheredScan, gathered_scans, gathered_stages, why_gathered
 from secateur.planner.scans.row_estimates import Estimate, expected_rows
-from secateur.planner.scans.scan_predicates import ScanPredicates
-from secateur.planner.scans.scan_reading import QueryReading, ScanReading
-from secateur.planner.scans.scan_rows import ScanRows, is_about_scan, is_stable
-from secateur.planner.text.dialect import to_sql
-from secateur.planner.text.trees import copied
-from secateur.protocol.values import pack
+from secateur.planner.scans.scan_reading import QueryReading
+from secateur.planner.scans.scan_rows import ScanRows
 
 Schemas = Mapping[str, Mapping[str, SqlType | str]]
 Columns = Sequence[tuple[str, str]]
@@ -88,6 +81,7 @@ class DistributedQuery:
 def why_whole(
     query: Query,
     read: QueryReading,
+    rows_of: Mapping[str, ScanRows],
     estimates: Mapping[str, Estimate],
     model: CostModel,
     sent_in_stages: Callable[[], float | None],
@@ -96,7 +90,7 @@ def why_whole(
 
     See :func:`~secateur.planner.gathered.why_gathered`.
     """
-    return why_gathered(query, read.scans, _rows_of_scans(read), estimates, model, sent_in_stages)
+    return why_gathered(query, read.scans, rows_of, estimates, model, sent_in_stages)
 
 
 def distributed(
@@ -113,7 +107,7 @@ def distributed(
 
     Args:
         query: As :func:`staged`.
-        plan: As there.
+        plan: DuckDB's plan of it.
         schemas: As there.
         params: As there.
         estimates: As there.
@@ -122,6 +116,8 @@ def distributed(
     """
     if isinstance(plan, Unreadable):
         return NotDivided(plan.reason)
+    if plan.whole is not None:
+        return NotDivided(plan.whole)
     exchanges = Exchanges(
         plan,
         schemas,
@@ -151,8 +147,8 @@ def distributed(
 
 def staged(
     query: Query,
-    plan: BoundPlan | Unreadable,
     read: QueryReading,
+    rows_of: Mapping[str, ScanRows],
     schemas: Schemas,
     columns: Columns,
     params: Sequence[Any],
@@ -165,8 +161,8 @@ def staged(
 
     Args:
         query: The bound query.
-        plan: DuckDB's plan of it.
-        read: Its scans and their bounds.
+        read: Its plan, its scans and their bounds.
+        rows_of: The rows of each scan that it may need.
         schemas: The columns of each scan that it may need.
         columns: Name and type of each column of its result.
         params: Values of its parameters, for their types.
@@ -175,11 +171,9 @@ def staged(
         small: Why it is to be gathered, from :func:`why_whole`; None where it is divided if that is possible.
         divided: Its stages, from :func:`distributed`.
     """
-    gathered = _rows_of_scans(read)
-    said = cache(lambda: _filtered(gathered, plan))
 
     def whole(fragment_of: FragmentOf, *, filters_all: bool = True) -> tuple[QueryStage, ...]:
-        scans = gathered_scans(read.scans, said(), estimates, model, filters_all=filters_all)
+        scans = gathered_scans(read.scans, rows_of, estimates, model, filters_all=filters_all)
         return gathered_stages(query, read.scans, scans, schemas, tuple(columns), fragment_of)
 
     if small is not None:
@@ -189,13 +183,13 @@ def staged(
         reason = query.refusal(str(found), found.location)
         return StagedPlan(whole(_fragment), Strategy.GATHER, reason)
     expected = {
-        scan.scan.relation: expected_rows(scan, gathered[scan.scan.relation], estimates[scan.scan.relation])
+        scan.scan.relation: expected_rows(scan, rows_of[scan.scan.relation], estimates[scan.scan.relation])
         for scan in read.scans
     }
     stages = _stages(found.drafts, query, schemas, columns, expected)
     if len(query.scans) == 1 and len(stages) == 2 and all(draft.is_of_one for draft in found.drafts):
         return StagedPlan(stages, Strategy.TWO_STAGE)
-    at_readers = _at_readers(query, plan, schemas, columns, params, estimates, model)
+    at_readers = _at_readers(query, read.plan, schemas, columns, params, estimates, model)
     # When a placed statement has failed, it does not matter which kernel answers.
     parts = "; ".join(
         f"{', '.join(rows.names)}: {query.refusal(rows.reason, rows.location)}" for rows in found.gathered
@@ -296,50 +290,3 @@ def _at_readers(
         _fragment(partial.sql, schemas, partial.columns),
         _fragment(final.sql, {stage_relation(0): dict(partial.columns)}, columns),
     )
-
-
-def _rows_of_scans(read: QueryReading) -> dict[str, ScanRows]:
-    unstable = None if read.second is None else read.second.unstable()
-    return {scan.scan.relation: rows_of(scan, unstable) for scan in read.scans}
-
-
-def _filtered(rows: Mapping[str, ScanRows], plan: BoundPlan | Unreadable) -> dict[str, ScanRows]:
-    """The same with the filters that DuckDB's plan has; without them where it is not known."""
-    wheres = {} if isinstance(plan, Unreadable) else scan_filters(plan)
-    return {
-        relation: replace(found, where=wheres[relation])
-        if wheres.get(relation)
-        else replace(found, conjuncts=(), where="")
-        for relation, found in rows.items()
-    }
-
-
-def rows_of(read: ScanReading, unstable: Collection[str] | None) -> ScanRows:
-    """Return the rows of a scan that the statement may need.
-
-    ``unstable`` are its calls that depend on when and where they are evaluated, None where not known.
-    """
-    applied = applied_conjuncts(read, unstable)
-    where = " AND ".join(f"({to_sql(_bare(conjunct, read.scope))})" for conjunct in applied)
-    # Scans that read the same may read other rows once the keys of joins are known.
-    same = [[bounds.tree, bounds.keys] for bounds in (read.bounds, read.bounds_in_steps) if bounds is not None]
-    return ScanRows(tuple(applied), where, pack([read.scan.table.table_id, same]))
-
-
-def applied_conjuncts(read: ScanReading, unstable: Collection[str] | None) -> list[exp.Expr]:
-    """Return the conjuncts on a scan alone, which may be applied to its rows first.
-
-    ``unstable`` is as for :func:`rows_of`.
-    """
-    known = () if unstable is None else read.scope.local
-    return [
-        conjunct for conjunct in known if is_about_scan(conjunct, read.scope) and is_stable(conjunct, unstable or ())
-    ]
-
-
-def _bare(conjunct: exp.Expr, scope: ScanPredicates) -> exp.Expr:
-    def rename(node: exp.Expr) -> exp.Expr:
-        column = scope.column_of(node) if isinstance(node, exp.Column) else None
-        return node if column is None else exp.column(exp.to_identifier(column, quoted=True))
-
-    return copied(conjunct).transform(rename, copy=False)

@@ -17,7 +17,7 @@ from secateur.engine.sql.select_plan import SelectPlan
 from secateur.partitioning.schemes.range_changes import RangeChange
 from secateur.partitioning.tables.table import IndexDef, TableDef
 from secateur.planner.binding.parameter_types import NO_USES, TypeUses
-from secateur.planner.scans.scan_bounds import ScanBounds
+from secateur.planner.prune.scan_bounds import ScanBounds
 from secateur.planner.views.view import ViewDef
 from secateur.protocol.pruning import Pruning
 from secateur.protocol.statements import Statement
@@ -44,7 +44,6 @@ class PlannedSelect(Statement):
         lists: Values of hidden parameters that were hoisted out of the text
             (:mod:`~secateur.planner.text.hoisted_lists`); they follow the user's in ``params``.
         materialized: The same query in steps, where that prunes more; None where it does not.
-        rewrites: The names of the applied rewrite rules, in their order.
         colocated: Groups of scans whose rows meet only within partitions of one number, as names of relations.
         filters: For each scan the predicates that are tested on the rows that the search finds, as SQL; empty where
             there are none. EXPLAIN shows them.
@@ -59,7 +58,6 @@ class PlannedSelect(Statement):
     params: tuple[object, ...] | None
     lists: tuple[list[object], ...] = ()
     materialized: PlannedSteps | None = None
-    rewrites: tuple[str, ...] = ()
     colocated: tuple[tuple[str, ...], ...] = ()
     filters: tuple[str, ...] = ()
     estimated_rows: tuple[int | None, ...] = ()

@@ -276,13 +276,13 @@ PLANTED: Final = (
     # -- planner
     Mutation(
         "NOT of NULL is forgotten",
-        "planner/predicates/truth.py",
+        "planner/prune/truth.py",
         "swapped = self & Truth.NULL",
         "swapped = Truth(0)",
     ),
     Mutation(
         "ELSE is not reached where the condition of WHEN is NULL",
-        "planner/predicates/predicate.py",
+        "planner/prune/predicate.py",
         "rest = intersect(rest, self.read(branch.condition, Truth.NOT_TRUE))",
         "rest = intersect(rest, self.read(branch.condition, Truth.FALSE))",
     ),
@@ -300,15 +300,15 @@ PLANTED: Final = (
     ),
     Mutation(
         "IS NULL is taken to reject the rows that an outer join fills with NULL",
-        "planner/relations/null_rejecting.py",
-        "return frozenset({True}) if values(node.this) == _NULL else _ANY",
-        "return frozenset({False}) if values(node.this) == _NULL else _ANY",
+        "planner/constrain/null_rejection.py",
+        "            return frozenset(value is None for value in _values(inner, known))",
+        "            return frozenset(False for value in _values(inner, known))",
     ),
     Mutation(
         "an outer join whose other side matches several times adds no rows",
-        "planner/rewrites/outer_join_elimination.py",
-        "    if not is_unique(side, frozenset(keys)):",
-        "    if not keys:",
+        "planner/constrain/uniqueness.py",
+        "    return _never_raises(side) and is_unique(side, frozenset(keys), tables)",
+        "    return _never_raises(side)",
     ),
     Mutation(
         "an UPDATE of the primary key leaves rows in the partitions of their old keys",

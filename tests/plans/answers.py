@@ -14,8 +14,6 @@ from plan_files import Case, PlanFile
 from secateur.engine.sql import ScanPlan
 from secateur.errors import Error
 from secateur.planner import PlannedSelect, PlannedSteps
-from secateur.planner.relations import Relation, relation_text
-from secateur.planner.rewrites import rewritten, rule_names
 from secateur.protocol import Statement
 
 
@@ -23,8 +21,6 @@ def described_answer(tables: DescribedTables, case: Case) -> str:
     """EXPLAIN of tables that are only described; the error where the statement is refused."""
     parameters = () if case.parameters is None else case.parameters
     try:
-        if case.rule is not None:
-            return _after_rule(tables.relations(case.sql), case.rule)
         if case.shows_texts:
             return texts_of(tables.prepare(case.sql, parameters, case.settings))
         explained = tables.explain(case.sql, parameters, **case.settings)
@@ -35,11 +31,6 @@ def described_answer(tables: DescribedTables, case: Case) -> str:
     assert json.loads(json.dumps(explained.json)) == explained.json, "the form for programs is plain JSON"
     lines = [line for line in _without_dag(explained.text.splitlines()) if not line.startswith("pruning: on")]
     return "\n".join(re.sub(r" \[m\d[^\]]*\]", "", line) for line in lines)
-
-
-def _after_rule(relations: tuple[Relation, ...], rule: str) -> str:
-    (whole, *_), applied = rewritten(relations, [name for name in rule_names() if name != rule])
-    return f"applied: {', '.join(applied) or 'nothing'}\n{relation_text(whole)}"
 
 
 def texts_of(statement: Statement) -> str:

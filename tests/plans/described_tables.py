@@ -14,10 +14,7 @@ from secateur.partitioning.tables import NO_STATISTICS, ColumnStatistics, Statis
 from secateur.partitioning.topology import MemberAddress, Ownership, Topology, assign
 from secateur.partitioning.types import TypeKind
 from secateur.planner import CreateIndex, CreateTable, CreateView, PlannedSelect, Planner
-from secateur.planner.binding import bind_query
 from secateur.planner.explain.explain import ExplainedStatement, explain
-from secateur.planner.relations import Relation, build_relations
-from secateur.planner.text import read_parameters, tokenize
 from secateur.planner.views.view import ViewDef
 from secateur.protocol import Statement
 
@@ -112,11 +109,6 @@ class DescribedTables:
         statement = self.prepare(sql, params)
         assert isinstance(statement, PlannedSelect)
         return statement
-
-    def relations(self, sql: str) -> tuple[Relation, ...]:
-        """The relations of a SELECT and of what is beside it, before any rule."""
-        tokens, parameters = read_parameters(sql, tokenize(sql))
-        return build_relations(bind_query(sql, tokens, parameters, self.table))
 
     def trees(self, sql: str, params: Any = ()) -> list[str]:
         return [str(scan.tree) for scan in self.select(sql, params).plan.scans]

@@ -12,7 +12,6 @@ answers. The directives are
   stay unbound;
 - ``-- set: pruning = off``: a setting of the session;
 - ``-- show: texts``: the columns that are read and the texts that members run, in place of EXPLAIN;
-- ``-- rule: in_pull_out``: the relations of the statement after that rule alone, in place of EXPLAIN;
 - ``-- partitions=1 members=1 execution=local``: what the statement touches when it runs. Only for tables that have
   rows.
 
@@ -66,11 +65,6 @@ class Case:
     def settings(self) -> dict[str, str]:
         text = self._directive("set")
         return {} if text is None else dict([(part.strip() for part in text.split("=", 1))])
-
-    @property
-    def rule(self) -> str | None:
-        """The rule of which the case shows what it makes of the relations."""
-        return self._directive("rule")
 
     @property
     def shows_texts(self) -> bool:

@@ -466,6 +466,9 @@ class Relational:
     def _expression(self, kind: str, reach: list[Column], outer: list[Column], depth: int) -> str:
         rng = self.rng
         roll = rng.random()
+        if roll < 0.05:
+            # Where NULL fills the rows of a side, a constant of that side is NULL as well.
+            return self._constant(kind)
         if roll < 0.78:
             return self._column(reach, kind).text
         if kind == "i" and depth > 0 and roll < 0.86:

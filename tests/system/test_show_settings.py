@@ -13,7 +13,7 @@ COSTS = {one.name: str(one.default) for one in tunables_of(CostModel)}
 DEFAULTS = {"pruning": "on", "disabled_rules": "", "combinations_per_partition": "8", "statement_timeout": "0", **COSTS}
 CHANGED = {
     "pruning": "verify",
-    "disabled_rules": "in_pull_out, in_to_exists",
+    "disabled_rules": "join_keys_first, materialize_subquery",
     "combinations_per_partition": "32",
     "statement_timeout": "50min",
     **dict.fromkeys(COSTS, "0"),

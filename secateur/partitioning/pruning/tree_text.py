@@ -67,7 +67,7 @@ def _tuple_text(box: Box, scheme: PartitionScheme) -> str:
         alternatives = [_choice_text(choice) for choice in box[column].choices if choice not in known]
         if first is not None:
             alternatives.append(first)
-        texts.append(" & ".join(alternatives) if alternatives else "*")
+        texts.append(_conjunction_text(alternatives) if alternatives else "*")
     return f"({', '.join(texts)})"
 
 
@@ -91,7 +91,17 @@ def _constraint_alternatives(constraint: Constraint, scheme: PartitionScheme) ->
             ]
             return [f"p{partition}" for partition in ids] + opened
         case choices:
-            return [" & ".join(_choice_text(choice) for choice in choices)]
+            return [_conjunction_text([_choice_text(choice) for choice in choices])]
+
+
+def _conjunction_text(texts: Sequence[str]) -> str:
+    """The texts of choices that all hold; a lower and an upper bound are an interval."""
+    ends = [[text for text in texts if text.startswith(sign) and " or " not in text] for sign in (">= ", "<= ")]
+    if [len(found) for found in ends] != [1, 1]:
+        return " & ".join(texts)
+    ((lower,), (upper,)) = ends
+    interval = f"[{lower.removeprefix('>= ')}, {upper.removeprefix('<= ')}]"
+    return " & ".join(interval if text == lower else text for text in texts if text != upper)
 
 
 def _choice_text(choice: Choice) -> str:

@@ -56,10 +56,12 @@ class BoundPlan:
     Attributes:
         root: Its tree, in its plainer form (:func:`~secateur.planner.bind.normalise.normalised`).
         text: What was bound.
+        whole: Why no stages can be made of it, although it is known; None where they can.
     """
 
     root: AnyRelation
     text: BoundText
+    whole: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,10 @@ class Unreadable:
 
 
 def bind_to_plan(
-    kernel: DuckDBKernel, sql: str, relations: Mapping[str, Mapping[str, SqlType | str]], values: Sequence[Any]
+    kernel: DuckDBKernel,
+    sql: str,
+    relations: Mapping[str, Mapping[str, SqlType | str]],
+    values: Sequence[Any],
 ) -> BoundPlan | Unreadable:
     """Bind a query.
 
@@ -89,13 +94,15 @@ def bind_to_plan(
     _, parameters = read_parameters(sql, tokenize(sql))
     types = [type_of(value) for value in values]
     tries = [types]
-    if None in values:
-        # Where not even the place says of which type a NULL is, it is of none.
-        tries.append(['"NULL"' if value is None else kind for kind, value in zip(types, values, strict=True)])
+    # Where not even the place says of which type a NULL is, it is of none: plans are made for the classes of values, of
+    # which NULL is one.
+    nulls = [_null_type_of(value) for value in values]
+    if any(nulls):
+        tries.append([null or kind for null, kind in zip(nulls, types, strict=True)])
     if "VARCHAR" in types:
         # A text is compared with a number or a date as one of these, and a cast to VARCHAR is not.
         tries.append([None if kind == "VARCHAR" else kind for kind in types])
-    refused = []
+    refused: list[Unreadable] = []
     for tried in tries:
         found = _bound(kernel, sql, parameters.spans, relations, tried)
         if isinstance(found, BoundPlan):
@@ -123,8 +130,6 @@ def _bound(
     answer = kernel.plan(text, relations)
     if len(answer) > _BYTES_MAX:
         return Unreadable("its plan is large, with lists or constants of megabytes: pass them as parameters")
-    if b'"collation":' in answer:
-        return Unreadable("a collation decides which texts are equal, and stages do not exchange it: leave out COLLATE")
     try:
         found = _decode(answer)
         root = normalised(found.plans[0]) if len(found.plans) == 1 else None
@@ -134,7 +139,19 @@ def _bound(
         return Unreadable("it is nested too deeply to be divided: write it flatter")
     if root is None:
         return Unreadable(f"DuckDB does not show its plan: {found.error_message}")
-    return BoundPlan(root, BoundText(text.encode(), frozenset(places)))
+    whole = None
+    if b'"collation":' in answer:
+        whole = "a collation decides which texts are equal, and stages do not exchange it: leave out COLLATE"
+    elif b"BOUND_COLUMN_REF" in answer:
+        whole = "its plan is not known here: a table function reads the columns of other tables"
+    return BoundPlan(root, BoundText(text.encode(), frozenset(places)), whole)
+
+
+def _null_type_of(value: Any) -> str | None:
+    """The type of NULL, or of a list that has nothing else; None for any other value."""
+    if value is None:
+        return '"NULL"'
+    return '"NULL"[]' if isinstance(value, list) and all(one is None for one in value) else None
 
 
 def type_of(value: Any) -> str | None:

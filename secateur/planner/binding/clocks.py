@@ -14,7 +14,6 @@ from sqlglot import exp
 
 from secateur.partitioning.tables.identifier import folded
 from secateur.planner.binding.query import Query
-from secateur.planner.text.clock_functions import CLOCK
 from secateur.planner.text.deep_json import same_json
 from secateur.planner.text.dialect import to_sql
 from secateur.planner.text.parser_cross_check import read_statements
@@ -61,7 +60,6 @@ def settled(query: Query, clock: int) -> Query:
         made: exp.Expr = exp.Parameter(this=exp.Literal.number(clock + 1))
         for kind in ("TIMESTAMPTZ", *CLOCKS[name]):
             made = exp.cast(made, kind, dialect="duckdb")
-        made.meta[CLOCK] = to_sql(node).lower()
         node.replace(made)
         replaced.append((made, node))
     sql = to_sql(query.tree)

@@ -267,7 +267,7 @@ def is_bounded(reading: DuckDBParse, guarded: frozenset[str] = frozenset()) -> b
 
     ``guarded`` are functions whose values are bounded otherwise.
     """
-    return reading.functions() <= _bounded() | guarded
+    return reading.functions() <= bounded_functions() | guarded
 
 
 def is_bounded_over_no_rows(reading: DuckDBParse) -> bool:
@@ -280,7 +280,7 @@ def is_bounded_over_no_rows(reading: DuckDBParse) -> bool:
         if node.get("class") != "FUNCTION":
             continue
         name = str(node.get("function_name")).lower()
-        if name not in _bounded() and not reading.is_aggregate(name) and (aggregates or not _has_column(node)):
+        if name not in bounded_functions() and not reading.is_aggregate(name) and (aggregates or not _has_column(node)):
             return False
     return True
 
@@ -295,7 +295,7 @@ def is_small(reading: DuckDBParse | None) -> bool:
 
 def calls_only_bounded(text: str) -> bool:
     """Like :func:`is_bounded`, for an expression that is only text: anything that may be another call counts as one."""
-    return all(name.lower() in _WORDS or name.lower() in _bounded() for name in _CALL.findall(text))
+    return all(name.lower() in _WORDS or name.lower() in bounded_functions() for name in _CALL.findall(text))
 
 
 def refuse_large_constants(sql: str, tree: exp.Expr) -> None:
@@ -416,7 +416,8 @@ def _kernel() -> DuckDBKernel:
 
 
 @cache
-def _bounded() -> frozenset[str]:
+def bounded_functions() -> frozenset[str]:
+    """The functions whose values are no larger than their arguments, in lower case."""
     rows = default_kernel().run(
         "SELECT lower(function_name) AS name, return_type FROM duckdb_functions() WHERE function_type = 'scalar'", {}
     )

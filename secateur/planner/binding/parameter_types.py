@@ -8,7 +8,7 @@ from datetime import date
 from enum import Enum, auto
 from typing import Any, Final
 
-from secateur.planner.predicates.membership import CONTAINS
+from secateur.planner.prune.overloads import CONTAINS
 from secateur.planner.text.parser_cross_check import DuckDBParse
 
 _SPECIMEN_ELEMENTS: Final = 2

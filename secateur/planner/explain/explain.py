@@ -243,12 +243,9 @@ def _pruning(
         "members_total": len(topology.members),
         "scans": [*(scan_json(fact) for fact in facts), *(scan for step in steps for scan in step.pruning["scans"])],
     }
-    rewrites = [
-        *dict.fromkeys(JOIN_KEYS_FIRST if step.use is SubqueryUse.KEYS else MATERIALIZE_SUBQUERY for step in steps),
-        *outer.rewrites,
-    ]
-    if rewrites:
-        pruning["rewrites"] = rewrites
+    if steps:
+        rules = (JOIN_KEYS_FIRST if step.use is SubqueryUse.KEYS else MATERIALIZE_SUBQUERY for step in steps)
+        pruning["rewrites"] = list(dict.fromkeys(rules))
     if outer.colocated:
         aliases = {fact.scan.relation: fact.scan.alias for fact in facts}
         pruning["co_located"] = [[aliases[relation] for relation in group] for group in outer.colocated]

@@ -15,7 +15,8 @@ from secateur.partitioning.pruning.tree import PartitionTree
 from secateur.partitioning.pruning.tree_text import value_text
 from secateur.partitioning.schemes.components import HashComponent
 from secateur.partitioning.schemes.scheme import PartitionScheme
-from secateur.planner.scans.scan_bounds import ScanBounds, overflow_reason
+from secateur.planner.prune.reasons import overflow_reason
+from secateur.planner.prune.scan_bounds import ScanBounds
 
 
 def why_nothing_pruned(tree: PartitionTree, bounds: ScanBounds, params: Sequence[Any]) -> str:

@@ -21,7 +21,7 @@ from secateur.planner.explain.external_scans import external_json, external_reas
 from secateur.planner.explain.nothing_pruned import why_nothing_pruned
 from secateur.planner.explain.parameter_names import with_parameter_names
 from secateur.planner.explain.steps import needs_values
-from secateur.planner.scans.scan_bounds import ScanBounds
+from secateur.planner.prune.scan_bounds import ScanBounds
 
 _KEYS_SHOWN_MAX: Final = 100
 

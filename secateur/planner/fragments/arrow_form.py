@@ -15,7 +15,8 @@ from secateur.planner.binding.query import Query
 from secateur.planner.fragments.arrow_compiler import compile_arrow
 from secateur.planner.fragments.arrow_joins import JoinInput, compile_arrow_join
 from secateur.planner.scans.scan_reading import ScanReading
-from secateur.planner.text.dialect import parse_query, tokenize
+from secateur.planner.text.dialect import parse_query, to_sql, tokenize
+from secateur.planner.text.parser_cross_check import read_statements
 from secateur.planner.text.trees import children_of
 
 # The arrow kernel evaluates expressions by recursion; longer or deeper statements are left to DuckDB.
@@ -43,13 +44,18 @@ def arrow_join_form(
     """A query over several tables for the arrow kernel; None where only DuckDB can answer it.
 
     Args:
-        query: The query, whose tree is known to read as DuckDB reads its text.
+        query: The query.
         scans: Its scans with their bounds.
         schemas: The columns of each relation.
         columns: Name and type text of each result column.
     """
     select = query.tree
-    if not isinstance(select, exp.Select) or query.is_placed or any(scan.scan.is_fetched for scan in scans):
+    if (
+        not isinstance(select, exp.Select)
+        or not _is_faithful(query)
+        or query.is_placed
+        or any(scan.scan.is_fetched for scan in scans)
+    ):
         return None
     if not _is_within(select, _NODES_MAX, _DEPTH_MAX):
         return None
@@ -63,6 +69,12 @@ def arrow_join_form(
         inputs.append(JoinInput(scan.relation, scan.alias, scan.node, typed, key, is_restricted))
     compiled = compile_arrow_join(select, inputs, columns)
     return compiled if isinstance(compiled, ArrowFragment) else None
+
+
+def _is_faithful(query: Query) -> bool:
+    """Whether sqlglot's tree of a query reads back as the same statement."""
+    own, other = read_statements([query.sql, to_sql(query.tree)])
+    return own is not None and own == other
 
 
 def _typed(schema: Mapping[str, SqlType | str]) -> Mapping[str, SqlType] | None:

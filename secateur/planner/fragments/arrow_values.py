@@ -27,7 +27,7 @@ from secateur.engine.kernels.arrow.expression import (
 from secateur.partitioning.tables.identifier import folded
 from secateur.partitioning.types.column_type import NESTED, SqlType, TypeKind
 from secateur.planner.fragments.arrow_constants import cast_type, constant_operand, is_constant
-from secateur.planner.predicates.membership import list_membership
+from secateur.planner.text.membership import list_membership
 
 BOOLEAN: Final = SqlType(TypeKind.BOOLEAN)
 DOUBLE: Final = SqlType(TypeKind.DOUBLE)

@@ -9,20 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from sqlglot import exp
-
+from secateur.partitioning.pruning.operand import Constant
 from secateur.partitioning.tables.statistics import ColumnStatistics, TableStatistics, distance
 from secateur.planner.cost_model import CostModel
-from secateur.planner.predicates.predicate import flat
+from secateur.planner.prune.column_types import cast_of
+from secateur.planner.prune.operands import operand_of
+from secateur.planner.prune.overloads import PATTERNS
+from secateur.planner.prune.predicate import flat
 from secateur.planner.scans.scan_reading import ScanReading
-from secateur.planner.scans.scan_rows import ScanRows, is_about_scan
+from secateur.planner.scans.scan_rows import ScanRows
 from secateur.planner.segmented_stack import on_segmented_stack
+from secateur.planner.tree import expressions as ex
 
-_COMPARISONS: Final = (exp.GT, exp.GTE, exp.LT, exp.LTE)
+_UPPER: Final = frozenset({"COMPARE_LESSTHAN", "COMPARE_LESSTHANOREQUALTO"})
+_LOWER: Final = frozenset({"COMPARE_GREATERTHAN", "COMPARE_GREATERTHANOREQUALTO"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +51,7 @@ class Estimate:
 
 def estimate_of(read: ScanReading, statistics: TableStatistics | None, model: CostModel) -> Estimate:
     """The estimate of a scan, of its predicates and of the statistics of its table, if there are any."""
-    share = selectivity_of(
-        [conjunct for conjunct in read.scope.local if is_about_scan(conjunct, read.scope)], read, statistics, model
-    )
+    share = selectivity_of(read, statistics, model)
     if statistics is None:
         unknown = model.unknown_bytes * (1 + len(read.scan.columns) / 100)
         return Estimate(unknown, unknown, model.unknown_rows, share)
@@ -70,123 +71,129 @@ def expected_rows(read: ScanReading, rows: ScanRows, estimate: Estimate) -> int 
         rows: The predicates that are applied to its rows before they are sent.
         estimate: Its estimate.
     """
-    is_all = read.bounds_in_steps is None and len(rows.conjuncts) == len(read.scope.conjuncts)
+    is_all = read.bounds_in_steps is None and rows.is_complete
     return round(estimate.rows) if estimate.has_statistics and is_all else None
 
 
-def selectivity_of(
-    conjuncts: Iterable[exp.Expr], read: ScanReading, statistics: TableStatistics | None, model: CostModel
-) -> float:
-    """Estimate the share of a scan's rows that meets some conjuncts."""
-    return _Selectivity(read, statistics, model).of_all(conjunct.unnest() for conjunct in conjuncts)
+def selectivity_of(read: ScanReading, statistics: TableStatistics | None, model: CostModel) -> float:
+    """Estimate the share of a scan's rows that meets the conditions that the user wrote about it alone."""
+    conditions = read.conditions
+    local = [conjunct for index, conjunct in enumerate(conditions.conjuncts) if index in conditions.local]
+    return _Selectivity(conditions.names, statistics, model).of_all(local)
+
+
+class _Bound(NamedTuple):
+    """A comparison of a column with something else that sets a bound.
+
+    Attributes:
+        column: The name of the column.
+        is_upper: Whether it is the upper one.
+        value: Its value, where that is a constant that can be compared with those of the column; else None.
+    """
+
+    column: str
+    is_upper: bool
+    value: Any
 
 
 class _Selectivity:
-    """The shares of rows for which predicates of a scan are TRUE."""
+    """The shares of rows for which conditions on a scan are TRUE."""
 
-    def __init__(self, read: ScanReading, statistics: TableStatistics | None, model: CostModel) -> None:
+    def __init__(self, names: Sequence[str], statistics: TableStatistics | None, model: CostModel) -> None:
+        self._names = names
         self._model = model
-        self._scope = read.scope
         self._columns = {} if statistics is None else statistics.columns
+        self._rows = 0 if statistics is None else statistics.rows
 
-    def of_all(self, conjuncts: Iterable[exp.Expr]) -> float:
+    def of_all(self, conjuncts: Iterable[ex.AnyExpression]) -> float:
         """The share of rows that an AND keeps; the bounds of one column are one range."""
         share = 1.0
-        ranges: dict[str, list[exp.Expr]] = {}
+        ranges: dict[str, list[_Bound]] = {}
         for conjunct in conjuncts:
-            name = self._bounded(conjunct)
-            if name is None:
+            bound = self._bound(conjunct)
+            if bound is None:
                 share *= self._of(conjunct)
             else:
-                ranges.setdefault(name, []).append(conjunct)
+                ranges.setdefault(bound.column, []).append(bound)
         for name, bounds in ranges.items():
-            share *= self._between(self._columns[name], bounds)
+            share *= self._between(self._columns.get(name), bounds)
         return share
 
     @on_segmented_stack
-    def _of(self, conjunct: exp.Expr) -> float:
+    def _of(self, conjunct: ex.AnyExpression) -> float:
         match conjunct:
-            case exp.EQ():
-                return self._equal(conjunct)
-            case exp.NEQ():
-                return 1 - self._equal(conjunct)
-            case exp.In() if conjunct.expressions:
-                distinct = self._distinct(conjunct.this)
-                return min(1.0, len(conjunct.expressions) / distinct) if distinct else self._model.condition_share
-            case exp.GT() | exp.GTE() | exp.LT() | exp.LTE() | exp.Between():
+            case ex.Conjunction(type="CONJUNCTION_OR"):
+                return min(1.0, sum(self.of_all([side]) for side in flat(conjunct)))
+            case ex.Conjunction():
+                return self.of_all(flat(conjunct))
+            case ex.BoundOperation(type="OPERATOR_NOT", children=(inner,)):
+                return 1 - self.of_all([inner])
+            case ex.BoundOperation(type="COMPARE_IN", children=(searched, *listed)):
+                distinct = self._distinct(searched)
+                return min(1.0, len(listed) / distinct) if distinct else self._model.condition_share
+            case ex.BoundOperation(type="OPERATOR_IS_NULL", children=(tested,)):
+                return self._nulls(tested)
+            case ex.BoundOperation(type="OPERATOR_IS_NOT_NULL", children=(tested,)):
+                return 1 - self._nulls(tested)
+            case ex.Call(type="COMPARE_EQUAL", children=sides):
+                return self._equal(sides)
+            case ex.Call(type="COMPARE_NOTEQUAL", children=sides):
+                return 1 - self._equal(sides)
+            case ex.Call(type=type_) if type_ in _UPPER | _LOWER or type_ == "COMPARE_BETWEEN":
                 return self._model.range_share
-            case exp.Like() | exp.ILike():
+            case ex.Call() if conjunct.name in PATTERNS:
                 return self._model.pattern_share
-            case exp.Or():
-                return min(1.0, sum(self.of_all([side.unnest()]) for side in flat(conjunct, exp.Or)))
-            case exp.And():
-                return self.of_all(side.unnest() for side in flat(conjunct, exp.And))
-            case exp.Not():
-                return 1 - self.of_all([conjunct.this.unnest()])
             case _:
                 return self._model.condition_share
 
-    def _equal(self, comparison: exp.Binary) -> float:
-        known = [distinct for side in (comparison.this, comparison.expression) if (distinct := self._distinct(side))]
+    def _equal(self, sides: Sequence[ex.AnyExpression]) -> float:
+        known = [distinct for side in sides if (distinct := self._distinct(side))]
         return 1 / max(known) if known else self._model.pattern_share
 
-    def _bounded(self, conjunct: exp.Expr) -> str | None:
-        """Return the column that a conjunct bounds by a constant, if the range of the column's values is known."""
-        if not isinstance(conjunct, (*_COMPARISONS, exp.Between)):
+    def _bound(self, conjunct: ex.AnyExpression) -> _Bound | None:
+        """The bound that a comparison of a column with a constant sets."""
+        match conjunct:
+            case ex.Call(type=type_, children=(left, right)) if type_ in _UPPER | _LOWER:
+                pass
+            case _:
+                return None
+        name, value, is_upper = self._column(left), right, type_ in _UPPER
+        if name is None:
+            name, value, is_upper = self._column(right), left, not is_upper
+        if name is None:
             return None
-        sides = [conjunct.this] if isinstance(conjunct, exp.Between) else [conjunct.this, conjunct.expression]
-        names = [name for side in sides if (name := self._column(side)) is not None]
-        known = self._columns.get(names[0]) if len(names) == 1 else None
-        if known is None or distance(known.minimum, known.maximum) is None:
-            return None
-        return (
-            names[0] if all(distance(known.minimum, value) is not None for _, value in self._bounds(conjunct)) else None
-        )
+        known, constant = self._columns.get(name), operand_of(value)
+        if known is None or not isinstance(constant, Constant) or distance(known.minimum, constant.value) is None:
+            return _Bound(name, is_upper, None)
+        return _Bound(name, is_upper, constant.value)
 
-    def _bounds(self, conjunct: exp.Expr) -> Sequence[tuple[bool, Any]]:
-        """Return for each bound whether it is an upper one, and its value."""
-        if isinstance(conjunct, exp.Between):
-            return (False, _constant(conjunct.args["low"])), (True, _constant(conjunct.args["high"]))
-        is_less = isinstance(conjunct, (exp.LT, exp.LTE))
-        if self._column(conjunct.this) is None:
-            return ((not is_less, _constant(conjunct.this)),)
-        return ((is_less, _constant(conjunct.expression)),)
-
-    def _between(self, column: ColumnStatistics, conjuncts: Sequence[exp.Expr]) -> float:
-        whole = distance(column.minimum, column.maximum) or 0.0
+    def _between(self, column: ColumnStatistics | None, bounds: Iterable[_Bound]) -> float:
+        """The share of rows within the bounds of one column."""
+        whole = None if column is None else distance(column.minimum, column.maximum)
+        if column is None or not whole or any(bound.value is None for bound in bounds):
+            return self._model.range_share
         start, stop = 0.0, whole
-        for is_upper, value in (bound for conjunct in conjuncts for bound in self._bounds(conjunct)):
-            place = distance(column.minimum, value) or 0.0
-            start, stop = (start, min(stop, place)) if is_upper else (max(start, place), stop)
+        for bound in bounds:
+            place = distance(column.minimum, bound.value) or 0.0
+            start, stop = (start, min(stop, place)) if bound.is_upper else (max(start, place), stop)
         # At least one of the existing values: a single one may be within the bounds.
         least = 1 / column.distinct if column.distinct else 0.0
-        return min(1.0, max((stop - start) / whole, least)) if whole else self._model.range_share
+        return min(1.0, max((stop - start) / whole, least))
 
-    def _distinct(self, side: exp.Expr) -> int | None:
+    def _nulls(self, side: ex.AnyExpression) -> float:
+        """The share of rows in which an expression is NULL."""
+        name = self._column(side)
+        known = None if name is None else self._columns.get(name)
+        return self._model.condition_share if known is None else min(1.0, known.nulls / max(self._rows, 1))
+
+    def _distinct(self, side: ex.AnyExpression) -> int | None:
         """The number of distinct values of a side of a comparison; None if it is unknown, or the side is no column."""
         name = self._column(side)
         known = None if name is None else self._columns.get(name)
         return known.distinct if known is not None else None
 
-    def _column(self, side: exp.Expr) -> str | None:
-        side = side.unnest()
-        return self._scope.column_of(side) if isinstance(side, exp.Column) else None
-
-
-def _constant(node: exp.Expr) -> Any:
-    """The number or the moment that a literal is; None for anything else."""
-    node = node.unnest()
-    if isinstance(node, exp.Neg):
-        value = _constant(node.this)
-        return -value if isinstance(value, int | float) else None
-    if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal) and node.this.is_string:
-        try:
-            return datetime.fromisoformat(node.this.name)
-        except ValueError:
-            return None
-    if isinstance(node, exp.Literal) and not node.is_string:
-        try:
-            return int(node.name) if node.name.isdecimal() else float(node.name)
-        except ValueError:
-            return None
-    return None
+    def _column(self, side: ex.AnyExpression) -> str | None:
+        """The column that a side is, in whatever type it is compared."""
+        while (found := cast_of(side)) is not None:
+            side, _ = found
+        return self._names[side.index] if isinstance(side, ex.InputColumn) else None

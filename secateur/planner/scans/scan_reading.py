@@ -1,113 +1,134 @@
-"""The scans of a query with the predicates and bounds on which two independent parsers agree."""
+"""The scans of a query with the conditions on them, and their partitions and keys."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Final
 
+from secateur.engine.sql.key_search import KeySearch
+from secateur.partitioning.pruning.nodes import Everywhere
+from secateur.partitioning.pruning.select_partitions import combination_limit
+from secateur.partitioning.pruning.tree import PartitionTree
+from secateur.planner.bind.bound_plan import BoundPlan, Unreadable
 from secateur.planner.binding.query import Query, TableReference
+from secateur.planner.constrain.colocation import colocated_scans
+from secateur.planner.constrain.numbering import Numbering, ScanColumn
+from secateur.planner.constrain.scans import NOTHING, ScanConditions, scan_conditions
 from secateur.planner.plan_settings import PlanSettings
-from secateur.planner.relations.build import build_relations
-from secateur.planner.relations.nodes import Relation
-from secateur.planner.relations.query_builder import TooLargeError
-from secateur.planner.relations.transform import apart, conjuncts_of, unconfirmed_blocked
-from secateur.planner.rewrites.rules import rewritten
-from secateur.planner.scans.colocation import colocated_scans
-from secateur.planner.scans.scan_bounds import ScanBounds, bound_scan
-from secateur.planner.scans.scan_predicates import ScanPredicates, refused, scan_predicates_of
-from secateur.planner.text.dialect import to_sql
-from secateur.planner.text.parser_cross_check import DuckDBParse, expressions_in, expressions_query, read_statements
+from secateur.planner.prune.scan import bound_scan
+from secateur.planner.prune.scan_bounds import ScanBounds
+from secateur.planner.tree.columns import columns_read
 
-_UNFAITHFUL = "the parsers of sqlglot and DuckDB may read the statement differently: write it in a simpler form"
-_TOO_LARGE = "its common table expressions refer to one another too often to be analysed: use fewer of them"
+_UNKNOWN: Final = ScanConditions((), is_whole=False)
 
 
 @dataclass(frozen=True, slots=True)
 class ScanReading:
-    """One scan, its predicates and its key bounds.
+    """One scan, the conditions on it, and its bounds.
 
     Attributes:
         scan: The scan.
-        scope: Its predicates.
+        conditions: What holds for the rows that matter.
         bounds: Its key bounds.
         bounds_in_steps: Its key bounds when the keys of joins are found first; None when they are not.
     """
 
     scan: TableReference
-    scope: ScanPredicates
+    conditions: ScanConditions
     bounds: ScanBounds
     bounds_in_steps: ScanBounds | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class QueryReading:
-    """A query, read twice.
+    """A query's scans.
 
     Attributes:
-        second: DuckDB's reading, or None when it shows none.
-        is_faithful: Whether sqlglot's tree reads back as the same.
+        plan: The plan that they are read from.
         scans: Its scans.
-        relations: Its relations, rewritten.
-        rewrites: The names of the rules that changed its relations.
+        joined: The columns of scans that conditions equate, wherever they stand.
         colocated: Groups of co-located scans, as names of relations.
     """
 
-    second: DuckDBParse | None
-    is_faithful: bool
+    plan: BoundPlan | Unreadable
     scans: tuple[ScanReading, ...]
-    relations: tuple[Relation, ...]
-    rewrites: tuple[str, ...]
-    colocated: tuple[tuple[str, ...], ...]
+    joined: tuple[tuple[ScanColumn, ScanColumn], ...] = ()
+    colocated: tuple[tuple[str, ...], ...] = ()
 
 
 def read_query(
     query: Query,
+    plan: BoundPlan | Unreadable,
     settings: PlanSettings,
     integers: frozenset[int] = frozenset(),
 ) -> QueryReading:
-    """Read a bound query.
+    """Read the scans of a query.
 
     Args:
         query: The query.
+        plan: DuckDB's plan of it.
         settings: The session's settings for the plan.
         integers: The indexes of the parameters that are integers in every execution.
-
-    Cost: a millisecond, mostly in DuckDB's parser.
     """
+    if isinstance(plan, Unreadable):
+        unknown = replace(_UNKNOWN, notes=(plan.reason,))
+        read = tuple(ScanReading(scan, unknown, bounds_of(scan, unknown, settings)) for scan in query.scans)
+        return QueryReading(plan, read)
     try:
-        relations = build_relations(query)
-    except TooLargeError:
-        relations = ()
-    predicates = {
-        id(conjunct.predicate): conjunct.predicate for relation in relations for conjunct in conjuncts_of(relation)
-    }
-    texts = {number: to_sql(predicate) for number, predicate in predicates.items()}
-    unique = list(dict.fromkeys(texts.values()))
-    asked = [query.sql, to_sql(query.tree), expressions_query(unique)]
-    second, own, expressions = read_statements(asked)
-    theirs = frozenset[str]() if second is None else second.conjuncts()
-    qualified = expressions_in(expressions, len(unique)) if unique else []
-    confirmed = frozenset(
-        text for text, form in zip(unique, qualified, strict=True) if form is not None and form in theirs
+        numbered = _numbered(query, plan)
+        scans = tuple(
+            ScanReading(scan, conditions, bounds_of(scan, conditions, settings, integers))
+            for scan, conditions in zip(query.scans, _conditions(query, plan, numbered), strict=True)
+        )
+        return QueryReading(plan, scans, tuple(numbered.joined), colocated_scans(numbered))
+    except RecursionError:
+        return read_query(query, Unreadable("it is nested too deeply to be analysed: write it flatter"), settings)
+
+
+def conditions_with_lists(query: Query, plan: BoundPlan, lists: Mapping[ScanColumn, int]) -> tuple[ScanConditions, ...]:
+    """The conditions on each scan if parameters have all values of some columns.
+
+    Args:
+        query: The query.
+        plan: DuckDB's plan of it.
+        lists: The index of the parameter of each of these columns.
+    """
+    return _conditions(query, plan, _numbered(query, plan, lists))
+
+
+def bounds_of(
+    scan: TableReference,
+    conditions: ScanConditions,
+    settings: PlanSettings,
+    integers: frozenset[int] = frozenset(),
+) -> ScanBounds:
+    """The bounds that conditions set on the keys of a scan; an external table has no partitions here."""
+    table, scheme = scan.table, scan.table.scheme
+    if scan.external is not None:
+        limit = combination_limit(scheme)
+        anywhere = PartitionTree(table.name, scheme, Everywhere(), scheme.live_partition_count, limit)
+        return ScanBounds((), anywhere, KeySearch(), None, tuple(sorted(conditions.local)))
+    return bound_scan(
+        table,
+        conditions.names,
+        conditions.conjuncts,
+        local=conditions.local,
+        notes=conditions.notes,
+        is_whole=conditions.is_whole,
+        others=conditions.others,
+        combinations_per_partition=settings.combinations_per_partition,
+        integers=integers,
     )
-    is_faithful = second is not None and own == second
-    relations = tuple(
-        unconfirmed_blocked(relation, lambda conjunct: texts[id(conjunct.predicate)] in confirmed)
-        for relation in relations
-    )
-    if is_faithful:
-        relations, rewrites = rewritten(relations, settings.disabled_rules)
-    else:
-        relations, rewrites = tuple(apart(relation, _UNFAITHFUL) for relation in relations), ()
-    scopes = scan_predicates_of(query, relations) if relations else refused(query, _TOO_LARGE)
-    scans = tuple(
-        ScanReading(scan, scope, bound_scan(scan, scope, settings.combinations_per_partition, integers))
-        for scan, scope in zip(query.scans, scopes, strict=True)
-    )
-    return QueryReading(
-        second,
-        is_faithful,
-        scans,
-        relations,
-        rewrites,
-        colocated_scans(relations),
-    )
+
+
+def _conditions(query: Query, plan: BoundPlan, numbered: Numbering) -> tuple[ScanConditions, ...]:
+    found = scan_conditions(numbered)
+    scanned = {relation for relation, _ in columns_read(plan.root)}
+    return tuple(found.get(scan.relation, _UNKNOWN if scan.relation in scanned else NOTHING) for scan in query.scans)
+
+
+def _numbered(query: Query, plan: BoundPlan, lists: Mapping[ScanColumn, int] = MappingProxyType({})) -> Numbering:
+    tables = {scan.relation: scan.table for scan in query.scans}
+    return Numbering(plan.root, tables, {scan.relation: scan.alias for scan in query.scans}, lists)

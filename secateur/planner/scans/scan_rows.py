@@ -2,61 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlglot import exp
-
-from secateur.partitioning.tables.identifier import folded, quoted
-from secateur.planner.binding.query import is_columns_call
-from secateur.planner.scans.scan_predicates import ScanPredicates
+from secateur.partitioning.tables.identifier import quoted
+from secateur.planner.bind.bound_plan import Unreadable
+from secateur.planner.scans.scan_reading import QueryReading, ScanReading
+from secateur.planner.tree.bound_text import BoundText
+from secateur.planner.tree.expression_sql import expression_sql
+from secateur.planner.tree.values import Unprintable
+from secateur.protocol.values import pack
 
 
 @dataclass(frozen=True, slots=True)
 class ScanRows:
-    """The predicates on the rows of a scan that a statement needs.
+    """The rows of a scan that a statement may need.
 
     Attributes:
-        conjuncts: Conjuncts of the statement; a row for which one is not TRUE cannot influence the answer.
-        where: The same over the relation of the scan, as SQL; empty where there are none.
+        where: The filter of the rows over the relation of the scan, as SQL; empty for all.
+        is_complete: Whether it is all that the statement asks of the scan.
         read: Identifies the rows read before that: equal for scans of the same partitions and key ranges of one table.
     """
 
-    conjuncts: tuple[exp.Expr, ...]
     where: str
+    is_complete: bool
     read: bytes
 
-    def sql(self, source: str, columns: Sequence[str]) -> str:
-        """Return the SELECT of some columns. ``source`` is the relation of the scan, or its replacement in FROM."""
-        return f"SELECT {', '.join(map(quoted, columns))} FROM {source}" + (
-            f" WHERE {self.where}" if self.where else ""
-        )
+
+def selected_rows(relation: str, columns: Sequence[str], where: str) -> str:
+    """The SELECT of some columns of the rows of a relation that pass a filter, which is empty for all."""
+    return f"SELECT {', '.join(map(quoted, columns))} FROM {relation}" + (f" WHERE {where}" if where else "")
 
 
-def is_about_scan(conjunct: exp.Expr, scope: ScanPredicates) -> bool:
-    """Whether a conjunct reads only columns of its scan."""
-    columns = list(conjunct.find_all(exp.Column))
-    # A lambda and a list comprehension have names of their own; COLUMNS() names columns by a pattern.
-    foreign = conjunct.find(exp.Query, exp.Lambda, exp.Comprehension, exp.AggFunc, exp.Window, exp.Star) is not None
-    foreign = foreign or any(map(is_columns_call, conjunct.find_all(exp.Anonymous)))
-    return bool(columns) and not foreign and all(scope.column_of(column) is not None for column in columns)
+def rows_of_scans(read: QueryReading) -> dict[str, ScanRows]:
+    """The rows of each scan that a statement may need, by the name of the scan's relation."""
+    if isinstance(read.plan, Unreadable):
+        return {scan.scan.relation: ScanRows("", False, _read(scan)) for scan in read.scans}
+    return {scan.scan.relation: _rows_of(scan, read.plan.text) for scan in read.scans}
 
 
-def is_stable(part: exp.Expr, unstable: Collection[str]) -> bool:
-    """Whether an expression calls nothing that depends on when and where it is evaluated."""
-    return not unstable or not any(_name(node) in unstable for node in part.walk())
+def _rows_of(read: ScanReading, text: BoundText) -> ScanRows:
+    conditions = read.conditions
+    names = [*map(quoted, conditions.names)]
+    filters = []
+    for index in sorted(conditions.local):
+        try:
+            filters.append(expression_sql(conditions.conjuncts[index], names, text))
+        except Unprintable:
+            continue
+    return ScanRows(" AND ".join(filters), len(filters) == len(conditions.conjuncts), _read(read))
 
 
-def _name(node: exp.Expr) -> str:
-    """Return DuckDB's name of a function that a node calls without arguments; empty for anything else."""
-    match node:
-        case exp.Anonymous():
-            return folded(node.name)
-        case exp.CurrentTimestamp():
-            return "current_timestamp"
-        case exp.CurrentDate():
-            return "current_date"
-        case exp.Localtimestamp():
-            return "localtimestamp"
-        case _:
-            return ""
+def _read(read: ScanReading) -> bytes:
+    # Scans that read the same may read other rows once the keys of joins are known.
+    same = [[bounds.tree, bounds.keys] for bounds in (read.bounds, read.bounds_in_steps) if bounds is not None]
+    return pack([read.scan.table.table_id, same])

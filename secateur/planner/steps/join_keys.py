@@ -10,7 +10,7 @@ is. The text that runs does not change: only partitions and key ranges are left 
 
 **Why the answer is the same.** Every row of the build side that can influence the answer passes the conditions on it
 alone, so its key is among the values, or NULL, which equals nothing; where the conditions of any join or of WHERE have
-``o.customer_id = c.id``, they imply ``c.id IN $1`` (:mod:`~secateur.planner.steps.join_facts`). The consequences for
+``o.customer_id = c.id``, they imply ``c.id IN $1``, for every kind of join. The consequences for
 the scans are derived from that as from any condition. The implication holds for one state of the build side. The
 statement therefore reads it again, and members that find it changed since the step refuse
 (:mod:`secateur.storage.hosted_tables`); the statement then runs undivided. Keys that were filters on both sides would
@@ -34,17 +34,19 @@ from msgspec import structs
 from secateur.errors import DatabaseError
 from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.statistics import StatisticsSnapshot
+from secateur.planner.bind.bound_plan import Unreadable
 from secateur.planner.binding.query import Query
+from secateur.planner.constrain.lists import searched_parameter
+from secateur.planner.constrain.numbering import ScanColumn
+from secateur.planner.constrain.scans import ScanConditions
 from secateur.planner.cost_model import CostModel
 from secateur.planner.plan_settings import PlanSettings
+from secateur.planner.prune.scan_bounds import ScanBounds
 from secateur.planner.scans.row_estimates import selectivity_of
-from secateur.planner.scans.scan_bounds import ScanBounds, bound_scan
-from secateur.planner.scans.scan_predicates import ScanPredicates, scan_predicates_of
-from secateur.planner.scans.scan_reading import QueryReading, ScanReading
-from secateur.planner.stages import applied_conjuncts, rows_of
+from secateur.planner.scans.scan_reading import QueryReading, ScanReading, bounds_of, conditions_with_lists
+from secateur.planner.scans.scan_rows import ScanRows, selected_rows
 from secateur.planner.statement import PlannedSelect, PlannedStep, PlannedSteps
 from secateur.planner.steps.few_keys import has_list, is_few
-from secateur.planner.steps.join_facts import Origins, ScanColumn, joined_columns, listed_parameter, with_lists
 from secateur.planner.steps.selectivity import key_selectivity, partition_selectivity
 from secateur.planner.steps.subqueries import VALUES_MAX
 from secateur.protocol.steps import SubqueryUse
@@ -171,13 +173,19 @@ class JoinKeys:
 
 
 def find_join_keys(
-    query: Query, read: QueryReading, statistics_snapshot: StatisticsSnapshot, first: int, settings: PlanSettings
+    query: Query,
+    read: QueryReading,
+    rows_of: Mapping[str, ScanRows],
+    statistics_snapshot: StatisticsSnapshot,
+    first: int,
+    settings: PlanSettings,
 ) -> JoinKeys | None:
     """Find the join keys that are worth finding first.
 
     Args:
-        query: The bound query.
+        query: The bound query, which has the same answer whenever it is computed.
         read: Its scans and their bounds.
+        rows_of: The rows of each scan that it may need.
         statistics_snapshot: The statistics of the tables.
         first: The index of the first parameter that a step fills.
         settings: The session's settings for the plan.
@@ -185,13 +193,7 @@ def find_join_keys(
     Returns:
         None when there is nothing to gain. Cost: some microseconds for a statement over small tables, or of one scan.
     """
-    if (
-        RULE in settings.disabled_rules
-        or len(query.scans) < 2
-        or not read.is_faithful
-        or read.second is None
-        or not read.second.is_repeatable
-    ):
+    if RULE in settings.disabled_rules or len(query.scans) < 2 or isinstance(read.plan, Unreadable):
         return None
     model = settings.cost_model
     large = {scan.scan.relation for scan in read.scans if _is_large(scan, statistics_snapshot, first, model)}
@@ -202,7 +204,7 @@ def find_join_keys(
         for scan in read.scans
         if (side := _side(scan, statistics_snapshot, first, model)) is not None
     }
-    return _Search(query, read, sides, first, settings).found(
+    return _Search(query, read, rows_of, sides, first, settings).found(
         [side for side in sides.values() if side.relation in large]
     )
 
@@ -227,7 +229,7 @@ def _side(read: ScanReading, statistics_snapshot: StatisticsSnapshot, first: int
     statistics = statistics_snapshot.of(read.scan.table.table_id)
     if statistics is None or read.scan.is_fetched:
         return None
-    relevant = statistics.rows * selectivity_of(applied_conjuncts(read, ()), read, statistics, model)
+    relevant = statistics.rows * selectivity_of(read, statistics, model)
     distinct = {
         name: max(column.distinct, 1) for name, column in statistics.columns.items() if column.distinct is not None
     }
@@ -239,14 +241,14 @@ def _side(read: ScanReading, statistics_snapshot: StatisticsSnapshot, first: int
 class _Search:
     query: Query
     read: QueryReading
+    rows_of: Mapping[str, ScanRows]
     sides: Mapping[str, _Side]
     first: int
     settings: PlanSettings
 
     def found(self, probes: Sequence[_Side]) -> JoinKeys | None:
         """Return the keys that pay, first by rough estimates, then by the actual bounds of the scans."""
-        origins = Origins(self.read.relations)
-        classes = joined_columns(self.read.relations, origins)
+        classes = _classes(self.read.joined)
         rows = {probe.relation: probe.rows for probe in probes}
         chosen: dict[str, _Build] = {}
         for builds in sorted(self._candidates(probes, classes), key=lambda builds: builds[-1].keys):
@@ -260,7 +262,7 @@ class _Search:
             ):
                 chosen |= fresh
                 rows = {relation: left * shares[relation] for relation, left in rows.items()}
-        return self._decided(tuple(chosen.values()), origins, probes) if chosen else None
+        return self._decided(tuple(chosen.values()), probes) if chosen else None
 
     def _cost(self, builds: Iterable[_Build]) -> float:
         return sum(build.cost(self.settings.cost_model) for build in builds)
@@ -326,7 +328,7 @@ class _Search:
             default=1.0,
         )
 
-    def _decided(self, builds: Sequence[_Build], origins: Origins, probes: Sequence[_Side]) -> JoinKeys | None:
+    def _decided(self, builds: Sequence[_Build], probes: Sequence[_Side]) -> JoinKeys | None:
         """Return the statement in steps with these keys, if they pay."""
         numbers = {scan.relation: index for index, scan in enumerate(self.query.scans)}
         lists: dict[ScanColumn, int] = {}
@@ -335,10 +337,10 @@ class _Search:
                 ScanColumn(build.side.relation, column): self.first + len(lists) + number
                 for number, column in enumerate(build.columns)
             }
-        scopes = scan_predicates_of(self.query, with_lists(self.read.relations, origins, lists))
+        assert not isinstance(self.read.plan, Unreadable)
+        found = conditions_with_lists(self.query, self.read.plan, lists)
         bounds = tuple(
-            bound_scan(scan.scan, scope, self.settings.combinations_per_partition)
-            for scan, scope in zip(self.read.scans, scopes, strict=True)
+            bounds_of(scan, conditions, self.settings) for scan, conditions in zip(self.query.scans, found, strict=True)
         )
         gain = 0.0
         for probe in probes:
@@ -361,24 +363,24 @@ class _Search:
             gain += probe.rows * (1 - share)
         if gain <= self._cost(builds):
             return None
-        steps = [self._step(build, scopes[numbers[build.side.relation]], lists, bounds) for build in builds]
+        steps = [self._step(build, found[numbers[build.side.relation]], lists, bounds) for build in builds]
         return JoinKeys(tuple(steps), tuple(numbers[build.side.relation] for build in builds), bounds)
 
     def _step(
-        self, build: _Build, scope: ScanPredicates, lists: Mapping[ScanColumn, int], bounds: Sequence[ScanBounds]
+        self, build: _Build, held: ScanConditions, lists: Mapping[ScanColumn, int], bounds: Sequence[ScanBounds]
     ) -> _KeyStep:
         """Return the query of a side's keys: of the rows that pass its own predicates, and the lists known by then."""
         read = build.side.read
         before = min(lists[ScanColumn(build.side.relation, column)] for column in build.columns)
-        alone = rows_of(read, ()).where
+        alone = self.rows_of[build.side.relation].where
         conditions = [alone] if alone else []
-        for conjunct in scope.conjuncts:
-            listed = listed_parameter(conjunct)
-            column = None if listed is None else scope.column_of(listed[0])
-            if listed is not None and column is not None and listed[1] < before:
+        for conjunct in held.conjuncts:
+            listed = searched_parameter(conjunct)
+            if listed is not None and self.first <= listed[1] < before and listed[0].index < len(held.names):
+                column = held.names[listed[0].index]
                 conditions.append(f"{quoted(column)} IN (SELECT unnest(${listed[1] + 1}))")
-        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        text = f"SELECT DISTINCT {', '.join(map(quoted, build.columns))} FROM {quoted(read.scan.table.name)}{where}"
+        rows = selected_rows(quoted(read.scan.table.name), build.columns, " AND ".join(conditions))
+        text = f"SELECT DISTINCT{rows.removeprefix('SELECT')}"
         partitions = max(bound.tree.total for bound in bounds)
         values_max = min(VALUES_MAX[SubqueryUse.KEYS], max(4 * partitions, 256))
         types = tuple(
@@ -387,6 +389,15 @@ class _Search:
             if index < before
         )
         return _KeyStep(text, types, values_max, max(round(build.keys), 1))
+
+
+def _classes(pairs: Iterable[tuple[ScanColumn, ScanColumn]]) -> list[frozenset[ScanColumn]]:
+    """The classes of columns that are equated, each of two or more."""
+    class_of: dict[ScanColumn, set[ScanColumn]] = {}
+    for pair in pairs:
+        united = set().union(*(class_of.get(column, {column}) for column in pair))
+        class_of.update(dict.fromkeys(united, united))
+    return [frozenset(members) for members in {id(members): members for members in class_of.values()}.values()]
 
 
 def _keys_of(probe: _Side) -> set[ScanColumn]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from secateur.partitioning.pruning.expression import UNKNOWN
 from secateur.partitioning.pruning.key_bounds import RANGES_MAX
-from secateur.planner.scans.scan_bounds import ScanBounds
+from secateur.planner.prune.scan_bounds import ScanBounds
 
 
 def partition_selectivity(partitions: float, keys: float) -> float:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from secateur.exports import exports
 
 _FILES = {
-    "deep_json": ["json_text", "read_json", "same_json"],
+    "deep_json": ["read_json", "same_json"],
     "dialect": ["parse_query", "to_sql", "tokenize"],
     "hoisted_lists": ["hoist_lists"],
     "literal_rows": ["take_literal_rows"],
     "parameters": ["ParameterStyle", "Parameters", "read_parameters"],
-    "parse_tree": ["nodes_in"],
-    "parser_cross_check": ["DuckDBParse", "expressions_in", "expressions_query", "read_statement", "read_statements"],
+    "parser_cross_check": ["DuckDBParse", "read_statement", "read_statements"],
     "splicing": ["splice", "spliced"],
     "token_cursor": ["TokenCursor"],
     "trees": ["children_of", "copied", "tables_in"],

@@ -33,33 +33,6 @@ def read_json(text: str) -> Any:
     return _SegmentedDecoder().decode(text)
 
 
-def json_text(data: Any) -> str:
-    """As ``json.dumps(data, sort_keys=True)``, however deeply it is nested."""
-    try:
-        return json.dumps(data, sort_keys=True)
-    except RecursionError:
-        pass
-    texts: list[str] = []
-    pending: list[tuple[bool, Any]] = [(False, data)]  # whether it is text already, from the last to the first
-    while pending:
-        is_text, item = pending.pop()
-        if is_text:
-            texts.append(item)
-        elif isinstance(item, dict):
-            entries = [
-                part
-                for key in sorted(item)
-                for part in ((True, ", "), (True, f"{json.dumps(key)}: "), (False, item[key]))
-            ]
-            pending.extend(reversed([(True, "{"), *entries[1:], (True, "}")]))
-        elif isinstance(item, list):
-            elements = [part for element in item for part in ((True, ", "), (False, element))]
-            pending.extend(reversed([(True, "["), *elements[1:], (True, "]")]))
-        else:
-            texts.append(json.dumps(item))
-    return "".join(texts)
-
-
 def same_json(one: Any, other: Any) -> bool:
     """As ``one == other``, however deeply they are nested."""
     try:

@@ -32,8 +32,8 @@ from secateur.partitioning.pruning.tree import PartitionTree
 from secateur.partitioning.tables.identifier import folded
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.planner.binding.query import Query, TableReference, renames_columns
-from secateur.planner.predicates.membership import list_membership
-from secateur.planner.scans.scan_bounds import box_node
+from secateur.planner.prune.partition_nodes import box_node
+from secateur.planner.text.membership import list_membership
 
 _ELEMENTS_MIN: Final = 64
 HOISTED_CHARS_MIN: Final = 2 * _ELEMENTS_MIN

@@ -1,17 +1,9 @@
-"""DuckDB's parse tree of a statement, as a check on sqlglot's.
-
-Plans are made from sqlglot's tree and executed by DuckDB. Where the two parse a text differently (precedence, a renamed
-function, a literal), a plan made from the tree would answer another question. No decision is therefore made from
-sqlglot's tree that DuckDB's tree does not confirm:
-
-**Invariant:** a conjunct prunes only if DuckDB, too, has it as a conjunct of a clause that filters. It passes from one
-SELECT to another only if the text made from sqlglot's tree has the same DuckDB tree as the user's text.
-"""
+"""DuckDB's parse tree of a statement: which functions it calls, and whether another text is the same statement."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
@@ -22,11 +14,11 @@ from secateur.partitioning.tables.identifier import folded
 from secateur.partitioning.types.column_type import parse_type
 from secateur.planner.aggregates import ORDERLESS
 from secateur.planner.segmented_stack import on_segmented_stack
-from secateur.planner.text.clock_functions import KEYWORDS
-from secateur.planner.text.deep_json import json_text, read_json, same_json
-from secateur.planner.text.parse_tree import conditions_of, nodes_in
+from secateur.planner.text.deep_json import read_json, same_json
 from secateur.protocol.clocks import CLOCKS
 
+KEYWORDS: Final = frozenset({"current_date", "current_time", "current_timestamp", "localtime", "localtimestamp"})
+"""The functions of the clock that are written without parentheses, like columns."""
 _IGNORED: Final = frozenset({"query_location", "query_location_length"})
 # Macros of DuckDB that expand to plain scalar expressions.
 _PURE_MACROS: Final = frozenset(
@@ -105,7 +97,7 @@ class DuckDBParse:
     nodes: tuple[Mapping[str, Any], ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "nodes", tuple(nodes_in(self.tree)))
+        object.__setattr__(self, "nodes", tuple(_nodes_in(self.tree)))
 
     def __eq__(self, other: object) -> bool:
         return same_json(self.tree, other.tree) if isinstance(other, DuckDBParse) else NotImplemented
@@ -157,7 +149,7 @@ class DuckDBParse:
         They are functions, clocks that are named like columns, and samples.
         """
         found: Counter[str] = Counter()
-        stable = _stable() | _PURE_MACROS
+        stable = stable_functions() | _PURE_MACROS
         for node in self.nodes:
             called = node.get("function_name")
             if isinstance(called, str) and (called.lower() not in stable or _is_age_today(node)):
@@ -168,10 +160,6 @@ class DuckDBParse:
             if node.get("sample") is not None:
                 found["SAMPLE"] += 1
         return found
-
-    def conjuncts(self) -> frozenset[str]:
-        """Every conjunct of every WHERE, HAVING and QUALIFY clause and join condition, in a qualified text."""
-        return frozenset(json_text(conjunct) for node in self.nodes for conjunct in conditions_of(node))
 
     @property
     def depends_on_order(self) -> bool:
@@ -196,8 +184,20 @@ class DuckDBParse:
             node.get("class") == "PARAMETER"
             for key, part in self.tree.items()
             if key != "where_clause"
-            for node in nodes_in(part)
+            for node in _nodes_in(part)
         )
+
+
+def _nodes_in(part: object) -> Iterator[Mapping[str, Any]]:
+    """The nodes of a part of a tree."""
+    pending = [part]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, dict):
+            yield item
+            pending.extend(item.values())
+        elif isinstance(item, list):
+            pending.extend(item)
 
 
 def _is_age_today(node: Mapping[str, Any]) -> bool:
@@ -218,20 +218,6 @@ def read_statement(sql: str) -> DuckDBParse | None:
 def read_statements(statements: Sequence[str]) -> list[DuckDBParse | None]:
     """:func:`read_statement` of several, in one round."""
     return [_reading(read_json(text)) for text in default_kernel().trees(statements)]
-
-
-def expressions_query(expressions: Sequence[str]) -> str:
-    """A query whose reading :func:`expressions_in` takes apart."""
-    return "SELECT " + ", ".join(f"({expression})" for expression in expressions or ["NULL"])
-
-
-def expressions_in(reading: DuckDBParse | None, count: int) -> list[str | None]:
-    """Return the trees of ``count`` expressions in the qualified text of :meth:`DuckDBParse.conjuncts`.
-
-    All are None when the text does not parse.
-    """
-    listed = [] if reading is None else reading.tree.get("select_list", [])
-    return [json_text(node) for node in listed] if len(listed) == count else [None] * count
 
 
 def _reading(data: Mapping[str, Any]) -> DuckDBParse | None:
@@ -410,7 +396,7 @@ def _kinds() -> dict[str, str]:
 
 
 @cache
-def _stable() -> frozenset[str]:
+def stable_functions() -> frozenset[str]:
     """The functions all of whose forms depend on their arguments alone."""
     # The catalogue says of some functions of the clock that they depend on nothing.
     unstable = {form.name for form in _catalog() if not form.is_stable} | CLOCKS.keys()

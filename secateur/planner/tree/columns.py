@@ -20,7 +20,9 @@ def column_types(relation: rel.AnyRelation) -> tuple[LogicalType, ...]:
             read = relation.column_indexes
             kept = [read[index] for index in relation.projection_ids] if relation.projection_ids else read
             types = relation.returned_types
-            return tuple(types[column.index] if column.index < len(types) else BOOLEAN for column in kept)
+            # A table function over rows has some of their columns behind its own.
+            given = (column_types(relation.children[0])[index] for index in relation.projected_input)
+            return (*(types[column.index] if column.index < len(types) else BOOLEAN for column in kept), *given)
         case rel.LogicalStageRows():
             return relation.types
         case rel.LogicalNothing():

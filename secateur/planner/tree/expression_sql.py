@@ -123,6 +123,8 @@ class ExpressionPrinter:
                 return expression.sql.format(*(self.expression(child, items) for child in expression.children))
             case ex.Lambda():
                 raise Unprintable("a lambda")
+            case ex.UnresolvedColumn():
+                raise Unprintable("a column below a table function over rows")
 
     def _with_lambda(self, children: Sequence[ex.AnyExpression], items: Sequence[str]) -> list[str]:
         """The arguments of a call, one of which is a function.

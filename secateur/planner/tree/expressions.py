@@ -35,6 +35,21 @@ class InputColumn(Expression, frozen=True, kw_only=True, tag="BOUND_REF"):
     index: int = 0
 
 
+class ColumnBinding(Node, frozen=True, kw_only=True):
+    """A column of the relation that has an index."""
+
+    table_index: int = 0
+    column_index: int = 0
+
+
+class UnresolvedColumn(Expression, frozen=True, kw_only=True, tag="BOUND_COLUMN_REF"):
+    """A column that DuckDB has not yet made a position: below a table function over rows."""
+
+    return_type: LogicalType
+    binding: ColumnBinding
+    depth: int = 0
+
+
 class BoundValue(Node, frozen=True, kw_only=True):
     """A constant's value; a part of a nested one has no type of its own."""
 
@@ -222,6 +237,7 @@ class Written(Expression, frozen=True, kw_only=True, tag="WRITTEN"):
 
 AnyExpression = (
     InputColumn
+    | UnresolvedColumn
     | BoundConstant
     | BoundParameter
     | Call

@@ -19,11 +19,6 @@ def is_inner(relation: rel.AnyRelation) -> TypeGuard[Join]:
     )
 
 
-def begins_region(relation: rel.AnyRelation) -> bool:
-    """Whether a relation is joined in any order with what is below it."""
-    return isinstance(relation, rel.LogicalFilter | rel.LogicalCross) or is_inner(relation)
-
-
 def conditions_of(relation: Join) -> list[ex.AnyExpression]:
     """The conditions of a join over the columns of both sides."""
     if isinstance(relation, rel.LogicalConditionJoin):

@@ -19,6 +19,10 @@ _WITH_CHILDREN_ALONE = (ex.Call, ex.BoundOperation, ex.Conjunction, ex.Written)
 _LEAVES = (ex.InputColumn, ex.BoundConstant, ex.BoundParameter)
 
 
+_WITH_CHILDREN_ALONE = (ex.Call, ex.BoundOperation, ex.Conjunction, ex.Written)
+_LEAVES = (ex.InputColumn, ex.BoundConstant, ex.BoundParameter)
+
+
 def parts(node: Struct) -> Iterator[ex.AnyExpression]:
     """The expressions directly inside of an expression."""
     if isinstance(node, _WITH_CHILDREN_ALONE):

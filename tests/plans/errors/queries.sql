@@ -216,7 +216,7 @@ ProgrammingError: combinations_per_partition is a whole number from 1 to 1,000,0
 -- an unknown rule
 SET disabled_rules = 'in_pull'
 /*
-ProgrammingError: there is no rule 'in_pull'; did you mean in_pull_out? (line 1, column 22)
+ProgrammingError: there is no rule 'in_pull'; there is materialize_subquery, join_keys_first (line 1, column 22)
   SET disabled_rules = 'in_pull'
                        ^^^^^^^^^
 */

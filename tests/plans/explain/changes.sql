@@ -140,7 +140,6 @@ INSERT INTO customers SELECT customer_id, priority, 1 FROM orders WHERE customer
 INSERT into customers from:
 execution: local on 1 of 3 members
 tree: orders: (p128)
-rewrites: derived_table_to_join
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
@@ -154,8 +153,7 @@ INSERT INTO orders VALUES (?, ?, NULL, 1, NULL) ON CONFLICT DO UPDATE SET amount
 /*
 change of orders, computed by one member from:
 execution: local on 1 of 3 members
-tree: orders: (CAST($1 AS TEXT))
-rewrites: derived_table_to_join
+tree: orders: ($1)
 scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1', 1)
@@ -170,12 +168,11 @@ INSERT INTO orders VALUES ('C1', 1, NULL, 1, NULL), ('C1', 2, NULL, 1, NULL) ON 
 change of orders, computed by one member from:
 execution: local on 1 of 3 members
 tree: orders: (p262)
-rewrites: derived_table_to_join
 scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1', 1) <= key <= ('C1', 2), in 2 ranges
   columns: customer_id, id, priority, amount, day
-  filter: (("customer_id" = CAST('C1' AS TEXT) AND "id" = CAST(1 AS BIGINT)) OR ("customer_id" = CAST('C1' AS TEXT) AND "id" = CAST(2 AS BIGINT)))
+  filter: (customer_id = 'C1' AND id = 1 OR customer_id = 'C1' AND id = 2)
 serving: no, its rows are computed by a query
 written: to one partition by its primary and its backups, to several as a load that is staged on all copies and published at once by the controller
 */
@@ -185,14 +182,13 @@ written: to one partition by its primary and its backups, to several as a load t
 INSERT INTO orders VALUES (lower(?), 1, NULL, 1, NULL) ON CONFLICT DO UPDATE SET amount = excluded.amount
 /*
 change of orders, computed by one member from:
-execution: distributed on 3 of 3 members
-tree: orders: all
-rewrites: derived_table_to_join
-scan orders: all 271 partitions
-  because "orders"."customer_id" = excluded."customer_id" only joins the key: compare either side with a value
+execution: local on 1 of 3 members
+tree: orders: (lower($1))
+scan orders: 1 of 271 partitions [p135]
+  partitioning key (customer_id): ('c1')
+  primary key bounds: ('c1', 1)
   columns: customer_id, id, priority, amount, day
 serving: no, its rows are computed by a query
-when distributed: two-stage
 written: staged on all copies, then published at once by the controller
 */
 ----
@@ -202,8 +198,7 @@ INSERT INTO orders VALUES (?, 1, NULL, 1, NULL) ON CONFLICT DO UPDATE SET amount
 /*
 change of orders, computed by one member from:
 execution: local on 1 of 3 members
-tree: orders: (CAST($1 AS TEXT))
-rewrites: derived_table_to_join
+tree: orders: ($1)
 scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1', 1)
@@ -218,8 +213,7 @@ INSERT INTO orders VALUES (?, 1, NULL, 1, NULL) ON CONFLICT DO UPDATE SET id = 2
 /*
 change of orders, computed by one member from:
 execution: local on 1 of 3 members
-tree: orders: (CAST($1 AS TEXT))
-rewrites: derived_table_to_join
+tree: orders: ($1)
 scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1', 1)
@@ -232,14 +226,13 @@ written: staged on all copies, then published at once by the controller
 INSERT INTO orders SELECT 'C1', 1, NULL, 1, NULL ON CONFLICT DO UPDATE SET amount = excluded.amount
 /*
 change of orders, computed by one member from:
-execution: distributed on 3 of 3 members
-tree: orders: all
-rewrites: derived_table_to_join
-scan orders: all 271 partitions
-  because "orders"."customer_id" = excluded."customer_id" only joins the key: compare either side with a value
+execution: local on 1 of 3 members
+tree: orders: (p262)
+scan orders: 1 of 271 partitions [p262]
+  partitioning key (customer_id): ('C1')
+  primary key bounds: ('C1', 1)
   columns: customer_id, id, priority, amount, day
 serving: no, its rows are computed by a query
-when distributed: two-stage
 written: staged on all copies, then published at once by the controller
 */
 ----
@@ -299,7 +292,6 @@ WITH x AS (SELECT 1 AS one) UPDATE orders SET amount = (SELECT one FROM x)
 change of orders, computed by one member from:
 execution: distributed on 3 of 3 members
 tree: orders: all
-rewrites: derived_table_to_join
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, id, priority, amount, day
@@ -369,10 +361,9 @@ WITH x AS (SELECT 'a' AS k) DELETE FROM airlines WHERE code IN (SELECT k FROM x)
 change of airlines, computed by one member from:
 execution: local on 1 of 3 members
 tree: airlines: any
-rewrites: derived_table_to_join
 scan airlines: replicated, every member has it
+  primary key bounds: ('a')
   columns: code, name
-  filter: code IN (SELECT k FROM x)
 serving: no, its rows are computed by a query
 written: staged on all copies, then published at once by the controller
 */
@@ -383,11 +374,9 @@ DELETE FROM orders WHERE id IN (SELECT id FROM orders)
 change of orders, computed by one member from:
 execution: distributed on 3 of 3 members
 tree: orders: all; orders: all
-rewrites: in_pull_out
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, id, priority, amount, day
-  filter: id IN (SELECT id FROM orders)
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, id, priority, amount, day
@@ -527,11 +516,9 @@ DELETE FROM orders WHERE priority IN (SELECT code FROM airlines)
 DELETE of orders
 execution: distributed on 3 of 3 members
 tree: orders: all; airlines: any
-rewrites: in_pull_out
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, id, priority
-  filter: priority IN (SELECT code FROM airlines)
 scan airlines: replicated, every member has it
   columns: code
 serving: no, it changes more than the row with one key: compare all columns of (customer_id, id) with values
@@ -545,12 +532,11 @@ INSERT OR REPLACE INTO customers SELECT customer_id, name, score + 1 FROM custom
 change of customers, computed by one member from:
 execution: distributed on 3 of 3 members
 tree: customers: all; customers: all
-rewrites: derived_table_to_join
 scan customers: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, name, score
 scan customers: all 271 partitions
-  because "customers"."customer_id" = excluded."customer_id" only joins the key: compare either side with a value
+  because customers.customer_id = customer_id only joins the key: compare either side with a value
   columns: customer_id, name, score
 serving: no, its rows are computed by a query
 when distributed: in 3 stages
@@ -567,12 +553,11 @@ INSERT OR IGNORE INTO customers SELECT concat(customer_id, 'x'), name, 1 FROM cu
 change of customers, computed by one member from:
 execution: distributed on 3 of 3 members
 tree: customers: all; customers: all
-rewrites: derived_table_to_join
 scan customers: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, name, score
 scan customers: all 271 partitions
-  because "customers"."customer_id" IS NULL can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy; "customers"."customer_id" = excluded."customer_id" only joins the key: compare either side with a value
+  because customer_id IS NULL can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy; customer_id is compared with concat(customers.customer_id, 'x'), which is neither a constant nor a parameter: pass its value as a parameter
   columns: customer_id, name, score
 serving: no, its rows are computed by a query
 when distributed: in 3 stages
@@ -589,13 +574,11 @@ INSERT INTO customers SELECT concat(o.customer_id, 'x'), 'a', 1 FROM orders o WH
 change of customers, computed by one member from:
 execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
-rewrites: derived_table_to_join, in_to_exists, exists_to_semi_join
 scan orders AS o: all 271 partitions
-  because customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
+  because no predicate on the partition key customer_id: compare it with values
   columns: customer_id
-  filter: NOT o.customer_id IN (SELECT customer_id FROM customers)
 scan customers: all 271 partitions
-  because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
+  because o.customer_id = customer_id only joins the key: compare either side with a value
   columns: customer_id, name, score
 co-located: o, customers
 serving: no, its rows are computed by a query
@@ -611,7 +594,6 @@ INSERT INTO customers VALUES ('a', 'b', (SELECT max(score) FROM customers))
 change of customers, computed by one member from:
 execution: distributed on 3 of 3 members
 tree: customers: all
-rewrites: derived_table_to_join
 scan customers: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, name, score
@@ -626,12 +608,11 @@ WITH x AS (FROM customers) INSERT OR REPLACE INTO customers SELECT * FROM x
 change of customers, computed by one member from:
 execution: distributed on 3 of 3 members
 tree: customers: all; customers: all
-rewrites: derived_table_to_join
 scan customers: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, name, score
 scan customers: all 271 partitions
-  because "customers"."customer_id" = excluded."customer_id" only joins the key: compare either side with a value
+  because customers.customer_id = customer_id only joins the key: compare either side with a value
   columns: customer_id, name, score
 serving: no, its rows are computed by a query
 when distributed: gather (its tables are small, about 1.0 MB for 2 table references in 6 queries: one member reads them sooner than all members exchange rows)
@@ -645,7 +626,6 @@ INSERT INTO customers SELECT customer_id, priority, amount FROM orders WHERE cus
 INSERT into customers from:
 execution: local on 1 of 3 members
 tree: orders: ($1)
-rewrites: derived_table_to_join
 scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')

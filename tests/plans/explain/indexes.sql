@@ -26,7 +26,7 @@ scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   index i0: ('5.00') <= amount <= ('7.00')
   columns: customer_id, id, priority, amount, day
-  filter: amount BETWEEN 5 AND 7 AND id > 3
+  filter: amount >= 5 AND id > 3 AND amount <= 7
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
@@ -40,7 +40,7 @@ scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   index i1: ('2024-01-01') < day
   columns: customer_id, id, priority, amount, day
-  filter: day > CAST('2024-01-01' AS DATE)
+  filter: day > '2024-01-01'
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
@@ -54,7 +54,7 @@ scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   index i1: day = ('2024-01-01')
   columns: customer_id, id, priority, amount, day
-  filter: amount > 1 AND day = CAST('2024-01-01' AS DATE)
+  filter: amount > 1 AND day = '2024-01-01'
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */

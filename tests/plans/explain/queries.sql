@@ -75,7 +75,7 @@ tree: orders: all
 scan orders: all 271 partitions
   because customer_id is wrapped in lower(): compare the bare column
   columns: customer_id, id, priority, amount, day
-  filter: LOWER(customer_id) = 'c2'
+  filter: lower(customer_id) = 'c2'
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
@@ -85,11 +85,12 @@ when distributed: two-stage
 SELECT * FROM orders WHERE customer_id = ?
 /*
 execution: distributed on 3 of 3 members
-tree: orders: ($1)
+tree: orders: all
 scan orders: all 271 partitions
-  because customer_id is a VARCHAR, and comparing it with 5 would cast it: pass a VARCHAR
+  because customer_id is cast in CAST(customer_id AS INTEGER) = $1: compare the bare column with a VARCHAR
   columns: customer_id, id, priority, amount, day
-serving: yes
+  filter: CAST(customer_id AS INTEGER) = $1
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
 ----
@@ -201,9 +202,8 @@ SELECT * FROM orders WHERE customer_id = (SELECT $low FROM orders x) || random()
 execution: distributed on 3 of 3 members
 tree: orders: all; orders: all
 scan orders: all 271 partitions
-  because customer_id is compared with (SELECT $low FROM orders AS x) || RANDOM(), which is neither a constant nor a parameter: pass its value as a parameter
+  because customer_id is compared with CAST(... AS VARCHAR) || CAST(random() AS VARCHAR), which is neither a constant nor a parameter: pass its value as a parameter
   columns: customer_id, id, priority, amount, day
-  filter: customer_id = (SELECT $low FROM orders AS x) || RANDOM()
 scan orders AS x: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id
@@ -305,7 +305,7 @@ scan samples: all 8 partitions
   partitioning key (host, metric, time): ('h1', 'm1', *), ('h2', 'm1', *), ('h4', 'm3', *)
   primary key bounds: ('h1', 'm1') <= key <= ('h4', 'm3'), in 3 ranges
   columns: host, metric, value
-  filter: ((host = 'h1' AND metric = 'm1') OR (host = 'h2' AND metric = 'm1') OR (host = 'h4' AND metric = 'm3'))
+  filter: (host = 'h1' AND metric = 'm1' OR host = 'h2' AND metric = 'm1' OR host = 'h4' AND metric = 'm3')
 serving: no, it does not search samples by its key: compare the first columns of (host, metric, time) with values
 when distributed: two-stage
 */

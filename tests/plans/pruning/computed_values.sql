@@ -8,7 +8,7 @@ CREATE TABLE numbers (n BIGINT PRIMARY KEY) PARTITION BY HASH (n) PARTITIONS 97;
 SELECT * FROM orders WHERE customer_id = upper(?)
 /*
 execution: local on 1 of 3 members
-tree: orders: (UPPER($1))
+tree: orders: (upper($1))
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
@@ -34,7 +34,7 @@ serving: no, its expressions, types or clauses need a kernel over whole columns
 SELECT * FROM orders WHERE customer_id = concat('C', ?)
 /*
 execution: local on 1 of 3 members
-tree: orders: (CONCAT('C', $1))
+tree: orders: (concat('C', CAST($1 AS VARCHAR)))
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
@@ -47,7 +47,7 @@ serving: no, its expressions, types or clauses need a kernel over whole columns
 SELECT * FROM orders WHERE customer_id = CAST(? AS VARCHAR)
 /*
 execution: local on 1 of 3 members
-tree: orders: (CAST($1 AS TEXT))
+tree: orders: (CAST($1 AS VARCHAR))
 scan orders: 1 of 271 partitions [p261]
   partitioning key (customer_id): ('7')
   primary key bounds: ('7')
@@ -60,7 +60,7 @@ serving: yes
 SELECT * FROM orders WHERE customer_id = ?::VARCHAR
 /*
 execution: local on 1 of 3 members
-tree: orders: (CAST($1 AS TEXT))
+tree: orders: (CAST($1 AS VARCHAR))
 scan orders: 1 of 271 partitions [p261]
   partitioning key (customer_id): ('7')
   primary key bounds: ('7')
@@ -73,7 +73,7 @@ serving: yes
 SELECT * FROM orders WHERE customer_id = trim(lower(?))
 /*
 execution: local on 1 of 3 members
-tree: orders: (TRIM(LOWER($1)))
+tree: orders: (trim(lower($1)))
 scan orders: 1 of 271 partitions [p192]
   partitioning key (customer_id): ('c2')
   primary key bounds: ('c2')
@@ -86,7 +86,7 @@ serving: no, its expressions, types or clauses need a kernel over whole columns
 SELECT * FROM orders WHERE customer_id = substring(? FROM 2 FOR 2)
 /*
 execution: local on 1 of 3 members
-tree: orders: (SUBSTRING($1, 2, 2))
+tree: orders: (substring($1, 2, 2))
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
@@ -99,7 +99,7 @@ serving: no, its expressions, types or clauses need a kernel over whole columns
 SELECT * FROM orders WHERE customer_id = 'C' || lpad(CAST(? AS VARCHAR), 5, '0')
 /*
 execution: local on 1 of 3 members
-tree: orders: ('C' || LPAD(CAST($1 AS TEXT), 5, '0'))
+tree: orders: ('C' || lpad(CAST($1 AS VARCHAR), 5, '0'))
 scan orders: 1 of 271 partitions [p3]
   partitioning key (customer_id): ('C00042')
   primary key bounds: ('C00042')
@@ -112,7 +112,7 @@ serving: no, its expressions, types or clauses need a kernel over whole columns
 SELECT * FROM orders WHERE customer_id = coalesce(?, 'nobody')
 /*
 execution: local on 1 of 3 members
-tree: orders: (COALESCE($1, 'nobody'))
+tree: orders: (coalesce($1, 'nobody'))
 scan orders: 1 of 271 partitions [p157]
   partitioning key (customer_id): ('nobody')
   primary key bounds: ('nobody')
@@ -151,7 +151,7 @@ serving: yes
 SELECT * FROM days WHERE day = CAST(? AS DATE) + INTERVAL 1 MONTH
 /*
 execution: local on 1 of 3 members
-tree: days: (CAST($1 AS DATE) + INTERVAL '1' MONTH)
+tree: days: (CAST($1 AS DATE) + INTERVAL '1 month')
 scan days: 1 of 97 partitions [p5]
   partitioning key (day): ('2024-02-29')
   primary key bounds: ('2024-02-29')
@@ -177,7 +177,7 @@ serving: no, its expressions, types or clauses need a kernel over whole columns
 SELECT * FROM days WHERE day = DATE '2024-02-28' + ?
 /*
 execution: local on 1 of 3 members
-tree: days: (CAST('2024-02-28' AS DATE) + $1)
+tree: days: ('2024-02-28' + $1)
 scan days: 1 of 97 partitions [p5]
   partitioning key (day): ('2024-02-29')
   primary key bounds: ('2024-02-29')
@@ -190,7 +190,7 @@ serving: no, its expressions, types or clauses need a kernel over whole columns
 SELECT * FROM days WHERE day = date_trunc('month', ?)
 /*
 execution: local on 1 of 3 members
-tree: days: (DATE_TRUNC('month', $1))
+tree: days: (date_trunc('month', $1))
 scan days: 1 of 97 partitions [p64]
   partitioning key (day): ('2024-02-01')
   primary key bounds: ('2024-02-01')
@@ -229,7 +229,7 @@ serving: yes
 SELECT * FROM numbers WHERE n = -(?) * 2
 /*
 execution: local on 1 of 3 members
-tree: numbers: (-($1) * 2)
+tree: numbers: (-$1 * 2)
 scan numbers: 1 of 97 partitions [p63]
   partitioning key (n): (-8)
   primary key bounds: (-8)
@@ -242,7 +242,7 @@ serving: no, its expressions, types or clauses need a kernel over whole columns
 SELECT * FROM numbers WHERE n = abs(?)
 /*
 execution: local on 1 of 3 members
-tree: numbers: (ABS($1))
+tree: numbers: (abs($1))
 scan numbers: 1 of 97 partitions [p1]
   partitioning key (n): (5)
   primary key bounds: (5)
@@ -268,7 +268,7 @@ serving: no, its expressions, types or clauses need a kernel over whole columns
 SELECT * FROM numbers WHERE n = length(?)
 /*
 execution: local on 1 of 3 members
-tree: numbers: (LENGTH($1))
+tree: numbers: (length($1))
 scan numbers: 1 of 97 partitions [p1]
   partitioning key (n): (5)
   primary key bounds: (5)
@@ -281,7 +281,7 @@ serving: no, its expressions, types or clauses need a kernel over whole columns
 SELECT * FROM numbers WHERE n = nullif(?, 0)
 /*
 execution: local on 1 of 3 members
-tree: numbers: (NULLIF($1, 0))
+tree: numbers: (nullif($1, 0))
 scan numbers: 1 of 97 partitions [p1]
   partitioning key (n): (5)
   primary key bounds: (5)
@@ -294,7 +294,7 @@ serving: no, its expressions, types or clauses need a kernel over whole columns
 SELECT * FROM orders WHERE customer_id = upper(?)
 /*
 execution: local on 1 of 3 members
-tree: orders: (UPPER($1))
+tree: orders: (upper($1))
 scan orders: 1 of 271 partitions [p215]
   primary key bounds: ('STRAẞE')
   columns: customer_id, id, priority, amount, day

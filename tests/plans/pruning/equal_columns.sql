@@ -7,7 +7,6 @@ SELECT count(*) FROM pairs WHERE a = b AND b = 5
 /*
 execution: distributed on 3 of 3 members
 tree: pairs: (p412 | p413 | p414 | p415 | p416 | p417 | p418 | p419 | p420 | p421 | p422 | p423 | p424 | p425 | p426 | 88 more)
-rewrites: constant_propagation
 scan pairs: 103 of 10403 partitions [p412, p413, p414, p415, p416, p417, p418, p419, p420, p421, p422, p423, p424, p425, p426, p427, 87 more]
   partitioning key (a, b, s): (5, 5, *)
   primary key bounds: (5, 5)
@@ -22,7 +21,6 @@ SELECT count(*) FROM pairs WHERE a = x AND x = 5
 /*
 execution: distributed on 3 of 3 members
 tree: pairs: (p412 | p413 | p414 | p415 | p416 | p417 | p418 | p419 | p420 | p421 | p422 | p423 | p424 | p425 | p426 | 88 more)
-rewrites: constant_propagation
 scan pairs: 103 of 10403 partitions [p412, p413, p414, p415, p416, p417, p418, p419, p420, p421, p422, p423, p424, p425, p426, p427, 87 more]
   partitioning key (a, b, s): (5, *, *)
   primary key bounds: (5)
@@ -37,7 +35,6 @@ SELECT count(*) FROM pairs WHERE x = 5 AND x = a
 /*
 execution: distributed on 3 of 3 members
 tree: pairs: (p412 | p413 | p414 | p415 | p416 | p417 | p418 | p419 | p420 | p421 | p422 | p423 | p424 | p425 | p426 | 88 more)
-rewrites: constant_propagation
 scan pairs: 103 of 10403 partitions [p412, p413, p414, p415, p416, p417, p418, p419, p420, p421, p422, p423, p424, p425, p426, p427, 87 more]
   partitioning key (a, b, s): (5, *, *)
   primary key bounds: (5)
@@ -52,7 +49,6 @@ SELECT count(*) FROM pairs WHERE a = x AND x = y AND y IN (5, 6)
 /*
 execution: distributed on 3 of 3 members
 tree: pairs: (p412 | p413 | p414 | p415 | p416 | p417 | p418 | p419 | p420 | p421 | p422 | p423 | p424 | p425 | p426 | 191 more)
-rewrites: constant_propagation
 scan pairs: 206 of 10403 partitions [p412, p413, p414, p415, p416, p417, p418, p419, p420, p421, p422, p423, p424, p425, p426, p427, 190 more]
   partitioning key (a, b, s): (5, *, *), (6, *, *)
   primary key bounds: (5) <= key <= (6), in 2 ranges
@@ -67,11 +63,10 @@ SELECT count(*) FROM pairs WHERE a = x AND x BETWEEN 5 AND 7
 /*
 execution: distributed on 3 of 3 members
 tree: pairs: (p412 | p413 | p414 | p415 | p416 | p417 | p418 | p419 | p420 | p421 | p422 | p423 | p424 | p425 | p426 | 294 more)
-rewrites: constant_propagation
 scan pairs: 309 of 10403 partitions [p412, p413, p414, p415, p416, p417, p418, p419, p420, p421, p422, p423, p424, p425, p426, p427, 293 more]
   primary key bounds: (5) <= key <= (7)
   columns: a, x
-  filter: a = x AND x BETWEEN 5 AND 7
+  filter: a = x AND x >= 5 AND x <= 7
 serving: no, it reads a range of keys of pairs, for which the native executor alone has a program
 when distributed: two-stage
 */
@@ -81,7 +76,6 @@ SELECT count(*) FROM pairs WHERE a = s AND s = 5
 /*
 execution: distributed on 3 of 3 members
 tree: pairs: (p412 | p413 | p414 | p415 | p416 | p417 | p418 | p419 | p420 | p421 | p422 | p423 | p424 | p425 | p426 | 88 more)
-rewrites: constant_propagation
 scan pairs: 103 of 10403 partitions [p412, p413, p414, p415, p416, p417, p418, p419, p420, p421, p422, p423, p424, p425, p426, p427, 87 more]
   partitioning key (a, b, s): (5, *, 5)
   primary key bounds: (5)
@@ -97,7 +91,6 @@ SELECT count(*) FROM pairs WHERE a = x AND x = ?
 /*
 execution: distributed on 3 of 3 members
 tree: pairs: (($1, *, *))
-rewrites: constant_propagation
 scan pairs: 103 of 10403 partitions [p412, p413, p414, p415, p416, p417, p418, p419, p420, p421, p422, p423, p424, p425, p426, p427, 87 more]
   partitioning key (a, b, s): (5, *, *)
   primary key bounds: (5)
@@ -113,7 +106,6 @@ SELECT count(*) FROM pairs WHERE a = x AND x = ? AND a IN (5, 6)
 /*
 execution: distributed on 3 of 3 members
 tree: pairs: (({5, 6} & $1, *, *))
-rewrites: constant_propagation
 scan pairs: 103 of 10403 partitions [p3708, p3709, p3710, p3711, p3712, p3713, p3714, p3715, p3716, p3717, p3718, p3719, p3720, p3721, p3722, p3723, 87 more]
   partitioning key (a, b, s): (6, *, *)
   primary key bounds: (6)
@@ -128,7 +120,6 @@ SELECT count(*) FROM pairs WHERE a = x AND x > 5 AND a IN (5, 6, 7)
 /*
 execution: distributed on 3 of 3 members
 tree: pairs: (p3708 | p3709 | p3710 | p3711 | p3712 | p3713 | p3714 | p3715 | p3716 | p3717 | p3718 | p3719 | p3720 | p3721 | p3722 | 191 more)
-rewrites: constant_propagation
 scan pairs: 206 of 10403 partitions [p3708, p3709, p3710, p3711, p3712, p3713, p3714, p3715, p3716, p3717, p3718, p3719, p3720, p3721, p3722, p3723, 190 more]
   partitioning key (a, b, s): (6, *, *), (7, *, *)
   primary key bounds: (6) <= key <= (7), in 2 ranges
@@ -147,7 +138,7 @@ scan pairs: 206 of 10403 partitions [p412, p413, p414, p415, p416, p417, p418, p
   partitioning key (a, b, s): (5, *, *), (6, *, *)
   primary key bounds: (5) <= key <= (6), in 2 ranges
   columns: a, x
-  filter: ((a = x AND x = 5) OR a = 6)
+  filter: (a = x AND x = 5 OR a = 6)
 serving: yes
 when distributed: two-stage
 */
@@ -157,7 +148,6 @@ SELECT count(*) FROM pairs WHERE a = x AND (x = 5 OR x = 6)
 /*
 execution: distributed on 3 of 3 members
 tree: pairs: (p412 | p413 | p414 | p415 | p416 | p417 | p418 | p419 | p420 | p421 | p422 | p423 | p424 | p425 | p426 | 191 more)
-rewrites: constant_propagation
 scan pairs: 206 of 10403 partitions [p412, p413, p414, p415, p416, p417, p418, p419, p420, p421, p422, p423, p424, p425, p426, p427, 190 more]
   partitioning key (a, b, s): (5, *, *), (6, *, *)
   primary key bounds: (5) <= key <= (6), in 2 ranges
@@ -188,9 +178,10 @@ execution: distributed on 3 of 3 members
 tree: pairs: (p412 | p413 | p414 | p415 | p416 | p417 | p418 | p419 | p420 | p421 | p422 | p423 | p424 | p425 | p426 | 191 more)
 scan pairs: 206 of 10403 partitions [p412, p413, p414, p415, p416, p417, p418, p419, p420, p421, p422, p423, p424, p425, p426, p427, 190 more]
   partitioning key (a, b, s): (5, *, *), (6, *, *)
+  primary key bounds: (5) <= key <= (6), in 2 ranges
   columns: a, x, y
   filter: a = x AND (x = y AND y = 5 OR x = 6)
-serving: no, it does not search pairs by its key: compare the first columns of (a, b, s) with values
+serving: yes
 when distributed: two-stage
 */
 ----
@@ -203,7 +194,6 @@ scan pairs: 103 of 10403 partitions [p412, p413, p414, p415, p416, p417, p418, p
   partitioning key (a, b, s): (5, *, *)
   primary key bounds: (5)
   columns: a
-  filter: a = a
 serving: yes
 when distributed: two-stage
 */
@@ -243,7 +233,7 @@ tree: pairs: all
 scan pairs: all 10403 partitions
   because a is compared with d, which is neither a constant nor a parameter: pass its value as a parameter
   columns: a, d
-  filter: a = d AND d = 5
+  filter: CAST(a AS DOUBLE) = d AND d = 5
 serving: no, it does not search pairs by its key: compare the first columns of (a, b, s) with values
 when distributed: two-stage
 */
@@ -279,7 +269,6 @@ SELECT count(*) FROM pairs WHERE a = x AND x = 5 AND a = 6
 /*
 execution: none on 0 of 3 members
 tree: pairs: none
-rewrites: constant_propagation
 scan pairs: 0 of 10403 partitions
 serving: no, it does not search pairs by its key: compare the first columns of (a, b, s) with values
 */
@@ -289,7 +278,6 @@ SELECT count(*) FROM pairs WHERE a = s AND a = 100000
 /*
 execution: none on 0 of 3 members
 tree: pairs: none
-rewrites: constant_propagation
 scan pairs: 0 of 10403 partitions
 serving: no, it does not search pairs by its key: compare the first columns of (a, b, s) with values
 */
@@ -299,7 +287,6 @@ SELECT count(*) FROM pairs WHERE a = b AND a IN (5, 6) AND s = 1
 /*
 execution: distributed on 2 of 3 members
 tree: pairs: (p425 | p3721)
-rewrites: constant_propagation
 scan pairs: 2 of 10403 partitions [p425, p3721]
   partitioning key (a, b, s): (5, 5, 1), (6, 6, 1)
   primary key bounds: (5, 5, 1) <= key <= (6, 6, 1), in 4 ranges
@@ -316,7 +303,6 @@ SELECT count(*) FROM pairs WHERE a = b AND a IN (?, ?) AND s = 1
 /*
 execution: distributed on 2 of 3 members
 tree: pairs: (({$1, $2}, a, 1))
-rewrites: constant_propagation
 scan pairs: 2 of 10403 partitions [p425, p3721]
   partitioning key (a, b, s): (5, 5, 1), (6, 6, 1)
   primary key bounds: (5, 5, 1) <= key <= (6, 6, 1), in 4 ranges
@@ -336,7 +322,7 @@ scan pairs: 4 of 10403 partitions [p425, p3129, p3721, p4538]
   partitioning key (a, b, s): (1, 2, 1), ([5, 7], [5, 7], 1)
   primary key bounds: (1, 2, 1) <= key <= (7, 7, 1), in 10 ranges
   columns: a, b, s
-  filter: (a = b AND a BETWEEN 5 AND 7 OR a = 1 AND b = 2) AND s = 1
+  filter: (a = b AND (a >= 5 AND a <= 7) OR a = 1 AND b = 2) AND s = 1
 serving: no, it does not search pairs by its key: compare the first columns of (a, b, s) with values
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
@@ -360,10 +346,10 @@ serving: no, it does not search pairs by its key: compare the first columns of (
 SELECT count(*) FROM wide WHERE tenant = ? AND bucket = tenant % 16
 /*
 execution: local on 1 of 3 members
-tree: wide: (CAST($1 AS BIGINT) % 16)
+tree: wide: ($1 % 16)
 scan wide: 1 of 16 partitions [p11]
   partitioning key (bucket): (3)
-  primary key bounds: (35)
+  primary key bounds: (35, 3)
   columns: tenant, bucket
   filter: bucket = tenant % 16
 serving: no, its expressions, types or clauses need a kernel over whole columns
@@ -379,7 +365,7 @@ scan wide: all 16 partitions
   because bucket is compared with tenant % 16, which is neither a constant nor a parameter: pass its value as a parameter
   primary key bounds: (35)
   columns: tenant, bucket
-  filter: bucket = tenant % 16
-serving: no, its expressions, types or clauses need a kernel over whole columns
+  filter: CAST(tenant AS DOUBLE) = $1 AND bucket = tenant % 16
+serving: no, it does not search wide by its key: compare the first columns of (tenant, bucket, id) with values
 when distributed: two-stage
 */

@@ -126,7 +126,7 @@ scan orders: 2 of 271 partitions [p128, p262]
   partitioning key (customer_id): ('C1'), ('C2')
   primary key bounds: ('C1', 1) <= key <= ('C2', 2), in 2 ranges
   columns: customer_id, id, priority, amount, day
-  filter: ((customer_id = 'C1' AND id = 1) OR (customer_id = 'C2' AND id = 2))
+  filter: (customer_id = 'C1' AND id = 1 OR customer_id = 'C2' AND id = 2)
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
@@ -228,7 +228,7 @@ scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
   columns: customer_id, id, priority, amount, day
-  filter: (customer_id = 'C1' OR FALSE)
+  filter: (customer_id = 'C1' OR false)
 serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
@@ -289,7 +289,7 @@ tree: orders: all
 scan orders: all 271 partitions
   because customer_id is wrapped in lower(): compare the bare column
   columns: customer_id, id, priority, amount, day
-  filter: LOWER(customer_id) = 'c2'
+  filter: lower(customer_id) = 'c2'
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
@@ -326,9 +326,9 @@ SELECT * FROM orders WHERE customer_id = 5
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because customer_id is a VARCHAR, and customer_id = 5 would cast it: write 5 as a VARCHAR
+  because customer_id is cast in CAST(customer_id AS INTEGER) = 5: compare the bare column with a VARCHAR
   columns: customer_id, id, priority, amount, day
-  filter: customer_id = 5
+  filter: CAST(customer_id AS INTEGER) = 5
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
@@ -422,9 +422,9 @@ SELECT * FROM orders WHERE customer_id IN ('C2', CAST(NULL AS INTEGER))
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because customer_id IN ('C2', CAST(NULL AS INT)) compares with a typed NULL: write NULL without a type
+  because customer_id is cast in CAST(customer_id AS INTEGER) IN ('C2', NULL): compare the bare column with a VARCHAR
   columns: customer_id, id, priority, amount, day
-  filter: customer_id IN ('C2', CAST(NULL AS INT))
+  filter: CAST(customer_id AS INTEGER) IN ('C2', NULL)
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
@@ -471,14 +471,13 @@ when distributed: two-stage
 -- all partitions, with the reason: a subquery
 SELECT * FROM orders WHERE customer_id IN (SELECT 'C2')
 /*
-execution: distributed on 3 of 3 members
-tree: orders: all
-scan orders: all 271 partitions
-  because customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
+execution: local on 1 of 3 members
+tree: orders: (p128)
+scan orders: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2')
   columns: customer_id, id, priority, amount, day
-  filter: customer_id IN (SELECT 'C2')
-serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
-when distributed: two-stage
+serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- all partitions, with the reason: a volatile function
@@ -487,9 +486,8 @@ SELECT * FROM orders WHERE customer_id = concat('C', random())
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because customer_id is compared with CONCAT('C', RANDOM()), which is neither a constant nor a parameter: pass its value as a parameter
+  because customer_id is compared with concat('C', CAST(random() AS VARCHAR)), which is neither a constant nor a parameter: pass its value as a parameter
   columns: customer_id, id, priority, amount, day
-  filter: customer_id = CONCAT('C', RANDOM())
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
@@ -502,7 +500,7 @@ tree: orders: all
 scan orders: all 271 partitions
   because customer_id IS NOT NULL is TRUE for every row: compare customer_id with values
   columns: customer_id, id, priority, amount, day
-  filter: NOT customer_id IS NULL
+  filter: customer_id IS NOT NULL
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
@@ -515,7 +513,7 @@ tree: orders: all
 scan orders: all 271 partitions
   because customer_id is wrapped in lower(): compare the bare column
   columns: customer_id, id, priority, amount, day
-  filter: (customer_id = 'C2' OR LOWER(customer_id) = 'c3')
+  filter: (customer_id = 'C2' OR lower(customer_id) = 'c3')
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
@@ -566,7 +564,7 @@ execution: distributed on 3 of 3 members
 tree: metrics: (p0 | p1 | p2 | p3)
 scan metrics: 4 of 8 partitions [p0, p1, p2, p3]
   columns: time, value
-  filter: time < CAST('2015-06-01 00:00:00' AS TIMESTAMP)
+  filter: time < '2015-06-01 00:00:00'
 serving: no, it does not search metrics by its key: compare the first columns of (host, metric, time) with values
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
@@ -604,7 +602,7 @@ execution: distributed on 3 of 3 members
 tree: metrics: (p0 | p1 | p2 | p3 | p7)
 scan metrics: 5 of 8 partitions [p0, p1, p2, p3, p7]
   columns: host, metric, time, value
-  filter: (host = 'h' AND metric = 'm' OR time < CAST('2000-01-01' AS DATE))
+  filter: (host = 'h' AND metric = 'm' OR time < '2000-01-01')
 serving: no, it does not search metrics by its key: compare the first columns of (host, metric, time) with values
 scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
@@ -732,11 +730,12 @@ serving: yes
 SELECT * FROM orders WHERE customer_id = ?
 /*
 execution: distributed on 3 of 3 members
-tree: orders: ($1)
+tree: orders: all
 scan orders: all 271 partitions
-  because customer_id is a VARCHAR, and comparing it with 5 would cast it: pass a VARCHAR
+  because customer_id is cast in CAST(customer_id AS INTEGER) = $1: compare the bare column with a VARCHAR
   columns: customer_id, id, priority, amount, day
-serving: yes
+  filter: CAST(customer_id AS INTEGER) = $1
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
 ----
@@ -805,7 +804,6 @@ WITH x AS (SELECT * FROM orders WHERE customer_id = 'C2') SELECT * FROM x
 /*
 execution: local on 1 of 3 members
 tree: orders: (p128)
-rewrites: derived_table_to_join
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
@@ -818,7 +816,6 @@ SELECT * FROM (SELECT * FROM orders WHERE customer_id = 'C2') WHERE id = 5
 /*
 execution: local on 1 of 3 members
 tree: orders: (p128)
-rewrites: derived_table_to_join
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2', 5)
@@ -843,7 +840,6 @@ SELECT * FROM (SELECT * FROM orders ORDER BY id LIMIT 5) WHERE customer_id = 'C2
 /*
 execution: distributed on 3 of 3 members
 tree: orders: all
-rewrites: derived_table_to_join
 scan orders: all 271 partitions
   because the filter customer_id = 'C2' cannot be pushed below LIMIT: filter inside it if you mean its input
   columns: customer_id, id, priority, amount, day
@@ -856,7 +852,6 @@ SELECT * FROM (SELECT *, row_number() OVER (ORDER BY id) FROM orders) WHERE cust
 /*
 execution: distributed on 3 of 3 members
 tree: orders: all
-rewrites: derived_table_to_join
 scan orders: all 271 partitions
   because the filter customer_id = 'C2' cannot be pushed below a window that is not partitioned by customer_id: partition it by customer_id, or filter inside the subquery
   columns: customer_id, id, priority, amount, day
@@ -882,7 +877,7 @@ SELECT * FROM orders TABLESAMPLE 10 ROWS WHERE customer_id = 'C2'
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because no predicate on the partition key customer_id: compare it with values
+  because the filter customer_id = 'C2' cannot be pushed below a sample: filter inside it if you mean its input
   columns: customer_id, id, priority, amount, day
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: gather (the result of SAMPLE depends on when and where it is evaluated: filter by the partitioning key to gather less)
@@ -908,7 +903,7 @@ tree: orders: all
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, id, priority, amount, day
-  filter: customer_id = 2
+  filter: id = 2
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
@@ -921,7 +916,7 @@ tree: orders: all
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, id, priority, amount, day
-  filter: o.customer_id = 'C2'
+  filter: priority = 'C2'
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */

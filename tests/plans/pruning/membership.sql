@@ -11,7 +11,7 @@ scan orders: 2 of 271 partitions [p128, p262]
   partitioning key (customer_id): ('C1'), ('C2')
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
   columns: customer_id, id, priority, amount, day
-  filter: customer_id = ANY($1)
+  filter: customer_id IN $1
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
@@ -22,7 +22,7 @@ when distributed: two-stage
 SELECT * FROM orders WHERE customer_id = ANY($1)
 /*
 execution: none on 0 of 3 members
-tree: orders: ($1[])
+tree: orders: none
 scan orders: 0 of 271 partitions
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 */
@@ -37,7 +37,7 @@ scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
   columns: customer_id, id, priority, amount, day
-  filter: customer_id = ANY($1)
+  filter: customer_id IN $1
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 */
 ----
@@ -51,7 +51,7 @@ scan orders: 2 of 271 partitions [p128, p262]
   partitioning key (customer_id): ('C1'), ('C2')
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
   columns: customer_id, id, priority, amount, day
-  filter: customer_id = ANY(($1))
+  filter: customer_id IN $1
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
@@ -62,7 +62,7 @@ when distributed: two-stage
 SELECT * FROM orders WHERE customer_id = ANY(($1))
 /*
 execution: none on 0 of 3 members
-tree: orders: ($1[])
+tree: orders: none
 scan orders: 0 of 271 partitions
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 */
@@ -77,7 +77,7 @@ scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
   columns: customer_id, id, priority, amount, day
-  filter: customer_id = ANY(($1))
+  filter: customer_id IN $1
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 */
 ----
@@ -91,7 +91,7 @@ scan orders: 2 of 271 partitions [p128, p262]
   partitioning key (customer_id): ('C1'), ('C2')
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
   columns: customer_id, id, priority, amount, day
-  filter: customer_id IN (SELECT UNNEST($1))
+  filter: customer_id IN $1
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
@@ -102,7 +102,7 @@ when distributed: two-stage
 SELECT * FROM orders WHERE customer_id = ANY (SELECT unnest($1))
 /*
 execution: none on 0 of 3 members
-tree: orders: ($1[])
+tree: orders: none
 scan orders: 0 of 271 partitions
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 */
@@ -117,7 +117,7 @@ scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
   columns: customer_id, id, priority, amount, day
-  filter: customer_id IN (SELECT UNNEST($1))
+  filter: customer_id IN $1
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 */
 ----
@@ -142,7 +142,7 @@ when distributed: two-stage
 SELECT * FROM orders WHERE customer_id IN $1
 /*
 execution: none on 0 of 3 members
-tree: orders: ($1[])
+tree: orders: none
 scan orders: 0 of 271 partitions
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 */
@@ -171,7 +171,7 @@ scan orders: 2 of 271 partitions [p128, p262]
   partitioning key (customer_id): ('C1'), ('C2')
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
   columns: customer_id, id, priority, amount, day
-  filter: customer_id IN (SELECT UNNEST($1))
+  filter: customer_id IN $1
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
@@ -182,7 +182,7 @@ when distributed: two-stage
 SELECT * FROM orders WHERE customer_id IN (SELECT unnest($1))
 /*
 execution: none on 0 of 3 members
-tree: orders: ($1[])
+tree: orders: none
 scan orders: 0 of 271 partitions
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 */
@@ -197,7 +197,7 @@ scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
   columns: customer_id, id, priority, amount, day
-  filter: customer_id IN (SELECT UNNEST($1))
+  filter: customer_id IN $1
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 */
 ----
@@ -211,7 +211,7 @@ scan orders: 2 of 271 partitions [p128, p262]
   partitioning key (customer_id): ('C1'), ('C2')
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
   columns: customer_id, id, priority, amount, day
-  filter: LIST_CONTAINS($1, customer_id)
+  filter: customer_id IN $1
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
@@ -237,7 +237,7 @@ scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
   columns: customer_id, id, priority, amount, day
-  filter: LIST_CONTAINS($1, customer_id)
+  filter: customer_id IN $1
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 */
 ----
@@ -251,7 +251,7 @@ scan orders: 2 of 271 partitions [p128, p262]
   partitioning key (customer_id): ('C1'), ('C2')
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
   columns: customer_id, id, priority, amount, day
-  filter: LIST_HAS($1, customer_id)
+  filter: customer_id IN $1
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
@@ -277,7 +277,7 @@ scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
   columns: customer_id, id, priority, amount, day
-  filter: LIST_HAS($1, customer_id)
+  filter: customer_id IN $1
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 */
 ----
@@ -291,7 +291,7 @@ scan orders: 2 of 271 partitions [p128, p262]
   partitioning key (customer_id): ('C1'), ('C2')
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
   columns: customer_id, id, priority, amount, day
-  filter: ARRAY_CONTAINS($1, customer_id)
+  filter: customer_id IN $1
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
@@ -317,7 +317,7 @@ scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
   columns: customer_id, id, priority, amount, day
-  filter: ARRAY_CONTAINS($1, customer_id)
+  filter: customer_id IN $1
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 */
 ----
@@ -331,7 +331,7 @@ scan orders: 2 of 271 partitions [p128, p262]
   partitioning key (customer_id): ('C1'), ('C2')
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
   columns: customer_id, id, priority, amount, day
-  filter: ARRAY_HAS($1, customer_id)
+  filter: customer_id IN $1
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
@@ -357,7 +357,7 @@ scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
   columns: customer_id, id, priority, amount, day
-  filter: ARRAY_HAS($1, customer_id)
+  filter: customer_id IN $1
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 */
 ----
@@ -371,7 +371,7 @@ scan orders: 2 of 271 partitions [p128, p262]
   partitioning key (customer_id): ('C1'), ('C2')
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
   columns: customer_id, id, priority, amount, day
-  filter: CONTAINS($1, customer_id)
+  filter: customer_id IN $1
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
@@ -382,7 +382,7 @@ when distributed: two-stage
 SELECT * FROM orders WHERE contains($1, customer_id)
 /*
 execution: none on 0 of 3 members
-tree: orders: ($1[])
+tree: orders: none
 scan orders: 0 of 271 partitions
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 */
@@ -397,7 +397,7 @@ scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
   columns: customer_id, id, priority, amount, day
-  filter: CONTAINS($1, customer_id)
+  filter: customer_id IN $1
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 */
 ----
@@ -411,7 +411,7 @@ scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
   columns: customer_id, id, priority, amount, day
-  filter: customer_id = ANY($1)
+  filter: customer_id IN $1
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 */
 ----
@@ -422,10 +422,10 @@ SELECT * FROM orders WHERE NOT customer_id = ANY($1)
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because NOT over customer_id = ANY($1) excludes values of customer_id: name the values to keep, with = or IN
+  because IS DISTINCT FROM excludes values of customer_id: name the values to keep, with = or IN
   primary key bounds: key, in 2 ranges
   columns: customer_id, id, priority, amount, day
-  filter: NOT customer_id = ANY($1)
+  filter: (NOT customer_id IN $1 OR customer_id IS NULL)
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
@@ -437,9 +437,10 @@ SELECT * FROM orders WHERE customer_id <> ALL($1)
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because customer_id is compared with ALL ($1), whose value is not known while planning: compute it first and pass it as a parameter
+  because IS DISTINCT FROM excludes values of customer_id: name the values to keep, with = or IN
+  primary key bounds: key, in 2 ranges
   columns: customer_id, id, priority, amount, day
-  filter: customer_id <> ALL ($1)
+  filter: (NOT customer_id IN $1 OR customer_id IS NULL)
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
@@ -453,7 +454,7 @@ tree: orders: all
 scan orders: all 271 partitions
   because customer_id is wrapped in lower(): compare the bare column
   columns: customer_id, id, priority, amount, day
-  filter: LIST_CONTAINS($1, LOWER(customer_id))
+  filter: lower(customer_id) IN $1
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
@@ -462,17 +463,13 @@ when distributed: two-stage
 -- parameters: ['C1']
 SELECT * FROM orders WHERE customer_id IN (SELECT unnest($1) LIMIT 1)
 /*
-execution: distributed on 3 of 3 members
-tree: orders: all
-scan orders: all 271 partitions
-  because customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
+execution: local on 1 of 3 members
+tree: orders: ($1[])
+scan orders: 1 of 271 partitions [p262]
+  partitioning key (customer_id): ('C1')
+  primary key bounds: ('C1')
   columns: customer_id, id, priority, amount, day
-  filter: customer_id IN (SELECT UNNEST($1) LIMIT 1)
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
-when distributed: in 3 stages
-  x0 rows of constants: at the coordinator, to every member
-  x1 join orders: at the members over orders, x0, to the coordinator
-  final: at the coordinator over x1
 */
 ----
 -- what is no membership keeps everything: changed elements
@@ -482,9 +479,8 @@ SELECT * FROM orders WHERE customer_id IN (SELECT unnest($1) || 'x')
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
+  because customer_id is compared with ... || 'x', which is neither a constant nor a parameter: pass its value as a parameter
   columns: customer_id, id, priority, amount, day
-  filter: customer_id IN (SELECT UNNEST($1) || 'x')
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
@@ -498,7 +494,7 @@ tree: orders: all
 scan orders: all 271 partitions
   because customer_id is wrapped in list_position(): compare the bare column
   columns: customer_id, id, priority, amount, day
-  filter: LIST_POSITION($1, customer_id) > 0
+  filter: list_position($1, customer_id) > 0
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
@@ -508,11 +504,11 @@ when distributed: two-stage
 SELECT * FROM orders WHERE customer_id IN $1
 /*
 execution: distributed on 3 of 3 members
-tree: orders: ($1[])
+tree: orders: all
 scan orders: all 271 partitions
-  because customer_id is compared with a parameter that is not a list of VARCHAR values: pass such a list
+  because customer_id is wrapped in contains(): compare the bare column
   columns: customer_id, id, priority, amount, day
-  filter: customer_id IN $1
+  filter: contains($1, customer_id)
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
@@ -527,7 +523,7 @@ scan orders: 2 of 271 partitions [p156, p262]
   partitioning key (customer_id): ('C1'), ('C9')
   primary key bounds: ('C1') <= key <= ('C9'), in 2 ranges
   columns: customer_id, id, priority, amount, day
-  filter: (customer_id = ANY($1) OR customer_id = 'C9')
+  filter: (customer_id IN $1 OR customer_id = 'C9')
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage

@@ -85,7 +85,7 @@ scan numbers: 2 of 1009 partitions [p157, p176]
   partitioning key (a): (2), (3)
   primary key bounds: (1) <= key <= (3), in 3 ranges
   columns: a, f
-  filter: (a = 1 AND f OR a = 2 AND NOT f OR a = 3 AND f IS NULL) AND NOT f IS TRUE
+  filter: (a = 1 AND f OR a = 2 AND NOT f OR a = 3 AND f IS NULL) AND f IS DISTINCT FROM true
 serving: no, its expressions, types or clauses need a kernel over whole columns
 scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
@@ -96,7 +96,6 @@ SELECT count(*) FROM numbers WHERE v = w AND v = 1 AND w = 2
 /*
 execution: none on 0 of 3 members
 tree: numbers: none
-rewrites: constant_propagation
 scan numbers: 0 of 1009 partitions
 serving: no, it does not search numbers by its key: compare the first columns of (a, b) with values
 */

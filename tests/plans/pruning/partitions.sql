@@ -96,7 +96,7 @@ tree: plan_orders: all
 scan plan_orders: all 16 partitions
   because customer_id is wrapped in lower(): compare the bare column
   columns: customer_id, id; about 1 row
-  filter: LOWER(customer_id) = 'c2'
+  filter: lower(customer_id) = 'c2'
 serving: no, it does not search plan_orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
@@ -133,7 +133,6 @@ when distributed: two-stage
 SELECT count(*) FROM (SELECT * FROM plan_orders ORDER BY amount DESC LIMIT 2) WHERE customer_id = 'C4'
 /*
 tree: plan_orders: all
-rewrites: derived_table_to_join
 scan plan_orders: all 16 partitions
   because the filter customer_id = 'C4' cannot be pushed below LIMIT: filter inside it if you mean its input
   columns: customer_id, id, priority, amount; about 6 rows
@@ -214,7 +213,7 @@ scan plan_orders AS o: all 16 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, id; about 6 rows
 scan plan_customers AS c: all 16 partitions
-  because c.customer_id IS NULL can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy; o.customer_id = c.customer_id only joins the key: compare either side with a value
+  because customer_id IS NULL can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy; o.customer_id = customer_id only joins the key: compare either side with a value
   columns: customer_id; about 4 rows
 co-located: o, c
 serving: no, it does not find the rows that it joins by their keys
@@ -312,7 +311,7 @@ SELECT count(*) FROM plan_metrics WHERE (host = 'h1' AND metric = 'load') OR day
 tree: plan_metrics: (p0 | p4 | p6)
 scan plan_metrics: 3 of 7 partitions [p0, p4, p6]
   columns: host, metric, day; about 4 rows
-  filter: ((host = 'h1' AND metric = 'load') OR day > CAST('2024-06-01' AS DATE))
+  filter: (host = 'h1' AND metric = 'load' OR day > '2024-06-01')
 serving: no, it does not search plan_metrics by its key: compare the first columns of (host, metric, day) with values
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage
@@ -326,7 +325,7 @@ tree: plan_metrics: (p6)
 scan plan_metrics: 1 of 7 partitions [p6]
   partitioning key (host, metric, day): (*, *, '2024-03-01')
   columns: host, day; about 1 row
-  filter: day = CAST('2024-03-01 00:00:00' AS TIMESTAMP)
+  filter: day = '2024-03-01 00:00:00'
 serving: no, it does not search plan_metrics by its key: compare the first columns of (host, metric, day) with values
 */
 ----

@@ -60,7 +60,7 @@ tree: plan_readings: all
 scan plan_readings: all 16 partitions
   because no predicate on the partition key device: compare it with values
   columns: time; about 4 rows
-  filter: time < CAST('2024-01-02 00:00:00' AS TIMESTAMP)
+  filter: time < '2024-01-02 00:00:00'
 serving: no, it does not search plan_readings by its key: compare the first columns of (device, time) with values
 when distributed: two-stage
 */
@@ -73,7 +73,7 @@ scan plan_clicks: all 2 partitions
   because the predicates on user_id reach every range of RANGE (user_id, target_id): ask for a narrower range
   primary key bounds: (999) <= key, in 3 ranges
   columns: user_id, target_id; about 6 rows
-  filter: (user_id = 999 OR (user_id = 1000 AND target_id BETWEEN 500 AND 999) OR user_id > 1500)
+  filter: (user_id = 999 OR user_id = 1000 AND (target_id >= 500 AND target_id <= 999) OR user_id > 1500)
 serving: no, it does not search plan_clicks by its key: compare the first columns of (user_id, target_id, click_id) with values
 when distributed: two-stage
 */
@@ -86,7 +86,7 @@ scan plan_clicks: 1 of 2 partitions [p0]
   partitioning key (user_id, target_id): ([998, 1000], 5)
   primary key bounds: (998, 5) <= key <= (1000, 5), in 3 ranges
   columns: user_id, target_id; about 0 rows
-  filter: user_id BETWEEN 998 AND 1000 AND target_id = 5
+  filter: user_id >= 998 AND target_id = 5 AND user_id <= 1000
 serving: no, it does not search plan_clicks by its key: compare the first columns of (user_id, target_id, click_id) with values
 */
 ----

@@ -98,7 +98,6 @@ SELECT count(*) FROM orders o LEFT JOIN customers c USING (customer_id) WHERE o.
 /*
 execution: local on 1 of 3 members
 tree: orders: (p128); customers: none
-rewrites: outer_join_elimination
 scan orders AS o: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
@@ -113,7 +112,6 @@ SELECT count(*) FROM orders o LEFT JOIN customers c ON o.id = c.score WHERE c.cu
 /*
 execution: distributed on 3 of 3 members
 tree: orders: all; customers: (p128)
-rewrites: outer_join_reduction
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, id
@@ -137,7 +135,7 @@ scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, id
 scan customers AS c: all 271 partitions
-  because c.customer_id IS NULL can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy
+  because customer_id IS NULL can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy
   columns: customer_id, score
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
@@ -155,7 +153,7 @@ scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, id
 scan customers AS c: all 271 partitions
-  because c.customer_id = 'C2' OR c.name IS NULL can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy
+  because customer_id = 'C2' OR name IS NULL can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy
   columns: customer_id, name, score
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
@@ -168,15 +166,12 @@ when distributed: in 3 stages
 SELECT count(*) FROM orders o LEFT JOIN customers c USING (customer_id) WHERE customer_id = 'C2'
 /*
 execution: local on 1 of 3 members
-tree: orders: (p128); customers: (p128)
+tree: orders: (p128); customers: none
 scan orders AS o: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id
-scan customers AS c: 1 of 271 partitions [p128]
-  partitioning key (customer_id): ('C2')
-  primary key bounds: ('C2')
-  columns: customer_id
+scan customers AS c: 0 of 271 partitions
 co-located: o, c
 serving: yes
 */
@@ -186,7 +181,6 @@ SELECT count(*) FROM orders o FULL JOIN customers c ON o.id = c.score WHERE o.cu
 /*
 execution: distributed on 3 of 3 members
 tree: orders: (p128); customers: all
-rewrites: outer_join_reduction
 scan orders AS o: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
@@ -243,9 +237,8 @@ tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, id
-  filter: o.id >= c.score
 scan customers AS c: all 271 partitions
-  because the filter c.customer_id = 'C2' cannot be pushed below an ASOF JOIN that does not compare customer_id: join on customer_id, or filter inside the subquery
+  because the filter customer_id = 'C2' cannot be pushed below an ASOF JOIN that does not compare customer_id: join on customer_id, or filter inside the subquery
   columns: customer_id, score
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
@@ -297,12 +290,10 @@ SELECT count(*) FROM orders WHERE customer_id = 'C1' AND id IN (SELECT id FROM o
 /*
 execution: distributed on 3 of 3 members
 tree: orders: (p262); orders: all
-rewrites: in_pull_out
 scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
   columns: customer_id, id
-  filter: id IN (SELECT id FROM orders)
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, id
@@ -329,16 +320,14 @@ SELECT * FROM orders o WHERE EXISTS (SELECT 1 FROM customers c WHERE o.customer_
 /*
 execution: distributed on 3 of 3 members
 tree: orders: (p128); customers: all
-rewrites: exists_to_semi_join
 scan orders AS o: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id, id, priority, amount, day
-  filter: EXISTS(SELECT 1 FROM customers AS c WHERE o.customer_id = 'C2' AND c.name = 'x')
 scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, name
-  filter: c.name = 'x' AND EXISTS(SELECT 1 FROM customers AS c WHERE o.customer_id = 'C2' AND c.name = 'x')
+  filter: name = 'x'
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member

@@ -13,7 +13,6 @@ INSERT INTO rel_priorities VALUES ('a', 'low'), ('b', 'high')
 SELECT k, n FROM (SELECT customer_id AS k, id + 1 AS n FROM rel_orders) WHERE k = 'C2' ORDER BY n
 /*
 tree: rel_orders: (p7)
-rewrites: derived_table_to_join
 scan rel_orders: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
@@ -26,10 +25,10 @@ serving: no, its expressions, types or clauses need a kernel over whole columns
 SELECT count(*) FROM (SELECT upper(customer_id) AS k FROM rel_orders) WHERE k = 'C2'
 /*
 tree: rel_orders: all
-rewrites: derived_table_to_join
 scan rel_orders: all 16 partitions
-  because no predicate on the partition key customer_id: compare it with values
-  columns: customer_id; about 6 rows
+  because customer_id is wrapped in upper(): compare the bare column
+  columns: customer_id; about 1 row
+  filter: upper(customer_id) = 'C2'
 serving: no, it does not search rel_orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */
@@ -39,7 +38,6 @@ when distributed: two-stage
 SELECT id FROM (SELECT * FROM rel_orders ORDER BY amount) WHERE customer_id = 'C1' ORDER BY id
 /*
 tree: rel_orders: (p10)
-rewrites: derived_table_to_join
 scan rel_orders: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
@@ -52,7 +50,6 @@ serving: no, its expressions, types or clauses need a kernel over whole columns
 SELECT count(*) FROM (SELECT * FROM rel_orders ORDER BY amount DESC, id LIMIT 2) WHERE customer_id = 'C4'
 /*
 tree: rel_orders: all
-rewrites: derived_table_to_join
 scan rel_orders: all 16 partitions
   because the filter customer_id = 'C4' cannot be pushed below LIMIT: filter inside it if you mean its input
   columns: customer_id, id, priority, amount; about 6 rows
@@ -77,7 +74,6 @@ serving: yes
 SELECT * FROM (SELECT customer_id, sum(amount) AS s FROM rel_orders GROUP BY customer_id) WHERE customer_id = 'C2'
 /*
 tree: rel_orders: (p7)
-rewrites: derived_table_to_join
 scan rel_orders: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
@@ -103,7 +99,7 @@ SELECT priority, max(customer_id) AS m FROM rel_orders GROUP BY priority HAVING 
 /*
 tree: rel_orders: all
 scan rel_orders: all 16 partitions
-  because the filter MAX(customer_id) = 'C2' cannot be pushed below GROUP BY, which does not name customer_id: group by customer_id, or filter inside the subquery
+  because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, priority; about 6 rows
 serving: no, it does not search rel_orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
@@ -114,7 +110,6 @@ when distributed: two-stage
 SELECT * FROM (SELECT customer_id, count(*) AS n FROM rel_orders GROUP BY ROLLUP (customer_id)) WHERE customer_id = 'C2'
 /*
 tree: rel_orders: all
-rewrites: derived_table_to_join
 scan rel_orders: all 16 partitions
   because the filter customer_id = 'C2' cannot be pushed below GROUP BY, which does not name customer_id: group by customer_id, or filter inside the subquery
   columns: customer_id; about 6 rows
@@ -127,7 +122,6 @@ when distributed: two-stage
 SELECT * FROM (SELECT DISTINCT customer_id, priority FROM rel_orders) WHERE customer_id = 'C2' ORDER BY priority
 /*
 tree: rel_orders: (p7)
-rewrites: derived_table_to_join
 scan rel_orders: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
@@ -140,7 +134,6 @@ serving: no, its expressions, types or clauses need a kernel over whole columns
 SELECT * FROM (SELECT DISTINCT ON (priority) customer_id, priority FROM rel_orders ORDER BY priority, customer_id) WHERE customer_id = 'C2'
 /*
 tree: rel_orders: all
-rewrites: derived_table_to_join
 scan rel_orders: all 16 partitions
   because the filter customer_id = 'C2' cannot be pushed below DISTINCT ON, which does not name customer_id: add customer_id to it, or filter inside the subquery
   columns: customer_id, priority; about 6 rows
@@ -153,7 +146,6 @@ when distributed: two-stage
 SELECT * FROM (SELECT customer_id, id, sum(amount) OVER (PARTITION BY customer_id ORDER BY id) AS s FROM rel_orders) WHERE customer_id = 'C2' ORDER BY id
 /*
 tree: rel_orders: (p7)
-rewrites: derived_table_to_join
 scan rel_orders: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
@@ -166,7 +158,6 @@ serving: no, its expressions, types or clauses need a kernel over whole columns
 SELECT * FROM (SELECT customer_id, id, rank() OVER (PARTITION BY priority ORDER BY amount) AS r FROM rel_orders) WHERE customer_id = 'C2' ORDER BY id
 /*
 tree: rel_orders: all
-rewrites: derived_table_to_join
 scan rel_orders: all 16 partitions
   because the filter customer_id = 'C2' cannot be pushed below a window that is not partitioned by customer_id: partition it by customer_id, or filter inside the subquery
   columns: customer_id, id, priority, amount; about 6 rows
@@ -191,7 +182,6 @@ serving: no, its expressions, types or clauses need a kernel over whole columns
 SELECT * FROM (SELECT customer_id, id FROM rel_orders UNION ALL SELECT customer_id, 0 FROM rel_customers) WHERE customer_id = 'C2' ORDER BY id
 /*
 tree: rel_orders: (p7); rel_customers: (p7)
-rewrites: derived_table_to_join
 scan rel_orders: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
@@ -204,18 +194,21 @@ serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
 -- union of other types
--- partitions=24
+-- partitions=2
 SELECT count(*) FROM (SELECT customer_id AS k FROM rel_orders UNION SELECT device FROM rel_events) WHERE k = '1'
 /*
-tree: rel_orders: all; rel_events: all
-rewrites: derived_table_to_join
-scan rel_orders: all 16 partitions
-  because the filter k = '1' cannot be pushed below UNION, because k may have another type in another input: CAST it to one type in every input
-  columns: customer_id; about 6 rows
-scan rel_events: all 8 partitions
-  because the filter k = '1' cannot be pushed below UNION, because k may have another type in another input: CAST it to one type in every input
-  columns: device; about 4 rows
+tree: rel_orders: (p0); rel_events: (p2)
+scan rel_orders: 1 of 16 partitions [p0]
+  partitioning key (customer_id): ('1')
+  primary key bounds: ('1')
+  columns: customer_id; about 2 rows
+scan rel_events: 1 of 8 partitions [p2]
+  partitioning key (device): (1)
+  primary key bounds: (1)
+  columns: device; about 1 row
+  filter: CAST(device AS VARCHAR) = '1'
 serving: no, its expressions, types or clauses need a kernel over whole columns
+scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: in 2 stages
   x0 join rel_orders: at the members over rel_orders, rel_events, to the coordinator
   final: at the coordinator over x0
@@ -226,7 +219,6 @@ when distributed: in 2 stages
 SELECT * FROM (SELECT customer_id FROM rel_orders INTERSECT SELECT customer_id FROM rel_customers) WHERE customer_id = 'C4'
 /*
 tree: rel_orders: (p8); rel_customers: (p8)
-rewrites: derived_table_to_join
 scan rel_orders: 1 of 16 partitions [p8]
   partitioning key (customer_id): ('C4')
   primary key bounds: ('C4')
@@ -243,7 +235,6 @@ serving: no, its expressions, types or clauses need a kernel over whole columns
 SELECT * FROM (SELECT customer_id FROM rel_orders EXCEPT SELECT customer_id FROM rel_customers) WHERE customer_id = 'C3'
 /*
 tree: rel_orders: (p8); rel_customers: (p8)
-rewrites: derived_table_to_join
 scan rel_orders: 1 of 16 partitions [p8]
   partitioning key (customer_id): ('C3')
   primary key bounds: ('C3')
@@ -260,7 +251,6 @@ serving: no, its expressions, types or clauses need a kernel over whole columns
 WITH mine AS (SELECT * FROM rel_orders) SELECT id FROM mine WHERE customer_id = 'C1' ORDER BY id
 /*
 tree: rel_orders: (p10)
-rewrites: derived_table_to_join
 scan rel_orders: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
@@ -273,12 +263,11 @@ serving: yes
 WITH mine AS (SELECT * FROM rel_orders WHERE amount <> 7) SELECT (SELECT count(*) FROM mine WHERE customer_id = 'C1') AS one, (SELECT count(*) FROM mine WHERE customer_id = 'C4') AS other
 /*
 tree: rel_orders: (p8 | p10)
-rewrites: derived_table_to_join
 scan rel_orders: 2 of 16 partitions [p8, p10]
   partitioning key (customer_id): ('C1'), ('C4')
   primary key bounds: ('C1') <= key <= ('C4'), in 2 ranges
-  columns: customer_id, id, priority, amount; about 5 rows
-  filter: amount <> 7
+  columns: customer_id, id, priority, amount; about 2 rows
+  filter: amount <> 7 AND (customer_id = 'C1' OR customer_id = 'C4')
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan rel_orders: at the members over rel_orders, to the coordinator
@@ -291,7 +280,6 @@ when distributed: in 3 stages
 WITH mine AS (SELECT * FROM rel_orders) SELECT (SELECT count(*) FROM mine WHERE customer_id = 'C1') AS one, (SELECT count(*) FROM mine) AS every
 /*
 tree: rel_orders: all
-rewrites: derived_table_to_join
 scan rel_orders: all 16 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, id, priority, amount; about 6 rows
@@ -311,7 +299,7 @@ scan rel_customers: 1 of 16 partitions [p8]
   primary key bounds: ('C4')
   columns: customer_id, boss; about 1 row
 scan rel_customers AS c: all 16 partitions
-  because c.customer_id = up.boss only joins the key: compare either side with a value
+  because customer_id = ... only joins the key: compare either side with a value
   columns: customer_id, boss; about 4 rows
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
@@ -420,7 +408,6 @@ when distributed: in 2 stages
 SELECT c.name, o.id FROM rel_customers c LEFT JOIN rel_orders o ON o.customer_id = c.customer_id WHERE o.customer_id = 'C2' ORDER BY o.id
 /*
 tree: rel_customers: (p7); rel_orders: (p7)
-rewrites: outer_join_reduction
 scan rel_customers AS c: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
@@ -442,7 +429,7 @@ scan rel_customers AS c: all 16 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, name; about 4 rows
 scan rel_orders AS o: all 16 partitions
-  because o.customer_id IS NULL can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy; o.customer_id = c.customer_id only joins the key: compare either side with a value
+  because customer_id IS NULL can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy; c.customer_id = customer_id only joins the key: compare either side with a value
   columns: customer_id; about 6 rows
 co-located: c, o
 serving: no, it does not find the rows that it joins by their keys
@@ -490,7 +477,6 @@ serving: no, its expressions, types or clauses need a kernel over whole columns
 SELECT o.id, c.name FROM rel_orders o FULL JOIN rel_customers c ON o.customer_id = c.customer_id WHERE o.customer_id = 'C3'
 /*
 tree: rel_orders: (p8); rel_customers: (p8)
-rewrites: outer_join_reduction
 scan rel_orders AS o: 1 of 16 partitions [p8]
   partitioning key (customer_id): ('C3')
   primary key bounds: ('C3')
@@ -565,12 +551,10 @@ scan rel_orders AS o: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id; about 2 rows
-  filter: o.customer_id < c.customer_id
 scan rel_customers AS c: all 16 partitions
   because the predicates on customer_id bound a range, but customer_id is hashed: compare customer_id with = or IN; customer_id is compared with o.customer_id, which is neither a constant nor a parameter: pass its value as a parameter
   primary key bounds: ('C2') < key
   columns: customer_id; about 4 rows
-  filter: o.customer_id < c.customer_id
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan o: at the members over o, to every member
@@ -597,7 +581,6 @@ serving: yes
 SELECT c.name, l.id FROM rel_customers c, LATERAL (SELECT id FROM rel_orders o WHERE o.customer_id = c.customer_id ORDER BY id LIMIT 1) l WHERE c.customer_id = 'C1'
 /*
 tree: rel_customers: (p10); rel_orders: (p10)
-rewrites: derived_table_to_join
 scan rel_customers AS c: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
@@ -606,6 +589,7 @@ scan rel_orders AS o: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
   columns: customer_id, id; about 6 rows
+co-located: c, o
 serving: no, its expressions, types or clauses need a kernel over whole columns
 */
 ----
@@ -618,11 +602,9 @@ scan rel_orders AS o: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
   columns: customer_id, priority; about 2 rows
-  filter: (o.priority = c.name OR c.name = 'Ada')
 scan rel_customers AS c: all 16 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, name; about 4 rows
-  filter: (o.priority = c.name OR c.name = 'Ada')
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan o: at the members over o, to every member
@@ -639,7 +621,7 @@ scan rel_events AS e: 1 of 8 partitions [p5]
   primary key bounds: (2)
   columns: device, customer; about 1 row
 scan rel_customers AS c: all 16 partitions
-  because e.customer = c.customer_id only joins the key: compare either side with a value
+  because e.customer = customer_id only joins the key: compare either side with a value
   columns: customer_id, name; about 4 rows
 serving: yes
 when distributed: in 3 stages
@@ -653,7 +635,7 @@ SELECT count(*) >= 0 FROM rel_orders TABLESAMPLE 100% WHERE customer_id = 'C1'
 /*
 tree: rel_orders: all
 scan rel_orders: all 16 partitions
-  because no predicate on the partition key customer_id: compare it with values
+  because the filter customer_id = 'C1' cannot be pushed below a sample: filter inside it if you mean its input
   columns: customer_id; about 6 rows
 serving: no, it does not search rel_orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: gather (the result of SAMPLE depends on when and where it is evaluated: filter by the partitioning key to gather less)
@@ -665,7 +647,7 @@ SELECT customer_id, count(DISTINCT id) FROM rel_orders GROUP BY customer_id HAVI
 /*
 tree: rel_orders: all
 scan rel_orders: all 16 partitions
-  because customer_id is wrapped in mode(): compare the bare column
+  because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, id; about 6 rows
 serving: no, it does not search rel_orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
@@ -676,17 +658,16 @@ when distributed: two-stage
 SELECT count(*) FROM (SELECT * FROM rel_orders WHERE priority IS NULL) o JOIN rel_customers c ON c.name = 'Ada' AND c.boss = 'C2' WHERE CAST(coalesce(o.priority, '1') AS INTEGER) = 1 AND c.customer_id = 'C1' AND o.customer_id >= 'A'
 /*
 tree: rel_orders: all; rel_customers: (p10)
-rewrites: derived_table_to_join
 scan rel_orders: all 16 partitions
   because the predicates on customer_id bound a range, but customer_id is hashed: compare customer_id with = or IN
   primary key bounds: ('A') <= key
   columns: customer_id, id, priority, amount; about 0 rows
-  filter: priority IS NULL AND CAST(COALESCE(o.priority, '1') AS INT) = 1
+  filter: priority IS NULL AND CAST(coalesce(priority, '1') AS INTEGER) = 1
 scan rel_customers AS c: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
   columns: customer_id, name, boss; about 0 rows
-  filter: c.name = 'Ada' AND c.boss = 'C2'
+  filter: name = 'Ada' AND boss = 'C2'
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan rel_orders: at the members over rel_orders, to every member
@@ -711,7 +692,6 @@ serving: yes
 SELECT count(*) FROM rel_orders o JOIN (rel_customers c LEFT JOIN rel_customers d ON c.customer_id = d.customer_id) ON o.customer_id = c.customer_id WHERE o.customer_id = 'C1'
 /*
 tree: rel_orders: (p10); rel_customers: (p10); rel_customers: none
-rewrites: outer_join_elimination
 scan rel_orders AS o: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
@@ -776,7 +756,6 @@ serving: no, its expressions, types or clauses need a kernel over whole columns
 SELECT * FROM (SELECT sum(count(*)) OVER () AS n FROM rel_orders) x, rel_customers c WHERE c.customer_id = 'C1'
 /*
 tree: rel_orders: all; rel_customers: (p10)
-rewrites: derived_table_to_join
 scan rel_orders: all 16 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id; about 6 rows

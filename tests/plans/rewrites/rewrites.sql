@@ -9,14 +9,13 @@ INSERT INTO rew_emp VALUES (1, 1, 'Ada', 2000), (1, 2, 'Grace', 900), (2, 3, 'Ed
 SELECT emp.name, (SELECT dept.name FROM rew_dept dept WHERE emp.dept_id = dept.id) AS dept FROM rew_emp emp WHERE emp.salary > 1000 ORDER BY emp.name
 /*
 tree: rew_dept: all; rew_emp: all
-rewrites: scalar_subquery_to_left_join
 scan rew_dept AS dept: all 8 partitions
-  because emp.dept_id = dept.id only joins the key: compare either side with a value
+  because emp.dept_id = id only joins the key: compare either side with a value
   columns: id, name; about 4 rows
 scan rew_emp AS emp: all 8 partitions
   because no predicate on the partition key dept_id: compare it with values
   columns: dept_id, id, name, salary; about 6 rows
-  filter: emp.salary > 1000
+  filter: salary > 1000
 co-located: dept, emp
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 2 stages
@@ -29,7 +28,6 @@ when distributed: in 2 stages
 SELECT emp.name, (SELECT dept.name FROM rew_dept dept WHERE emp.dept_id = dept.id) AS dept FROM rew_emp emp WHERE emp.dept_id = 9
 /*
 tree: rew_dept: (p4); rew_emp: (p4)
-rewrites: scalar_subquery_to_left_join
 scan rew_dept AS dept: 1 of 8 partitions [p4]
   partitioning key (id): (9)
   primary key bounds: (9)
@@ -47,7 +45,6 @@ serving: no, its expressions, types or clauses need a kernel over whole columns
 SELECT d.name, (SELECT count(*) FROM rew_emp e WHERE e.dept_id = d.id) AS n FROM rew_dept d WHERE d.id = 3
 /*
 tree: rew_emp: (p3); rew_dept: (p3)
-rewrites: scalar_subquery_to_left_join
 scan rew_emp AS e: 1 of 8 partitions [p3]
   partitioning key (dept_id): (3)
   primary key bounds: (3)
@@ -65,7 +62,6 @@ serving: no, its expressions, types or clauses need a kernel over whole columns
 SELECT emp.name, d.name FROM rew_emp emp, (SELECT * FROM rew_dept WHERE id = 1) d WHERE emp.dept_id = d.id ORDER BY emp.name
 /*
 tree: rew_emp: (p2); rew_dept: (p2)
-rewrites: derived_table_to_join
 scan rew_emp AS emp: 1 of 8 partitions [p2]
   partitioning key (dept_id): (1)
   primary key bounds: (1)
@@ -83,11 +79,9 @@ serving: no, its expressions, types or clauses need a kernel over whole columns
 SELECT emp.name FROM rew_emp emp WHERE emp.dept_id IN (SELECT id FROM rew_dept WHERE state = 'CA' AND id < 2 AND id > 0) ORDER BY emp.name
 /*
 tree: rew_emp: (p2); rew_dept: (p2)
-rewrites: in_pull_out
 scan rew_emp AS emp: 1 of 8 partitions [p2]
   primary key bounds: (0) < key < (2)
   columns: dept_id, id, name; about 6 rows
-  filter: emp.dept_id IN (SELECT id FROM rew_dept WHERE state = 'CA' AND id < 2 AND id > 0)
 scan rew_dept: 1 of 8 partitions [p2]
   primary key bounds: (0) < key < (2)
   columns: id, name, state; about 1 row
@@ -101,12 +95,10 @@ serving: no, it does not find the rows that it joins by their keys
 SELECT emp.name FROM rew_emp emp WHERE dept_id = 3 AND emp.dept_id IN (SELECT id FROM rew_dept) ORDER BY emp.name
 /*
 tree: rew_emp: (p3); rew_dept: (p3)
-rewrites: in_pull_out
 scan rew_emp AS emp: 1 of 8 partitions [p3]
   partitioning key (dept_id): (3)
   primary key bounds: (3)
   columns: dept_id, id, name; about 2 rows
-  filter: emp.dept_id IN (SELECT id FROM rew_dept)
 scan rew_dept: 1 of 8 partitions [p3]
   partitioning key (id): (3)
   primary key bounds: (3)
@@ -120,12 +112,10 @@ serving: yes
 SELECT dept.name FROM rew_dept dept WHERE dept.id IN (SELECT emp.dept_id FROM rew_emp emp GROUP BY emp.dept_id HAVING count(*) > 1 AND emp.dept_id = 3)
 /*
 tree: rew_dept: (p3); rew_emp: (p3)
-rewrites: in_group_by_to_join
 scan rew_dept AS dept: 1 of 8 partitions [p3]
   partitioning key (id): (3)
   primary key bounds: (3)
   columns: id, name; about 4 rows
-  filter: dept.id IN (SELECT emp.dept_id FROM rew_emp AS emp GROUP BY emp.dept_id HAVING COUNT(*) > 1 AND emp.dept_id = 3)
 scan rew_emp AS emp: 1 of 8 partitions [p3]
   partitioning key (dept_id): (3)
   primary key bounds: (3)
@@ -139,17 +129,14 @@ serving: no, its expressions, types or clauses need a kernel over whole columns
 SELECT emp.name FROM rew_emp emp WHERE dept_id = 3 AND dept_id IN (SELECT id FROM rew_dept d WHERE d.name <> emp.name)
 /*
 tree: rew_emp: (p3); rew_dept: (p3)
-rewrites: in_to_exists, exists_to_semi_join
 scan rew_emp AS emp: 1 of 8 partitions [p3]
   partitioning key (dept_id): (3)
   primary key bounds: (3)
   columns: dept_id, id, name; about 2 rows
-  filter: dept_id IN (SELECT id FROM rew_dept AS d WHERE d.name <> emp.name) AND d.name <> emp.name
 scan rew_dept AS d: 1 of 8 partitions [p3]
   partitioning key (id): (3)
   primary key bounds: (3)
   columns: id, name; about 4 rows
-  filter: d.name <> emp.name
 co-located: emp, d
 serving: yes
 */
@@ -159,12 +146,10 @@ serving: yes
 SELECT emp.name FROM rew_emp emp WHERE dept_id = 9 AND dept_id NOT IN (SELECT id FROM rew_dept)
 /*
 tree: rew_emp: (p4); rew_dept: (p4)
-rewrites: in_to_exists, exists_to_semi_join
 scan rew_emp AS emp: 1 of 8 partitions [p4]
   partitioning key (dept_id): (9)
   primary key bounds: (9)
   columns: dept_id, id, name; about 2 rows
-  filter: NOT dept_id IN (SELECT id FROM rew_dept)
 scan rew_dept: 1 of 8 partitions [p4]
   partitioning key (id): (9)
   primary key bounds: (9)
@@ -182,7 +167,6 @@ scan rew_dept AS d: 1 of 8 partitions [p3]
   partitioning key (id): (4)
   primary key bounds: (4)
   columns: id, name; about 1 row
-  filter: NOT d.id IN (SELECT salary FROM rew_emp)
 scan rew_emp: all 8 partitions
   because no predicate on the partition key dept_id: compare it with values
   columns: id, name, salary; about 6 rows
@@ -198,17 +182,14 @@ when distributed: in 3 stages
 SELECT d.name FROM rew_dept d WHERE EXISTS (SELECT 1 FROM rew_emp e WHERE e.dept_id = d.id AND e.dept_id = 1)
 /*
 tree: rew_dept: (p2); rew_emp: (p2)
-rewrites: exists_to_semi_join
 scan rew_dept AS d: 1 of 8 partitions [p2]
   partitioning key (id): (1)
   primary key bounds: (1)
   columns: id, name; about 4 rows
-  filter: EXISTS(SELECT 1 FROM rew_emp AS e WHERE e.dept_id = d.id AND e.dept_id = 1)
 scan rew_emp AS e: 1 of 8 partitions [p2]
   partitioning key (dept_id): (1)
   primary key bounds: (1)
   columns: dept_id, id, name; about 2 rows
-  filter: EXISTS(SELECT 1 FROM rew_emp AS e WHERE e.dept_id = d.id AND e.dept_id = 1)
 co-located: d, e
 serving: yes
 */
@@ -218,12 +199,10 @@ serving: yes
 SELECT d.name FROM rew_dept d WHERE d.id = 4 AND NOT EXISTS (SELECT 1 FROM rew_emp e WHERE e.dept_id = d.id)
 /*
 tree: rew_dept: (p3); rew_emp: (p3)
-rewrites: exists_to_semi_join
 scan rew_dept AS d: 1 of 8 partitions [p3]
   partitioning key (id): (4)
   primary key bounds: (4)
   columns: id, name; about 1 row
-  filter: NOT EXISTS(SELECT 1 FROM rew_emp AS e WHERE e.dept_id = d.id)
 scan rew_emp AS e: 1 of 8 partitions [p3]
   partitioning key (dept_id): (4)
   primary key bounds: (4)
@@ -237,11 +216,9 @@ serving: yes
 SELECT d.name FROM rew_dept d WHERE NOT EXISTS (SELECT 1 FROM rew_emp e WHERE e.dept_id = d.id AND e.dept_id = 1) ORDER BY d.name
 /*
 tree: rew_dept: all; rew_emp: (p2)
-rewrites: exists_to_semi_join
 scan rew_dept AS d: all 8 partitions
   because no predicate on the partition key id: compare it with values
   columns: id, name; about 4 rows
-  filter: NOT EXISTS(SELECT 1 FROM rew_emp AS e WHERE e.dept_id = d.id AND e.dept_id = 1)
 scan rew_emp AS e: 1 of 8 partitions [p2]
   partitioning key (dept_id): (1)
   primary key bounds: (1)
@@ -254,19 +231,14 @@ when distributed: in 2 stages
 */
 ----
 -- EXISTS over an aggregate is always true
--- partitions=9
+-- partitions=8
 SELECT d.name FROM rew_dept d WHERE EXISTS (SELECT count(*) FROM rew_emp e WHERE e.dept_id = d.id AND e.dept_id = 1) ORDER BY d.name
 /*
-tree: rew_dept: all; rew_emp: (p2)
-rewrites: exists_to_semi_join
+tree: rew_dept: all; rew_emp: none
 scan rew_dept AS d: all 8 partitions
-  because no predicate on the partition key id: compare it with values
+  because id = d.id only joins the key: compare either side with a value
   columns: id, name; about 4 rows
-  filter: EXISTS(SELECT COUNT(*) FROM rew_emp AS e WHERE e.dept_id = d.id AND e.dept_id = 1)
-scan rew_emp AS e: 1 of 8 partitions [p2]
-  partitioning key (dept_id): (1)
-  primary key bounds: (1)
-  columns: dept_id, id, name; about 2 rows
+scan rew_emp AS e: 0 of 8 partitions
 co-located: d, e
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 2 stages
@@ -279,7 +251,6 @@ when distributed: in 2 stages
 SELECT name FROM rew_emp WHERE dept_id = id AND id = 1
 /*
 tree: rew_emp: (p2)
-rewrites: constant_propagation
 scan rew_emp: 1 of 8 partitions [p2]
   partitioning key (dept_id): (1)
   primary key bounds: (1, 1)

@@ -7,10 +7,10 @@ SELECT id, random() FROM orders o JOIN customers c USING (customer_id)
 execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
-  because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  because customer_id = c.customer_id only joins the key: compare either side with a value
   columns: customer_id, id
 scan customers AS c: all 271 partitions
-  because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  because o.customer_id = customer_id only joins the key: compare either side with a value
   columns: customer_id
 co-located: o, c
 serving: no, its expressions, types or clauses need a kernel over whole columns
@@ -25,13 +25,11 @@ SELECT count(*) FROM orders o JOIN customers c USING (customer_id) WHERE random(
 execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
-  because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  because customer_id = c.customer_id only joins the key: compare either side with a value
   columns: customer_id
-  filter: RANDOM() < 0.5
 scan customers AS c: all 271 partitions
-  because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  because o.customer_id = customer_id only joins the key: compare either side with a value
   columns: customer_id
-  filter: RANDOM() < 0.5
 co-located: o, c
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 2 stages
@@ -45,10 +43,10 @@ SELECT id FROM orders o JOIN customers c USING (customer_id) ORDER BY random() L
 execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
-  because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  because customer_id = c.customer_id only joins the key: compare either side with a value
   columns: customer_id, id
 scan customers AS c: all 271 partitions
-  because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  because o.customer_id = customer_id only joins the key: compare either side with a value
   columns: customer_id
 co-located: o, c
 serving: no, its expressions, types or clauses need a kernel over whole columns
@@ -62,18 +60,14 @@ SELECT o.id, r FROM (SELECT code, random() AS r FROM airlines) a JOIN orders o J
 /*
 execution: distributed on 3 of 3 members
 tree: airlines: any; orders: all; customers: all
-rewrites: derived_table_to_join
 scan airlines: replicated, every member has it
   columns: code
-  filter: TRUE
 scan orders AS o: all 271 partitions
-  because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  because customer_id = c.customer_id only joins the key: compare either side with a value
   columns: customer_id, id
-  filter: TRUE
 scan customers AS c: all 271 partitions
-  because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  because o.customer_id = customer_id only joins the key: compare either side with a value
   columns: customer_id
-  filter: TRUE
 co-located: o, c
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
@@ -88,10 +82,10 @@ SELECT priority, random() FROM orders o JOIN customers c USING (customer_id) GRO
 execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
-  because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  because customer_id = c.customer_id only joins the key: compare either side with a value
   columns: customer_id, priority
 scan customers AS c: all 271 partitions
-  because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  because o.customer_id = customer_id only joins the key: compare either side with a value
   columns: customer_id
 co-located: o, c
 serving: no, its expressions, types or clauses need a kernel over whole columns
@@ -106,10 +100,10 @@ SELECT id, sum(random()) OVER (ORDER BY id) FROM orders o JOIN customers c USING
 execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
-  because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  because customer_id = c.customer_id only joins the key: compare either side with a value
   columns: customer_id, id
 scan customers AS c: all 271 partitions
-  because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  because o.customer_id = customer_id only joins the key: compare either side with a value
   columns: customer_id
 co-located: o, c
 serving: no, its expressions, types or clauses need a kernel over whole columns
@@ -125,10 +119,10 @@ SELECT id FROM orders o JOIN customers c USING (customer_id) USING SAMPLE 3
 execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
-  because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  because customer_id = c.customer_id only joins the key: compare either side with a value
   columns: customer_id, id
 scan customers AS c: all 271 partitions
-  because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  because o.customer_id = customer_id only joins the key: compare either side with a value
   columns: customer_id
 co-located: o, c
 serving: no, its expressions, types or clauses need a kernel over whole columns
@@ -141,10 +135,10 @@ SELECT id, current_time FROM orders o JOIN customers c USING (customer_id)
 execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
-  because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  because customer_id = c.customer_id only joins the key: compare either side with a value
   columns: customer_id, id
 scan customers AS c: all 271 partitions
-  because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  because o.customer_id = customer_id only joins the key: compare either side with a value
   columns: customer_id
 co-located: o, c
 serving: no, its expressions, types or clauses need a kernel over whole columns
@@ -172,10 +166,10 @@ SELECT id, current_timestamp FROM orders o JOIN customers c USING (customer_id)
 execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
-  because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  because customer_id = c.customer_id only joins the key: compare either side with a value
   columns: customer_id, id
 scan customers AS c: all 271 partitions
-  because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  because o.customer_id = customer_id only joins the key: compare either side with a value
   columns: customer_id
 co-located: o, c
 serving: no, its expressions, types or clauses need a kernel over whole columns
@@ -190,11 +184,11 @@ SELECT id FROM orders o JOIN customers c USING (customer_id) WHERE day = CURRENT
 execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
-  because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  because customer_id = c.customer_id only joins the key: compare either side with a value
   columns: customer_id, id, day
-  filter: day = current_date
+  filter: day = CAST(now() AS DATE)
 scan customers AS c: all 271 partitions
-  because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  because o.customer_id = customer_id only joins the key: compare either side with a value
   columns: customer_id
 co-located: o, c
 serving: no, its expressions, types or clauses need a kernel over whole columns
@@ -209,10 +203,10 @@ SELECT max(localtimestamp) FROM orders o JOIN customers c USING (customer_id)
 execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
-  because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  because customer_id = c.customer_id only joins the key: compare either side with a value
   columns: customer_id
 scan customers AS c: all 271 partitions
-  because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  because o.customer_id = customer_id only joins the key: compare either side with a value
   columns: customer_id
 co-located: o, c
 serving: no, its expressions, types or clauses need a kernel over whole columns
@@ -226,15 +220,13 @@ SELECT id FROM orders WHERE id IN (SELECT id FROM orders p WHERE p.day > today()
 /*
 execution: distributed on 3 of 3 members
 tree: orders: all; orders: all
-rewrites: in_pull_out
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: id, day
-  filter: id IN (SELECT id FROM orders AS p WHERE p.day > today())
 scan orders AS p: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: id, day
-  filter: p.day > today()
+  filter: day > CAST(now() AS DATE)
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan p: at the members over p, to every member

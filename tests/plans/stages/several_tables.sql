@@ -7,14 +7,13 @@ SELECT c.name FROM customers c WHERE score > (SELECT sum(amount) FROM orders o W
 /*
 execution: distributed on 3 of 3 members
 tree: customers: all; orders: all
-rewrites: scalar_subquery_to_left_join
 scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: name, score
-  filter: score > (SELECT SUM(amount) FROM orders AS o WHERE o.priority = c.name)
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: priority, amount
+  filter: priority IS NOT NULL
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 4 stages
   x0 scan o: at the members over o, to the coordinator
@@ -28,14 +27,13 @@ SELECT c.name FROM customers c WHERE score > (SELECT count(*) FROM orders o WHER
 /*
 execution: distributed on 3 of 3 members
 tree: customers: all; orders: all
-rewrites: scalar_subquery_to_left_join
 scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: name, score
-  filter: score > (SELECT COUNT(*) FROM orders AS o WHERE o.priority = c.name)
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: priority
+  filter: priority IS NOT NULL
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 5 stages
   x0 scan c: at the members over c, to the coordinator
@@ -50,15 +48,13 @@ SELECT c.name FROM customers c WHERE EXISTS (SELECT 1 FROM orders o WHERE o.prio
 /*
 execution: distributed on 3 of 3 members
 tree: customers: all; orders: all
-rewrites: exists_to_semi_join
 scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: name
-  filter: EXISTS(SELECT 1 FROM orders AS o WHERE o.priority = c.name)
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: priority
-  filter: EXISTS(SELECT 1 FROM orders AS o WHERE o.priority = c.name)
+  filter: priority IS NOT NULL
 serving: no, it does not find the rows that it joins by their keys
 when distributed: in 3 stages
   x0 scan o: at the members over o, to every member
@@ -71,14 +67,13 @@ SELECT c.name FROM customers c WHERE EXISTS (SELECT max(id) FROM orders o WHERE 
 /*
 execution: distributed on 3 of 3 members
 tree: customers: all; orders: all
-rewrites: exists_to_semi_join
 scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: name
-  filter: EXISTS(SELECT MAX(id) FROM orders AS o WHERE o.priority = c.name)
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: id, priority
+  filter: priority IS NOT NULL
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 5 stages
   x0 scan c: at the members over c, to the coordinator
@@ -93,14 +88,13 @@ SELECT c.name FROM customers c WHERE EXISTS ((SELECT max(id) FROM orders o WHERE
 /*
 execution: distributed on 3 of 3 members
 tree: customers: all; orders: all
-rewrites: scalar_subquery_to_left_join
 scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: name
-  filter: EXISTS((SELECT MAX(id) FROM orders AS o WHERE o.priority = c.name))
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: id, priority
+  filter: priority IS NOT NULL
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 5 stages
   x0 scan c: at the members over c, to the coordinator
@@ -118,10 +112,10 @@ tree: customers: all; orders: all
 scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: name
-  filter: NOT name IN (SELECT MAX(priority) FROM orders AS o WHERE o.priority = c.name)
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: priority
+  filter: priority IS NOT NULL
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 5 stages
   x0 scan c: at the members over c, to the coordinator
@@ -139,10 +133,10 @@ tree: customers: all; orders: all
 scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: name
-  filter: NOT name IN (SELECT MAX(priority) FROM orders AS o WHERE o.priority = c.name)
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: priority
+  filter: priority IS NOT NULL
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 5 stages
   x0 scan c: at the members over c, to the coordinator
@@ -157,13 +151,12 @@ WITH t1 AS (SELECT customer_id FROM orders WHERE amount > 1) SELECT c.name FROM 
 /*
 execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
-rewrites: derived_table_to_join
 scan orders: all 271 partitions
-  because c.customer_id = x.customer_id only joins the key: compare either side with a value
+  because customer_id = c.customer_id only joins the key: compare either side with a value
   columns: customer_id, amount
   filter: amount > 1
 scan customers AS c: all 271 partitions
-  because c.customer_id = x.customer_id only joins the key: compare either side with a value
+  because orders.customer_id = customer_id only joins the key: compare either side with a value
   columns: customer_id, name
 co-located: orders, c
 serving: no, its expressions, types or clauses need a kernel over whole columns
@@ -177,13 +170,12 @@ WITH orders AS (SELECT customer_id FROM orders WHERE amount > 1) SELECT c.name F
 /*
 execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
-rewrites: derived_table_to_join
 scan orders: all 271 partitions
-  because c.customer_id = x.customer_id only joins the key: compare either side with a value
+  because customer_id = c.customer_id only joins the key: compare either side with a value
   columns: customer_id, amount
   filter: amount > 1
 scan customers AS c: all 271 partitions
-  because c.customer_id = x.customer_id only joins the key: compare either side with a value
+  because orders.customer_id = customer_id only joins the key: compare either side with a value
   columns: customer_id, name
 co-located: orders, c
 serving: no, its expressions, types or clauses need a kernel over whole columns
@@ -197,13 +189,14 @@ WITH s1 AS (SELECT customer_id FROM orders WHERE amount > 1) SELECT c.name FROM 
 /*
 execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
-rewrites: derived_table_to_join
 scan orders: all 271 partitions
-  because no predicate on the partition key customer_id: compare it with values
+  because customer_id = c.customer_id only joins the key: compare either side with a value
   columns: customer_id, amount
+  filter: amount > 1
 scan customers AS c: all 271 partitions
-  because no predicate on the partition key customer_id: compare it with values
+  because orders.customer_id = customer_id only joins the key: compare either side with a value
   columns: customer_id, name
+co-located: orders, c
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 2 stages
   x0 join orders: at the members over orders, c, to the coordinator
@@ -215,13 +208,14 @@ WITH x0 AS (SELECT customer_id FROM orders WHERE amount > 1) SELECT c.name FROM 
 /*
 execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
-rewrites: derived_table_to_join
 scan orders: all 271 partitions
-  because no predicate on the partition key customer_id: compare it with values
+  because customer_id = c.customer_id only joins the key: compare either side with a value
   columns: customer_id, amount
+  filter: amount > 1
 scan customers AS c: all 271 partitions
-  because no predicate on the partition key customer_id: compare it with values
+  because orders.customer_id = customer_id only joins the key: compare either side with a value
   columns: customer_id, name
+co-located: orders, c
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 2 stages
   x0 join orders: at the members over orders, c, to the coordinator
@@ -234,11 +228,10 @@ SELECT o.id, p.id FROM orders o ASOF JOIN orders p ON o.customer_id = p.customer
 execution: distributed on 3 of 3 members
 tree: orders: all; orders: all
 scan orders AS o: all 271 partitions
-  because o.customer_id = p.customer_id only joins the key: compare either side with a value
+  because customer_id = p.customer_id only joins the key: compare either side with a value
   columns: customer_id, id, day
-  filter: o.day >= p.day
 scan orders AS p: all 271 partitions
-  because o.customer_id = p.customer_id only joins the key: compare either side with a value
+  because o.customer_id = customer_id only joins the key: compare either side with a value
   columns: customer_id, id, day
 co-located: o, p
 serving: no, its expressions, types or clauses need a kernel over whole columns
@@ -273,9 +266,8 @@ tree: orders: all; metrics: all
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: amount, day
-  filter: o.day >= m.time
 scan metrics AS m: all 8 partitions
-  because the filter o.day >= m.time cannot be pushed below an ASOF JOIN that does not compare time: join on time, or filter inside the subquery
+  because the filter o.day >= time cannot be pushed below an ASOF JOIN that does not compare time: join on time, or filter inside the subquery
   columns: time
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
@@ -291,7 +283,6 @@ execution: distributed on 3 of 3 members
 tree: airlines: any; airlines: any; orders: all
 scan airlines AS a: replicated, every member has it
   columns: code, name
-  filter: a.name >= b.name
 scan airlines AS b: replicated, every member has it
   columns: code, name
 scan orders AS o: all 271 partitions
@@ -317,7 +308,7 @@ scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, name, score
 scan orders AS o: all 271 partitions
-  because o.customer_id = r.customer_id only joins the key: compare either side with a value
+  because ... = customer_id only joins the key: compare either side with a value
   columns: customer_id, amount
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 5 stages
@@ -365,10 +356,10 @@ SELECT string_agg(DISTINCT o.priority, ',' ORDER BY o.priority) AS p FROM orders
 execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
-  because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  because customer_id = c.customer_id only joins the key: compare either side with a value
   columns: customer_id, priority
 scan customers AS c: all 271 partitions
-  because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  because o.customer_id = customer_id only joins the key: compare either side with a value
   columns: customer_id
 co-located: o, c
 serving: no, its expressions, types or clauses need a kernel over whole columns
@@ -382,14 +373,13 @@ SELECT o.priority, (SELECT min(a.name) FROM airlines a WHERE a.code = o.priority
 /*
 execution: distributed on 3 of 3 members
 tree: airlines: any; orders: all; customers: all
-rewrites: scalar_subquery_to_left_join
 scan airlines AS a: replicated, every member has it
   columns: code, name
 scan orders AS o: all 271 partitions
-  because c.customer_id = o.customer_id only joins the key: compare either side with a value
+  because customer_id = c.customer_id only joins the key: compare either side with a value
   columns: customer_id, priority, amount
 scan customers AS c: all 271 partitions
-  because c.customer_id = o.customer_id only joins the key: compare either side with a value
+  because o.customer_id = customer_id only joins the key: compare either side with a value
   columns: customer_id, name
 co-located: o, c
 serving: no, its expressions, types or clauses need a kernel over whole columns
@@ -404,10 +394,10 @@ SELECT id, rank() OVER w FROM orders o JOIN customers USING (customer_id) WINDOW
 execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
-  because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  because customer_id = customers.customer_id only joins the key: compare either side with a value
   columns: customer_id, id
 scan customers: all 271 partitions
-  because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  because o.customer_id = customer_id only joins the key: compare either side with a value
   columns: customer_id
 co-located: o, customers
 serving: no, its expressions, types or clauses need a kernel over whole columns
@@ -421,13 +411,13 @@ SELECT c.name, q.id FROM customers c, LATERAL (SELECT o.id FROM orders o WHERE o
 /*
 execution: distributed on 3 of 3 members
 tree: customers: all; orders: all
-rewrites: derived_table_to_join
 scan customers AS c: all 271 partitions
-  because o.customer_id = c.customer_id only joins the key: compare either side with a value
+  because customer_id = o.customer_id only joins the key: compare either side with a value
   columns: customer_id, name
 scan orders AS o: all 271 partitions
-  because o.customer_id = c.customer_id only joins the key: compare either side with a value
+  because c.customer_id = customer_id only joins the key: compare either side with a value
   columns: customer_id, id, amount
+co-located: c, o
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 2 stages
   x0 join c: at the members over c, o, to the coordinator
@@ -439,12 +429,11 @@ SELECT score, n FROM customers c LEFT JOIN ((SELECT customer_id, count(*) AS n F
 /*
 execution: distributed on 3 of 3 members
 tree: customers: all; orders: all; airlines: any
-rewrites: derived_table_to_join
 scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, score
 scan orders: all 271 partitions
-  because c.customer_id = q.customer_id only joins the key: compare either side with a value; code = q.customer_id only joins the key: compare either side with a value
+  because customer_id = airlines.code only joins the key: compare either side with a value; c.customer_id = customer_id only joins the key: compare either side with a value
   columns: customer_id
 scan airlines: replicated, every member has it
   columns: code
@@ -478,7 +467,6 @@ SELECT c.name, x.m, y.id FROM customers c JOIN ((SELECT max(amount) AS m, priori
 /*
 execution: distributed on 3 of 3 members
 tree: customers: all; orders: all; orders: all
-rewrites: derived_table_to_join, outer_join_reduction
 scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: name
@@ -502,7 +490,6 @@ SELECT c.name, x.m, y.id FROM customers c JOIN (orders y FULL JOIN (SELECT max(a
 /*
 execution: distributed on 3 of 3 members
 tree: customers: all; orders: all; orders: all
-rewrites: derived_table_to_join, outer_join_reduction
 scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: name
@@ -528,7 +515,6 @@ FROM (SELECT o.id FROM orders o
 /*
 execution: distributed on 3 of 3 members
 tree: orders: all; metrics: all
-rewrites: derived_table_to_join
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, id, priority, amount, day
@@ -548,10 +534,10 @@ SELECT priority, median(amount) FROM orders o JOIN customers c USING (customer_i
 execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
-  because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  because customer_id = c.customer_id only joins the key: compare either side with a value
   columns: customer_id, priority, amount
 scan customers AS c: all 271 partitions
-  because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  because o.customer_id = customer_id only joins the key: compare either side with a value
   columns: customer_id
 co-located: o, c
 serving: no, its expressions, types or clauses need a kernel over whole columns
@@ -579,7 +565,7 @@ WITH RECURSIVE r AS (SELECT 'a' AS k UNION SELECT c.name FROM customers c JOIN r
 execution: distributed on 3 of 3 members
 tree: customers: all
 scan customers AS c: all 271 partitions
-  because c.customer_id = r.k only joins the key: compare either side with a value
+  because customer_id = ... only joins the key: compare either side with a value
   columns: customer_id, name
 serving: no, it does not search customers by its key: compare the first columns of (customer_id) with values
 when distributed: two-stage
@@ -591,10 +577,10 @@ SELECT o.id FROM orders o JOIN customers c USING (customer_id) ORDER BY id LIMIT
 execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
-  because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  because customer_id = c.customer_id only joins the key: compare either side with a value
   columns: customer_id, id
 scan customers AS c: all 271 partitions
-  because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  because o.customer_id = customer_id only joins the key: compare either side with a value
   columns: customer_id
 co-located: o, c
 serving: no, it does not find the rows that it joins by their keys
@@ -608,7 +594,6 @@ SELECT id FROM pairs
 /*
 execution: distributed on 3 of 3 members
 tree: orders: all; metrics: all
-rewrites: derived_table_to_join
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, id, priority, amount, day
@@ -628,10 +613,10 @@ SELECT o.id FROM orders o JOIN customers c USING (customer_id)
 execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
-  because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  because customer_id = c.customer_id only joins the key: compare either side with a value
   columns: customer_id, id
 scan customers AS c: all 271 partitions
-  because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  because o.customer_id = customer_id only joins the key: compare either side with a value
   columns: customer_id
 co-located: o, c
 serving: no, it does not find the rows that it joins by their keys
@@ -680,7 +665,6 @@ WITH q AS (SELECT priority, sum(amount) AS a FROM orders GROUP BY 1) SELECT x.a,
 /*
 execution: distributed on 3 of 3 members
 tree: orders: all; orders: all
-rewrites: derived_table_to_join
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: id, priority, amount
@@ -700,7 +684,6 @@ SELECT c.name FROM customers c JOIN (SELECT priority, max(amount) AS m FROM orde
 /*
 execution: distributed on 3 of 3 members
 tree: customers: all; orders: all
-rewrites: derived_table_to_join
 scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: name
@@ -720,12 +703,11 @@ SELECT c.name FROM customers c JOIN (SELECT customer_id, max(amount) AS m FROM o
 /*
 execution: distributed on 3 of 3 members
 tree: customers: all; orders: all
-rewrites: derived_table_to_join
 scan customers AS c: all 271 partitions
-  because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  because customer_id = orders.customer_id only joins the key: compare either side with a value
   columns: customer_id, name
 scan orders: all 271 partitions
-  because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  because c.customer_id = customer_id only joins the key: compare either side with a value
   columns: customer_id, amount
 co-located: c, orders
 serving: no, its expressions, types or clauses need a kernel over whole columns
@@ -739,15 +721,12 @@ SELECT id FROM orders o WHERE EXISTS (SELECT 1 FROM customers c WHERE c.customer
 /*
 execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
-rewrites: exists_to_semi_join
 scan orders AS o: all 271 partitions
-  because c.customer_id = o.customer_id only joins the key: compare either side with a value
+  because customer_id = c.customer_id only joins the key: compare either side with a value
   columns: customer_id, id
-  filter: EXISTS(SELECT 1 FROM customers AS c WHERE c.customer_id = o.customer_id)
 scan customers AS c: all 271 partitions
-  because c.customer_id = o.customer_id only joins the key: compare either side with a value
+  because o.customer_id = customer_id only joins the key: compare either side with a value
   columns: customer_id
-  filter: EXISTS(SELECT 1 FROM customers AS c WHERE c.customer_id = o.customer_id)
 co-located: o, c
 serving: no, it does not find the rows that it joins by their keys
 when distributed: in 2 stages
@@ -778,12 +757,10 @@ execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
-  columns: customer_id, id, priority, amount, day
-  filter: o.priority = c.name COLLATE NOCASE
+  columns: id, priority
 scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
-  columns: customer_id, name, score
-  filter: o.priority = c.name COLLATE NOCASE
+  columns: name
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: gather (a collation decides which texts are equal, and stages do not exchange it: leave out COLLATE)
 */

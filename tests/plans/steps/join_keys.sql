@@ -19,7 +19,7 @@ rewrites: join_keys_first
 scan clients AS c: the partitions that the parameters select, of 64
   because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: id, region, nation, rank; about 10 rows
-  filter: c.region = 'north'
+  filter: region = 'north'
 scan sales AS s: the partitions that the parameters select, of 64
   because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: client, n, day, place; about 4,000,000 rows
@@ -36,7 +36,7 @@ runs first, for $1[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'nor
   scan clients: all 64 partitions
     because no predicate on the partition key id: compare it with values
     columns: id, region; about 10 rows
-    filter: "region" = 'north'
+    filter: region = 'north'
   serving: no, it does not search clients by its key: compare the first columns of (id) with values
   when distributed: two-stage
 */
@@ -50,7 +50,7 @@ rewrites: join_keys_first
 scan clients AS c: the partitions that the parameters select, of 64
   because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: id, region, nation, rank; about 10 rows
-  filter: c.region = 'north'
+  filter: region = 'north'
 scan sales AS s: the partitions that the parameters select, of 64
   because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: client, n, day, place; about 4,000,000 rows
@@ -67,7 +67,7 @@ runs first, for $1[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'nor
   scan clients: all 64 partitions
     because no predicate on the partition key id: compare it with values
     columns: id, region; about 10 rows
-    filter: "region" = 'north'
+    filter: region = 'north'
   serving: no, it does not search clients by its key: compare the first columns of (id) with values
   when distributed: two-stage
 */
@@ -81,7 +81,7 @@ rewrites: join_keys_first
 scan clients AS c: all 64 partitions
   because no predicate on the partition key id: compare it with values
   columns: id, region, nation, rank; about 10 rows
-  filter: c.region = 'north'
+  filter: region = 'north'
 scan sales AS s: the partitions that the parameters select, of 64
   because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: client, n, day, place; about 4,000,000 rows
@@ -98,7 +98,7 @@ runs first, for $1[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'nor
   scan clients: all 64 partitions
     because no predicate on the partition key id: compare it with values
     columns: id, region; about 10 rows
-    filter: "region" = 'north'
+    filter: region = 'north'
   serving: no, it does not search clients by its key: compare the first columns of (id) with values
   when distributed: two-stage
 */
@@ -115,7 +115,7 @@ scan sales AS s: the partitions that the parameters select, of 64
 scan clients AS c: all 64 partitions
   because no predicate on the partition key id: compare it with values
   columns: id, region, nation, rank; about 10 rows
-  filter: c.region = 'north'
+  filter: region = 'north'
 co-located: s, c
 serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
@@ -129,7 +129,7 @@ runs first, for $1[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'nor
   scan clients: all 64 partitions
     because no predicate on the partition key id: compare it with values
     columns: id, region; about 10 rows
-    filter: "region" = 'north'
+    filter: region = 'north'
   serving: no, it does not search clients by its key: compare the first columns of (id) with values
   when distributed: two-stage
 */
@@ -146,7 +146,7 @@ scan sales AS s: the partitions that the parameters select, of 64
 scan clients AS c: the partitions that the parameters select, of 64
   because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: id, region, nation, rank; about 10 rows
-  filter: c.region = 'north'
+  filter: region = 'north'
 co-located: s, c
 serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
@@ -160,7 +160,7 @@ runs first, for $1[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'nor
   scan clients: all 64 partitions
     because no predicate on the partition key id: compare it with values
     columns: id, region; about 10 rows
-    filter: "region" = 'north'
+    filter: region = 'north'
   serving: no, it does not search clients by its key: compare the first columns of (id) with values
   when distributed: two-stage
 */
@@ -174,7 +174,7 @@ rewrites: join_keys_first
 scan clients AS c: all 64 partitions
   because no predicate on the partition key id: compare it with values
   columns: id, region, nation, rank; about 10 rows
-  filter: c.region = 'north'
+  filter: region = 'north'
 scan sales AS s: the partitions that the parameters select, of 64
   because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: client, n, day, place; about 4,000,000 rows
@@ -191,7 +191,7 @@ runs first, for $1[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'nor
   scan clients: all 64 partitions
     because no predicate on the partition key id: compare it with values
     columns: id, region; about 10 rows
-    filter: "region" = 'north'
+    filter: region = 'north'
   serving: no, it does not search clients by its key: compare the first columns of (id) with values
   when distributed: two-stage
 */
@@ -201,15 +201,14 @@ SELECT * FROM sales s WHERE EXISTS (SELECT 1 FROM clients c WHERE c.id = s.clien
 /*
 execution: distributed on at most 3 of 3 members
 tree: sales: ($1[]); clients: ($1[])
-rewrites: join_keys_first, exists_to_semi_join
+rewrites: join_keys_first
 scan sales AS s: the partitions that the parameters select, of 64
   because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: client, n, day, place; about 4,000,000 rows
-  filter: EXISTS(SELECT 1 FROM clients AS c WHERE c.id = s.client AND c.region = 'north')
 scan clients AS c: the partitions that the parameters select, of 64
   because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: id, region; about 10 rows
-  filter: c.region = 'north' AND EXISTS(SELECT 1 FROM clients AS c WHERE c.id = s.client AND c.region = 'north')
+  filter: region = 'north'
 co-located: s, c
 serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
@@ -223,7 +222,7 @@ runs first, for $1[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'nor
   scan clients: all 64 partitions
     because no predicate on the partition key id: compare it with values
     columns: id, region; about 10 rows
-    filter: "region" = 'north'
+    filter: region = 'north'
   serving: no, it does not search clients by its key: compare the first columns of (id) with values
   when distributed: two-stage
 */
@@ -233,14 +232,14 @@ SELECT c.id, (SELECT max(day) FROM sales s WHERE s.client = c.id) FROM clients c
 /*
 execution: distributed on at most 3 of 3 members
 tree: sales: ($1[]); clients: all
-rewrites: join_keys_first, scalar_subquery_to_left_join
+rewrites: join_keys_first
 scan sales AS s: the partitions that the parameters select, of 64
   because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: client, day; about 4,000,000 rows
 scan clients AS c: all 64 partitions
   because no predicate on the partition key id: compare it with values
   columns: id, region; about 10 rows
-  filter: c.region = 'north'
+  filter: region = 'north'
 co-located: s, c
 serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
@@ -254,7 +253,7 @@ runs first, for $1[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'nor
   scan clients: all 64 partitions
     because no predicate on the partition key id: compare it with values
     columns: id, region; about 10 rows
-    filter: "region" = 'north'
+    filter: region = 'north'
   serving: no, it does not search clients by its key: compare the first columns of (id) with values
   when distributed: two-stage
 */
@@ -264,7 +263,7 @@ WITH c AS (SELECT id FROM clients WHERE region = 'north') SELECT * FROM c JOIN s
 /*
 execution: distributed on at most 3 of 3 members
 tree: clients: ($1[]); sales: ($1[])
-rewrites: join_keys_first, derived_table_to_join
+rewrites: join_keys_first
 scan clients: the partitions that the parameters select, of 64
   because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: id, region; about 10 rows
@@ -285,7 +284,7 @@ runs first, for $1[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'nor
   scan clients: all 64 partitions
     because no predicate on the partition key id: compare it with values
     columns: id, region; about 10 rows
-    filter: "region" = 'north'
+    filter: region = 'north'
   serving: no, it does not search clients by its key: compare the first columns of (id) with values
   when distributed: two-stage
 */
@@ -295,14 +294,14 @@ SELECT * FROM (SELECT client, count(*) FROM sales GROUP BY client) s JOIN client
 /*
 execution: distributed on at most 3 of 3 members
 tree: sales: ($1[]); clients: ($1[])
-rewrites: join_keys_first, derived_table_to_join
+rewrites: join_keys_first
 scan sales: the partitions that the parameters select, of 64
   because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: client; about 4,000,000 rows
 scan clients AS c: the partitions that the parameters select, of 64
   because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: id, region, nation, rank; about 10 rows
-  filter: c.region = 'north'
+  filter: region = 'north'
 co-located: sales, c
 serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
@@ -316,7 +315,7 @@ runs first, for $1[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'nor
   scan clients: all 64 partitions
     because no predicate on the partition key id: compare it with values
     columns: id, region; about 10 rows
-    filter: "region" = 'north'
+    filter: region = 'north'
   serving: no, it does not search clients by its key: compare the first columns of (id) with values
   when distributed: two-stage
 */
@@ -326,11 +325,10 @@ SELECT * FROM sales s WHERE (s.client, s.place) IN (SELECT id, nation FROM clien
 /*
 execution: distributed on at most 3 of 3 members
 tree: sales: ($1[]); clients: ($1[])
-rewrites: join_keys_first, in_pull_out
+rewrites: join_keys_first
 scan sales AS s: the partitions that the parameters select, of 64
   because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: client, n, day, place; about 4,000,000 rows
-  filter: (s.client, s.place) IN (SELECT id, nation FROM clients WHERE region = 'north')
 scan clients: the partitions that the parameters select, of 64
   because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: id, region, nation; about 10 rows
@@ -348,7 +346,7 @@ runs first, for $1[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'nor
   scan clients: all 64 partitions
     because no predicate on the partition key id: compare it with values
     columns: id, region; about 10 rows
-    filter: "region" = 'north'
+    filter: region = 'north'
   serving: no, it does not search clients by its key: compare the first columns of (id) with values
   when distributed: two-stage
 */
@@ -365,7 +363,7 @@ scan visits AS v: the partitions that the parameters select, of 64
 scan clients AS c: the partitions that the parameters select, of 64
   because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: id, region, nation, rank; about 10 rows
-  filter: c.region = 'north'
+  filter: region = 'north'
 serving: no, queries run first whose values prune it
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
@@ -378,7 +376,7 @@ runs first, for $1[], $2[]: SELECT DISTINCT "id", "rank" FROM "clients" WHERE ("
   scan clients: all 64 partitions
     because no predicate on the partition key id: compare it with values
     columns: id, region, rank; about 10 rows
-    filter: "region" = 'north'
+    filter: region = 'north'
   serving: no, it does not search clients by its key: compare the first columns of (id) with values
   when distributed: two-stage
 */
@@ -392,12 +390,12 @@ rewrites: join_keys_first
 scan clients AS c: the partitions that the parameters select, of 64
   because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: id, region, nation, rank; about 10 rows
-  filter: c.region = 'north'
+  filter: region = 'north'
 scan sales AS s: the partitions that the parameters select, of 64
   because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: client, n, day, place; about 4,000,000 rows
 scan log AS l: all 64 partitions
-  because l.id = s.n only joins the key: compare either side with a value
+  because s.n = id only joins the key: compare either side with a value
   columns: id, client; about 4,000,000 rows
 co-located: c, s
 serving: no, queries run first whose values prune it
@@ -412,7 +410,7 @@ runs first, for $1[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'nor
   scan clients: all 64 partitions
     because no predicate on the partition key id: compare it with values
     columns: id, region; about 10 rows
-    filter: "region" = 'north'
+    filter: region = 'north'
   serving: no, it does not search clients by its key: compare the first columns of (id) with values
   when distributed: two-stage
 */
@@ -425,7 +423,7 @@ tree: nations: any; clients: ($2[]); sales: ($2[])
 rewrites: join_keys_first
 scan nations AS n: replicated, every member has it
   columns: id, name; about 1 row
-  filter: n.name = 'é'
+  filter: name = 'é'
 scan clients AS c: the partitions that the parameters select, of 64
   because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($2[]) they select
   columns: id, region, nation, rank; about 20,000 rows
@@ -444,7 +442,7 @@ runs first, for $1[]: SELECT DISTINCT "id" FROM "nations" WHERE ("name" = 'é')
   tree: nations: any
   scan nations: replicated, every member has it
     columns: id, name; about 1 row
-    filter: "name" = 'é'
+    filter: name = 'é'
   serving: no, it does not search nations by its key: compare the first columns of (id) with values
 runs first, for $2[]: SELECT DISTINCT "id" FROM "clients" WHERE "nation" IN (SELECT unnest($1))
   join keys: about 10 expected; with more than 256, the statement runs without them
@@ -452,8 +450,8 @@ runs first, for $2[]: SELECT DISTINCT "id" FROM "clients" WHERE "nation" IN (SEL
   tree: clients: all
   scan clients: all 64 partitions
     because no predicate on the partition key id: compare it with values
-    columns: id, nation; about 20,000 rows
-    filter: "nation" IN (SELECT UNNEST($1))
+    columns: id, nation; about 10,000 rows
+    filter: nation IN $1
   serving: no, it does not search clients by its key: compare the first columns of (id) with values
   when distributed: two-stage
 */
@@ -464,10 +462,10 @@ SELECT * FROM clients c JOIN sales s ON s.client = c.id
 execution: distributed on 3 of 3 members
 tree: clients: all; sales: all
 scan clients AS c: all 64 partitions
-  because s.client = c.id only joins the key: compare either side with a value
+  because id = s.client only joins the key: compare either side with a value
   columns: id, region, nation, rank; about 20,000 rows
 scan sales AS s: all 64 partitions
-  because s.client = c.id only joins the key: compare either side with a value
+  because c.id = client only joins the key: compare either side with a value
   columns: client, n, day, place; about 4,000,000 rows
 co-located: c, s
 serving: no, it does not find the rows that it joins by their keys
@@ -482,11 +480,11 @@ SELECT * FROM clients c JOIN sales s ON s.client = c.id WHERE c.region > 'north'
 execution: distributed on 3 of 3 members
 tree: clients: all; sales: all
 scan clients AS c: all 64 partitions
-  because s.client = c.id only joins the key: compare either side with a value
+  because id = s.client only joins the key: compare either side with a value
   columns: id, region, nation, rank; about 6,667 rows
-  filter: c.region > 'north'
+  filter: region > 'north'
 scan sales AS s: all 64 partitions
-  because s.client = c.id only joins the key: compare either side with a value
+  because c.id = client only joins the key: compare either side with a value
   columns: client, n, day, place; about 4,000,000 rows
 co-located: c, s
 serving: no, it does not find the rows that it joins by their keys
@@ -521,9 +519,9 @@ scan sales AS s: all 64 partitions
   because no predicate on the partition key client: compare it with values
   columns: client, n, day, place; about 4,000,000 rows
 scan clients AS c: all 64 partitions
-  because s.client = c.id only joins the key: compare either side with a value
+  because s.client = id only joins the key: compare either side with a value
   columns: id, region, nation, rank; about 10 rows
-  filter: c.region = 'north'
+  filter: region = 'north'
 co-located: s, c
 serving: no, it does not find the rows that it joins by their keys
 when distributed: in 2 stages
@@ -558,9 +556,9 @@ scan sales AS s: all 64 partitions
   because no predicate on the partition key client: compare it with values
   columns: client, n, day, place; about 4,000,000 rows
 scan clients AS c: all 64 partitions
-  because s.client = c.id only joins the key: compare either side with a value
+  because s.client = id only joins the key: compare either side with a value
   columns: id, region, nation, rank; about 10 rows
-  filter: c.region = 'north'
+  filter: region = 'north'
 co-located: s, c
 serving: no, it does not find the rows that it joins by their keys
 when distributed: in 2 stages
@@ -574,9 +572,9 @@ SELECT * FROM clients c JOIN log l ON l.client = c.id WHERE c.region = 'north'
 execution: distributed on 3 of 3 members
 tree: clients: all; log: all
 scan clients AS c: all 64 partitions
-  because l.client = c.id only joins the key: compare either side with a value
+  because id = l.client only joins the key: compare either side with a value
   columns: id, region, nation, rank; about 10 rows
-  filter: c.region = 'north'
+  filter: region = 'north'
 scan log AS l: all 64 partitions
   because no predicate on the partition key id: compare it with values
   columns: id, client; about 4,000,000 rows
@@ -593,11 +591,11 @@ SELECT * FROM clients c JOIN clients d ON c.id = d.id WHERE c.region = 'north'
 execution: distributed on 3 of 3 members
 tree: clients: all; clients: all
 scan clients AS c: all 64 partitions
-  because c.id = d.id only joins the key: compare either side with a value
+  because id = d.id only joins the key: compare either side with a value
   columns: id, region, nation, rank; about 10 rows
-  filter: c.region = 'north'
+  filter: region = 'north'
 scan clients AS d: all 64 partitions
-  because c.id = d.id only joins the key: compare either side with a value
+  because c.id = id only joins the key: compare either side with a value
   columns: id, region, nation, rank; about 20,000 rows
 co-located: c, d
 serving: no, it does not find the rows that it joins by their keys
@@ -609,20 +607,32 @@ when distributed: in 2 stages
 -- it runs at once: NULLs are equal
 SELECT * FROM clients c JOIN sales s ON s.client IS NOT DISTINCT FROM c.id WHERE c.region = 'north'
 /*
-execution: distributed on 3 of 3 members
-tree: clients: all; sales: all
-scan clients AS c: all 64 partitions
-  because s.client IS NOT DISTINCT FROM c.id only joins the key: compare either side with a value
+execution: distributed on at most 3 of 3 members
+tree: clients: ($1[]); sales: ($1[])
+rewrites: join_keys_first
+scan clients AS c: the partitions that the parameters select, of 64
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: id, region, nation, rank; about 10 rows
-  filter: c.region = 'north'
-scan sales AS s: all 64 partitions
-  because s.client IS NOT DISTINCT FROM c.id only joins the key: compare either side with a value
+  filter: region = 'north'
+scan sales AS s: the partitions that the parameters select, of 64
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: client, n, day, place; about 4,000,000 rows
 co-located: c, s
-serving: no, its expressions, types or clauses need a kernel over whole columns
+serving: no, queries run first whose values prune it
+scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: in 2 stages
   x0 join c: at the members over c, s, to the coordinator
   final: at the coordinator over x0
+runs first, for $1[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
+  join keys: about 10 expected; with more than 256, the statement runs without them
+  execution: distributed on 3 of 3 members
+  tree: clients: all
+  scan clients: all 64 partitions
+    because no predicate on the partition key id: compare it with values
+    columns: id, region; about 10 rows
+    filter: region = 'north'
+  serving: no, it does not search clients by its key: compare the first columns of (id) with values
+  when distributed: two-stage
 */
 ----
 -- it runs at once: an expression
@@ -633,11 +643,10 @@ tree: clients: all; sales: all
 scan clients AS c: all 64 partitions
   because id is compared with s.client, which is neither a constant nor a parameter: pass its value as a parameter
   columns: id, region, nation, rank; about 10 rows
-  filter: c.region = 'north' AND s.client = c.id + 0
+  filter: region = 'north'
 scan sales AS s: all 64 partitions
   because client is compared with c.id + 0, which is neither a constant nor a parameter: pass its value as a parameter
   columns: client, n, day, place; about 4,000,000 rows
-  filter: s.client = c.id + 0
 serving: no, it does not find the rows that it joins by their keys
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
@@ -651,13 +660,12 @@ SELECT * FROM clients c JOIN sales s ON s.client = c.id::DOUBLE WHERE c.region =
 execution: distributed on 3 of 3 members
 tree: clients: all; sales: all
 scan clients AS c: all 64 partitions
-  because id is compared with s.client, which is neither a constant nor a parameter: pass its value as a parameter
+  because id is compared with CAST(s.client AS DOUBLE), which is neither a constant nor a parameter: pass its value as a parameter
   columns: id, region, nation, rank; about 10 rows
-  filter: c.region = 'north' AND s.client = CAST(c.id AS DOUBLE)
+  filter: region = 'north'
 scan sales AS s: all 64 partitions
   because client is compared with CAST(c.id AS DOUBLE), which is neither a constant nor a parameter: pass its value as a parameter
   columns: client, n, day, place; about 4,000,000 rows
-  filter: s.client = CAST(c.id AS DOUBLE)
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
@@ -671,13 +679,12 @@ SELECT * FROM clients c JOIN sales s ON s.client = c.id WHERE c.region = 'north'
 execution: distributed on 3 of 3 members
 tree: clients: all; sales: all
 scan clients AS c: all 64 partitions
-  because s.client = c.id only joins the key: compare either side with a value
+  because id = s.client only joins the key: compare either side with a value
   columns: id, region, nation, rank; about 10 rows
-  filter: c.region = 'north' AND RANDOM() < 2
+  filter: region = 'north'
 scan sales AS s: all 64 partitions
-  because s.client = c.id only joins the key: compare either side with a value
+  because c.id = client only joins the key: compare either side with a value
   columns: client, n, day, place; about 4,000,000 rows
-  filter: RANDOM() < 2
 co-located: c, s
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 2 stages
@@ -693,11 +700,9 @@ tree: clients: all; sales: all
 scan clients AS c: all 64 partitions
   because id is compared with s.client, which is neither a constant nor a parameter: pass its value as a parameter
   columns: id, region, nation, rank; about 20,000 rows
-  filter: (s.client = c.id OR c.region = 'north')
 scan sales AS s: all 64 partitions
   because client is compared with c.id, which is neither a constant nor a parameter: pass its value as a parameter
   columns: client, n, day, place; about 4,000,000 rows
-  filter: (s.client = c.id OR c.region = 'north')
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
@@ -715,11 +720,11 @@ rewrites: join_keys_first
 scan clients AS c: the partitions that the parameters select, of 64
   because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($3[]) they select
   columns: id, region, nation, rank; about 10 rows
-  filter: c.region = $2
+  filter: region = $2
 scan sales AS s: the partitions that the parameters select, of 64
   because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($3[]) they select
   columns: client, n, day, place; about 1,333,333 rows
-  filter: s.day > $1
+  filter: day > $1
 co-located: c, s
 serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
@@ -733,7 +738,7 @@ runs first, for $3[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = $2)
   scan clients: all 64 partitions
     because no predicate on the partition key id: compare it with values
     columns: id, region; about 10 rows
-    filter: "region" = $2
+    filter: region = $2
   serving: no, it does not search clients by its key: compare the first columns of (id) with values
   when distributed: two-stage
 */
@@ -747,15 +752,15 @@ rewrites: materialize_subquery, join_keys_first
 scan clients AS c: the partitions that the parameters select, of 64
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($2[]) they select
   columns: id, region, nation, rank; about 10 rows
-  filter: c.region = 'north'
+  filter: region = 'north'
 scan sales AS s: the partitions that the parameters select, of 64
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($2[]) they select
-  columns: client, n, day, place; about 4,000,000 rows
-  filter: s.n IN (SELECT UNNEST($1))
+  columns: client, n, day, place; about 2,000,000 rows
+  filter: n IN $1
 scan visits AS v: the partitions that the parameters select, of 64
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (($1[], 4)) they select
   columns: client, place, n; about 40,000 rows
-  filter: v.place = 4
+  filter: place = 4
 co-located: c, s
 serving: no, queries run first whose values prune it
 when distributed: in 3 stages
@@ -778,7 +783,7 @@ runs first, for $2[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'nor
   scan clients: all 64 partitions
     because no predicate on the partition key id: compare it with values
     columns: id, region; about 10 rows
-    filter: "region" = 'north'
+    filter: region = 'north'
   serving: no, it does not search clients by its key: compare the first columns of (id) with values
   when distributed: two-stage
 */
@@ -791,8 +796,8 @@ tree: clients: ($1[]); sales: ($1[])
 rewrites: materialize_subquery
 scan clients AS c: the partitions that the parameters select, of 64
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
-  columns: id, region, nation, rank; about 10 rows
-  filter: c.region = 'north' AND c.id IN (SELECT UNNEST($1))
+  columns: id, region, nation, rank; about 5 rows
+  filter: region = 'north' AND id IN $1
 scan sales AS s: the partitions that the parameters select, of 64
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: client, n, day, place; about 4,000,000 rows
@@ -820,11 +825,11 @@ SELECT * FROM clients c JOIN sales s ON s.client = c.id WHERE c.region = 'north'
 execution: distributed on 3 of 3 members
 tree: clients: all; sales: all
 scan clients AS c: all 64 partitions
-  because s.client = c.id only joins the key: compare either side with a value
+  because id = s.client only joins the key: compare either side with a value
   columns: id, region, nation, rank; about 10 rows
-  filter: c.region = 'north'
+  filter: region = 'north'
 scan sales AS s: all 64 partitions
-  because s.client = c.id only joins the key: compare either side with a value
+  because c.id = client only joins the key: compare either side with a value
   columns: client, n, day, place; about 4,000,000 rows
 co-located: c, s
 serving: no, it does not find the rows that it joins by their keys

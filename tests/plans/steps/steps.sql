@@ -16,8 +16,8 @@ tree: step_orders: ($1[])
 rewrites: materialize_subquery
 scan step_orders: the partitions that the parameters select, of 16
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
-  columns: customer_id, amount; about 6 rows
-  filter: customer_id IN (SELECT UNNEST($1))
+  columns: customer_id, amount; about 3 rows
+  filter: customer_id IN $1
 serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
@@ -39,8 +39,8 @@ tree: step_orders: ($1[])
 rewrites: materialize_subquery
 scan step_orders: the partitions that the parameters select, of 16
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
-  columns: customer_id, id; about 6 rows
-  filter: customer_id IN (SELECT UNNEST($1))
+  columns: customer_id, id; about 3 rows
+  filter: customer_id IN $1
 serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
@@ -61,8 +61,8 @@ tree: step_orders: ($1[])
 rewrites: materialize_subquery
 scan step_orders: the partitions that the parameters select, of 16
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
-  columns: customer_id; about 6 rows
-  filter: customer_id IN (SELECT UNNEST($1))
+  columns: customer_id; about 3 rows
+  filter: customer_id IN $1
 serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
@@ -120,7 +120,7 @@ runs first, for $2: SELECT max(day) - 20 FROM step_days WHERE day < DATE '2024-0
   scan step_days: all 4 partitions
     because the OR branch n = 4 does not restrict the key: compare day with values in every branch
     columns: day, n; about 4 rows
-    filter: (day < CAST('2024-03-01' AS DATE) OR n = 4)
+    filter: (day < '2024-03-01' OR n = 4)
   serving: no, it does not search step_days by its key: compare the first columns of (day) with values
   when distributed: two-stage
 */
@@ -133,8 +133,8 @@ tree: step_orders: ($1[])
 rewrites: materialize_subquery
 scan step_orders: the partitions that the parameters select, of 16
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
-  columns: customer_id, id, amount; about 6 rows
-  filter: customer_id IN (SELECT UNNEST($1)) AND id > 1
+  columns: customer_id, id, amount; about 3 rows
+  filter: customer_id IN $1 AND id > 1
 serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
@@ -143,8 +143,8 @@ runs first, for $1[]: SELECT customer_id FROM step_orders WHERE customer_id IN (
   rewrites: materialize_subquery
   scan step_orders: the partitions that the parameters select, of 16
     because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
-    columns: customer_id, amount; about 3 rows
-    filter: customer_id IN (SELECT UNNEST($1)) AND amount > 50
+    columns: customer_id, amount; about 1 row
+    filter: customer_id IN $1 AND amount > 50
   serving: no, queries run first whose values prune it
   scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
   when distributed: two-stage
@@ -166,22 +166,21 @@ tree: step_orders: ($1[])
 rewrites: materialize_subquery
 scan step_orders: the partitions that the parameters select, of 16
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
-  columns: customer_id; about 6 rows
-  filter: customer_id IN (SELECT UNNEST($1))
+  columns: customer_id; about 3 rows
+  filter: customer_id IN $1
 serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $1[]: SELECT customer_id FROM big
   tree: step_vip: all; step_regions: any
-  rewrites: derived_table_to_join
   scan step_vip AS v: all 4 partitions
     because no predicate on the partition key id: compare it with values
     columns: customer_id, region; about 4 rows
-    filter: v.region <> 'north'
+    filter: region <> 'north'
   scan step_regions AS r: replicated, every member has it
     primary key bounds: key, in 2 ranges
     columns: region, big; about 2 rows
-    filter: r.big
+    filter: big
   serving: no, its expressions, types or clauses need a kernel over whole columns
   when distributed: in 2 stages
     x0 join v: at the members over v, r, to the coordinator
@@ -193,12 +192,10 @@ runs first, for $1[]: SELECT customer_id FROM big
 SELECT count(*) FROM step_orders WHERE customer_id = 'C2' AND customer_id IN (SELECT customer_id FROM step_vip WHERE region = 'north')
 /*
 tree: step_orders: (p7); step_vip: all
-rewrites: in_pull_out
 scan step_orders: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id; about 2 rows
-  filter: customer_id IN (SELECT customer_id FROM step_vip WHERE region = 'north')
 scan step_vip: all 4 partitions
   because no predicate on the partition key id: compare it with values
   columns: customer_id, region; about 2 rows

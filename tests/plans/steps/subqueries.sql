@@ -15,7 +15,7 @@ rewrites: materialize_subquery
 scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($2[]) they select
   columns: customer_id, id, priority, amount, day
-  filter: customer_id IN (SELECT UNNEST($2))
+  filter: customer_id IN $2
 serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
@@ -40,7 +40,7 @@ rewrites: materialize_subquery
 scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($4[]) they select
   columns: customer_id, id, priority, amount, day
-  filter: id > $1 AND customer_id IN (SELECT UNNEST($4)) AND id < $3
+  filter: id > $1 AND customer_id IN $4 AND id < $3
 serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
@@ -64,7 +64,7 @@ rewrites: materialize_subquery
 scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id, id, priority, amount, day
-  filter: customer_id IN (SELECT UNNEST($1))
+  filter: customer_id IN $1
 serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
@@ -132,10 +132,10 @@ runs first, for $2: SELECT max(since) FROM vip
 SELECT * FROM days WHERE day >= (SELECT max(since) FROM vip) - 7
 /*
 execution: distributed on at most 3 of 3 members
-tree: days: (>= CAST($1 AS DATE) - 7)
+tree: days: (>= $1 - 7)
 rewrites: materialize_subquery
 scan days: the partitions that the parameters select, of 4
-  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (>= CAST($1 AS DATE) - 7) they select
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (>= $1 - 7) they select
   columns: day, n, best
 serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
@@ -159,7 +159,7 @@ rewrites: materialize_subquery
 scan numbers: the partitions that the parameters select, of 21
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (($1[], $2[])) they select
   columns: a, b, v
-  filter: a IN (SELECT UNNEST($1)) AND b IN (SELECT UNNEST($2))
+  filter: a IN $1 AND b IN $2
 serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
@@ -190,7 +190,7 @@ rewrites: materialize_subquery
 scan numbers: the partitions that the parameters select, of 21
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (($1[], *)) they select
   columns: a, b, v
-  filter: a IN (SELECT UNNEST($1))
+  filter: a IN CAST($1 AS BIGINT[])
 serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
@@ -216,7 +216,7 @@ scan orders AS o: all 271 partitions
 scan customers AS c: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id, name, score
-  filter: c.customer_id IN (SELECT UNNEST($1)) AND c.score > 1
+  filter: customer_id IN $1 AND score > 1
 serving: no, queries run first whose values prune it
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
@@ -237,11 +237,11 @@ SELECT * FROM (SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FRO
 /*
 execution: distributed on at most 3 of 3 members
 tree: orders: ($1[])
-rewrites: materialize_subquery, derived_table_to_join
+rewrites: materialize_subquery
 scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id, id, priority, amount, day
-  filter: customer_id IN (SELECT UNNEST($1))
+  filter: customer_id IN $1
 serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
@@ -264,7 +264,7 @@ rewrites: materialize_subquery
 scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id, id
-  filter: customer_id IN (SELECT UNNEST($1))
+  filter: customer_id IN $1
 serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
@@ -283,15 +283,14 @@ SELECT * FROM orders WHERE priority IN (SELECT region FROM vip WHERE customer_id
 /*
 execution: distributed on at most 3 of 3 members
 tree: orders: all; vip: ($1[])
-rewrites: materialize_subquery, in_pull_out
+rewrites: materialize_subquery
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, id, priority, amount, day
-  filter: priority IN (SELECT region FROM vip WHERE customer_id IN (SELECT UNNEST($1)))
 scan vip: the partitions that the parameters select, of 7
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id, region
-  filter: customer_id IN (SELECT UNNEST($1))
+  filter: customer_id IN $1
 serving: no, queries run first whose values prune it
 when distributed: in 3 stages
   x0 scan vip: at the members over vip, to every member
@@ -312,15 +311,14 @@ SELECT * FROM orders o WHERE EXISTS (FROM vip v WHERE v.region = o.priority AND 
 /*
 execution: distributed on at most 3 of 3 members
 tree: orders: all; vip: ($1[])
-rewrites: materialize_subquery, exists_to_semi_join
+rewrites: materialize_subquery
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, id, priority, amount, day
-  filter: EXISTS(SELECT * FROM vip AS v WHERE v.region = o.priority AND v.customer_id IN (SELECT UNNEST($1)))
 scan vip AS v: the partitions that the parameters select, of 7
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id, region, since, best, score
-  filter: v.customer_id IN (SELECT UNNEST($1)) AND EXISTS(SELECT * FROM vip AS v WHERE v.region = o.priority AND v.customer_id IN (SELECT UNNEST($1)))
+  filter: region IS NOT NULL AND customer_id IN $1
 serving: no, queries run first whose values prune it
 when distributed: in 3 stages
   x0 scan v: at the members over v, to every member
@@ -346,7 +344,7 @@ rewrites: materialize_subquery
 scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($2[] | $1) they select
   columns: customer_id, id, priority, amount, day
-  filter: (customer_id IN (SELECT UNNEST($2)) OR customer_id = $1)
+  filter: (customer_id IN $2 OR customer_id = $1)
 serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
@@ -365,14 +363,13 @@ SELECT * FROM orders o WHERE customer_id IN (SELECT customer_id FROM vip v WHERE
 /*
 execution: distributed on 3 of 3 members
 tree: orders: all; vip: all
-rewrites: in_to_exists, exists_to_semi_join
 scan orders AS o: all 271 partitions
-  because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
+  because customer_id = v.customer_id only joins the key: compare either side with a value
   columns: customer_id, id, priority, amount, day
-  filter: customer_id IN (SELECT customer_id FROM vip AS v WHERE v.region = o.priority)
 scan vip AS v: all 7 partitions
-  because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
+  because o.customer_id = customer_id only joins the key: compare either side with a value
   columns: customer_id, region
+  filter: region IS NOT NULL
 serving: no, it does not find the rows that it joins by their keys
 when distributed: in 3 stages
   x0 scan v: at the members over v, to the owners of the keys
@@ -385,11 +382,9 @@ SELECT * FROM orders WHERE customer_id IN (SELECT priority)
 /*
 execution: distributed on 3 of 3 members
 tree: orders: all
-rewrites: in_pull_out
 scan orders: all 271 partitions
-  because "customer_id" = "priority" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
+  because customer_id = orders.priority only joins the key: compare either side with a value; customer_id is compared with priority, which is neither a constant nor a parameter: pass its value as a parameter
   columns: customer_id, id, priority, amount, day
-  filter: customer_id IN (SELECT priority)
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: in 4 stages
   x0 scan orders: at the members over orders, to the coordinator
@@ -403,15 +398,12 @@ SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip WHERE ran
 /*
 execution: distributed on 3 of 3 members
 tree: orders: all; vip: all
-rewrites: in_pull_out
 scan orders: all 271 partitions
-  because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
+  because customer_id = vip.customer_id only joins the key: compare either side with a value
   columns: customer_id, id, priority, amount, day
-  filter: customer_id IN (SELECT customer_id FROM vip WHERE RANDOM() < 0.5)
 scan vip: all 7 partitions
-  because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
+  because orders.customer_id = customer_id only joins the key: compare either side with a value
   columns: customer_id
-  filter: RANDOM() < 0.5
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan vip: at the members over vip, to every member
@@ -424,15 +416,13 @@ SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip WHERE sin
 /*
 execution: distributed on 3 of 3 members
 tree: orders: all; vip: all
-rewrites: in_pull_out
 scan orders: all 271 partitions
-  because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
+  because customer_id = vip.customer_id only joins the key: compare either side with a value
   columns: customer_id, id, priority, amount, day
-  filter: customer_id IN (SELECT customer_id FROM vip WHERE since < current_date)
 scan vip: all 7 partitions
-  because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
+  because orders.customer_id = customer_id only joins the key: compare either side with a value
   columns: customer_id, since
-  filter: since < current_date
+  filter: since < CAST(now() AS DATE)
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
   x0 scan vip: at the members over vip, to every member
@@ -446,12 +436,11 @@ SELECT * FROM orders WHERE customer_id IN (SELECT customer_id COLLATE NOCASE FRO
 execution: distributed on 3 of 3 members
 tree: orders: all; vip: all
 scan orders: all 271 partitions
-  because customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
+  because customer_id is wrapped in lower(): compare the bare column
   columns: customer_id, id, priority, amount, day
-  filter: customer_id IN (SELECT customer_id COLLATE NOCASE FROM vip)
 scan vip: all 7 partitions
-  because no predicate on the partition key customer_id: compare it with values
-  columns: customer_id, region, since, best, score
+  because customer_id is wrapped in lower(): compare the bare column
+  columns: customer_id
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: gather (a collation decides which texts are equal, and stages do not exchange it: leave out COLLATE)
 */
@@ -461,14 +450,12 @@ SELECT * FROM orders WHERE customer_id = (SELECT k FROM (SELECT max(customer_id 
 /*
 execution: distributed on 3 of 3 members
 tree: orders: all; vip: all
-rewrites: derived_table_to_join
 scan orders: all 271 partitions
-  because customer_id is compared with SELECT k FROM (SELECT MAX(customer_id COLLATE NOCASE) AS ..., which is neither a constant nor a parameter: pass its value as a parameter
+  because customer_id is wrapped in lower(): compare the bare column
   columns: customer_id, id, priority, amount, day
-  filter: customer_id = (SELECT k FROM (SELECT MAX(customer_id COLLATE NOCASE) AS k FROM vip))
 scan vip: all 7 partitions
   because no predicate on the partition key customer_id: compare it with values
-  columns: customer_id, region, since, best, score
+  columns: customer_id
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: gather (a collation decides which texts are equal, and stages do not exchange it: leave out COLLATE)
 */
@@ -478,12 +465,10 @@ SELECT * FROM orders WHERE customer_id = 'C1' AND customer_id IN (SELECT custome
 /*
 execution: local on 1 of 3 members
 tree: orders: (p262); vip: (p1)
-rewrites: in_pull_out
 scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
   columns: customer_id, id, priority, amount, day
-  filter: customer_id IN (SELECT customer_id FROM vip)
 scan vip: 1 of 7 partitions [p1]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
@@ -496,12 +481,11 @@ SELECT * FROM orders WHERE customer_id IN ('C1', 'C2') AND customer_id IN (SELEC
 /*
 execution: distributed on 3 of 3 members
 tree: orders: (p128 | p262); vip: (p1 | p6)
-rewrites: in_pull_out
 scan orders: 2 of 271 partitions [p128, p262]
   partitioning key (customer_id): ('C1'), ('C2')
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
   columns: customer_id, id, priority, amount, day
-  filter: customer_id IN ('C1', 'C2') AND customer_id IN (SELECT customer_id FROM vip)
+  filter: customer_id IN ('C1', 'C2')
 scan vip: 2 of 7 partitions [p1, p6]
   partitioning key (customer_id): ('C1'), ('C2')
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
@@ -518,11 +502,9 @@ SELECT * FROM orders WHERE priority IN (SELECT region FROM vip)
 /*
 execution: distributed on 3 of 3 members
 tree: orders: all; vip: all
-rewrites: in_pull_out
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, id, priority, amount, day
-  filter: priority IN (SELECT region FROM vip)
 scan vip: all 7 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: region
@@ -541,9 +523,8 @@ tree: orders: all; vip: all
 scan orders: all 271 partitions
   because customer_id is wrapped in lower(): compare the bare column
   columns: customer_id, id, priority, amount, day
-  filter: LOWER(customer_id) IN (SELECT customer_id FROM vip)
 scan vip: all 7 partitions
-  because no predicate on the partition key customer_id: compare it with values
+  because customer_id is compared with lower(orders.customer_id), which is neither a constant nor a parameter: pass its value as a parameter
   columns: customer_id
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
@@ -558,9 +539,8 @@ SELECT * FROM numbers WHERE a IN (SELECT score FROM vip)
 execution: distributed on 3 of 3 members
 tree: numbers: all; vip: all
 scan numbers: all 21 partitions
-  because a is compared with a subquery or with a list that is not constant: pass the values as parameters
+  because a is compared with vip.score, which is neither a constant nor a parameter: pass its value as a parameter
   columns: a, b, v
-  filter: a IN (SELECT score FROM vip)
 scan vip: all 7 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: score
@@ -577,11 +557,10 @@ SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip) OR id = 
 execution: distributed on 3 of 3 members
 tree: orders: all; vip: all
 scan orders: all 271 partitions
-  because customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
-  columns: customer_id, id, priority, amount, day
-  filter: (customer_id IN (SELECT customer_id FROM vip) OR id = 1)
-scan vip: all 7 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, id, priority, amount, day
+scan vip: all 7 partitions
+  because orders.customer_id = customer_id only joins the key: compare either side with a value
   columns: customer_id
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
@@ -599,7 +578,7 @@ scan orders: 2 of 271 partitions [p128, p262]
   partitioning key (customer_id): ('C1'), ('C2')
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
   columns: customer_id, id, priority, amount, day
-  filter: customer_id IN (SELECT UNNEST(['C1', 'C2']))
+  filter: customer_id IN ['C1', 'C2']
 serving: no, its expressions, types or clauses need a kernel over whole columns
 scatter: each owner is asked once, and one combines their rows; no job, unless they are many
 when distributed: two-stage
@@ -610,10 +589,8 @@ SELECT * FROM airlines WHERE code IN (SELECT region FROM vip)
 /*
 execution: distributed on 3 of 3 members
 tree: airlines: any; vip: all
-rewrites: in_pull_out
 scan airlines: replicated, every member has it
   columns: code, name
-  filter: code IN (SELECT region FROM vip)
 scan vip: all 7 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: region
@@ -629,7 +606,7 @@ SELECT customer_id IN (SELECT customer_id FROM vip) FROM orders
 execution: distributed on 3 of 3 members
 tree: vip: all; orders: all
 scan vip: all 7 partitions
-  because no predicate on the partition key customer_id: compare it with values
+  because orders.customer_id = customer_id only joins the key: compare either side with a value
   columns: customer_id
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
@@ -647,9 +624,8 @@ SELECT * FROM orders WHERE customer_id < ALL (SELECT customer_id FROM vip)
 execution: distributed on 3 of 3 members
 tree: orders: all; vip: all
 scan orders: all 271 partitions
-  because customer_id is compared with ALL (SELECT customer_id FROM vip), which is neither a constant nor a parameter: pass its value as a parameter
+  because CASE WHEN ... IS NULL THEN false ELSE CASE WHEN ... = 0 T... does not restrict customer_id to values: compare customer_id with = or IN
   columns: customer_id, id, priority, amount, day
-  filter: customer_id < ALL (SELECT customer_id FROM vip)
 scan vip: all 7 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id
@@ -666,11 +642,9 @@ SELECT * FROM numbers WHERE (a, b) IN (SELECT n, n FROM days)
 /*
 execution: distributed on 3 of 3 members
 tree: numbers: all; days: all
-rewrites: in_pull_out
 scan numbers: all 21 partitions
-  because "a" = "n" only joins the key: compare either side with a value; "b" = "n" only joins the key: compare either side with a value; a is part of a row value that is compared with a subquery: pass the rows as parameters
+  because a = days.n only joins the key: compare either side with a value; b = days.n only joins the key: compare either side with a value; b is compared with a, which is neither a constant nor a parameter: pass its value as a parameter
   columns: a, b, v
-  filter: (a, b) IN (SELECT n, n FROM days)
 scan days: all 4 partitions
   because no predicate on the partition key day: compare it with values
   columns: n
@@ -693,7 +667,7 @@ scan vip: all 7 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, region, since, best, score
 scan vip: all 7 partitions
-  because no predicate on the partition key customer_id: compare it with values
+  because orders.customer_id = customer_id only joins the key: compare either side with a value
   columns: customer_id, region, since, best, score
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 4 stages
@@ -708,13 +682,11 @@ SELECT (SELECT max(id) FROM orders WHERE customer_id IN (SELECT customer_id FROM
 /*
 execution: distributed on 3 of 3 members
 tree: orders: all; vip: all; airlines: any
-rewrites: in_pull_out
 scan orders: all 271 partitions
-  because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
+  because customer_id = vip.customer_id only joins the key: compare either side with a value
   columns: customer_id, id
-  filter: customer_id IN (SELECT customer_id FROM vip)
 scan vip: all 7 partitions
-  because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
+  because orders.customer_id = customer_id only joins the key: compare either side with a value
   columns: customer_id
 scan airlines: replicated, every member has it
   columns: code
@@ -735,7 +707,7 @@ rewrites: materialize_subquery
 scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id, id, priority, amount, day
-  filter: customer_id IN (SELECT UNNEST($1))
+  filter: customer_id IN $1
 serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
@@ -759,14 +731,13 @@ rewrites: materialize_subquery
 scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id, id, priority, amount, day
-  filter: customer_id IN (SELECT UNNEST($1))
+  filter: customer_id IN $1
 serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $1[]: SELECT DISTINCT customer_id FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
-  rewrites: derived_table_to_join
   scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id
@@ -784,14 +755,13 @@ rewrites: materialize_subquery
 scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id, id, priority, amount, day
-  filter: customer_id IN (SELECT UNNEST($1))
+  filter: customer_id IN $1
 serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $1[]: SELECT ALL customer_id FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
-  rewrites: derived_table_to_join
   scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id
@@ -809,14 +779,13 @@ rewrites: materialize_subquery
 scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id, id, priority, amount, day
-  filter: customer_id IN (SELECT UNNEST($1))
+  filter: customer_id IN $1
 serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $1[]: SELECT customer_id FROM vip LIMIT 2
   execution: distributed on 3 of 3 members
   tree: vip: all
-  rewrites: derived_table_to_join
   scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id
@@ -834,14 +803,13 @@ rewrites: materialize_subquery
 scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id, id, priority, amount, day
-  filter: customer_id IN (SELECT UNNEST($1))
+  filter: customer_id IN $1
 serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $1[]: SELECT max(customer_id) FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
-  rewrites: derived_table_to_join
   scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id
@@ -859,7 +827,7 @@ rewrites: materialize_subquery
 scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id, id, priority, amount, day
-  filter: customer_id IN (SELECT UNNEST($1))
+  filter: customer_id IN $1
 serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
@@ -883,14 +851,13 @@ rewrites: materialize_subquery
 scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id, id, priority, amount, day
-  filter: customer_id IN (SELECT UNNEST($1))
+  filter: customer_id IN $1
 serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $1[]: FROM (SELECT customer_id FROM vip)
   execution: distributed on 3 of 3 members
   tree: vip: all
-  rewrites: derived_table_to_join
   scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id
@@ -911,7 +878,6 @@ serving: no, queries run first whose values prune it
 runs first, for $1: SELECT customer_id FROM vip ORDER BY since LIMIT 1
   execution: distributed on 3 of 3 members
   tree: vip: all
-  rewrites: derived_table_to_join
   scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id, since
@@ -929,7 +895,7 @@ rewrites: materialize_subquery
 scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($2[]) they select
   columns: customer_id, id, priority, amount, day
-  filter: customer_id IN (SELECT UNNEST($2))
+  filter: customer_id IN $2
 serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
@@ -940,7 +906,7 @@ runs first, for $2[]: SELECT customer_id FROM vip WHERE customer_id IN (SELECT c
   scan vip: the partitions that the parameters select, of 7
     because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($2[]) they select
     columns: customer_id
-    filter: customer_id IN (SELECT UNNEST($2))
+    filter: customer_id IN $2
   serving: no, queries run first whose values prune it
   scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
   when distributed: two-stage
@@ -965,14 +931,13 @@ rewrites: materialize_subquery
 scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($2[]) they select
   columns: customer_id, id, priority, amount, day
-  filter: customer_id IN (SELECT UNNEST($2))
+  filter: customer_id IN $2
 serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $2[]: SELECT customer_id FROM v
   execution: distributed on 3 of 3 members
   tree: vip: all
-  rewrites: derived_table_to_join
   scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id, region, since, best, score
@@ -991,14 +956,13 @@ rewrites: materialize_subquery
 scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($2[]) they select
   columns: customer_id, id, priority, amount, day
-  filter: customer_id IN (SELECT UNNEST($2))
+  filter: customer_id IN $2
 serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
 runs first, for $2[]: SELECT customer_id FROM vip
   execution: distributed on 3 of 3 members
   tree: customers: all
-  rewrites: derived_table_to_join
   scan customers: all 271 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id, name, score
@@ -1013,14 +977,13 @@ WITH v AS (SELECT * FROM vip WHERE region = ?), o AS (SELECT * FROM orders), w(k
 /*
 execution: distributed on at most 3 of 3 members
 tree: orders: all; orders: ($2[])
-rewrites: materialize_subquery, derived_table_to_join, in_pull_out
+rewrites: materialize_subquery
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, id, priority, amount, day
 scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($2[]) they select
   columns: customer_id, id, priority, amount, day
-  filter: customer_id IN (SELECT UNNEST($2)) AND id IN (SELECT id FROM o)
 serving: no, queries run first whose values prune it
 when distributed: in 3 stages
   x0 scan orders: at the members over orders, to every member
@@ -1029,7 +992,6 @@ when distributed: in 3 stages
 runs first, for $2[]: SELECT k FROM w
   execution: distributed on 3 of 3 members
   tree: vip: all
-  rewrites: derived_table_to_join
   scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id, region, since, best, score
@@ -1044,7 +1006,7 @@ WITH v AS (SELECT * FROM vip WHERE region = ?) SELECT * FROM orders o JOIN v ON 
 /*
 execution: distributed on at most 3 of 3 members
 tree: vip: all; orders: ($2[])
-rewrites: materialize_subquery, derived_table_to_join
+rewrites: materialize_subquery
 scan vip: all 7 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, region, since, best, score
@@ -1052,7 +1014,7 @@ scan vip: all 7 partitions
 scan orders AS o: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($2[]) they select
   columns: customer_id, id, priority, amount, day
-  filter: o.customer_id IN (SELECT UNNEST($2))
+  filter: customer_id IN $2
 serving: no, queries run first whose values prune it
 when distributed: in 3 stages
   x0 scan vip: at the members over vip, to every member
@@ -1061,7 +1023,6 @@ when distributed: in 3 stages
 runs first, for $2[]: SELECT customer_id FROM v
   execution: distributed on 3 of 3 members
   tree: vip: all
-  rewrites: derived_table_to_join
   scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id, region, since, best, score
@@ -1075,14 +1036,12 @@ WITH vip AS (SELECT * FROM customers), w AS (SELECT * FROM orders WHERE customer
 /*
 execution: distributed on 3 of 3 members
 tree: customers: all; orders: all
-rewrites: derived_table_to_join, in_pull_out
 scan customers: all 271 partitions
-  because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
+  because orders.customer_id = customer_id only joins the key: compare either side with a value
   columns: customer_id, name, score
 scan orders: all 271 partitions
-  because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
+  because customer_id = customers.customer_id only joins the key: compare either side with a value
   columns: customer_id, id, priority, amount, day
-  filter: customer_id IN (SELECT customer_id FROM vip)
 co-located: customers, orders
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 2 stages
@@ -1095,14 +1054,12 @@ SELECT * FROM (WITH vip AS (SELECT * FROM customers) SELECT * FROM orders WHERE 
 /*
 execution: distributed on 3 of 3 members
 tree: customers: all; orders: all
-rewrites: derived_table_to_join, in_pull_out
 scan customers: all 271 partitions
-  because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
+  because orders.customer_id = customer_id only joins the key: compare either side with a value
   columns: customer_id, name, score
 scan orders: all 271 partitions
-  because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
+  because customer_id = customers.customer_id only joins the key: compare either side with a value
   columns: customer_id, id, priority, amount, day
-  filter: customer_id IN (SELECT customer_id FROM vip)
 co-located: customers, orders
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 2 stages
@@ -1120,7 +1077,7 @@ rewrites: materialize_subquery
 scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id
-  filter: customer_id IN (SELECT UNNEST($1))
+  filter: customer_id IN $1
 serving: no, its rows are computed by a query
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
@@ -1144,7 +1101,7 @@ rewrites: materialize_subquery
 scan orders: the partitions that the parameters select, of 271
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($2[]) they select
   columns: customer_id
-  filter: customer_id IN (SELECT UNNEST($2))
+  filter: customer_id IN $2
 serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
@@ -1166,11 +1123,9 @@ SELECT count(*) FROM orders WHERE customer_id IN (SELECT customer_id FROM vip)
 execution: distributed on 3 of 3 members
 pruning: off, topology version 3
 tree: orders: all; vip: all
-rewrites: in_pull_out
 scan orders: all 271 partitions
   because pruning is off: SET pruning = on
   columns: customer_id
-  filter: customer_id IN (SELECT customer_id FROM vip)
 scan vip: all 7 partitions
   because pruning is off: SET pruning = on
   columns: customer_id
@@ -1206,13 +1161,11 @@ SELECT count(*) FROM orders WHERE customer_id IN (SELECT customer_id FROM custom
 /*
 execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
-rewrites: in_pull_out
 scan orders: all 271 partitions
-  because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
+  because customer_id = customers.customer_id only joins the key: compare either side with a value
   columns: customer_id
-  filter: customer_id IN (SELECT customer_id FROM customers WHERE name = 'Ada')
 scan customers: all 271 partitions
-  because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
+  because orders.customer_id = customer_id only joins the key: compare either side with a value
   columns: customer_id, name
   filter: name = 'Ada'
 co-located: orders, customers
@@ -1231,7 +1184,7 @@ rewrites: materialize_subquery
 scan numbers: the partitions that the parameters select, of 21
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ((abs(key) + 2 = $1[], *)) they select
   columns: a, b, v
-  filter: 2 + ABS(a) IN (SELECT UNNEST($1))
+  filter: 2 + abs(a) IN $1
 serving: no, queries run first whose values prune it
 scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
 when distributed: two-stage
@@ -1276,9 +1229,8 @@ SELECT * FROM numbers WHERE a::VARCHAR IN (SELECT region FROM vip WHERE customer
 execution: distributed on 3 of 3 members
 tree: numbers: all; vip: (p6)
 scan numbers: all 21 partitions
-  because a is cast in CAST(a AS TEXT) IN (SELECT region FROM vip WHERE ...: compare the bare column with a BIGINT
+  because a is compared with vip.region, which is neither a constant nor a parameter: pass its value as a parameter
   columns: a, b, v
-  filter: CAST(a AS TEXT) IN (SELECT region FROM vip WHERE customer_id = 'C2')
 scan vip: 1 of 7 partitions [p6]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')

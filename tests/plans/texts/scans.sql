@@ -562,7 +562,7 @@ on one member, by DuckDB:
   SELECT (SELECT max(score) FROM s0 AS "customers"), id FROM s1 AS "orders" WHERE id IN (SELECT 1 FROM s2 AS "airlines") UNION ALL SELECT 1, 2 FROM s3 AS "metrics"
 on several members:
   scan customers: SELECT "score" FROM s0
-  scan orders: SELECT "id" FROM s1
+  scan orders: SELECT "id" FROM s1 WHERE ("id" = CAST(1 AS BIGINT))
   scan metrics: SELECT "host" FROM s3
   final: SELECT (SELECT max(score) FROM s0 AS "customers"), id FROM s1 AS "orders" WHERE id IN (SELECT 1 FROM s2 AS "airlines") UNION ALL SELECT 1, 2 FROM s3 AS "metrics"
 */

@@ -9,7 +9,6 @@ SELECT * FROM big WHERE customer_id = 'C2'
 /*
 execution: local on 1 of 3 members
 tree: orders: (p128)
-rewrites: derived_table_to_join
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
@@ -23,7 +22,6 @@ SELECT * FROM known WHERE who = 'C2'
 /*
 execution: local on 1 of 3 members
 tree: customers: (p128)
-rewrites: derived_table_to_join
 scan customers: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
@@ -36,7 +34,6 @@ SELECT id FROM both_ WHERE customer = 'C2'
 /*
 execution: local on 1 of 3 members
 tree: orders: (p128); customers: (p128)
-rewrites: derived_table_to_join
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
@@ -55,7 +52,6 @@ SELECT id FROM big WHERE customer_id = 'C1' UNION ALL SELECT id FROM big WHERE c
 /*
 execution: distributed on 2 of 3 members
 tree: orders: (p262); orders: (p128)
-rewrites: derived_table_to_join
 scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')

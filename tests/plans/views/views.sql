@@ -13,7 +13,6 @@ CREATE VIEW plan_view_last AS SELECT customer_id, id FROM plan_view_orders ORDER
 SELECT id FROM plan_view_big WHERE customer_id = 'C1' ORDER BY id
 /*
 tree: plan_view_orders: (p10)
-rewrites: derived_table_to_join
 scan plan_view_orders: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
@@ -27,7 +26,6 @@ serving: no, its expressions, types or clauses need a kernel over whole columns
 SELECT total FROM plan_view_spent WHERE who = 'C2'
 /*
 tree: plan_view_orders: (p7)
-rewrites: derived_table_to_join
 scan plan_view_orders: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
@@ -39,7 +37,6 @@ serving: no, its expressions, types or clauses need a kernel over whole columns
 SELECT name, total FROM plan_view_both WHERE who = 'C2'
 /*
 tree: plan_view_customers: (p7); plan_view_orders: (p7)
-rewrites: derived_table_to_join, outer_join_reduction
 scan plan_view_customers AS c: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
@@ -57,7 +54,6 @@ serving: no, its expressions, types or clauses need a kernel over whole columns
 SELECT id FROM plan_view_big WHERE customer_id = 'C1' UNION ALL SELECT id FROM plan_view_big WHERE customer_id = 'C2'
 /*
 tree: plan_view_orders: (p10); plan_view_orders: (p7)
-rewrites: derived_table_to_join
 scan plan_view_orders: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
@@ -76,7 +72,6 @@ serving: no, its expressions, types or clauses need a kernel over whole columns
 SELECT id FROM plan_view_last WHERE customer_id = 'C2'
 /*
 tree: plan_view_orders: all
-rewrites: derived_table_to_join
 scan plan_view_orders: all 16 partitions
   because the filter customer_id = 'C2' cannot be pushed below LIMIT: filter inside it if you mean its input
   columns: customer_id, id; about 5 rows
@@ -88,12 +83,10 @@ when distributed: two-stage
 SELECT id FROM plan_view_orders WHERE customer_id IN (SELECT who FROM plan_view_spent WHERE who = 'C1') ORDER BY id
 /*
 tree: plan_view_orders: (p10); plan_view_orders: (p10)
-rewrites: derived_table_to_join, in_group_by_to_join
 scan plan_view_orders: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
   columns: customer_id, id; about 5 rows
-  filter: customer_id IN (SELECT who FROM (SELECT customer_id, SUM(amount) FROM plan_view_orders GROUP BY customer_id) AS "plan_view_spent"("who", "total") WHERE who = 'C1')
 scan plan_view_orders: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')

@@ -12,7 +12,7 @@ import pytest
 import secateur
 from secateur.errors import LimitExceededError
 from secateur.planner import FRAMES_MAX, on_segmented_stack, with_deep_stack
-from secateur.planner.text import json_text, read_json, same_json
+from secateur.planner.text import read_json, same_json
 
 NAME = contextvars.ContextVar("NAME", default="")
 
@@ -54,11 +54,9 @@ def test_too_many_frames_are_refused_and_leave_no_thread() -> None:
 
 
 @pytest.mark.parametrize("levels", [1, 2000])
-def test_json_is_read_written_and_compared_however_deep(levels: int) -> None:
+def test_json_is_read_and_compared_however_deep(levels: int) -> None:
     text = '{"b": [1, ' * levels + '{"x": "é\\"", "a": null}' + ', 2.5], "c": true}' * levels
-    written = text.replace('{"x": "é\\"", "a": null}', '{"a": null, "x": "\\u00e9\\""}')
     read = with_deep_stack(lambda: read_json(text))
-    assert json_text(read) == written
     assert same_json(read, with_deep_stack(lambda: read_json(text)))
     assert not same_json(read, with_deep_stack(lambda: read_json(text.replace("null", "0"))))
     if levels == 1:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from secateur.partitioning.pruning import KeyPrefix, KeyRanges
-from secateur.planner.predicates import bounds
+from secateur.planner.prune import bounds
 
 EVENTS = (
     "CREATE TABLE events (device BIGINT, t TIMESTAMP, kind VARCHAR, v DOUBLE, PRIMARY KEY (device, t, kind)) PARTITION"

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from secateur.engine.kernels.duckdb import default_kernel
 from secateur.partitioning.tables import ColumnStatistics, TableStatistics
 from secateur.planner import CostModel, PlanSettings
+from secateur.planner.bind import bind_to_plan
 from secateur.planner.binding import bind_query
 from secateur.planner.scans import ScanReading, estimate_of, read_query
 from secateur.planner.text import read_parameters, tokenize
@@ -19,7 +21,7 @@ COLUMNS = {
     "customer_id": ColumnStatistics(4000, 0, 100, "a", "z"),
     "id": ColumnStatistics(8000, 0, 1000, 1, 1001),
     "priority": ColumnStatistics(4000, 0, 4, "a", "z"),
-    "amount": ColumnStatistics(16000, 0, 500, Decimal("-50.00"), Decimal("150.00")),
+    "amount": ColumnStatistics(16000, 100, 500, Decimal("-50.00"), Decimal("150.00")),
     "day": ColumnStatistics(4000, 0, 100, date(2024, 1, 1), date(2024, 4, 10)),
 }
 
@@ -27,7 +29,10 @@ COLUMNS = {
 def scan(context: Any, where: str) -> ScanReading:
     sql = f"SELECT * FROM orders WHERE {where}"
     tokens, parameters = read_parameters(sql, tokenize(sql))
-    (found,) = read_query(bind_query(sql, tokens, parameters, context.relation), PlanSettings()).scans
+    query = bind_query(sql, tokens, parameters, context.relation)
+    types = {scan.relation: {column.name: column.type for column in scan.table.columns} for scan in query.scans}
+    plan = bind_to_plan(default_kernel(), query.sql, types, ())
+    (found,) = read_query(query, plan, PlanSettings()).scans
     return found
 
 
@@ -48,7 +53,9 @@ def scan(context: Any, where: str) -> ScanReading:
         pytest.param("NOT amount > 100", 0.75, id="NOT"),
         pytest.param("priority > 'm'", 1 / 3, id="texts have no distance"),
         pytest.param("id > amount", 1 / 3, id="two columns"),
-        pytest.param("day > CAST('tomorrow' AS DATE)", 1 / 3, id="no moment"),
+        pytest.param("day > CAST(priority AS DATE)", 1 / 3, id="no moment"),
+        pytest.param("amount IS NULL", 1 / 10, id="NULL"),
+        pytest.param("amount IS NOT NULL", 9 / 10, id="no NULL"),
     ],
 )
 def test_shares(context: Any, where: str, share: float) -> None:

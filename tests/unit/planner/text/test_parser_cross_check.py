@@ -8,8 +8,6 @@ import pytest
 from secateur.planner.binding import is_listed
 from secateur.planner.text import (
     DuckDBParse,
-    expressions_in,
-    expressions_query,
     parse_query,
     read_statement,
     read_statements,
@@ -22,20 +20,6 @@ def read(sql: str) -> DuckDBParse:
     reading = read_statement(sql)
     assert reading is not None
     return reading
-
-
-def test_conjuncts_are_those_of_clauses_that_filter_and_of_joins() -> None:
-    reading = read(
-        "SELECT 1 FROM a JOIN b ON a.x = b.x AND a.y = 1 LEFT JOIN c ON c.z = 2 WHERE (a.w = 3 AND NOT b.v) AND (a.u ="
-        " 4 OR b.t = 5)"
-    )
-    expressions = ["a.x = b.x", "a.y = 1", "a.w = 3", "NOT b.v", "a.u = 4 OR b.t = 5", "c.z = 2", "a.u = 4"]
-    forms = expressions_in(read_statement(expressions_query(expressions)), len(expressions))
-    assert [form in reading.conjuncts() for form in forms] == [True, True, True, True, True, True, False]
-
-
-def test_expressions_that_do_not_parse_are_not_confirmed() -> None:
-    assert expressions_in(read_statement(expressions_query(["a = = b"])), 1) == [None]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,137 @@
+"""Equivalence classes: columns that are equal wherever it matters, which carry conditions across joins.
+
+Source: the co-location tree of IEP-24 (Ignite); predicate move-around (Levy, Mumick, Sagiv, VLDB 1994). Unlike in
+    IEP-24 the partition *set* of one table is never applied to another: the condition is carried over, and each scan
+    reads it with its own scheme.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence, Set
+from itertools import pairwise
+from typing import Final
+
+from secateur.planner.constrain.condition import Condition, comparison
+from secateur.planner.constrain.retyping import in_one_type, with_equal_columns
+from secateur.planner.distribute.regions import bare_column
+from secateur.planner.tree import expressions as ex
+from secateur.planner.tree.rewriting import input_columns
+from secateur.planner.tree.types import LogicalType
+
+_INEXACT: Final = frozenset(
+    {
+        "FLOAT",
+        "DOUBLE",
+        "INTERVAL",
+        "TIME WITH TIME ZONE",
+        "LIST",
+        "STRUCT",
+        "MAP",
+        "ARRAY",
+        "UNION",
+        "TUPLE",
+        "VARIANT",
+    }
+)
+
+
+def is_exact(type_: LogicalType) -> bool:
+    """Whether equal values of a type are identical: 0.0 and -0.0 are equal, but as texts they differ."""
+    return type_.id not in _INEXACT and not type_.collation
+
+
+def equated(condition: Condition) -> tuple[ex.InputColumn, ex.InputColumn] | None:
+    """The two columns of ``a = b`` where they are interchangeable."""
+    match condition.expression:
+        case ex.Call(type="COMPARE_EQUAL" | "COMPARE_NOT_DISTINCT_FROM", children=(left, right)):
+            one, other = bare_column(left), bare_column(right)
+            if one is not None and other is not None and one.index != other.index and compares_alike(one, other):
+                return one, other
+            return None
+        case _:
+            return None
+
+
+def compares_alike(left: ex.InputColumn, right: ex.InputColumn) -> bool:
+    """Whether equal columns are interchangeable in every comparison.
+
+    They are if they have one type, or are integers, which DuckDB widens without loss.
+    """
+    if not is_exact(left.return_type):
+        return False
+    return left.return_type == right.return_type or (left.return_type.is_integer and right.return_type.is_integer)
+
+
+class Equivalence:
+    """The classes that some conditions make.
+
+    Args:
+        conditions: All hold for the rows that matter.
+    """
+
+    def __init__(self, conditions: Iterable[Condition]) -> None:
+        self._class_of: dict[int, list[ex.InputColumn]] = {}
+        for one in conditions:
+            pair = equated(one)
+            if pair is not None:
+                self._unite(*pair)
+
+    def _unite(self, left: ex.InputColumn, right: ex.InputColumn) -> None:
+        ours = self._class_of.setdefault(left.index, [left])
+        theirs = self._class_of.setdefault(right.index, [right])
+        if ours is not theirs:
+            ours += theirs
+            for column in theirs:
+                self._class_of[column.index] = ours
+
+    def equal_to(self, column: int) -> Sequence[ex.InputColumn]:
+        """The class of a column; empty where it has none."""
+        return self._class_of.get(column, ())
+
+    def are_equal(self, left: int, right: int) -> bool:
+        """Whether two columns are in one class."""
+        return left == right or any(column.index == right for column in self.equal_to(left))
+
+    def carry(self, condition: Condition, side: Set[int]) -> Condition | None:
+        """A condition from elsewhere as one of a side; None where no column of it has an equal there."""
+        meaning = {}
+        for column in condition.columns:
+            equal = None if column in side else self._equal_in(column, side)
+            if equal is not None:
+                meaning[column] = equal
+        if not meaning:
+            return None
+        pair = equated(condition)
+        if pair is not None and self.are_equal(*(meaning.get(one.index, one).index for one in pair)):
+            return None
+        return Condition(with_equal_columns(condition.expression, meaning), is_moved=True)
+
+    def _equal_in(self, column: int, side: Set[int]) -> ex.InputColumn | None:
+        return next((other for other in self.equal_to(column) if other.index in side), None)
+
+    def within(self, side: Set[int], conditions: Iterable[Condition]) -> Iterator[Condition]:
+        """The conditions on one column of a side for each column of the side that equals it."""
+        for one in conditions:
+            if len(one.columns) == 1 and not one.columns.isdisjoint(side):
+                (column,) = one.columns
+                for other in self.equal_to(column):
+                    if other.index != column and other.index in side:
+                        yield Condition(with_equal_columns(one.expression, {column: other}), is_moved=True)
+
+    def implied(self, side: Set[int], known: Iterable[Condition]) -> Iterator[Condition]:
+        """Equalities of a side that follow through columns from elsewhere."""
+        own = Equivalence(one for one in known if one.columns <= side)
+        seen: set[int] = set()
+        for column, members in self._class_of.items():
+            if column in seen:
+                continue
+            seen.update(member.index for member in members)
+            inside = [member for member in members if member.index in side]
+            for left, right in pairwise(inside):
+                if not own.are_equal(left.index, right.index):
+                    yield Condition(comparison("COMPARE_NOT_DISTINCT_FROM", *in_one_type(left, right)), is_moved=True)
+
+
+def columns_in(node: ex.AnyExpression) -> dict[int, ex.InputColumn]:
+    """The columns that an expression reads, by number."""
+    return {one.index: one for one in input_columns(node)}

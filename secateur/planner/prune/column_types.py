@@ -1,0 +1,75 @@
+"""The types of a bound plan as types of columns, and the casts that keep every value apart and in order."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from secateur.partitioning.types.column_type import NESTED, SqlType, TypeKind
+from secateur.planner.tree import expressions as ex
+from secateur.planner.tree.types import DecimalInfo, LogicalType, StringInfo
+
+_PLAIN: Final = {kind.value: SqlType(kind) for kind in TypeKind if kind not in NESTED and kind is not TypeKind.DECIMAL}
+_INSTANTS: Final = {
+    TypeKind.DATE: (TypeKind.TIMESTAMP, TypeKind.TIMESTAMPTZ),
+    TypeKind.TIMESTAMP: (TypeKind.TIMESTAMPTZ,),
+}
+"""The types that hold the instants of another. Every session is in UTC."""
+
+
+def sql_type(type_: LogicalType) -> SqlType | None:
+    """The type of columns that a type is.
+
+    None for a nested one, one with another name, such as JSON, and a text with a collation: they compare in ways of
+    their own.
+    """
+    if type_.type_info is None:
+        return _PLAIN.get(type_.id)
+    match type_:
+        case LogicalType("DECIMAL", DecimalInfo(alias="", width=width, scale=scale)):
+            return SqlType(TypeKind.DECIMAL, width, scale)
+        case LogicalType("VARCHAR", StringInfo(alias="", collation="")):
+            return _PLAIN["VARCHAR"]
+        case _:
+            return None
+
+
+def is_exact(source: SqlType, target: SqlType) -> bool:
+    """Whether a cast gives each value an equal one, so that two values compare alike before and after it."""
+    if source == target:
+        return True
+    if source.is_integer and target.is_integer:
+        low, high = source.integer_range
+        smallest, largest = target.integer_range
+        return smallest <= low and high <= largest
+    if target.kind is TypeKind.DECIMAL:
+        digits = target.precision - target.scale
+        if source.is_integer:
+            return bool(max(map(abs, source.integer_range)) < 10**digits)
+        return (
+            source.kind is TypeKind.DECIMAL
+            and source.scale <= target.scale
+            and source.precision - source.scale <= digits
+        )
+    if source.kind is TypeKind.BOOLEAN:
+        return target.is_integer
+    return target.kind in _INSTANTS.get(source.kind, ())
+
+
+def cast_of(node: ex.AnyExpression) -> tuple[ex.AnyExpression, bool] | None:
+    """What a cast converts, and whether it is TRY_CAST; None where an expression is no cast."""
+    match node:
+        case ex.Call(name="__cast", children=(inner,)):
+            return inner, bool((node.function_data or {}).get("try_cast", True))
+        case _:
+            return None
+
+
+def cast_to(node: ex.AnyExpression, type_: LogicalType) -> ex.AnyExpression:
+    """``CAST(node AS type)``."""
+    return ex.Call(
+        type="OPERATOR_CAST",
+        qname=ex.QualifiedName(("__cast",)),
+        return_type=type_,
+        children=(node,),
+        function_data={"try_cast": False},
+    )

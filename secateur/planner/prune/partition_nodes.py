@@ -1,0 +1,136 @@
+"""The partitions of boxes: which columns of a box can prune, and the nodes of the partition tree that follow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from secateur.partitioning.pruning.comparison import OPERATORS
+from secateur.partitioning.pruning.condition import Box, Choice, Constraint
+from secateur.partitioning.pruning.nodes import All, Keys, Node, Nothing, Partitions
+from secateur.partitioning.pruning.select_partitions import UnprunedComponent, select_partitions
+from secateur.partitioning.schemes.scheme import PartitionScheme
+from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.planner.prune.bounds import Boxes
+
+DENSE: Final = frozenset({TypeKind.VARCHAR, TypeKind.BLOB})
+"""Between two values of these there may be endlessly many."""
+_RANGES_LOOKED_AT_MAX: Final = 256
+_TRIED_MAX: Final = 16
+"""Alternatives of a predicate that hardly ever prunes, evaluated at each binding all the same: some microseconds each.
+"""
+_SMALL: Final = frozenset({TypeKind.BOOLEAN, TypeKind.TINYINT, TypeKind.UTINYINT})
+
+
+def box_node(box: Box, scheme: PartitionScheme, total: int, limit: int, overflows: list[UnprunedComponent]) -> Node:
+    """Return the partitions of a box; components that could not prune are appended to ``overflows``."""
+    types = dict(scheme.types)
+    if box.is_impossible(types):
+        return Nothing()
+    useful = _useful_columns(box, scheme, types)
+    if not useful:
+        return All()
+    # The values of the other columns' parameters may contradict each other.
+    useful.update(column for members in box.equal if not useful.isdisjoint(members) for column in members)
+    box = box.restrict(tuple(types if _is_open(box, types) else useful))
+    if not box.is_constant:
+        return Keys(box)
+    reached = select_partitions(scheme, box.resolve((), types), limit, box.equal)
+    overflows.extend(reached.overflows)
+    if reached.overflows and len(reached.ids) == total:
+        return All()
+    return Partitions(tuple(reached.ids)) if reached.ids else Nothing()
+
+
+def at_binding(
+    factors: Sequence[Boxes], nodes: Sequence[Sequence[Node]], types: dict[str, SqlType]
+) -> Sequence[Sequence[Node]]:
+    """The nodes of the boxes, with the keys of those that prune only for rare values of their parameters.
+
+    ``a > $1 AND a < $2`` may leave no value, and ``a BETWEEN $1 AND $2`` one. Predicates of many such alternatives are
+    not tried at each binding.
+    """
+    tried = [
+        [
+            Keys(box.restrict(tuple(types))) if isinstance(node, All) and _is_open(box, types) else node
+            for box, node in zip(boxes, given, strict=True)
+        ]
+        for boxes, given in zip(factors, nodes, strict=True)
+    ]
+    changed = sum(
+        node is not before for new, old in zip(tried, nodes, strict=True) for node, before in zip(new, old, strict=True)
+    )
+    return nodes if changed > _TRIED_MAX else tried
+
+
+def _is_open(box: Box, columns: Iterable[str]) -> bool:
+    """Whether parameters decide which values of some columns are left, unless they only exclude some."""
+    return any(
+        not constraint.is_constant and not all(excludes(choice) for choice in constraint.choices)
+        for constraint in (box[column] for column in columns)
+    )
+
+
+def _useful_columns(box: Box, scheme: PartitionScheme, types: dict[str, SqlType]) -> set[str]:
+    """Return the columns of the box that can prune: all of a hash component, or a prefix of the range columns.
+
+    A narrow column of a hash component may be free.
+
+    If there are few ranges, each is tested, and a column after the prefix may exclude one between two keys with the
+    same prefix.
+    """
+    useful: set[str] = set()
+    for hashes in scheme.hash_lists():
+        for component in hashes:
+            bound = [column for column in component.columns if box[column].choices]
+            free = [column for column in component.columns if column not in bound]
+            if (
+                bound
+                and all(may_be_finite(box[column], types[column]) or _is_ranged(column, scheme) for column in bound)
+                and all(_is_narrow(column, scheme) for column in free)
+            ):
+                useful.update(bound)
+    if scheme.range is not None:
+        few = len(scheme.ranges()) <= _RANGES_LOOKED_AT_MAX
+        for column in scheme.range.columns:
+            if box[column].choices:
+                useful.add(column)
+            elif not few:
+                break
+    return useful
+
+
+def _is_narrow(column: str, scheme: PartitionScheme) -> bool:
+    """Whether a column has few values without any predicate: it is BOOLEAN, or each range has few of its values."""
+    ranged = (
+        scheme.range is not None and column == scheme.range.columns[0] and len(scheme.ranges()) <= _RANGES_LOOKED_AT_MAX
+    )
+    return ranged or scheme.type_of(column).kind is TypeKind.BOOLEAN
+
+
+def _is_ranged(column: str, scheme: PartitionScheme) -> bool:
+    """Whether few ranges divide the values of a column, so that some of them may have few values that pass."""
+    return scheme.range is not None and column in scheme.range.columns and len(scheme.ranges()) <= _RANGES_LOOKED_AT_MAX
+
+
+def may_be_finite(constraint: Constraint, column_type: SqlType) -> bool:
+    """Whether a constraint can leave few values, once its parameters are bound.
+
+    A constraint that only excludes values can do so where the type has few.
+    """
+    if any(
+        choice.domain.is_finite and all(test.may_name_values for test in choice.tests) for choice in constraint.choices
+    ):
+        return True
+    if column_type.kind in DENSE:
+        return False
+    return (
+        bool(constraint.choices)
+        if column_type.kind in _SMALL
+        else not all(excludes(choice) for choice in constraint.choices)
+    )
+
+
+def excludes(choice: Choice) -> bool:
+    """Whether parameters of a choice name values that do not pass, so that almost all do."""
+    return any(OPERATORS[test.comparison].excludes for test in choice.tests)
