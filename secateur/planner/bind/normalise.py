@@ -121,13 +121,20 @@ def _existing(join: rel.LogicalJoin, inner: rel.AnyRelation, index: int) -> rel.
 def _without_dedup(relation: rel.AnyRelation, index: int) -> rel.AnyRelation:
     """Without the semi joins by which DuckDB reduces a correlated subquery to the keys of the outer rows.
 
-    The join with the outer rows by the same keys, which follows, leaves out the same rows.
+    The join with the outer rows by the same keys, which follows, leaves out the same rows, but takes NULL for equal to
+    NULL: rows that the semi join leaves out for a NULL are filtered instead.
     """
     match relation:
-        case rel.LogicalJoin(join_type="SEMI", children=(left, rel.LogicalWithReference() as keys)) if (
-            keys.cte_index == index
-        ):
-            return _without_dedup(left, index)
+        case rel.LogicalJoin(
+            join_type="SEMI", children=(left, rel.LogicalWithReference() as keys), conditions=conditions
+        ) if keys.cte_index == index:
+            present = tuple(
+                ex.BoundOperation(type="OPERATOR_IS_NOT_NULL", return_type=ex.BOOLEAN, children=(one.left,))
+                for one in conditions
+                if one.comparison != "COMPARE_NOT_DISTINCT_FROM"
+            )
+            left = _without_dedup(left, index)
+            return rel.LogicalFilter(children=(left,), expressions=present) if present else left
         case _:
             return replace(relation, children=tuple(_without_dedup(child, index) for child in relation.children))
 
