@@ -5,7 +5,7 @@ from __future__ import annotations
 from secateur.exports import exports
 
 _FILES = {
-    "aggregates": ["AGGREGATES", "SPLIT", "SqlAggregate", "called_aggregate"],
+    "aggregates": ["AGGREGATES", "SPLIT", "SqlAggregate"],
     "cached_plan": ["typed_parameters"],
     "cost_model": ["COST_SETTINGS", "CostModel"],
     "plan_settings": ["PlanSettings"],

@@ -19,7 +19,7 @@ Source: Gray et al., "Data Cube" (1997), distributive and algebraic aggregates. 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Final
 
@@ -36,20 +36,20 @@ class SqlAggregate:
         name: DuckDB's, in lower case. An alias, such as ``mean``, is another aggregate.
         node: The class of sqlglot of which its calls are made; None where they are calls by name.
         states: The aggregates of the same argument that the partial computes; none: it is not split.
-        final: SQL over the columns ``{0}``, ``{1}``, ... of the states. ``{type}`` is the type of the whole,
-            ``{state_type}`` that of the first state.
-        is_quotient: Whether it is split only where it is a DOUBLE: an average of dates is no sum by a count.
+        final: The aggregate of each state that the final computes; empty for the aggregate itself.
+        is_quotient: Whether it is the quotient of its states. It is split only where that is a DOUBLE: an average of
+            dates is no sum by a count.
         of_nothing: Its value over no rows; None for NULL.
         depends_on_order: Whether the order of its rows matters.
         takes_distinct: Whether it ignores NULL, and DISTINCT may be split.
         is_chosen: Whether it is one of the values, or NULL; of a column by which rows are grouped, it is that column.
-        kernel: What the arrow kernel computes for its node; None: DuckDB does.
+        kernel: What the arrow kernel computes for it; None: DuckDB does.
     """
 
     name: str
     node: type[exp.AggFunc] | None = None
     states: tuple[str, ...] = ()
-    final: str = "CAST({name}({0}) AS {type})"
+    final: str = ""
     _: KW_ONLY
     is_quotient: bool = False
     of_nothing: int | None = None
@@ -58,28 +58,17 @@ class SqlAggregate:
     is_chosen: bool = False
     kernel: AggregateFunction | None = None
 
-    def final_sql(self, columns: Sequence[str], type_: str, state_type: str) -> str:
-        """The final expression over the columns of the states; the types as in ``final``."""
-        return self.final.format(*columns, name=self.name, type=type_, state_type=state_type)
-
-    def distinct_sql(self, key: str, type_: str) -> str:
-        """The final expression over a key of the partial, whose values are those of all members."""
-        return f"CAST({self.name}(DISTINCT {key}) AS {type_})"
-
-
-_COUNTED: Final = "CAST(coalesce(sum({0}), 0) AS {type})"
-_DIVIDED: Final = "CAST(CAST(sum({0}) AS {state_type}) AS DOUBLE) / sum({1})"
 
 _ROWS: Final = (
     SqlAggregate(
-        "count", exp.Count, ("count",), _COUNTED, of_nothing=0, takes_distinct=True, kernel=AggregateFunction.COUNT
+        "count", exp.Count, ("count",), "sum", of_nothing=0, takes_distinct=True, kernel=AggregateFunction.COUNT
     ),
-    SqlAggregate("count_star", None, ("count_star",), _COUNTED, of_nothing=0),
+    SqlAggregate("count_star", None, ("count_star",), "sum", of_nothing=0, kernel=AggregateFunction.COUNT_ROWS),
     SqlAggregate("sum", exp.Sum, ("sum",), takes_distinct=True, kernel=AggregateFunction.SUM),
     SqlAggregate("min", exp.Min, ("min",), takes_distinct=True, is_chosen=True, kernel=AggregateFunction.MIN),
     SqlAggregate("max", exp.Max, ("max",), takes_distinct=True, is_chosen=True, kernel=AggregateFunction.MAX),
     SqlAggregate(
-        "avg", exp.Avg, ("sum", "count"), _DIVIDED, is_quotient=True, takes_distinct=True, kernel=AggregateFunction.AVG
+        "avg", exp.Avg, ("sum", "count"), "sum", is_quotient=True, takes_distinct=True, kernel=AggregateFunction.AVG
     ),
     SqlAggregate("bool_and", None, ("bool_and",)),
     SqlAggregate("bool_or", None, ("bool_or",)),
@@ -106,8 +95,3 @@ NODES: Final[Mapping[type[exp.Expr], SqlAggregate]] = {
     aggregate.node: aggregate for aggregate in _ROWS if aggregate.node is not None
 }
 """The aggregates whose calls sqlglot has a class for; those of all others are ``exp.Anonymous``."""
-
-
-def called_aggregate(node: exp.Expr) -> SqlAggregate | None:
-    """The aggregate that a node calls; None when it calls none of these."""
-    return AGGREGATES.get(node.name.lower()) if isinstance(node, exp.Anonymous) else NODES.get(type(node))

@@ -27,12 +27,15 @@ from secateur.planner.cost_model import CostModel
 from secateur.planner.gathered_cost import gathered_ms, placed_ms
 from secateur.planner.scans.row_estimates import Estimate, expected_rows
 from secateur.planner.scans.scan_reading import ScanReading
-from secateur.planner.scans.scan_rows import ScanRows, selected_rows
+from secateur.planner.scans.scan_rows import ScanFilter, ScanRows, either, selected_rows
+from secateur.planner.tree.relations import AnyRelation, LogicalFilter, LogicalStageRows
+from secateur.planner.tree.rewriting import picked
+from secateur.planner.tree.types import LogicalType
 
 Schema = Mapping[str, SqlType | str]
 Columns = tuple[tuple[str, str], ...]
 
-FragmentOf = Callable[[str, Mapping[str, Schema], Columns], Fragment]
+FragmentOf = Callable[[str, Mapping[str, Schema], Columns, AnyRelation], Fragment]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +44,32 @@ class GatheredScan:
 
     Attributes:
         references: The scans whose rows these are: they read the same columns of the same partitions and key ranges.
-        where: The filter of the rows, over column names; empty for all.
+        filter: Which rows; None for all.
         nbytes: The estimated bytes.
         expected: About how many rows these are; None where that is not comparable with what a run finds.
     """
 
     references: tuple[ScanReading, ...]
-    where: str
+    filter: ScanFilter | None
     nbytes: float
     expected: int | None = None
+
+    @property
+    def sql(self) -> str:
+        """Its text."""
+        scan = self.references[0].scan
+        return selected_rows(scan.relation, scan.columns, "" if self.filter is None else self.filter.sql)
+
+    @property
+    def rows(self) -> AnyRelation:
+        """The same as a relation."""
+        scan = self.references[0].scan
+        names = tuple(column.name for column in scan.table.columns)
+        types = tuple(LogicalType(str(column.type)) for column in scan.table.columns)
+        rows: AnyRelation = LogicalStageRows(name=scan.relation, names=names, types=types)
+        if self.filter is not None:
+            rows = LogicalFilter(children=(rows,), expressions=(self.filter.condition,))
+        return picked(rows, [names.index(name) for name in scan.columns])
 
 
 def gathered_scans(
@@ -78,7 +98,7 @@ def gathered_scans(
             # Rows whose keys were found in a step before are checked scan by scan when they are read.
             is_alone = read.bounds_in_steps is not None
             together.setdefault(
-                index if is_alone else (rows.read, read.scan.columns, filters_all and rows.where), []
+                index if is_alone else (rows.read, read.scan.columns, rows.filter if filters_all else None), []
             ).append(read)
     return tuple(
         _gathered_scan(references, rows_of, estimates, model, filters_all=filters_all)
@@ -139,7 +159,7 @@ def gathered_stages(
         scans: The gathered rows of them.
         schemas: The columns of each scan that the statement may need.
         columns: Name and type of each column of its result.
-        fragment_of: Makes the fragment of a text.
+        fragment_of: Makes the fragment of a text and of the relation that it is.
     """
     number = {scan.relation: index for index, scan in enumerate(query.scans)}
     stages: list[QueryStage] = []
@@ -147,10 +167,8 @@ def gathered_stages(
     for index, gathered in enumerate(scans):
         first = gathered.references[0].scan
         schema = schemas[first.relation]
-        sql = selected_rows(first.relation, first.columns, gathered.where)
-        fragment = fragment_of(
-            sql, {first.relation: schema}, tuple((name, str(schema[name])) for name in first.columns)
-        )
+        shown = tuple((name, str(schema[name])) for name in first.columns)
+        fragment = fragment_of(gathered.sql, {first.relation: schema}, shown, gathered.rows)
         stages.append(
             QueryStage(
                 f"scan {first.alias}",
@@ -180,22 +198,17 @@ def _gathered_scan(
 ) -> GatheredScan:
     """The rows that some references need together, filtered where that leaves out much, or always."""
     found = [estimates[read.scan.relation] for read in references]
-    wheres = dict.fromkeys(rows_of[read.scan.relation].where for read in references)
+    filters = [rows_of[read.scan.relation].filter for read in references]
     share = min(
         1.0,
-        sum(
-            {
-                rows_of[read.scan.relation].where: estimate.share
-                for read, estimate in zip(references, found, strict=True)
-            }.values()
-        ),
+        sum({filter_: estimate.share for filter_, estimate in zip(filters, found, strict=True)}.values()),
     )
     nbytes = max(estimate.table_bytes for estimate in found)
     is_worth_filtering = nbytes >= model.unfiltered_bytes_max and share <= model.filtered_share_max
-    if not filters_all and ("" in wheres or not is_worth_filtering):
-        return GatheredScan(tuple(references), "", nbytes)
-    if len(wheres) > 1:
-        return GatheredScan(tuple(references), " OR ".join(f"({where})" for where in wheres), nbytes * share)
+    if not filters_all and (None in filters or not is_worth_filtering):
+        return GatheredScan(tuple(references), None, nbytes)
+    if len(set(filters)) > 1:
+        return GatheredScan(tuple(references), either(filters), nbytes * share)
     first = references[0]
     expected = expected_rows(first, rows_of[first.scan.relation], found[0])
-    return GatheredScan(tuple(references), wheres.popitem()[0], nbytes * share, expected)
+    return GatheredScan(tuple(references), filters[0], nbytes * share, expected)

@@ -32,6 +32,8 @@ from secateur.partitioning.tables.statistics import StatisticsSnapshot
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.column_type import SqlType
 from secateur.partitioning.types.empty_rows import empty_table
+from secateur.planner.arrow.form import arrow_form
+from secateur.planner.arrow.sources import JoinInput
 from secateur.planner.bind.bound_plan import BoundPlan, Unreadable, bind_to_plan
 from secateur.planner.binding.binding_errors import in_users_terms
 from secateur.planner.binding.clocks import is_unsettled, reads_clock, settled
@@ -39,9 +41,8 @@ from secateur.planner.binding.evaluation import evaluate, is_bounded_over_no_row
 from secateur.planner.binding.parameter_types import NO_USES, UnknownValue, type_uses_in
 from secateur.planner.binding.query import Query, TableReference, bind_query
 from secateur.planner.cost_model import CostModel
-from secateur.planner.distribute.exchanges import is_row_by_row, name_of
+from secateur.planner.distribute.exchanges import is_row_by_row
 from secateur.planner.distribute.refused import NotDivided
-from secateur.planner.fragments.arrow_form import arrow_form, arrow_join_form
 from secateur.planner.plan_settings import PlanSettings
 from secateur.planner.prune.shown import conjunction_text
 from secateur.planner.scans.external_scan import external_scan
@@ -54,12 +55,7 @@ from secateur.planner.steps.join_keys import PlanStep, find_join_keys
 from secateur.planner.text.hoisted_lists import lists_agree
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.parser_cross_check import DuckDBParse, read_statement
-from secateur.planner.tree.bound_text import BoundText
 from secateur.planner.tree.columns import columns_read
-from secateur.planner.tree.expressions import Call, Written
-from secateur.planner.tree.relations import AnyRelation, LogicalProject
-from secateur.planner.tree.sql import sql_of
-from secateur.planner.tree.values import Unprintable
 from secateur.planner.views.view import ViewDef
 from secateur.wire import encode_table
 
@@ -171,7 +167,7 @@ class BoundSelect:
             query.sql,
             self._schemas,
             self.columns,
-            _arrow(query, self._plan, read, self._schemas, self.columns),
+            _arrow(query, self._plan, read, self.columns),
         )
         found = staged(
             query,
@@ -401,52 +397,25 @@ def _schema(scan: TableReference) -> dict[str, SqlType | str]:
 
 
 def _arrow(
-    query: Query,
-    plan: BoundPlan | Unreadable,
-    read: QueryReading,
-    schemas: Schemas,
-    columns: Sequence[tuple[str, str]],
+    query: Query, plan: BoundPlan | Unreadable, read: QueryReading, columns: Sequence[tuple[str, str]]
 ) -> ArrowFragment | None:
-    """The whole statement for the arrow kernel, in exact names.
-
-    A statement over several tables needs none: names of columns are found by those of the tables.
-    """
-    if len(query.scans) > 1:
-        return arrow_join_form(query, read.scans, schemas, columns)
-    if isinstance(plan, Unreadable) or plan.whole is not None or not query.scans:
+    """The whole statement for the arrow kernel."""
+    is_join = len(query.scans) > 1
+    if (
+        isinstance(plan, Unreadable)
+        or plan.whole is not None
+        or (is_join and any(scan.is_fetched for scan in query.scans))
+    ):
         return None
-    try:
-        text = sql_of(_integers_cast(plan.root, plan.text), name_of, plan.text)
-    except (Unprintable, RecursionError):
-        return None
-    relation = query.scans[0].relation
-    return arrow_form(text, schemas[relation], relation, columns)
+    inputs = {scan.scan.relation: _join_input(scan) for scan in read.scans} if is_join else None
+    form = arrow_form(plan.root, plan.text, columns, inputs)
+    return form if isinstance(form, ArrowFragment) else None
 
 
-def _integers_cast(relation: AnyRelation, text: BoundText) -> AnyRelation:
-    """The same with casts to the types that computed integers have, which the arrow kernel needs to know.
-
-    Not of those that take their type from the value of a parameter.
-    """
-    if not isinstance(relation, LogicalProject):
-        return relation
-    return replace(
-        relation,
-        expressions=tuple(
-            Written(
-                sql=f"CAST({{0}} AS {one.return_type.sql})",
-                return_type=one.return_type,
-                children=(one,),
-                alias=one.alias,
-            )
-            if isinstance(one, Call)
-            and one.is_operator
-            and one.return_type.is_integer
-            and not (text.takes_type(one) or text.has_cast(one))
-            else one
-            for one in relation.expressions
-        ),
-    )
+def _join_input(read: ScanReading) -> JoinInput:
+    key = read.scan.table.primary_key
+    is_restricted = read.bounds.keys != KeySearch()
+    return JoinInput(key[0] if key and not is_restricted else None, is_restricted)
 
 
 def _empty_answer(

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from msgspec import structs
 
+from secateur.engine.kernels.arrow.fragment import ArrowFragment
 from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.sql.select_plan import PartialAtReaders, Strategy
@@ -22,6 +24,7 @@ from secateur.engine.sql.stage import ExchangeKind, QueryStage, stage_relation
 from secateur.errors import DatabaseError
 from secateur.partitioning.tables.identifier import folded
 from secateur.partitioning.types.column_type import SqlType
+from secateur.planner.arrow.form import arrow_form
 from secateur.planner.bind.bound_plan import BoundPlan, Unreadable
 from secateur.planner.binding.query import Query
 from secateur.planner.cost_model import CostModel
@@ -29,11 +32,12 @@ from secateur.planner.distribute.distributor import Distributor, ScanFacts
 from secateur.planner.distribute.exchanges import Draft, Exchanges, UndividedRows
 from secateur.planner.distribute.merged_order import is_worth_merging
 from secateur.planner.distribute.refused import NotDivided
-from secateur.planner.fragments.arrow_form import arrow_form
 from secateur.planner.gathered import FragmentOf, GatheredScan, gathered_scans, gathered_stages, why_gathered
 from secateur.planner.scans.row_estimates import Estimate, expected_rows
 from secateur.planner.scans.scan_reading import QueryReading
 from secateur.planner.scans.scan_rows import ScanRows
+from secateur.planner.tree.bound_text import BoundText
+from secateur.planner.tree.relations import AnyRelation
 
 Schemas = Mapping[str, Mapping[str, SqlType | str]]
 Columns = Sequence[tuple[str, str]]
@@ -171,22 +175,26 @@ def staged(
         small: Why it is to be gathered, from :func:`why_whole`; None where it is divided if that is possible.
         divided: Its stages, from :func:`distributed`.
     """
+    plan = read.plan
+    fragment_of = partial(_fragment, text=BoundText() if isinstance(plan, Unreadable) else plan.text)
 
     def whole(fragment_of: FragmentOf, *, filters_all: bool = True) -> tuple[QueryStage, ...]:
         scans = gathered_scans(read.scans, rows_of, estimates, model, filters_all=filters_all)
         return gathered_stages(query, read.scans, scans, schemas, tuple(columns), fragment_of)
 
     if small is not None:
-        return StagedPlan(whole(_fragment, filters_all=False), Strategy.GATHER, small, gathered=whole(Fragment.over))
+        stages = whole(fragment_of, filters_all=False)
+        return StagedPlan(stages, Strategy.GATHER, small, gathered=whole(_left_to_duckdb))
     found = divided()
     if isinstance(found, NotDivided):
         reason = query.refusal(str(found), found.location)
-        return StagedPlan(whole(_fragment), Strategy.GATHER, reason)
+        return StagedPlan(whole(fragment_of), Strategy.GATHER, reason)
     expected = {
         scan.scan.relation: expected_rows(scan, rows_of[scan.scan.relation], estimates[scan.scan.relation])
         for scan in read.scans
     }
-    stages = _stages(found.drafts, query, schemas, columns, expected)
+    assert isinstance(plan, BoundPlan)
+    stages = _stages(found.drafts, plan, query, schemas, columns, expected)
     if len(query.scans) == 1 and len(stages) == 2 and all(draft.is_of_one for draft in found.drafts):
         return StagedPlan(stages, Strategy.TWO_STAGE)
     at_readers = _at_readers(query, read.plan, schemas, columns, params, estimates, model)
@@ -194,7 +202,7 @@ def staged(
     parts = "; ".join(
         f"{', '.join(rows.names)}: {query.refusal(rows.reason, rows.location)}" for rows in found.gathered
     )
-    return StagedPlan(stages, Strategy.PLACED, parts or None, gathered=whole(Fragment.over), at_readers=at_readers)
+    return StagedPlan(stages, Strategy.PLACED, parts or None, gathered=whole(_left_to_duckdb), at_readers=at_readers)
 
 
 def as_written(query: Query, read: QueryReading, schemas: Schemas, columns: Columns) -> tuple[QueryStage, ...]:
@@ -202,12 +210,13 @@ def as_written(query: Query, read: QueryReading, schemas: Schemas, columns: Colu
 
     None of their texts is printed from a tree.
     """
-    gathered = tuple(GatheredScan((scan,), "", 0.0) for scan in read.scans if not scan.scan.table.replicated)
-    return gathered_stages(query, read.scans, gathered, schemas, tuple(columns), Fragment.over)
+    gathered = tuple(GatheredScan((scan,), None, 0.0) for scan in read.scans if not scan.scan.table.replicated)
+    return gathered_stages(query, read.scans, gathered, schemas, tuple(columns), _left_to_duckdb)
 
 
 def _stages(
     drafts: Sequence[Draft],
+    plan: BoundPlan,
     query: Query,
     schemas: Schemas,
     columns: Columns,
@@ -229,7 +238,8 @@ def _stages(
     stages = []
     for index, draft in enumerate(drafts):
         shown = columns if index == len(drafts) - 1 else draft.columns
-        fragment = _fragment(draft.sql, {relation: known[relation] for relation in draft.relations}, shown)
+        read = {relation: known[relation] for relation in draft.relations}
+        fragment = _fragment(draft.sql, read, shown, draft.relation, plan.text)
         exchange, route = ExchangeKind.GATHER, None
         if index in elsewhere:
             route = draft.route
@@ -259,13 +269,14 @@ def _stages(
     return tuple(stages)
 
 
-def _fragment(sql: str, schemas: Schemas, columns: Sequence[tuple[str, str]]) -> Fragment:
-    """A fragment for a text, with the arrow kernel's form where it has one."""
-    compiled = None
-    if len(schemas) == 1:
-        ((relation, schema),) = schemas.items()
-        compiled = arrow_form(sql, schema, relation, columns)
-    return Fragment.over(sql, schemas, columns, compiled)
+def _fragment(sql: str, schemas: Schemas, columns: Columns, relation: AnyRelation, text: BoundText) -> Fragment:
+    """A fragment for a text, with the form of its relation for the arrow kernel, where that has one."""
+    form = arrow_form(relation, text, columns) if len(schemas) == 1 else None
+    return Fragment.over(sql, schemas, columns, form if isinstance(form, ArrowFragment) else None)
+
+
+def _left_to_duckdb(sql: str, schemas: Schemas, columns: Columns, _: AnyRelation) -> Fragment:
+    return Fragment.over(sql, schemas, columns)
 
 
 def _at_readers(
@@ -278,15 +289,16 @@ def _at_readers(
     model: CostModel,
 ) -> PartialAtReaders | None:
     """The part of a statement over one external table that its readers compute; None where that saves nothing."""
-    if len(query.scans) != 1 or query.scans[0].external is None:
+    if len(query.scans) != 1 or query.scans[0].external is None or isinstance(plan, Unreadable):
         return None
     found = distributed(query, plan, schemas, params, estimates, model, at_readers=True)
     if isinstance(found, NotDivided) or len(found.drafts) != 2:
         return None
-    partial, final = found.drafts
-    if partial.is_pipelineable and not partial.is_filtered:
+    first, final = found.drafts
+    if first.is_pipelineable and not first.is_filtered:
         return None
+    rows = {stage_relation(0): dict(first.columns)}
     return PartialAtReaders(
-        _fragment(partial.sql, schemas, partial.columns),
-        _fragment(final.sql, {stage_relation(0): dict(partial.columns)}, columns),
+        _fragment(first.sql, schemas, first.columns, first.relation, plan.text),
+        _fragment(final.sql, rows, columns, final.relation, plan.text),
     )

@@ -288,9 +288,9 @@ PLANTED: Final = (
     ),
     Mutation(
         "the count of no rows at any member is NULL",
-        "planner/aggregates.py",
-        '_COUNTED: Final = "CAST(coalesce(sum({0}), 0) AS {type})"',
-        '_COUNTED: Final = "CAST(sum({0}) AS {type})"',
+        "planner/distribute/aggregation.py",
+        "cast_to(_or_else(columns[0], nothing), call.return_type)",
+        "cast_to(columns[0], call.return_type)",
     ),
     Mutation(
         "members send as many rows as LIMIT says, and OFFSET takes some of these",

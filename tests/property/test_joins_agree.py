@@ -19,8 +19,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-import sqlglot
-from sqlglot import exp
 
 from secateur.engine.kernels import Fragment
 from secateur.engine.kernels.arrow import ArrowFragment
@@ -28,7 +26,8 @@ from secateur.engine.kernels.arrow import kernel as arrow_kernel
 from secateur.engine.kernels.duckdb import DuckDBKernel
 from secateur.errors import Error
 from secateur.partitioning.types import parse_type
-from secateur.planner.fragments import JoinInput, KernelDeclined, compile_arrow_join
+from secateur.planner.arrow import JoinInput, arrow_form
+from secateur.planner.bind import Unreadable, bind_to_plan
 from secateur.protocol import decode, encode
 
 STATEMENTS = int(10 * float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
@@ -77,7 +76,7 @@ def test_both_kernels_join_alike(duckdb_kernel: DuckDBKernel, seed: int) -> None
             columns = duckdb_kernel.describe(statement.sql, schemas, statement.params)
         except Error:
             continue  # what was drawn has no meaning
-        fragment = compiled(statement, columns)
+        fragment = compiled(duckdb_kernel, statement, columns)
         if fragment is None:
             continue
         assert decode(encode(fragment), ArrowFragment) == fragment, case
@@ -95,17 +94,16 @@ def test_both_kernels_join_alike(duckdb_kernel: DuckDBKernel, seed: int) -> None
     assert answered > STATEMENTS / 3, "too few statements reach the arrow kernel for this test to say anything"
 
 
-def compiled(statement: JoinStatement, columns: tuple[tuple[str, str], ...]) -> ArrowFragment | None:
-    tree = sqlglot.parse_one(statement.sql, dialect="duckdb")
-    assert isinstance(tree, exp.Select)
-    inputs = [
-        JoinInput(
-            node.name, node.alias, node, SCHEMA, statement.orders.get(node.name), node.name == statement.restricted
-        )
-        for node in tree.find_all(exp.Table)
-    ]
-    found = compile_arrow_join(tree, inputs, columns)
-    return None if isinstance(found, KernelDeclined) else found
+def compiled(
+    kernel: DuckDBKernel, statement: JoinStatement, columns: tuple[tuple[str, str], ...]
+) -> ArrowFragment | None:
+    relations = [f"s{number}" for number in range(statement.relations)]
+    plan = bind_to_plan(kernel, statement.sql, dict.fromkeys(relations, SCHEMA), statement.params)
+    if isinstance(plan, Unreadable):
+        return None
+    inputs = {name: JoinInput(statement.orders.get(name), name == statement.restricted) for name in relations}
+    form = arrow_form(plan.root, plan.text, columns, inputs)
+    return form if isinstance(form, ArrowFragment) else None
 
 
 def rows_of(table: pa.Table) -> Counter[str]:

@@ -21,7 +21,6 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
-import sqlglot
 
 from secateur.engine.kernels import Fragment
 from secateur.engine.kernels.arrow import ArrowFragment
@@ -29,7 +28,8 @@ from secateur.engine.kernels.arrow import kernel as arrow_kernel
 from secateur.engine.kernels.duckdb import DuckDBKernel
 from secateur.errors import Error
 from secateur.partitioning.types import SqlType, TypeKind, from_unscaled, parse_type
-from secateur.planner.fragments import KernelDeclined, compile_arrow
+from secateur.planner.arrow import arrow_form
+from secateur.planner.bind import Unreadable, bind_to_plan
 from secateur.protocol import decode, encode
 
 FACTOR = float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1"))
@@ -116,11 +116,11 @@ def compiled(kernel: DuckDBKernel, statement: Statement) -> ArrowFragment | None
         statement.columns = kernel.describe(statement.sql, {"s0": SCHEMA}, statement.params)
     except Error:
         return None  # a statement that does not bind: what the generator drew has no meaning
-    parsed = sqlglot.parse_one(
-        statement.sql + " ", dialect="duckdb"
-    )  # sqlglot 30 cannot read a text that ends in an empty string literal
-    result = compile_arrow(parsed, SCHEMA, "s0", statement.columns)
-    return None if isinstance(result, KernelDeclined) else result
+    plan = bind_to_plan(kernel, statement.sql, {"s0": SCHEMA}, statement.params)
+    if isinstance(plan, Unreadable):
+        return None
+    form = arrow_form(plan.root, plan.text, statement.columns)
+    return form if isinstance(form, ArrowFragment) else None
 
 
 def assert_same(answer: pa.Table, expected: pa.Table, statement: Statement, case: str, rel_tol: float) -> None:

@@ -48,10 +48,10 @@ def _references(relation: rel.AnyRelation, index: int) -> int:
 
 
 def _with_outer_columns(relation: rel.AnyRelation, index: int) -> rel.AnyRelation:
-    """A correlated EXISTS as a join with the outer rows themselves.
+    """A correlated EXISTS or IN as a join with the outer rows themselves.
 
     DuckDB joins the rows of the subquery with the distinct values of the outer columns that it reads, and the outer
-    rows with the result by these columns. For the question whether there is a row, the outer rows will do.
+    rows with the result by these columns. For the question whether there is such a row, the outer rows will do.
 
     Args:
         relation: The query that reads the outer rows.
@@ -60,9 +60,9 @@ def _with_outer_columns(relation: rel.AnyRelation, index: int) -> rel.AnyRelatio
     Source: the magic sets of "Unnesting Arbitrary Queries" (Neumann and Kemper, 2015), undone where they save nothing.
     """
     match relation:
-        case rel.LogicalJoin(
-            join_type="MARK", children=(rel.LogicalWithReference() as outer, inner), conditions=compared
-        ) if outer.cte_index == index and len(compared) == len(relation.mark_types):
+        case rel.LogicalJoin(join_type="MARK", children=(rel.LogicalWithReference() as outer, inner)) if (
+            outer.cte_index == index
+        ):
             joined = _existing(relation, inner, index)
             return relation if joined is None else joined
         case rel.LogicalProject(children=(child,)):
@@ -72,7 +72,7 @@ def _with_outer_columns(relation: rel.AnyRelation, index: int) -> rel.AnyRelatio
 
 
 def _existing(join: rel.LogicalJoin, inner: rel.AnyRelation, index: int) -> rel.AnyRelation | None:
-    """The mark of EXISTS over the outer rows; None where the subquery does more than filter its rows."""
+    """The mark of EXISTS or IN over the outer rows; None where the subquery does more than filter its rows."""
     made: list[int | None] = list(range(len(column_types(inner))))
     while isinstance(inner, rel.LogicalProject):
         columns = [one.index if isinstance(one, ex.InputColumn) else None for one in inner.expressions]
@@ -99,7 +99,7 @@ def _existing(join: rel.LogicalJoin, inner: rel.AnyRelation, index: int) -> rel.
     outer = [group.index for group in groups if isinstance(group, ex.InputColumn)]
     pairs = {
         (one.left.index, made[one.right.index])
-        for one in join.conditions
+        for one in join.conditions[: len(join.mark_types)]
         if one.comparison == "COMPARE_NOT_DISTINCT_FROM"
         and isinstance(one.left, ex.InputColumn)
         and isinstance(one.right, ex.InputColumn)
@@ -109,10 +109,17 @@ def _existing(join: rel.LogicalJoin, inner: rel.AnyRelation, index: int) -> rel.
     lefts = len(column_types(join.children[0]))
     places = {**{column: lefts + column for column in range(width)}, **dict(enumerate(outer, width))}
     asked = tuple(rel.JoinCondition(left=over_columns(one, places)) for one in conjuncts(conditions))
+    own = {column: place for column, place in enumerate(made) if place is not None and place < width}
+    compared = []
+    for comparison in join.conditions[len(join.mark_types) :]:
+        value = comparison.right
+        if value is None or not inputs_of([value]) <= own.keys():
+            return None
+        compared.append(replace(comparison, right=over_columns(value, own)))
     return replace(
         join,
         children=(join.children[0], rows),
-        conditions=asked,
+        conditions=(*asked, *compared),
         mark_types=tuple(ex.BOOLEAN for _ in asked),
         right_projection_map=(),
     )

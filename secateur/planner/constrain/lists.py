@@ -5,10 +5,9 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from secateur.planner.constrain.condition import NEVER
-from secateur.planner.prune.column_types import cast_of, cast_to
 from secateur.planner.prune.overloads import CONTAINS
 from secateur.planner.tree import expressions as ex
-from secateur.planner.tree.rewriting import inputs_of
+from secateur.planner.tree.rewriting import cast_of, cast_to, inputs_of
 from secateur.planner.tree.stability import unstable_call
 from secateur.planner.tree.types import ListInfo, LogicalType
 

@@ -18,13 +18,12 @@ from secateur.planner.constrain.equivalence import columns_in, equated, is_exact
 from secateur.planner.constrain.lists import element_of, in_parameter, with_lists
 from secateur.planner.constrain.null_rejection import NOT_NULL, Truths
 from secateur.planner.distribute.regions import bare_column
-from secateur.planner.prune.column_types import cast_of
 from secateur.planner.prune.shown import UNNAMED
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel
 from secateur.planner.tree.columns import column_types, expressions_of
 from secateur.planner.tree.joins import conditions_of, is_inner
-from secateur.planner.tree.rewriting import column_of, conjuncts, exchanged, inputs_of, rebased, within
+from secateur.planner.tree.rewriting import cast_of, column_of, conjuncts, exchanged, inputs_of, rebased, within
 from secateur.planner.tree.stability import unstable_call
 from secateur.planner.tree.types import LogicalType, StructInfo
 

@@ -7,9 +7,9 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from secateur.planner.prune.column_types import cast_of, cast_to, is_exact, sql_type
+from secateur.planner.prune.column_types import is_exact, sql_type
 from secateur.planner.tree import expressions as ex
-from secateur.planner.tree.rewriting import rebased
+from secateur.planner.tree.rewriting import cast_of, cast_to, rebased
 from secateur.planner.tree.types import DecimalInfo, LogicalType
 
 _WIDTHS: Final = tuple(map(LogicalType, ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")))

@@ -7,20 +7,24 @@ Source: Gray et al., "Data Cube" (1997), distributive and algebraic aggregates.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from secateur.planner.aggregates import AGGREGATES, SqlAggregate
+from secateur.planner.aggregates import AGGREGATES
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel
 from secateur.planner.tree.columns import column_types
-from secateur.planner.tree.rewriting import column_of
+from secateur.planner.tree.rewriting import cast_to, column_of
 from secateur.planner.tree.types import LogicalType
 
+_INTEGER = LogicalType("INTEGER")
 _BIGINT = LogicalType("BIGINT")
+_HUGEINT = LogicalType("HUGEINT")
+_DOUBLE = LogicalType("DOUBLE")
 _AVERAGE = "DOUBLE"
+_CONSTANT = "VALUE_CONSTANT"
 
 
 @dataclass(slots=True)
@@ -36,6 +40,19 @@ class SplitAggregation:
     final: Callable[[rel.AnyRelation], rel.AnyRelation]
 
 
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    """How an aggregate is made of the rows of the partial.
+
+    Attributes:
+        calls: The aggregates of these, each of a key of the partial or of a state: whether it is a key, and its number.
+        whole: Makes the aggregate of the values of the calls.
+    """
+
+    calls: Sequence[tuple[ex.AggregateCall, bool, int]]
+    whole: Callable[[Sequence[ex.AnyExpression]], ex.AnyExpression]
+
+
 @dataclass(slots=True)
 class _States:
     keys: list[ex.AnyExpression] = field(default_factory=list)
@@ -45,15 +62,15 @@ class _States:
 def split_aggregation(aggregate: rel.LogicalAggregate) -> SplitAggregation | None:
     """The parts of an aggregation; None where one of its aggregates has none."""
     states = _States()
-    made: list[tuple[str, list[tuple[bool, int]], LogicalType]] = []
+    groups = len(aggregate.groups)
+    made: list[_Whole] = []
     for call in aggregate.expressions:
         if not isinstance(call, ex.AggregateCall):
             return None
-        one = _split(call, states)
+        one = _split(call, groups, states)
         if one is None:
             return None
         made.append(one)
-    groups = len(aggregate.groups)
     keys = (*aggregate.groups, *states.keys)
     partial = replace(
         aggregate,
@@ -62,55 +79,82 @@ def split_aggregation(aggregate: rel.LogicalAggregate) -> SplitAggregation | Non
         grouping_functions=(),
         expressions=tuple(states.states),
     )
-    first_state = len(keys)
 
     def final(rows: rel.AnyRelation) -> rel.AnyRelation:
         types = column_types(rows)
+        calls: list[ex.AggregateCall] = []
 
         def column(is_key: bool, position: int) -> ex.InputColumn:
-            index = groups + position if is_key else first_state + position
+            index = position if is_key else len(keys) + position
             return column_of(index, types[index])
 
-        return replace(
+        def called(call: ex.AggregateCall, is_key: bool, position: int) -> ex.InputColumn:
+            calls.append(replace(call, children=(column(is_key, position),)))
+            return column_of(groups + len(calls) - 1, call.return_type)
+
+        wholes = [one.whole([called(*call) for call in one.calls]) for one in made]
+        whole = replace(
             aggregate,
             children=(rows,),
             groups=tuple(column_of(index, types[index], group.alias) for index, group in enumerate(aggregate.groups)),
-            expressions=tuple(
-                ex.Written(sql=sql, return_type=type_, children=tuple(column(*part) for part in used))
-                for sql, used, type_ in made
-            ),
+            expressions=tuple(calls),
         )
+        columns = [column_of(index, type_) for index, type_ in enumerate(column_types(whole))]
+        shown = (*columns[:groups], *wholes, *columns[groups + len(calls) :])
+        return rel.LogicalProject(children=(whole,), expressions=shown)
 
     return SplitAggregation(partial, final)
 
 
-def _split(call: ex.AggregateCall, states: _States) -> tuple[str, list[tuple[bool, int]], LogicalType] | None:
-    """The final text of a call, the keys and states that it names, and its type."""
+def _split(call: ex.AggregateCall, groups: int, states: _States) -> _Whole | None:
+    """How a call is made of keys and states, which are noted."""
     aggregate = AGGREGATES.get(call.name)
     if aggregate is None or not aggregate.states or call.order_bys is not None or call.state_export:
         return None
     if aggregate.is_quotient and call.return_type.id != _AVERAGE:
         return None
+    bare = replace(call, alias="", filter=None, function_data=None)
+
+    def cast_whole(columns: Sequence[ex.AnyExpression]) -> ex.AnyExpression:
+        return cast_to(columns[0], call.return_type)
+
     if call.is_distinct:
         if not aggregate.takes_distinct or len(call.children) != 1:
             return None
-        key = _added(states.keys, _filtered(call))
-        return aggregate.distinct_sql("{0}", call.return_type.sql), [(True, key)], call.return_type
+        key = groups + _added(states.keys, _filtered(call))
+        return _Whole([(bare, True, key)], cast_whole)
     if len(call.children) > 1:
         return None
-    used = []
+    calls = []
     for name in aggregate.states:
-        state = replace(
-            call,
-            qname=ex.QualifiedName((name,)),
-            return_type=call.return_type if len(aggregate.states) == 1 else _state_type(name, call, aggregate),
-            alias="",
-            function_data=None,
+        type_ = call.return_type if len(aggregate.states) == 1 else _state_type(name, call)
+        state = replace(call, qname=ex.QualifiedName((name,)), return_type=type_, alias="", function_data=None)
+        total = replace(
+            bare,
+            qname=ex.QualifiedName((aggregate.final or aggregate.name,)),
+            return_type=_HUGEINT if name.startswith("count") else type_,
         )
-        used.append((False, _added(states.states, state)))
-    marks = [f"{{{index}}}" for index in range(len(used))]
-    state_type = _state_type(aggregate.states[0], call, aggregate).sql
-    return aggregate.final_sql(marks, call.return_type.sql, state_type), used, call.return_type
+        calls.append((total, False, _added(states.states, state)))
+    if aggregate.is_quotient:
+        first = calls[0][0].return_type
+        return _Whole(calls, lambda columns: _quotient(cast_to(columns[0], first), columns[1]))
+    if aggregate.of_nothing is not None:
+        nothing = ex.BoundConstant(type=_CONSTANT, value=ex.BoundValue(type=_INTEGER, value=aggregate.of_nothing))
+        return _Whole(calls, lambda columns: cast_to(_or_else(columns[0], nothing), call.return_type))
+    return _Whole(calls, cast_whole)
+
+
+def _quotient(left: ex.AnyExpression, right: ex.AnyExpression) -> ex.AnyExpression:
+    sides = cast_to(left, _DOUBLE), cast_to(right, _DOUBLE)
+    return ex.Call(
+        type="BOUND_FUNCTION", return_type=_DOUBLE, qname=ex.QualifiedName(("/",)), children=sides, is_operator=True
+    )
+
+
+def _or_else(value: ex.AnyExpression, default: ex.AnyExpression) -> ex.AnyExpression:
+    """A value, or a default where it is NULL."""
+    children = value, cast_to(default, value.return_type)
+    return ex.BoundOperation(type="OPERATOR_COALESCE", return_type=value.return_type, children=children)
 
 
 def _added(found: list[ex.AnyExpression] | list[ex.AggregateCall], one: ex.AnyExpression) -> int:
@@ -128,19 +172,17 @@ def _filtered(call: ex.AggregateCall) -> ex.AnyExpression:
         type="CASE_EXPR",
         return_type=argument.return_type,
         case_checks=(ex.When(when_expr=call.filter, then_expr=argument),),
-        else_expr=ex.BoundConstant(type="VALUE_CONSTANT", value=ex.BoundValue(type=LogicalType("NULL"), is_null=True)),
+        else_expr=ex.BoundConstant(type=_CONSTANT, value=ex.BoundValue(type=LogicalType("NULL"), is_null=True)),
     )
 
 
-def _state_type(name: str, call: ex.AggregateCall, aggregate: SqlAggregate) -> LogicalType:
-    """The type of a state of an average: DuckDB's sum of its argument."""
+def _state_type(name: str, call: ex.AggregateCall) -> LogicalType:
+    """The type of a state of an average: DuckDB's sum of its argument, or the count."""
     if name.startswith("count"):
         return _BIGINT
-    if not aggregate.is_quotient:
-        return call.return_type
     (argument,) = call.children
     kind = argument.return_type.id
     if kind == "DECIMAL":
         scale = argument.return_type.type_info.scale  # type: ignore[union-attr]
         return LogicalType(f"DECIMAL(38,{scale})")
-    return LogicalType("DOUBLE" if kind in ("DOUBLE", "FLOAT") else "HUGEINT")
+    return _DOUBLE if kind in ("DOUBLE", "FLOAT") else _HUGEINT

@@ -71,6 +71,7 @@ class Draft:
 
     Attributes:
         title: For EXPLAIN.
+        relation: What it computes.
         sql: Its text.
         relations: The scans and earlier stages that it reads, by the names of their relations.
         columns: Name and SQL type text of each of its columns.
@@ -86,6 +87,7 @@ class Draft:
     """
 
     title: str
+    relation: rel.AnyRelation
     sql: str
     relations: tuple[str, ...]
     columns: tuple[tuple[str, str], ...]
@@ -217,6 +219,7 @@ class Exchanges:
                 )
         draft = Draft(
             self._title(leaves) if title is None else title,
+            placed.relation,
             text,
             relations,
             columns,

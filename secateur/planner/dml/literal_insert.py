@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.distinct_keys import first_of_each_key
-from secateur.planner.fragments.literal_columns import literal_column
+from secateur.planner.dml.literal_columns import literal_column
 from secateur.planner.text.literal_rows import LiteralRows
 from secateur.protocol.statements import EvaluatedInsert, InsertMode, Statement
 

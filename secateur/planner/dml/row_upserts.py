@@ -25,9 +25,9 @@ from secateur.planner.dml.composed import Composer
 from secateur.planner.dml.conflict import DoUpdate
 from secateur.planner.dml.expressions import TextSpan
 from secateur.planner.dml.insert import DEFAULT, Insert, Value, ValuesRows
+from secateur.planner.dml.literal_columns import literal_column
 from secateur.planner.dml.row_changes import Value as Words
 from secateur.planner.dml.row_changes import column_of, target_text
-from secateur.planner.fragments.literal_columns import literal_column
 from secateur.planner.statement import PlannedSelect
 from secateur.planner.text.dialect import tokenize
 from secateur.planner.text.parameters import Parameters

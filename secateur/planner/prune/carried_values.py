@@ -12,11 +12,11 @@ from typing import Final
 
 from secateur.partitioning.pruning.operand import Constant, Evaluated, Parameter
 from secateur.partitioning.types.column_type import SqlType, TypeKind
-from secateur.planner.prune.column_types import cast_of, cast_to, is_exact, sql_type
+from secateur.planner.prune.column_types import is_exact, sql_type
 from secateur.planner.prune.operands import operand_of
 from secateur.planner.prune.scan_columns import ScanColumns
 from secateur.planner.tree import expressions as ex
-from secateur.planner.tree.rewriting import rebased, within
+from secateur.planner.tree.rewriting import cast_of, cast_to, rebased, within
 
 _IDENTICAL_WHERE_EQUAL: Final = frozenset({TypeKind.VARCHAR, TypeKind.DATE, TypeKind.TIMESTAMP, TypeKind.BOOLEAN})
 _EXACT_FOR_ALL: Final = frozenset(

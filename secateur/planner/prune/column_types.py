@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from secateur.partitioning.types.column_type import NESTED, SqlType, TypeKind
-from secateur.planner.tree import expressions as ex
 from secateur.planner.tree.types import DecimalInfo, LogicalType, StringInfo
 
 _PLAIN: Final = {kind.value: SqlType(kind) for kind in TypeKind if kind not in NESTED and kind is not TypeKind.DECIMAL}
-_INSTANTS: Final = {
+INSTANTS: Final = {
     TypeKind.DATE: (TypeKind.TIMESTAMP, TypeKind.TIMESTAMPTZ),
     TypeKind.TIMESTAMP: (TypeKind.TIMESTAMPTZ,),
 }
@@ -52,24 +51,4 @@ def is_exact(source: SqlType, target: SqlType) -> bool:
         )
     if source.kind is TypeKind.BOOLEAN:
         return target.is_integer
-    return target.kind in _INSTANTS.get(source.kind, ())
-
-
-def cast_of(node: ex.AnyExpression) -> tuple[ex.AnyExpression, bool] | None:
-    """What a cast converts, and whether it is TRY_CAST; None where an expression is no cast."""
-    match node:
-        case ex.Call(name="__cast", children=(inner,)):
-            return inner, bool((node.function_data or {}).get("try_cast", True))
-        case _:
-            return None
-
-
-def cast_to(node: ex.AnyExpression, type_: LogicalType) -> ex.AnyExpression:
-    """``CAST(node AS type)``."""
-    return ex.Call(
-        type="OPERATOR_CAST",
-        qname=ex.QualifiedName(("__cast",)),
-        return_type=type_,
-        children=(node,),
-        function_data={"try_cast": False},
-    )
+    return target.kind in INSTANTS.get(source.kind, ())

@@ -21,7 +21,6 @@ from secateur.partitioning.pruning.tree_text import value_text
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.planner.prune.bounds import NOWHERE, UNBOUNDED, Boxes, intersect, unite
 from secateur.planner.prune.carried_values import carried_into
-from secateur.planner.prune.column_types import cast_of
 from secateur.planner.prune.evaluable import calls_only_bounded
 from secateur.planner.prune.key_expression import KeyExpression, key_expression
 from secateur.planner.prune.lists import elements_of, list_parameter
@@ -34,6 +33,7 @@ from secateur.planner.prune.text_lengths import LengthBound
 from secateur.planner.prune.truth import Truth
 from secateur.planner.prune.unused import why_unused
 from secateur.planner.tree import expressions as ex
+from secateur.planner.tree.rewriting import cast_of
 
 _CALENDAR: Final = frozenset({TypeKind.DATE, TypeKind.TIMESTAMP, TypeKind.TIMESTAMPTZ})
 

@@ -14,12 +14,11 @@ from msgspec.structs import replace
 
 from secateur.expression_values import GUARD, MADE_CHARS_MAX
 from secateur.planner.binding.evaluation import bounded_functions
-from secateur.planner.prune.column_types import cast_of
 from secateur.planner.prune.overloads import COMPARISONS, PATTERNS
 from secateur.planner.prune.sql_as_bound import sql_as_bound
 from secateur.planner.text.parser_cross_check import stable_functions
 from secateur.planner.tree import expressions as ex
-from secateur.planner.tree.rewriting import within
+from secateur.planner.tree.rewriting import cast_of, within
 from secateur.planner.tree.values import Unprintable
 
 _SQL_CHARS_MAX: Final = 16_384

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from secateur.planner.prune.column_types import cast_of, cast_to
 from secateur.planner.prune.quick import raw_parameter
 from secateur.planner.tree import expressions as ex
+from secateur.planner.tree.rewriting import cast_of, cast_to
 from secateur.planner.tree.types import ListInfo, LogicalType
 
 

@@ -10,12 +10,11 @@ from typing import Final
 from secateur.expression_values import value_of
 from secateur.partitioning.pruning.expression import UNKNOWN
 from secateur.partitioning.pruning.operand import Cast, Computed, Constant, Evaluated, Operand, quick_value
-from secateur.planner.prune.column_types import cast_of
 from secateur.planner.prune.evaluable import evaluable
 from secateur.planner.prune.quick import quick_of, raw_parameter
 from secateur.planner.prune.shown import operand_text
 from secateur.planner.tree import expressions as ex
-from secateur.planner.tree.rewriting import within
+from secateur.planner.tree.rewriting import cast_of, within
 
 _FRACTIONS: Final = frozenset({"DECIMAL", "FLOAT", "DOUBLE"})
 """Types whose values clients do not compare with columns of other types, unless DuckDB has computed them."""

@@ -13,8 +13,8 @@ from typing import TypeAlias
 
 from secateur.partitioning.pruning.comparison import OPERATORS, Comparison
 from secateur.planner.prune.bounds import Boxes, intersect, unite
-from secateur.planner.prune.column_types import cast_of, cast_to
 from secateur.planner.tree import expressions as ex
+from secateur.planner.tree.rewriting import cast_of, cast_to
 from secateur.planner.tree.types import StructInfo
 
 FieldBoxes: TypeAlias = Callable[[int, Comparison], Boxes]

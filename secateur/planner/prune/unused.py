@@ -6,11 +6,10 @@ from collections.abc import Mapping
 
 from secateur.partitioning.pruning.comparison import Comparison
 from secateur.partitioning.types.column_type import SqlType
-from secateur.planner.prune.column_types import cast_of
 from secateur.planner.prune.overloads import COMPARISONS, PATTERNS
 from secateur.planner.prune.scan_columns import ScanColumns
 from secateur.planner.tree import expressions as ex
-from secateur.planner.tree.rewriting import parts
+from secateur.planner.tree.rewriting import cast_of, parts
 
 
 def why_unused(whole: ex.AnyExpression, columns: ScanColumns, types: Mapping[str, SqlType], text: str) -> str | None:

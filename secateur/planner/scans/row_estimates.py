@@ -15,7 +15,6 @@ from typing import Any, Final, NamedTuple
 from secateur.partitioning.pruning.operand import Constant
 from secateur.partitioning.tables.statistics import ColumnStatistics, TableStatistics, distance
 from secateur.planner.cost_model import CostModel
-from secateur.planner.prune.column_types import cast_of
 from secateur.planner.prune.operands import operand_of
 from secateur.planner.prune.overloads import PATTERNS
 from secateur.planner.prune.predicate import flat
@@ -23,6 +22,7 @@ from secateur.planner.scans.scan_reading import ScanReading
 from secateur.planner.scans.scan_rows import ScanRows
 from secateur.planner.segmented_stack import on_segmented_stack
 from secateur.planner.tree import expressions as ex
+from secateur.planner.tree.rewriting import cast_of
 
 _UPPER: Final = frozenset({"COMPARE_LESSTHAN", "COMPARE_LESSTHANOREQUALTO"})
 _LOWER: Final = frozenset({"COMPARE_GREATERTHAN", "COMPARE_GREATERTHANOREQUALTO"})

@@ -372,8 +372,8 @@ class _Search:
         """Return the query of a side's keys: of the rows that pass its own predicates, and the lists known by then."""
         read = build.side.read
         before = min(lists[ScanColumn(build.side.relation, column)] for column in build.columns)
-        alone = self.rows_of[build.side.relation].where
-        conditions = [alone] if alone else []
+        alone = self.rows_of[build.side.relation].filter
+        conditions = [] if alone is None else [alone.sql]
         for conjunct in held.conjuncts:
             listed = searched_parameter(conjunct)
             if listed is not None and self.first <= listed[1] < before and listed[0].index < len(held.names):

@@ -3,7 +3,7 @@
 A tokenizer and a binder cost some hundred microseconds for each row. A scan of the text at the speed of regular
 expressions therefore splits ``INSERT INTO t VALUES (1, 'a'), (2, 'b'), ...`` into the same statement with its first row
 alone, which is planned as any other, and the literals of all rows, of which
-:mod:`~secateur.planner.fragments.literal_columns` makes columns.
+:mod:`~secateur.planner.dml.literal_columns` makes columns.
 
 Only rows of numbers, texts in quotes, dates, TRUE, FALSE and NULL are taken, all of one length, in a statement that
 begins with nothing but INSERT, the table and its columns. Every other statement is planned as it is written, and so is

@@ -10,6 +10,8 @@ from secateur.planner.tree import expressions as ex
 from secateur.planner.tree.rewriting import parts
 
 _CAST: Final = re.compile(rb"::|(?:try_)?cast\b", re.IGNORECASE)
+_QUOTED: Final = re.compile(rb"'[^']*'|\"[^\"]*\"")
+_INNERMOST: Final = re.compile(rb"\([^()]*\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +50,11 @@ class BoundText:
 
         DuckDB leaves out a cast to the type that an expression has, which gets the place of the cast.
         """
-        start = node.query_location
-        if start is None or (isinstance(node, ex.Call) and node.name == "__cast"):
+        start, length = node.query_location, node.query_location_length
+        if start is None or length is None or (isinstance(node, ex.Call) and node.name == "__cast"):
             return False
-        return _CAST.match(self.text, start) is not None and any(self.takes_type(part) for part in parts(node))
+        written = self.text[start : start + length]
+        return _is_cast(written) and any(self.takes_type(part) for part in parts(node))
 
     def is_implicit(self, cast: ex.Call) -> bool:
         """Whether DuckDB's binder made a cast, and makes it again when it binds the expression without it."""
@@ -64,3 +67,13 @@ class BoundText:
         # A column has no place of its own. A cast of the user's is at CAST, or at the colons.
         written = self.text[place[0] : place[0] + (place[1] or 0)]
         return bool(written) and _CAST.match(written) is None
+
+
+def _is_cast(written: bytes) -> bool:
+    """Whether a text is a cast, and nothing else: ``CAST(a AS INTEGER) * $1`` begins with one."""
+    if _CAST.match(written) is None or written.startswith(b"::"):
+        return written.startswith(b"::")
+    plain, count = _QUOTED.sub(b"", written), 1
+    while count and plain.count(b"(") > 1:
+        plain, count = _INNERMOST.subn(b"", plain)
+    return plain.endswith(b")") and plain.count(b"(") == 1

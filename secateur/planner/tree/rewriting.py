@@ -126,6 +126,27 @@ def column_of(index: int, type_: LogicalType, alias: str = "") -> ex.InputColumn
     return ex.InputColumn(type="BOUND_REF", return_type=type_, index=index, alias=alias)
 
 
+def cast_of(node: ex.AnyExpression) -> tuple[ex.AnyExpression, bool] | None:
+    """What a cast converts, and whether it is TRY_CAST; None where an expression is no cast."""
+    match node:
+        case ex.Call(name="__cast", children=(inner,)):
+            return inner, bool((node.function_data or {}).get("try_cast", True))
+        case _:
+            return None
+
+
+def cast_to(node: ex.AnyExpression, type_: LogicalType) -> ex.AnyExpression:
+    """``CAST(node AS type)``."""
+    return ex.Call(
+        type="OPERATOR_CAST",
+        return_type=type_,
+        qname=ex.QualifiedName(("__cast",)),
+        children=(node,),
+        is_operator=True,
+        function_data={"try_cast": False},
+    )
+
+
 def picked(relation: rel.AnyRelation, kept: Sequence[int]) -> rel.AnyRelation:
     """Some columns of a relation, in the order of ``kept``."""
     types = column_types(relation)

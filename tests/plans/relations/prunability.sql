@@ -417,7 +417,7 @@ scan rel_orders AS o: 1 of 16 partitions [p7]
   primary key bounds: ('C2')
   columns: customer_id, id; about 2 rows
 co-located: c, o
-serving: no, it does not find the rows that it joins by their keys
+serving: yes
 */
 ----
 -- a filter that asks for NULLs does not
@@ -452,7 +452,7 @@ scan rel_customers AS c: 1 of 16 partitions [p13]
   primary key bounds: ('C5')
   columns: customer_id, name; about 1 row
 co-located: o, c
-serving: no, its expressions, types or clauses need a kernel over whole columns
+serving: yes
 */
 ----
 -- full join on the merged column
@@ -486,7 +486,7 @@ scan rel_customers AS c: 1 of 16 partitions [p8]
   primary key bounds: ('C3')
   columns: customer_id, name; about 4 rows
 co-located: o, c
-serving: no, its expressions, types or clauses need a kernel over whole columns
+serving: yes
 */
 ----
 -- semi join
@@ -702,7 +702,7 @@ scan rel_customers AS c: 1 of 16 partitions [p10]
   columns: customer_id; about 4 rows
 scan rel_customers AS d: 0 of 16 partitions
 co-located: o, c, d
-serving: no, its expressions, types or clauses need a kernel over whole columns
+serving: yes
 */
 ----
 -- a natural join
@@ -719,7 +719,7 @@ scan rel_customers: 1 of 16 partitions [p7]
   primary key bounds: ('C2')
   columns: customer_id, name, boss; about 4 rows
 co-located: rel_orders, rel_customers
-serving: no, its expressions, types or clauses need a kernel over whole columns
+serving: yes
 */
 ----
 -- an alias in WHERE

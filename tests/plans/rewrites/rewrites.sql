@@ -71,7 +71,7 @@ scan rew_dept: 1 of 8 partitions [p2]
   primary key bounds: (1)
   columns: id, name, state; about 1 row
 co-located: emp, rew_dept
-serving: no, its expressions, types or clauses need a kernel over whole columns
+serving: yes
 */
 ----
 -- example 3 of the seed: table pullout

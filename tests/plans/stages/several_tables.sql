@@ -159,7 +159,7 @@ scan customers AS c: all 271 partitions
   because orders.customer_id = customer_id only joins the key: compare either side with a value
   columns: customer_id, name
 co-located: orders, c
-serving: no, its expressions, types or clauses need a kernel over whole columns
+serving: no, it does not find the rows that it joins by their keys
 when distributed: in 2 stages
   x0 join orders: at the members over orders, c, to the coordinator
   final: at the coordinator over x0
@@ -178,7 +178,7 @@ scan customers AS c: all 271 partitions
   because orders.customer_id = customer_id only joins the key: compare either side with a value
   columns: customer_id, name
 co-located: orders, c
-serving: no, its expressions, types or clauses need a kernel over whole columns
+serving: no, it does not find the rows that it joins by their keys
 when distributed: in 2 stages
   x0 join orders: at the members over orders, c, to the coordinator
   final: at the coordinator over x0
@@ -197,7 +197,7 @@ scan customers AS c: all 271 partitions
   because orders.customer_id = customer_id only joins the key: compare either side with a value
   columns: customer_id, name
 co-located: orders, c
-serving: no, its expressions, types or clauses need a kernel over whole columns
+serving: no, it does not find the rows that it joins by their keys
 when distributed: in 2 stages
   x0 join orders: at the members over orders, c, to the coordinator
   final: at the coordinator over x0
@@ -216,7 +216,7 @@ scan customers AS c: all 271 partitions
   because orders.customer_id = customer_id only joins the key: compare either side with a value
   columns: customer_id, name
 co-located: orders, c
-serving: no, its expressions, types or clauses need a kernel over whole columns
+serving: no, it does not find the rows that it joins by their keys
 when distributed: in 2 stages
   x0 join orders: at the members over orders, c, to the coordinator
   final: at the coordinator over x0

@@ -648,7 +648,7 @@ scan numbers: all 21 partitions
 scan days: all 4 partitions
   because no predicate on the partition key day: compare it with values
   columns: n
-serving: no, its expressions, types or clauses need a kernel over whole columns
+serving: no, it does not find the rows that it joins by their keys
 when distributed: in 3 stages
   x0 scan days: at the members over days, to every member
   x1 join numbers: at the members over numbers, x0, to the coordinator
@@ -1043,7 +1043,7 @@ scan orders: all 271 partitions
   because customer_id = customers.customer_id only joins the key: compare either side with a value
   columns: customer_id, id, priority, amount, day
 co-located: customers, orders
-serving: no, its expressions, types or clauses need a kernel over whole columns
+serving: no, it does not find the rows that it joins by their keys
 when distributed: in 2 stages
   x0 join orders: at the members over orders, customers, to the coordinator
   final: at the coordinator over x0
@@ -1061,7 +1061,7 @@ scan orders: all 271 partitions
   because customer_id = customers.customer_id only joins the key: compare either side with a value
   columns: customer_id, id, priority, amount, day
 co-located: customers, orders
-serving: no, its expressions, types or clauses need a kernel over whole columns
+serving: no, it does not find the rows that it joins by their keys
 when distributed: in 2 stages
   x0 join orders: at the members over orders, customers, to the coordinator
   final: at the coordinator over x0

@@ -272,7 +272,7 @@ on several members:
 MERGE INTO airlines USING customers ON code = customer_id WHEN MATCHED THEN DELETE
 /*
 CoordinatedChange REFUSED:
-on one member, by DuckDB:
+on one member, by Arrow:
   s0 is customers(customer_id, name, score)
   s1 is airlines(code, name)
   answers (action VARCHAR, old 0 VARCHAR, code VARCHAR, name VARCHAR)
@@ -287,7 +287,7 @@ on several members:
 MERGE INTO airlines USING customers x ON code = customer_id WHEN MATCHED THEN DELETE
 /*
 CoordinatedChange REFUSED:
-on one member, by DuckDB:
+on one member, by Arrow:
   s0 is customers(customer_id, name, score)
   s1 is airlines(code, name)
   answers (action VARCHAR, old 0 VARCHAR, code VARCHAR, name VARCHAR)
@@ -302,7 +302,7 @@ on several members:
 MERGE INTO airlines USING (SELECT * FROM customers) x ON code = customer_id WHEN MATCHED THEN DELETE
 /*
 CoordinatedChange REFUSED:
-on one member, by DuckDB:
+on one member, by Arrow:
   s0 is customers(customer_id, name, score)
   s1 is airlines(code, name)
   answers (action VARCHAR, old 0 VARCHAR, code VARCHAR, name VARCHAR)

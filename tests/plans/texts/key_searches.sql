@@ -380,7 +380,7 @@ on several members:
 -- show: texts
 SELECT priority FROM orders WHERE customer_id = ? AND id = ?
 /*
-on one member, by Arrow:
+on one member, by DuckDB:
   s0 is orders(customer_id, id, priority)
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND id = $2

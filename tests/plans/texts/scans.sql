@@ -40,14 +40,14 @@ on one member, by Arrow:
   SELECT count(*) FROM s0 AS "orders"
 on several members:
   scan orders: SELECT count(*) AS "count_star" FROM "s0" AS t1
-  final: SELECT CAST(coalesce(sum(t1."count_star"), 0) AS BIGINT) AS "c0" FROM x0 AS t1
+  final: SELECT CAST(coalesce(sum(t1."count_star"), CAST(0 AS HUGEINT)) AS BIGINT) AS "c0" FROM x0 AS t1
 */
 ----
 -- a scan reads the columns that the statement names: none at all
 -- show: texts
 SELECT 1 FROM orders
 /*
-on one member, by DuckDB:
+on one member, by Arrow:
   s0 is orders(customer_id)
   answers (1 INTEGER)
   SELECT 1 FROM s0 AS "orders"
@@ -164,7 +164,7 @@ on several members:
 -- show: texts
 SELECT 'amount' AS x FROM orders WHERE priority = 'day'
 /*
-on one member, by DuckDB:
+on one member, by Arrow:
   s0 is orders(priority)
   answers (x VARCHAR)
   SELECT 'amount' AS x FROM s0 AS "orders" WHERE priority = 'day'
@@ -192,7 +192,7 @@ on several members:
 -- show: texts
 SELECT * FROM (orders JOIN metrics m ON host = priority)
 /*
-on one member, by DuckDB:
+on one member, by Arrow:
   s0 is orders(customer_id, id, priority, amount, day)
   s1 is metrics(host, metric, time, value)
   answers (customer_id VARCHAR, id BIGINT, priority VARCHAR, amount DECIMAL(10,2), day DATE, host VARCHAR, metric VARCHAR, time TIMESTAMP, value DOUBLE)
@@ -315,7 +315,7 @@ on several members:
 -- show: texts
 SELECT id FROM orders WHERE (priority, priority) IN (SELECT * FROM airlines)
 /*
-on one member, by DuckDB:
+on one member, by Arrow:
   s0 is orders(id, priority)
   s1 is airlines(code, name)
   answers (id BIGINT)
@@ -361,7 +361,7 @@ on several members:
 -- show: texts
 SELECT b FROM (orders JOIN metrics m ON host = priority) AS x(a, b)
 /*
-on one member, by DuckDB:
+on one member, by Arrow:
   s0 is orders(customer_id, id, priority, amount, day)
   s1 is metrics(host, metric, time, value)
   answers (b BIGINT)
@@ -376,7 +376,7 @@ on several members:
 -- show: texts
 SELECT q FROM ((orders JOIN metrics m ON host = priority) AS x(a, b) JOIN airlines ON code = a) AS y(p, q)
 /*
-on one member, by DuckDB:
+on one member, by Arrow:
   s0 is orders(customer_id, id, priority, amount, day)
   s1 is metrics(host, metric, time, value)
   s2 is airlines(code, name)
@@ -392,7 +392,7 @@ on several members:
 -- show: texts
 SELECT c FROM ((SELECT code FROM airlines) AS y JOIN metrics m ON host = code) AS x(a, b, c)
 /*
-on one member, by DuckDB:
+on one member, by Arrow:
   s0 is airlines(code)
   s1 is metrics(host, metric, time, value)
   answers (c VARCHAR)
@@ -416,7 +416,7 @@ on one member, by DuckDB:
 -- show: texts
 SELECT x.* FROM (orders JOIN metrics m ON host = priority) AS x
 /*
-on one member, by DuckDB:
+on one member, by Arrow:
   s0 is orders(customer_id, id, priority, amount, day)
   s1 is metrics(host, metric, time, value)
   answers (customer_id VARCHAR, id BIGINT, priority VARCHAR, amount DECIMAL(10,2), day DATE, host VARCHAR, metric VARCHAR, time TIMESTAMP, value DOUBLE)
@@ -431,7 +431,7 @@ on several members:
 -- show: texts
 SELECT id FROM (orders JOIN metrics m ON host = priority) AS x
 /*
-on one member, by DuckDB:
+on one member, by Arrow:
   s0 is orders(customer_id, id, priority, amount, day)
   s1 is metrics(host, metric, time, value)
   answers (id BIGINT)
@@ -446,7 +446,7 @@ on several members:
 -- show: texts
 SELECT id FROM (orders JOIN metrics m ON host = priority)
 /*
-on one member, by DuckDB:
+on one member, by Arrow:
   s0 is orders(id, priority)
   s1 is metrics(host)
   answers (id BIGINT)
@@ -613,7 +613,7 @@ on one member, by DuckDB:
   SELECT count(*), sum(amount) + 1 FROM s0 AS "orders"
 on several members:
   scan orders: SELECT count(*) AS "count_star", sum(t1."amount") AS "sum" FROM "s0" AS t1
-  final: SELECT CAST(coalesce(sum(t1."count_star"), 0) AS BIGINT) AS "c0", (CAST(sum(t1."sum") AS DECIMAL(38,2)) + 1) AS "c1" FROM x0 AS t1
+  final: SELECT CAST(coalesce(sum(t1."count_star"), CAST(0 AS HUGEINT)) AS BIGINT) AS "c0", (CAST(sum(t1."sum") AS DECIMAL(38,2)) + 1) AS "c1" FROM x0 AS t1
 */
 ----
 -- the text that runs: by its name
@@ -707,7 +707,7 @@ on several members:
 -- show: texts
 SELECT * FROM both_
 /*
-on one member, by DuckDB:
+on one member, by Arrow:
   s0 is orders(customer_id, id, amount)
   s1 is customers(customer_id, name)
   answers (id BIGINT, customer VARCHAR)

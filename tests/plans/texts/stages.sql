@@ -26,7 +26,7 @@ on one member, by Arrow:
   SELECT o.priority, sum(o.amount), count(*) FROM s0 o JOIN s1 c ON o.customer_id = c.customer_id GROUP BY o.priority
 on several members:
   join o: SELECT t1."priority", sum(t1."amount") AS "sum", count(*) AS "count_star" FROM "s0" AS t1 CROSS JOIN "s1" AS t2 WHERE (t1."customer_id" = t2."customer_id") GROUP BY t1."priority"
-  final: SELECT t1."priority", CAST(sum(t1."sum") AS DECIMAL(38,2)) AS "c1", CAST(coalesce(sum(t1."count_star"), 0) AS BIGINT) AS "c2" FROM x0 AS t1 GROUP BY t1."priority"
+  final: SELECT t1."priority", CAST(sum(t1."sum") AS DECIMAL(38,2)) AS "c1", CAST(coalesce(sum(t1."count_star"), CAST(0 AS HUGEINT)) AS BIGINT) AS "c2" FROM x0 AS t1 GROUP BY t1."priority"
 */
 ----
 -- at the members and at the coordinator: groups of one member
@@ -117,7 +117,7 @@ on several members:
 -- show: texts
 SELECT o.id FROM orders o LEFT JOIN customers AS c(a, b) ON o.priority = c.b
 /*
-on one member, by DuckDB:
+on one member, by Arrow:
   s0 is orders(id, priority)
   s1 is customers(customer_id, name, score)
   answers (id BIGINT)

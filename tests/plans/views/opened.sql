@@ -44,7 +44,7 @@ scan customers: 1 of 271 partitions [p128]
   primary key bounds: ('C2')
   columns: customer_id, name
 co-located: orders, customers
-serving: no, its expressions, types or clauses need a kernel over whole columns
+serving: no, it does not find the rows that it joins by their keys
 */
 ----
 -- each mention is pruned for itself

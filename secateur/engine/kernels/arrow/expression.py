@@ -1,6 +1,6 @@
 """Expressions of the arrow kernel: five kinds of typed nodes, pure data.
 
-Only expressions that can be evaluated exactly as in DuckDB have a node; ``planner/fragments/arrow_compiler.py`` decides
+Only expressions that can be evaluated exactly as in DuckDB have a node; ``planner/arrow/form.py`` decides
 which.
 """
 

@@ -1,7 +1,7 @@
 """The arrow kernel: answers simple statements over one relation, or a join of a few, with closures compiled once.
 
 It is made for statements on a key slice of some hundred rows: there it takes tens of microseconds where DuckDB takes a
-millisecond. It answers exactly what DuckDB answers, or not at all: ``planner/fragments/arrow_compiler.py`` refuses what
+millisecond. It answers exactly what DuckDB answers, or not at all: ``planner/arrow/form.py`` refuses what
 cannot be decided from the statement, and this module declines, by returning None, what cannot be decided from the
 values (a NaN to be sorted, a sum past 64 bits, a parameter that is not of the column's type).
 """

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from secateur.partitioning.types import parse_type
-from secateur.planner.fragments import literal_column
+from secateur.planner.dml.literal_columns import literal_column
 from secateur.planner.text import take_literal_rows
 
 

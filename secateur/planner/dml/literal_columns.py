@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.python_column import as_they_stand
-from secateur.planner.fragments.arrow_constants import double_of, value_of_text
+from secateur.partitioning.types.written_values import double_of, value_of_text
 
 _INTEGER: Final = re.compile(r"-?\d{1,38}", re.ASCII)
 _FIXED_POINT: Final = re.compile(r"-?(?:\d+\.\d*|\.\d+)", re.ASCII)
@@ -87,7 +87,7 @@ def _double(text: str, type_: SqlType) -> float:
     digits = text.removeprefix("-")
     if len(text) > _DIGITS_MAX or (_INTEGER.fullmatch(digits) is None and _FIXED_POINT.fullmatch(digits) is None):
         raise _UncertainError
-    value = double_of(digits, type_)
+    value = double_of(Decimal(digits), type_)
     if value is None:
         raise _UncertainError
     return -value if value and digits is not text else value  # -0.0 is a decimal without a sign

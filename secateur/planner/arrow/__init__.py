@@ -1,0 +1,13 @@
+"""The forms of relations for the arrow kernel."""
+
+from __future__ import annotations
+
+from secateur.exports import exports
+
+_FILES = {
+    "declined": ["KernelDeclined"],
+    "form": ["arrow_form"],
+    "sources": ["JoinInput"],
+}
+
+__all__, __getattr__ = exports(__name__, _FILES)
