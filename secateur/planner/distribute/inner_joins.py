@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
+from secateur.engine.exchange.key_routing import can_route
+from secateur.partitioning.types.result_type import column_type_of
 from secateur.planner.cost_model import CostModel
 from secateur.planner.distribute.exchanges import Exchanges, MakeRoute, route_by
 from secateur.planner.distribute.placed import (
@@ -26,6 +28,7 @@ from secateur.planner.tree import relations as rel
 from secateur.planner.tree.columns import column_types
 from secateur.planner.tree.rewriting import inputs_of, over_columns, picked
 from secateur.planner.tree.stability import unstable_call
+from secateur.planner.tree.types import LogicalType
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +170,8 @@ class InnerJoin:
         pairs = []
         for left, right in equal_columns(self._conditions):
             parts = [owner.get(self._region.input_of(column)) for column in (left, right)]
-            if self._types[left] == self._types[right] and parts in ([home, other], [other, home]):
+            type_ = self._types[left]
+            if type_ == self._types[right] and _can_route(type_) and parts in ([home, other], [other, home]):
                 pairs.append((left, right) if parts[0] is home else (right, left))
         columns = [column for index in other.members for column in self._region.columns_of(index)]
         if not pairs or self._route(columns, home) is not None:
@@ -288,3 +292,9 @@ def _in_one(pieces: Sequence[_Piece], conditions: Sequence[ex.AnyExpression]) ->
     return rel.LogicalFilter(
         children=(relation,), expressions=tuple(over_columns(one, positions) for one in conditions)
     )
+
+
+def _can_route(type_: LogicalType) -> bool:
+    """Whether rows are sent by values of a type; lists and structs cannot be compared by a hash."""
+    found = column_type_of(type_.sql)
+    return found is not None and can_route(found.arrow)

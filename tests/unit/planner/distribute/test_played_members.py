@@ -16,6 +16,8 @@ import duckdb
 import pytest
 from bound_statements import FILES, bound, queries, rows_of
 
+from secateur.engine.exchange import can_route
+from secateur.partitioning.types import parse_type
 from secateur.planner import CostModel
 from secateur.planner.bind import BoundPlan, normalised
 from secateur.planner.distribute import Distributor, Draft, Exchanges, NotDivided, ScanFacts
@@ -71,6 +73,8 @@ class PlayedMembers(Exchanges):
             sql = sql.replace(f'"{name}" AS ', f'"{name}__{member}" AS ')
         for index, draft in enumerate(self.drafts):
             if draft.route is not None:
+                types = dict(draft.columns)
+                assert all(can_route(parse_type(types[column]).arrow) for column in draft.route.columns)
                 key = " || '|' || ".join(f'"{column}"::VARCHAR' for column in draft.route.columns)
                 mine = f'(SELECT * FROM "x{index}" WHERE coalesce(hash({key}), 0) % {MEMBERS} = {member})'
                 sql = sql.replace(f'"x{index}" AS ', f"{mine} AS ")
