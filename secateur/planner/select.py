@@ -35,10 +35,17 @@ from secateur.partitioning.types.empty_rows import empty_table
 from secateur.planner.arrow.form import arrow_form
 from secateur.planner.arrow.sources import JoinInput
 from secateur.planner.bind.bound_plan import BoundPlan, Unreadable, bind_to_plan
+from secateur.planner.bind.type_uses import type_uses_in
 from secateur.planner.binding.binding_errors import in_users_terms
 from secateur.planner.binding.clocks import is_unsettled, reads_clock, settled
-from secateur.planner.binding.evaluation import evaluate, is_bounded_over_no_rows, is_small, refuse_large_constants
-from secateur.planner.binding.parameter_types import NO_USES, UnknownValue, type_uses_in
+from secateur.planner.binding.evaluation import (
+    evaluate,
+    ignores_parameters_over_no_rows,
+    is_bounded_over_no_rows,
+    is_small,
+    refuse_large_constants,
+)
+from secateur.planner.binding.parameter_types import NO_USES, UnknownValue
 from secateur.planner.binding.query import Query, TableReference, bind_query
 from secateur.planner.cost_model import CostModel
 from secateur.planner.distribute.exchanges import is_row_by_row
@@ -54,8 +61,9 @@ from secateur.planner.statement import PlannedSelect
 from secateur.planner.steps.join_keys import PlanStep, find_join_keys
 from secateur.planner.text.hoisted_lists import lists_agree
 from secateur.planner.text.parameters import Parameters
-from secateur.planner.text.parser_cross_check import DuckDBParse, read_statement
 from secateur.planner.tree.columns import columns_read
+from secateur.planner.tree.relations import AnyRelation
+from secateur.planner.tree.stability import depends_on_order, is_repeatable
 from secateur.planner.views.view import ViewDef
 from secateur.wire import encode_table
 
@@ -104,7 +112,7 @@ class BoundSelect:
     ) -> None:
         self._bind: Callable[..., Query] = partial(bind_query, text, tokens, parameters, find)
         self._query = self._bind()
-        self.reads_clock = reads_clock(self._query.tree)
+        self.reads_clock = reads_clock(self._query)
         refuse_large_constants(self._query.sql, self._query.tree)
         if not lists_agree(self._query, dict(enumerate(parameters.lists, parameters.count))):
             raise NotSupportedError("the statement has a list that may not be taken out of it")
@@ -147,14 +155,20 @@ class BoundSelect:
             scan.is_fetched or self._statistics_snapshot.of(scan.table.table_id) for scan in self._query.scans
         )
 
+    @property
+    def runs_apart(self) -> bool:
+        """Whether it may run before a statement that it is a part of, which reads its rows: they are the same then."""
+        plan = self._plan
+        return isinstance(plan, BoundPlan) and plan.whole is None and is_repeatable(plan.root)
+
     def planned(self) -> PlannedSelect:
         """The statement, with a form in steps where keys of its joins are worth to be found first."""
         read = self._read
-        query, reading = self._query, self._parse
-        repeatable = reading is not None and reading.is_repeatable
+        query, plan = self._query, self._plan
+        root = None if isinstance(plan, Unreadable) or not is_repeatable(plan.root) else plan.root
         joins = (
             None
-            if self._plan_step is None or self.skips_steps or not repeatable
+            if self._plan_step is None or self.skips_steps or root is None
             else find_join_keys(
                 query, read, self._rows, self._statistics_snapshot, query.parameters.total, self._settings
             )
@@ -167,7 +181,7 @@ class BoundSelect:
             query.sql,
             self._schemas,
             self.columns,
-            _arrow(query, self._plan, read, self.columns),
+            _arrow(query, plan, read, self.columns),
         )
         found = staged(
             query,
@@ -181,21 +195,22 @@ class BoundSelect:
             self._why_whole,
             lambda: self._distributed,
         )
-        if isinstance(self._plan, BoundPlan) and len(query.scans) == 1 and is_row_by_row(self._plan.root):
+        if isinstance(plan, BoundPlan) and len(query.scans) == 1 and is_row_by_row(plan.root):
             local = replace(local, is_pipelineable=True)
         trees = [(scan.bounds_in_steps or scan.bounds).tree for scan in read.scans]
         # A statement on a view has to ask a member, which knows whether the view is still the same.
         # Unless it is small, a statement that reads no table is answered by a member, where its computation has bounds
         # and can be cancelled.
-        may_be_empty = (
-            repeatable
-            and (bool(trees) or is_small(reading))
+        empty = (
+            _empty_answer(query, root, local, self._schemas, self._params)
+            if root is not None
+            and (bool(trees) or is_small(root))
             and not query.views
             and not is_fetched
             and all(map(_may_be_empty, trees))
+            else None
         )
-        empty = _empty_answer(query, reading, local, self._schemas, self._params) if may_be_empty else None
-        plan = SelectPlan(
+        select_plan = SelectPlan(
             plan_id="",
             origin=self._origin(),
             scans=self.scans if found.at_readers is None else _read_in_parts(self.scans, found.at_readers),
@@ -209,7 +224,7 @@ class BoundSelect:
             parameter_count=query.parameters.total,
             parameter_names=query.parameters.names,
             empty=empty,
-            deterministic=reading is not None and repeatable and not is_fetched and not reading.depends_on_order,
+            deterministic=root is not None and not is_fetched and not depends_on_order(root),
             catalog_version=self._catalog_version,
             views=query.views,
             is_sized=self._is_sized,
@@ -219,7 +234,7 @@ class BoundSelect:
             ),
         ).named()
         statement = PlannedSelect(
-            plan,
+            select_plan,
             tuple(scan.bounds for scan in read.scans),
             None,
             colocated=read.colocated,
@@ -230,7 +245,7 @@ class BoundSelect:
                 else None
                 for scan in query.scans
             ),
-            type_uses=NO_USES if reading is None else type_uses_in(reading),
+            type_uses=type_uses_in(plan) if isinstance(plan, BoundPlan) else NO_USES,
         )
         return statement if joins is None or self._plan_step is None else joins.in_steps(statement, self._plan_step)
 
@@ -252,12 +267,6 @@ class BoundSelect:
     @cached_property
     def _rows(self) -> dict[str, ScanRows]:
         return rows_of_scans(self._read)
-
-    @cached_property
-    def _parse(self) -> DuckDBParse | None:
-        """DuckDB's parse tree of it."""
-        self._left_columns_out()
-        return read_statement(self._query.sql)
 
     def _describe(self) -> None:
         self._schemas = {scan.relation: _schema(scan) for scan in self._query.scans}
@@ -419,22 +428,22 @@ def _join_input(read: ScanReading) -> JoinInput:
 
 
 def _empty_answer(
-    query: Query, reading: DuckDBParse | None, whole: Fragment, schemas: Schemas, params: Sequence[Any]
+    query: Query, root: AnyRelation, whole: Fragment, schemas: Schemas, params: Sequence[Any]
 ) -> bytes | None:
     """Return the answer over no rows, when it is the same for all parameters.
 
     There are no parameters, or only in WHERE, which is not evaluated without rows.
     """
-    if query.parameters.total and (reading is None or len(query.scans) != 1 or not reading.parameters_only_in_where):
+    if query.parameters.total and not ignores_parameters_over_no_rows(root):
         return None
-    if reading is None or not is_bounded_over_no_rows(reading):
+    if not is_bounded_over_no_rows(root):
         return None
     relations = {
         relation: empty_table(Fragment.over("", {}, [(name, str(kind)) for name, kind in schema.items()]).schema)
         for relation, schema in schemas.items()
     }
     try:
-        found = evaluate(whole, relations, list(params), ends_soon=is_small(reading))
+        found = evaluate(whole, relations, list(params), ends_soon=is_small(root))
         # It is sent with the plan, in the header of a frame, and kept with the plan. A longer one is
         # made by a member.
         if found is None or found.nbytes > _EMPTY_BYTES_MAX:

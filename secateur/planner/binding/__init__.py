@@ -6,7 +6,7 @@ from secateur.exports import exports
 
 _FILES = {
     "functions": ["TABLE_FUNCTIONS", "VALUE_FUNCTIONS", "is_listed"],
-    "parameter_types": ["TypeUses", "sample_value", "type_uses_in"],
+    "parameter_types": ["TypeUses", "sample_value"],
     "query": ["Query", "bind_query"],
     "statements_as_queries": ["as_queries"],
 }

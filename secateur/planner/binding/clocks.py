@@ -7,16 +7,18 @@ casts of it; the time zone of the session is UTC.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 from sqlglot import exp
 
+from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.partitioning.tables.identifier import folded
 from secateur.planner.binding.query import Query
-from secateur.planner.text.deep_json import same_json
-from secateur.planner.text.dialect import to_sql
-from secateur.planner.text.parser_cross_check import read_statements
+from secateur.planner.text.deep_json import read_json
+from secateur.planner.text.duckdb_parse import nodes_of
 from secateur.protocol.clocks import CLOCKS
 
 _NODES: Final[dict[type[exp.Expr], str]] = {
@@ -27,10 +29,12 @@ _NODES: Final[dict[type[exp.Expr], str]] = {
     exp.Localtime: "localtime",
 }
 
+_NAMED: Final = re.compile(rf"\b(?:{'|'.join(CLOCKS)})\b", re.IGNORECASE)
 
-def reads_clock(tree: exp.Expr) -> bool:
+
+def reads_clock(query: Query) -> bool:
     """Whether a statement calls a function of the clock."""
-    return any(_clock(node) for node in tree.walk())
+    return _NAMED.search(query.spliced.sql) is not None and any(map(_clock, query.tree.walk()))
 
 
 def is_unsettled(query: Query) -> bool:
@@ -38,37 +42,47 @@ def is_unsettled(query: Query) -> bool:
 
     DuckDB may have made a constant of it when it bound the statement.
     """
-    return query.parameters.clock is not None and not query.settled and reads_clock(query.tree)
+    return query.parameters.clock is not None and not query.settled and reads_clock(query)
 
 
 def settled(query: Query, clock: int) -> Query:
     """Return a query whose functions of the clock are casts of a parameter.
 
-    The query itself is returned if it has none, or if DuckDB's parser does not confirm that nothing else has changed:
+    The query itself is returned if it has none, or if one may be the name of a column, or is not written as a call:
     then each evaluation has a time of its own, and the query is not divided.
 
     Args:
-        query: The query; its tree is changed.
+        query: The query.
         clock: The index of the parameter, counted from 0.
     """
-    calls = [(node, name) for node in query.tree.walk() if (name := _clock(node))]
-    words = {name for node, name in calls if not isinstance(node, exp.Anonymous)}
+    sql = query.sql.encode()
+    (tree,) = default_kernel().trees([query.sql])
+    calls = [(node, name) for node in nodes_of(read_json(tree)) if (name := _clock_of(node))]
+    words = {name for node, name in calls if node["class"] == "COLUMN_REF"}
     if not calls or not words.isdisjoint(_names_of_columns(query)):
         return query
-    replaced = []
-    for node, name in calls:
-        made: exp.Expr = exp.Parameter(this=exp.Literal.number(clock + 1))
+    for node, name in sorted(calls, key=lambda call: -int(call[0]["query_location"])):
+        made = f"${clock + 1}"
         for kind in ("TIMESTAMPTZ", *CLOCKS[name]):
-            made = exp.cast(made, kind, dialect="duckdb")
-        node.replace(made)
-        replaced.append((made, node))
-    sql = to_sql(query.tree)
-    before, after = read_statements([query.sql, sql])
-    if before is not None and after is not None and same_json(_settled(before.tree, clock + 1), after.tree):
-        return replace(query, settled=sql)
-    for made, node in replaced:
-        made.replace(node)
-    return query
+            made = f"CAST({made} AS {kind})"
+        start, end = node["query_location"], node["query_location"] + node["query_location_length"]
+        if not sql[start:end].lower().startswith((name.encode(), f'"{name}"'.encode())):
+            return query
+        sql = sql[:start] + made.encode() + sql[end:]
+    return replace(query, settled=sql.decode())
+
+
+def _clock_of(node: Mapping[str, Any]) -> str:
+    """The name of the function of the clock that a node of DuckDB's calls; empty for anything else."""
+    match node:
+        case {"class": "COLUMN_REF", "column_names": [name]} | {
+            "class": "FUNCTION",
+            "function_name": name,
+            "arguments": [],
+        } if folded(name) in CLOCKS:
+            return folded(name)
+        case _:
+            return ""
 
 
 def _clock(node: exp.Expr) -> str:
@@ -83,36 +97,3 @@ def _names_of_columns(query: Query) -> set[str]:
     """The names that columns may have; a column named as a keyword of the clock has precedence over it."""
     columns = {folded(column.name) for scan in query.scans for column in scan.table.columns}
     return columns | {folded(name.name) for name in query.tree.find_all(exp.Identifier)}
-
-
-def _settled(part: Any, clock: int) -> Any:
-    """Replace each clock in a part of a tree by a parameter: the start of the statement as a TIMESTAMPTZ."""
-    if isinstance(part, list):
-        return [_settled(item, clock) for item in part]
-    if not isinstance(part, dict):
-        return part
-    match part:
-        case {"class": "COLUMN_REF", "column_names": [name]} | {
-            "class": "FUNCTION",
-            "function_name": name,
-            "arguments": [],
-        } if folded(name) in CLOCKS:
-            parameter = {"class": "PARAMETER", "type": "VALUE_PARAMETER", "alias": "", "identifier": str(clock)}
-            shown: dict[str, Any] = _cast(parameter, "TIMESTAMP WITH TIME ZONE")
-            for kind in CLOCKS[folded(name)]:
-                shown = _cast(shown, kind)
-            return {**shown, "alias": part["alias"]}
-        case _:
-            return {key: _settled(value, clock) for key, value in part.items()}
-
-
-def _cast(value: dict[str, Any], kind: str) -> dict[str, Any]:
-    type_ = {"class": "TYPE", "children": [], "name": kind}
-    return {
-        "class": "CAST",
-        "type": "OPERATOR_CAST",
-        "alias": "",
-        "child": value,
-        "try_cast": False,
-        "type_expr": type_,
-    }

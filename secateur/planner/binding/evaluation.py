@@ -21,7 +21,10 @@ from secateur.engine.kernels.duckdb.cancellation import Cancellation
 from secateur.engine.kernels.duckdb.kernel import DuckDBKernel, default_kernel
 from secateur.engine.kernels.fragment import Fragment, run_with
 from secateur.errors import JobCancelledError, LimitExceededError
-from secateur.planner.text.parser_cross_check import DuckDBParse
+from secateur.planner.tree import expressions as ex
+from secateur.planner.tree import relations as rel
+from secateur.planner.tree.columns import expressions_of, relations_in
+from secateur.planner.tree.rewriting import cast_of, inputs_of, within
 
 EVALUATION_S: Final = 0.25
 """A constant takes microseconds. The bound must also hold on a machine that is overloaded many times over, because a
@@ -177,7 +180,6 @@ Functions that sleep return nothing of fixed width, so they are not listed eithe
 _GROWING: Final = frozenset({"bitstring"})
 """Functions whose results are as large as a number demands, although their type looks like one of fixed width."""
 
-_MAKING_ROWS: Final = frozenset({"TABLE_FUNCTION", "RECURSIVE_CTE_NODE", "JOIN"})
 _CALL: Final = re.compile(r'(["\w]+)\s*\(')
 _WORDS: Final = frozenset(
     {
@@ -228,7 +230,7 @@ def evaluate(
     """Evaluate something small at planning time.
 
     Args:
-        fragment: Must pass :func:`is_bounded` or :func:`is_bounded_over_no_rows`.
+        fragment: Must pass :func:`is_bounded_over_no_rows`.
         relations: The tables that it reads.
         params: Its parameters.
         ends_soon: Whether it makes no rows on its own (:func:`is_small`). If its text is short no clock is needed
@@ -262,39 +264,85 @@ def evaluate(
         timer.cancel()
 
 
-def is_bounded(reading: DuckDBParse, guarded: frozenset[str] = frozenset()) -> bool:
-    """Whether every function of an expression returns values that are no larger than its arguments.
+def is_bounded_over_no_rows(root: rel.AnyRelation) -> bool:
+    """Whether a statement over no rows evaluates only functions whose values are no larger than their arguments.
 
-    ``guarded`` are functions whose values are bounded otherwise.
+    A call with a column among its arguments is evaluated for no row, unless an aggregate has made one.
     """
-    return reading.functions() <= bounded_functions() | guarded
-
-
-def is_bounded_over_no_rows(reading: DuckDBParse) -> bool:
-    """Whether a statement over no rows evaluates only such functions.
-
-    A call with a column among its arguments is evaluated for no row.
-    """
-    aggregates = bool(reading.aggregates())
-    for node in reading.nodes:
-        if node.get("class") != "FUNCTION":
-            continue
-        name = str(node.get("function_name")).lower()
-        if name not in bounded_functions() and not reading.is_aggregate(name) and (aggregates or not _has_column(node)):
+    relations = list(relations_in(root))
+    makes_rows = any(isinstance(one, rel.LogicalAggregate) for one in relations)
+    for relation in relations:
+        if isinstance(relation, rel.LogicalScan) and relation.table is None:
             return False
+        for expression in expressions_of(relation):
+            for call in within(expression):
+                if _is_bounded(call):
+                    continue
+                if makes_rows or not inputs_of([call]):
+                    return False
     return True
 
 
-def is_small(reading: DuckDBParse | None) -> bool:
+def _is_bounded(node: ex.AnyExpression) -> bool:
+    match node:
+        case ex.Call():
+            is_named = not node.type.startswith("COMPARE_") and cast_of(node) is None
+            return not is_named or node.name.lower() in bounded_functions()
+        case ex.Unnest():
+            return False
+        case _:
+            return True
+
+
+def ignores_parameters_over_no_rows(root: rel.AnyRelation) -> bool:
+    """Whether each parameter is in a condition on the rows of a table, which is not evaluated where there are none."""
+    return all(
+        isinstance(relation, rel.LogicalFilter) and _is_of_table(relation)
+        for relation in relations_in(root)
+        if any(isinstance(part, ex.BoundParameter) for one in expressions_of(relation) for part in within(one))
+    )
+
+
+def _is_of_table(relation: rel.AnyRelation) -> bool:
+    """Whether a relation has rows of one table, and no others."""
+    while isinstance(relation, rel.LogicalFilter | rel.LogicalProject):
+        (relation,) = relation.children
+    return isinstance(relation, rel.LogicalScan) and relation.table is not None
+
+
+def is_small(root: rel.AnyRelation) -> bool:
     """Whether a statement without tables certainly has no more rows than its text contains.
 
-    It must not make rows by a table function, a recursion or a join.
+    It must not make rows by a table function, a recursion, the elements of lists, or a join of several with several.
     """
-    return reading is not None and not any(node.get("type") in _MAKING_ROWS for node in reading.nodes)
+    return not any(map(_makes_rows, relations_in(root)))
+
+
+def _makes_rows(relation: rel.AnyRelation) -> bool:
+    match relation:
+        case rel.LogicalScan(table=None) | rel.LogicalRecursiveWith() | rel.LogicalUnnestRows():
+            return True
+        case rel.LogicalJoin() | rel.LogicalConditionJoin() | rel.LogicalCross() | rel.LogicalPositional():
+            return not any(map(_is_one_row, relation.children))
+        case _:
+            return False
+
+
+def _is_one_row(relation: rel.AnyRelation) -> bool:
+    """Whether a relation has at most one row."""
+    while isinstance(relation, rel.LogicalFilter | rel.LogicalProject | rel.LogicalSort | rel.LogicalLimit):
+        (relation,) = relation.children
+    match relation:
+        case rel.LogicalNothing() | rel.LogicalNoRows() | rel.LogicalAggregate(groups=()):
+            return True
+        case rel.LogicalCross():
+            return all(map(_is_one_row, relation.children))
+        case _:
+            return False
 
 
 def calls_only_bounded(text: str) -> bool:
-    """Like :func:`is_bounded`, for an expression that is only text: anything that may be another call counts as one."""
+    """Whether an expression that is only text makes no large value: anything that may be another call counts as one."""
     return all(name.lower() in _WORDS or name.lower() in bounded_functions() for name in _CALL.findall(text))
 
 
@@ -394,19 +442,6 @@ def _number_of(node: exp.Expr) -> int | None:
             return _size_of(node.expressions[0])
         case _:
             return None
-
-
-def _has_column(node: Mapping[str, Any]) -> bool:
-    pending: list[Any] = [node]
-    while pending:
-        item = pending.pop()
-        if isinstance(item, dict):
-            if item.get("class") == "COLUMN_REF":
-                return True
-            pending.extend(item.values())
-        elif isinstance(item, list):
-            pending.extend(item)
-    return False
 
 
 @cache

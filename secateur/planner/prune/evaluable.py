@@ -16,9 +16,9 @@ from secateur.expression_values import GUARD, MADE_CHARS_MAX
 from secateur.planner.binding.evaluation import bounded_functions
 from secateur.planner.prune.overloads import COMPARISONS, PATTERNS
 from secateur.planner.prune.sql_as_bound import sql_as_bound
-from secateur.planner.text.parser_cross_check import stable_functions
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree.rewriting import cast_of, within
+from secateur.planner.tree.stability import unstable_call
 from secateur.planner.tree.values import Unprintable
 
 _SQL_CHARS_MAX: Final = 16_384
@@ -72,10 +72,7 @@ def _is_bounded(node: ex.AnyExpression) -> bool:
         case ex.BoundConstant() | ex.BoundParameter() | ex.BoundOperation() | ex.Conjunction() | ex.Case():
             return True
         case ex.Call():
-            if not _is_known(node, (bounded_functions() | _GUARDED) & stable_functions()):
-                return False
-            # The age of one instant is that of today.
-            return _is_quick(node) and not (node.name == "age" and len(node.children) == 1)
+            return _is_known(node, bounded_functions() | _GUARDED) and unstable_call([node]) is None and _is_quick(node)
         case _:
             return False
 

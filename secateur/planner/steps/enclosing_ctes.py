@@ -14,7 +14,7 @@ from sqlglot import Token, TokenType, exp
 
 from secateur.partitioning.tables.identifier import folded
 from secateur.planner.text.dialect import parse_query
-from secateur.planner.text.parser_cross_check import DuckDBParse
+from secateur.planner.text.duckdb_parse import DuckDBParse
 
 _Mentions = tuple[tuple[str, int], ...]
 """Names in FROM, folded, each with its offset in the text."""

@@ -41,8 +41,8 @@ from secateur.planner.steps.few_keys import is_few
 from secateur.planner.steps.subqueries import VALUES_MAX, Subquery, find_subqueries
 from secateur.planner.steps.substitution import is_substituted
 from secateur.planner.text.dialect import parse_query, tokenize
+from secateur.planner.text.duckdb_parse import read_statements
 from secateur.planner.text.parameters import Parameters, read_parameters
-from secateur.planner.text.parser_cross_check import read_statements
 from secateur.planner.text.splicing import spliced
 from secateur.protocol.steps import SubqueryUse
 
@@ -207,13 +207,8 @@ class _Statement:
         without = around.left_out(original, other, unneeded)
         if without is None or not is_substituted(without, other, known):
             return None
-        for reading in rest[1::2]:
-            if (
-                reading is None
-                or not reading.is_repeatable
-                or reading.has_collations
-                or not around.are_those_of(original, reading)
-            ):
+        for candidate, reading in zip(found, rest[1::2], strict=True):
+            if reading is None or not candidate.query.runs_apart or not around.are_those_of(original, reading):
                 return None
         return PlannedSteps(tuple(self._in_steps(candidate) for candidate in found), outer.planned())
 

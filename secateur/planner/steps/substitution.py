@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from secateur.planner.text.parser_cross_check import DuckDBParse
+from secateur.planner.text.duckdb_parse import DuckDBParse
 
 
 def is_substituted(original: DuckDBParse, other: DuckDBParse, subqueries: Mapping[int, DuckDBParse]) -> bool:

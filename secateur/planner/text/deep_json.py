@@ -31,25 +31,3 @@ def read_json(text: str) -> Any:
     except RecursionError:
         pass
     return _SegmentedDecoder().decode(text)
-
-
-def same_json(one: Any, other: Any) -> bool:
-    """As ``one == other``, however deeply they are nested."""
-    try:
-        return bool(one == other)
-    except RecursionError:
-        pass
-    pending = [(one, other)]
-    while pending:
-        left, right = pending.pop()
-        if isinstance(left, dict) and isinstance(right, dict):
-            if left.keys() != right.keys():
-                return False
-            pending.extend((left[key], right[key]) for key in left)
-        elif isinstance(left, list) and isinstance(right, list):
-            if len(left) != len(right):
-                return False
-            pending.extend(zip(left, right, strict=True))
-        elif left != right:
-            return False
-    return True

@@ -16,7 +16,6 @@ import sqlglot.parser
 from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import ParseError, TokenError
-from sqlglot.generators.duckdb import DuckDBGenerator
 from sqlglot.parsers.duckdb import DuckDBParser
 
 from secateur.engine.kernels.duckdb.cancellation import check_cancelled
@@ -26,7 +25,6 @@ from secateur.partitioning.tables.identifier import folded
 from secateur.planner.aggregates import NODES
 from secateur.planner.segmented_stack import on_segmented_stack
 from secateur.planner.text.positions import located, syntax_error
-from secateur.planner.text.trees import copied
 
 # sqlglot warns where it falls back to another parse of a statement; users get our own
 # errors instead.
@@ -139,40 +137,6 @@ class Secateur(DuckDB):
         def _values_to_select(self, values: exp.Values) -> exp.Expr:  # type: ignore[override]
             """Keep ``WITH v AS (VALUES ...)`` unchanged."""
             return super()._values_to_select(values) if any(map(values.args.get, exp.QUERY_MODIFIERS)) else values
-
-    class Generator(DuckDBGenerator):
-        """Prints hexadecimal strings as BLOBs, not numbers.
-
-        Operators, ``if()``, ``IGNORE NULLS`` and several arguments of DISTINCT stay unchanged.
-        """
-
-        MULTI_ARG_DISTINCT = True
-        TRANSFORMS: ClassVar[dict[Any, Any]] = {
-            **DuckDBGenerator.TRANSFORMS,
-            exp.HexString: lambda self, node: f"X'{node.this}'",
-            exp.StartsWith: lambda self, node: self.binary(node, "^@"),
-            exp.Pow: lambda self, node: self.binary(node, "**"),
-            exp.If: lambda self, node: self.func("if", node.this, node.args.get("true"), node.args.get("false")),
-            exp.CurrentTimestamp: lambda self, node: "current_timestamp",
-            exp.WithinGroup: lambda self, node: (
-                f"{self.sql(node, 'this')} WITHIN GROUP ({self.sql(node, 'expression').strip()})"
-            ),
-        }
-
-        sql = on_segmented_stack(DuckDBGenerator.sql)
-
-        def ignorenulls_sql(self, expression: exp.IgnoreNulls) -> str:
-            """Behind the last argument, where it was written."""
-            inside = isinstance(expression.parent, exp.Anonymous)
-            return f"{self.sql(expression, 'this')} IGNORE NULLS" if inside else super().ignorenulls_sql(expression)
-
-        def join_sql(self, expression: exp.Join, join_op: str | None = None) -> str:
-            """``FROM t, unnest(...)`` keeps its comma."""
-            if isinstance(expression.this, exp.Unnest) and not any(
-                value for key, value in expression.args.items() if key != "this"
-            ):
-                return f", {self.sql(expression, 'this')}"
-            return super().join_sql(expression, join_op)
 
 
 _DIALECT: Final = Secateur()
@@ -317,11 +281,6 @@ def _is_one_item(item: exp.Expr | None) -> bool:
     if folded(item.name) in ("desc", "show"):
         return False  # SHOW TABLES is a query, which sqlglot reads as a table with an alias
     return bool(item.args.get("alias")) or isinstance(item, (exp.Table, exp.Unnest, exp.Lateral))
-
-
-def to_sql(node: exp.Expr) -> str:
-    """The text of a tree in the dialect."""
-    return _DIALECT.generator(comments=False).generate(copied(node), copy=False)
 
 
 def _parse_failure(error: ParseError, sql: str, tokens: Sequence[Token]) -> SqlSyntaxError | NotSupportedError:

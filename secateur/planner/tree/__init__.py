@@ -7,6 +7,7 @@ from secateur.exports import exports
 _FILES = {
     "columns": ["column_types", "columns_read"],
     "relations": ["AnyRelation"],
+    "stability": ["depends_on_order", "is_repeatable"],
     "bound_text": ["BoundText"],
     "sql": ["sql_of"],
     "values": ["Unprintable"],

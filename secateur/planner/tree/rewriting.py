@@ -19,10 +19,6 @@ _WITH_CHILDREN_ALONE = (ex.Call, ex.BoundOperation, ex.Conjunction, ex.Written)
 _LEAVES = (ex.InputColumn, ex.BoundConstant, ex.BoundParameter)
 
 
-_WITH_CHILDREN_ALONE = (ex.Call, ex.BoundOperation, ex.Conjunction, ex.Written)
-_LEAVES = (ex.InputColumn, ex.BoundConstant, ex.BoundParameter)
-
-
 def parts(node: Struct) -> Iterator[ex.AnyExpression]:
     """The expressions directly inside of an expression."""
     if isinstance(node, _WITH_CHILDREN_ALONE):
@@ -105,8 +101,8 @@ def _exchanged(value: object, change: Callable[[ex.AnyExpression], ex.AnyExpress
         return value  # a lambda reads its own parameters, and what it is given
     if isinstance(value, ex.Expression):
         found = change(value)  # type: ignore[arg-type]
-        if found is not None:
-            return found
+        if found is not None or isinstance(value, _LEAVES):
+            return found or value
     fields = {name: getattr(value, name) for name in value.__struct_fields__}
     changed = {name: new for name, old in fields.items() if (new := _exchanged(old, change)) is not old}
     return replace(value, **changed) if changed else value

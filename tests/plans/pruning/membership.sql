@@ -21,7 +21,7 @@ when distributed: two-stage
 -- parameters: None
 SELECT * FROM orders WHERE customer_id = ANY($1)
 /*
-execution: none on 0 of 3 members
+execution: local on 0 of 3 members
 tree: orders: none
 scan orders: 0 of 271 partitions
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
@@ -61,7 +61,7 @@ when distributed: two-stage
 -- parameters: None
 SELECT * FROM orders WHERE customer_id = ANY(($1))
 /*
-execution: none on 0 of 3 members
+execution: local on 0 of 3 members
 tree: orders: none
 scan orders: 0 of 271 partitions
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
@@ -101,7 +101,7 @@ when distributed: two-stage
 -- parameters: None
 SELECT * FROM orders WHERE customer_id = ANY (SELECT unnest($1))
 /*
-execution: none on 0 of 3 members
+execution: local on 0 of 3 members
 tree: orders: none
 scan orders: 0 of 271 partitions
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
@@ -181,7 +181,7 @@ when distributed: two-stage
 -- parameters: None
 SELECT * FROM orders WHERE customer_id IN (SELECT unnest($1))
 /*
-execution: none on 0 of 3 members
+execution: local on 0 of 3 members
 tree: orders: none
 scan orders: 0 of 271 partitions
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values

@@ -411,23 +411,28 @@ when distributed: in 3 stages
   final: at the coordinator over x1
 */
 ----
--- what stays whole: clock
+-- the clock of a subquery is that of its statement
 SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip WHERE since < current_date)
 /*
-execution: distributed on 3 of 3 members
-tree: orders: all; vip: all
-scan orders: all 271 partitions
-  because customer_id = vip.customer_id only joins the key: compare either side with a value
+execution: distributed on at most 3 of 3 members
+tree: orders: ($2[])
+rewrites: materialize_subquery
+scan orders: the partitions that the parameters select, of 271
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($2[]) they select
   columns: customer_id, id, priority, amount, day
-scan vip: all 7 partitions
-  because orders.customer_id = customer_id only joins the key: compare either side with a value
-  columns: customer_id, since
-  filter: since < CAST(now() AS DATE)
-serving: no, its expressions, types or clauses need a kernel over whole columns
-when distributed: in 3 stages
-  x0 scan vip: at the members over vip, to every member
-  x1 join orders: at the members over orders, x0, to the coordinator
-  final: at the coordinator over x1
+  filter: customer_id IN $2
+serving: no, queries run first whose values prune it
+scatter: each owner is asked once where at most 64 partitions are left, and one combines their rows; no job, unless they are many
+when distributed: two-stage
+runs first, for $2[]: SELECT customer_id FROM vip WHERE since < current_date
+  execution: distributed on 3 of 3 members
+  tree: vip: all
+  scan vip: all 7 partitions
+    because no predicate on the partition key customer_id: compare it with values
+    columns: customer_id, since
+    filter: since < CAST(now() AS DATE)
+  serving: no, it does not search vip by its key: compare the first columns of (customer_id) with values
+  when distributed: two-stage
 */
 ----
 -- what stays whole: collation

@@ -172,7 +172,7 @@ on one member, by DuckDB:
   s0 is orders(customer_id, id, priority, amount, day)
   s1 is customers(customer_id)
   answers (priority VARCHAR, random() DOUBLE)
-  SELECT priority, RANDOM() FROM s0 AS o JOIN s1 AS c USING (customer_id) WHERE id > 3 AND day < CAST($1 AS TIMESTAMPTZ) AND amount > RANDOM() GROUP BY 1
+  SELECT priority, random() FROM s0 o JOIN s1 c USING (customer_id) WHERE id > 3 AND day < CAST($1 AS TIMESTAMPTZ) AND amount > random() GROUP BY 1
 on several members:
   join o: SELECT t1."priority" FROM "s0" AS t1 CROSS JOIN "s1" AS t2 WHERE (t1."id" > 3) AND (t1."day" < CAST($1 AS TIMESTAMP WITH TIME ZONE)) AND (t1."customer_id" = t2."customer_id") AND (t1."amount" > random()) GROUP BY t1."priority"
   final: SELECT t1."priority", random() AS "c1" FROM x0 AS t1 GROUP BY t1."priority"

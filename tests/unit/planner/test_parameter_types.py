@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from secateur.engine.kernels.duckdb import default_kernel
 from secateur.errors import DatabaseError
 from secateur.planner import PlannedSelect, Planner, typed_parameters
-from secateur.planner.binding import sample_value, type_uses_in
-from secateur.planner.text import read_statement
+from secateur.planner.bind import BoundPlan, bind_to_plan, type_uses_in
+from secateur.planner.binding import sample_value
 
 
 @pytest.mark.parametrize(
@@ -34,6 +35,7 @@ from secateur.planner.text import read_statement
         pytest.param("k IN (SELECT $1)", [1], id="a value of a query"),
         pytest.param("CAST($1 AS DECIMAL(10, 2))", [], id="cast"),
         pytest.param("TRY_CAST(k + $1 * v AS BIGINT)", [], id="arithmetic that is cast"),
+        pytest.param("CAST(d * $1 AS DECIMAL(38, 10))", [], id="decimals that are cast"),
         pytest.param("CAST(CASE WHEN v > $1 THEN $2 ELSE -abs($3) END AS BIGINT)", [], id="a case that is cast"),
         pytest.param("sum(CAST(k * $1 AS BIGINT))", [], id="cast before it is added up"),
         pytest.param("CAST(sum(k * $1) AS BIGINT)", [1], id="cast afterwards"),
@@ -45,9 +47,11 @@ from secateur.planner.text import read_statement
     ],
 )
 def test_what_depends_on_a_type(expression: str, needed: list[int]) -> None:
-    reading = read_statement(f"SELECT {expression} FROM t LIMIT $9")
-    assert reading is not None
-    uses = type_uses_in(reading)
+    values = [[1] if number <= 3 and "ANY" in expression else 1 for number in range(1, 10)]
+    sql = f"SELECT {expression} FROM t LIMIT $9"
+    plan = bind_to_plan(default_kernel(), sql, {"t": {"k": "BIGINT", "v": "BIGINT", "d": "DECIMAL(18,4)"}}, values)
+    assert isinstance(plan, BoundPlan)
+    uses = type_uses_in(plan)
     assert sorted(index + 1 for index in uses.needed) == needed
     assert not uses.needed & uses.unneeded
     assert 8 in uses.unneeded, "the limit is one number"

@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+import pytest
+
+from secateur.planner.text import DuckDBParse, read_statement
+
+
+def read(sql: str) -> DuckDBParse:
+    reading = read_statement(sql)
+    assert reading is not None
+    return reading
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("SELECT a::text", "SELECT CAST(a AS text)", True),
+        ("SELECT   a  -- x", "SELECT a", True),
+        ("SELECT a = 1 IS NULL", "SELECT a = (1 IS NULL)", False),
+        ("SELECT 'A'", "SELECT 'a'", False),
+        ("SELECT a::DECIMAL(10,2)", "SELECT a::DECIMAL(10,3)", False),
+    ],
+)
+def test_readings_differ_where_meanings_do(one: str, other: str, *, same: bool) -> None:
+    assert (read(one) == read(other)) is same
+
+
+def test_what_is_no_query_has_no_reading() -> None:
+    assert read_statement("DROP TABLE t") is None
+    assert read_statement("SELEC") is None
