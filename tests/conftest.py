@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import decimal
+import functools
 import gc
 import itertools
 import os
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
 import trustme
 
@@ -39,6 +41,10 @@ LONG = (
 """Files that take more than ten seconds on an idle machine, the longest first."""
 SPARK_PYTHON = str(Path(__file__).parent / "spark_python")
 _numbers = itertools.count(1)
+
+# For each client that it makes, also for http://, httpx reads the certificates of all authorities that there are: most
+# of what a test with a request costs. What it makes of them may be shared.
+httpx._transports.default.create_ssl_context = functools.cache(httpx.create_ssl_context)  # type: ignore[attr-defined]
 
 # Spark's jobs are small here: compiling their code once more, for the last bit of speed, costs more than it brings.
 os.environ.setdefault(
@@ -113,8 +119,11 @@ def pytest_configure() -> None:
 def pytest_collection_finish() -> None:
     """What was collected lives as long as the process: without this, the garbage collector looks at it again and
     again, which is a tenth of the processor time of tests that make many objects. The little garbage among it may stay.
+
+    To look for garbage after each 700 objects that are made is a twentieth; members with a process look as rarely.
     """
     gc.freeze()
+    gc.set_threshold(10_000, 20, 50)
     gc.enable()
 
 
