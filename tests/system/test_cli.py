@@ -187,24 +187,24 @@ def test_a_failed_statement_is_a_message_and_exit_code_1(run: Run) -> None:
 @pytest.mark.parametrize(
     ("failing", "place", "said"),
     [
-        ("SELECT\n  nope\nFROM orders", "39:3", "UnknownColumnError: column 'nope' does not exist"),
-        ("/* a */ SELECT nope FROM orders", "38:16", "UnknownColumnError: column 'nope' does not exist"),
-        ("-- it has no place\nINSERT INTO orders VALUES ('C1', 1, 0)", "39:1", "DuplicateKeyError: "),
+        ("SELECT\n  nope\nFROM orders", "9:3", "UnknownColumnError: column 'nope' does not exist"),
+        ("/* a */ SELECT nope FROM orders", "8:16", "UnknownColumnError: column 'nope' does not exist"),
+        ("-- it has no place\nINSERT INTO orders VALUES ('C1', 1, 0)", "9:1", "DuplicateKeyError: "),
     ],
     ids=["a line of its own", "the first line", "without a place"],
 )
 def test_an_error_in_a_file_says_where_and_what_was_done(
     run: Run, tmp_path: Path, failing: str, place: str, said: str
 ) -> None:
-    lines = ["-- fifty; statements", *(f"SELECT {number} AS x;" for number in range(50))]
-    lines[37] = f"{failing};"
-    file = tmp_path / "fifty.sql"
+    lines = ["-- twelve; statements", *(f"SELECT {number} AS x;" for number in range(12))]
+    lines[7] = f"{failing};"
+    file = tmp_path / "twelve.sql"
     file.write_text("\n".join(lines))
     result = run("sql", "-f", str(file), "--format", "csv", exit_code=1)
-    assert result.stdout == "".join(f"x\n{number}\n" for number in range(36))
+    assert result.stdout == "".join(f"x\n{number}\n" for number in range(6))
     assert result.stderr.startswith(f"{file}:{place}: {said}")
     assert "(line " not in result.stderr
-    assert result.stderr.endswith("\n36 of 50 statements were executed before it\n")
+    assert result.stderr.endswith("\n6 of 12 statements were executed before it\n")
 
 
 def test_a_text_that_does_not_end_is_not_begun(run: Run) -> None:

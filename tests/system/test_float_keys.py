@@ -55,11 +55,12 @@ def rows(database: Any) -> list[str]:
 @pytest.mark.parametrize("sql", CHANGES)
 def test_a_change_by_key(conn: Connection, oracle: duckdb.DuckDBPyConnection, sql: str) -> None:
     """ON CONFLICT DO UPDATE of a row whose key is there with NaN was refused."""
-    for number, key in enumerate((*KEYS, *KEYS)):
-        for database in (conn, oracle):
-            database.execute("INSERT INTO t VALUES (?, 1, 5) ON CONFLICT DO NOTHING", [math.nan])
-            database.execute(sql, [key, number % 2, number])
-        assert rows(conn) == rows(oracle), key
+    for turn in range(2):
+        for number, key in enumerate(KEYS, turn * len(KEYS)):
+            for database in (conn, oracle):
+                database.execute("INSERT INTO t VALUES (?, 1, 5) ON CONFLICT DO NOTHING", [math.nan])
+                database.execute(sql, [key, number % 2, number])
+        assert rows(conn) == rows(oracle)
 
 
 @pytest.mark.parametrize("sql", CHANGES[:4])
