@@ -25,7 +25,7 @@ from secateur.wire import FRAME_PREFIX, FrameDecoder, FrameKind, Limits, PeerInf
 from test_few_rows import AGGREGATES, COLUMNS, CUSTOMERS, PARTITIONS, row_of, statement, table_of
 
 SEED = int(os.environ.get("SECATEUR_SEED", "20261128"))
-STATEMENTS = int(150 * float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
+STATEMENTS = int(50 * float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
 BROKEN = int(5_000 * float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
 PEER = PeerInfo(0, "nowhere", "the test", authenticated=True)
 KEYS: dict[str, Callable[[int], Any]] = {

@@ -15,7 +15,7 @@ from other_types import in_turn
 from predicates import Predicates
 from worlds import World, random_rows, random_scheme, rows_of, sorted_rows
 
-STATEMENTS_PER_WORLD = 40
+STATEMENTS_PER_WORLD = 24
 WORLDS = int(float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
 SHAPES = [
     "a, b, c, v",

@@ -98,6 +98,7 @@ def test_one_member(path: Path, lone_cluster: Cluster, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@pytest.mark.sampled(one_in=4)
 def test_duckdb_agrees(path: Path, tmp_path: Path) -> None:
     with duckdb.connect() as connection:
         run(path, connection, tmp_path, oracle=True)

@@ -135,7 +135,7 @@ def test_rowcount_of_many(shared: Cluster, table_name: str) -> None:
     ids=["arrow", "text", "duckdb"],
 )
 def test_no_update_of_a_row_is_lost(shared: Cluster, table_name: str, value: str) -> None:
-    threads, rounds = 8, 50
+    threads, rounds = 8, 20
     with shared.connect() as conn:
         create(conn, table_name, keys=2)
         conn.execute(f"UPDATE {table_name} SET v = 0")

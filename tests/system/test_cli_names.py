@@ -205,7 +205,9 @@ def test_doctor_shows_what_was_tested_beside_what_is_installed(here: Here) -> No
 
 def test_what_the_demo_says_at_its_end_begins_with_what_is_missing(both: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)  # without Ray
-    done = instructions(both("demo", "--name", "ops").stdout)
+    said = both("demo", "--name", "ops").stdout
+    assert "(local: 1 of 24 partitions, 1 of 3 members)" in said
+    done = instructions(said)
     assert done["load"][-2:] == ["--name", "ops"]
     assert "start" not in done, "it runs already"
 

@@ -71,7 +71,7 @@ def create(conn: secateur.Connection, name: str) -> str:
 )
 def test_no_increment_is_lost(cluster: Cluster, counters: str, sql: str) -> None:
     """Beside plain updates of one partition, which take another way."""
-    rounds = 8
+    rounds = 5
     with cluster.connect() as conn:
         conn.execute(f"CREATE VIEW {counters}_view AS FROM {counters}")
 

@@ -89,7 +89,7 @@ def duck() -> duckdb.DuckDBPyConnection:
 
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("type_", COLUMNS)
-@pytest.mark.sampled(one_in=8)
+@pytest.mark.sampled(one_in=12)
 def test_every_column_type_goes_out_as_from_duckdb_and_comes_back(
     conn: secateur.Connection, duck: duckdb.DuckDBPyConnection, table_name: str, tmp_path: Path, type_: str, form: str
 ) -> None:

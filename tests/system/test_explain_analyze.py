@@ -25,7 +25,7 @@ def oracle() -> duckdb.DuckDBPyConnection:
     return con
 
 
-@pytest.fixture(scope="module", params=[1, 3])
+@pytest.fixture(scope="module", params=[pytest.param(1, marks=pytest.mark.sampled(one_in=3)), 3])
 def analyzed(request: pytest.FixtureRequest, oracle: duckdb.DuckDBPyConnection) -> Iterator[Cluster]:
     with secateur.start(members=request.param, runtime="embedded") as cluster:
         with cluster.connect() as conn:

@@ -144,7 +144,7 @@ def test_garbage_is_refused(own: Cluster) -> None:
         pytest.param("", id="nothing"),
     ],
 )
-@pytest.mark.sampled(one_in=2)
+@pytest.mark.sampled(one_in=4)
 def test_deep_and_large_statements_end(own: Cluster, sql: str) -> None:
     with own.connect() as conn:
         outcome(conn, sql)

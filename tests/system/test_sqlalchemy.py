@@ -100,14 +100,14 @@ def test_a_rollback_behind_a_change_is_an_error(engine: Engine, items: Table) ->
 
 
 def test_a_large_result_is_read_in_parts(engine: Engine) -> None:
-    rows = sa.func.range(2_000_000).table_valued("range")
+    rows, fewer = (sa.func.range(count).table_valued("range") for count in (2_000_000, 300_000))
     with engine.connect() as conn:
         result = conn.execution_options(stream_results=True).execute(select(rows.c.range))
         assert result.rowcount == -1  # the last row has not come
         partition = next(result.yield_per(1000).partitions())
         assert len(partition) == 1000
         result.close()
-        assert sum(len(part) for part in conn.execute(select(rows.c.range)).partitions(300_000)) == 2_000_000
+        assert sum(len(part) for part in conn.execute(select(fewer.c.range)).partitions(100_000)) == 300_000
 
 
 def test_values_of_all_types_come_back(engine: Engine, metadata: MetaData, table_name: str) -> None:

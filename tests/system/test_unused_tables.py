@@ -21,7 +21,7 @@ from secateur.protocol import StageRows
 from secateur.wire import encode_table
 
 ROWS = pa.table({"k": [1, 2, 3], "v": [1, 2, 3]})
-TRIES = round(24 * float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
+TRIES = round(12 * float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
 
 
 class WentWrongError(Exception):

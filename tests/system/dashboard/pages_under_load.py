@@ -42,11 +42,11 @@ def load(cluster: Cluster) -> Iterator[None]:
     def run() -> None:
         with cluster.connect() as conn:
             number = 0
-            while not is_over.wait(0.02):
+            while not is_over.wait(0.1):
                 number += 1
                 try:
                     conn.execute(ONE, [f"C{number % 100}"]).fetchall()
-                    if number % 20 == 0:
+                    if number % 10 == 0:
                         conn.execute(ALL).fetchall()
                 except Error:
                     continue

@@ -336,6 +336,7 @@ def test_pages_that_need_nothing_else(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_the_pages_about_spark(tmp_path: Path) -> None:
     type_pages(tmp_path, {"docs/spark.md": WITH_SPARK, "docs/scheduled_spark.md": SCHEDULED})
