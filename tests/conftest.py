@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
+import hypothesis
 import pytest
 import trustme
 
@@ -50,6 +51,10 @@ httpx._transports.default.create_ssl_context = functools.cache(httpx.create_ssl_
 os.environ.setdefault(
     "PYSPARK_SUBMIT_ARGS", '--driver-java-options "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" pyspark-shell'
 )
+
+# On a busy machine any example may take long.
+hypothesis.settings.register_profile("of a busy machine", deadline=None)
+hypothesis.settings.load_profile("of a busy machine")
 
 # Nothing that secateur does may depend on the decimal context of a thread: all tests run in one in which what is
 # rounded to five digits raises.

@@ -32,13 +32,13 @@ CONDITIONS = (Path(__file__).parent / "hostile" / "conditions.txt").read_text().
 
 
 @pytest.mark.parametrize("sql", STATEMENTS)
-@pytest.mark.sampled(one_in=3)
+@pytest.mark.sampled(one_in=5)
 def test_the_pruned_answer_equals_duckdbs(world: World, sql: str) -> None:
     assert check(world, sql, (), random.Random(1)), f"DuckDB refuses {sql}"
 
 
 @pytest.mark.parametrize("condition", CONDITIONS)
-@pytest.mark.sampled(one_in=5)
+@pytest.mark.sampled(one_in=8)
 def test_a_condition_on_either_side_of_an_outer_join(world: World, condition: str) -> None:
     """Conditions in three-valued logic: of a scan alone, and of the side that an outer join extends with NULL."""
     assert check(world, f"SELECT count(*), sum(y.v) FROM t y WHERE {condition}", (), random.Random(1))

@@ -145,6 +145,6 @@ def test_a_window_is_seen_wherever_it_stands(tables: World, sql: str) -> None:
 @pytest.mark.parametrize(
     "sql", [pytest.param(sql, id=str(number)) for number, sql in enumerate(MISREAD, 1) if not sql.startswith("--")]
 )
-@pytest.mark.sampled(one_in=4)
+@pytest.mark.sampled(one_in=7)
 def test_a_statement_that_tries_to_be_misread(tables: World, sql: str) -> None:
     assert check(tables, sql, (), random.Random(1)), f"DuckDB refuses {sql}"

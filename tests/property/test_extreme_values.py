@@ -160,7 +160,7 @@ def found(world: World, condition: str, params: Sequence[Any] = ()) -> list[int]
     return sorted(world.local(plan, params, world.kept(plan, params))["id"].to_pylist())
 
 
-@pytest.mark.sampled(one_in=6)
+@pytest.mark.sampled(one_in=9)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("type_", EXTREMES)
 def test_every_spelling_finds_the_rows_that_duckdb_finds(type_: str, layout: str) -> None:
@@ -195,7 +195,7 @@ def compared(world: World, conditions: list[str], rng: random.Random) -> None:
             compared(world, [condition], rng)
 
 
-@pytest.mark.sampled(one_in=10)
+@pytest.mark.sampled(one_in=14)
 @pytest.mark.parametrize("layout", ["hashed", "ranged"])
 @pytest.mark.parametrize("type_", EXTREMES)
 def test_changes_and_reads_by_extreme_keys_are_those_of_duckdb(
@@ -220,7 +220,7 @@ def test_changes_and_reads_by_extreme_keys_are_those_of_duckdb(
                 assert sorted_rows(conn.execute(sql).fetchall()) == sorted_rows(duck.execute(sql).fetchall()), sql
 
 
-@pytest.mark.sampled(one_in=3)
+@pytest.mark.sampled(one_in=5)
 @pytest.mark.parametrize("type_", EXTREMES)
 def test_extreme_values_are_parameters_and_keys(conn: secateur.Connection, table_name: str, type_: str) -> None:
     """Each as a text and, where Python has an object for it, as that."""

@@ -201,13 +201,13 @@ def world(request: pytest.FixtureRequest) -> World:
 
 
 @pytest.mark.parametrize("sql", STATEMENTS)
-@pytest.mark.sampled(one_in=4)
+@pytest.mark.sampled(one_in=7)
 def test_pruned_answers_equal_duckdb(world: World, sql: str) -> None:
     assert check(world, sql, (), random.Random(3)), "DuckDB refuses the statement"
 
 
 @pytest.mark.parametrize("behind", BEHIND_THEM)
-@pytest.mark.sampled(one_in=4)
+@pytest.mark.sampled(one_in=7)
 @pytest.mark.parametrize("joined", JOINS_OF_UNKNOWN_COLUMNS)
 def test_a_merged_name_is_not_a_later_items(world: World, joined: str, behind: str) -> None:
     for shown in ("count(*), count(y.v)", "y.v, count(*) OVER (PARTITION BY a)"):

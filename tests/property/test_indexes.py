@@ -130,7 +130,7 @@ def test_answers_are_those_of_duckdb(cluster: Cluster, conn: secateur.Connection
     rng = random.Random(4000 + seed)
     world = World(rng, conn, table_name)
     searched = 0
-    for _ in range(12):
+    for _ in range(8):
         sql = world.write()
         world.duck.execute(sql)
         conn.execute(sql)

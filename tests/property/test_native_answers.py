@@ -274,11 +274,12 @@ def test_standard_requests_are_never_left_to_python(
         table.get((customer, r.randrange(9)))
         table.get_many([(other, r.randrange(9)) for other in r.sample(customers, 5)])
 
+    some = r.sample(customers, 9)
     for _ in range(3):  # each member makes the programs of what it is asked
-        for customer in customers:
+        for customer in some:
             ask(customer)
     compared.counts.clear()
-    for customer in customers:
+    for customer in some:
         ask(customer)
     assert not compared.differences, f"SECATEUR_SEED={SEED}: {compared.differences[0]}"
     assert not [what for what, is_native in compared.counts if not is_native], compared.counts

@@ -87,7 +87,7 @@ def canonical(some: list[list[Any]]) -> pa.Table:
     return ShortTable(columns, len(some)).in_schema([column.type for column in TABLE.columns], TABLE.arrow_schema)
 
 
-@pytest.mark.parametrize("number", range(10))
+@pytest.mark.parametrize("number", range(6))
 def test_rows_are_read_as_arrow_gives_them(number: int) -> None:
     r = random.Random(f"{SEED} {number}")
     plain, merged = MemberStore(), MemberStore()

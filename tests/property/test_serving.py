@@ -23,7 +23,7 @@ from secateur.protocol import SelectStatement
 from worlds import rows_in_duckdb, rows_of, sorted_rows
 
 SEED = int(os.environ.get("SECATEUR_SEED", "20261128"))
-TEXTS = int(12 * float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
+TEXTS = int(8 * float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
 EXECUTIONS = 12
 
 KEYS: dict[str, Callable[[random.Random], Any]] = {

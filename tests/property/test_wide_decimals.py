@@ -126,7 +126,7 @@ class World:
 
 @pytest.mark.parametrize("partitioning", PARTITIONINGS)
 @pytest.mark.parametrize(("precision", "scale"), TYPES)
-@pytest.mark.sampled(one_in=6)
+@pytest.mark.sampled(one_in=8)
 def test_no_digit_is_lost(
     conn: secateur.Connection, table_name: str, precision: int, scale: int, partitioning: str
 ) -> None:

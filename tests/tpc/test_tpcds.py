@@ -16,6 +16,6 @@ def test_all_queries_are_here(world: Any) -> None:
 
 
 @pytest.mark.parametrize("number", range(1, QUERY_COUNTS[BENCHMARK] + 1), ids=lambda number: f"q{number:02}")
-@pytest.mark.sampled(one_in=5)
+@pytest.mark.sampled(one_in=8)
 def test_same_rows_as_duckdb(world: Any, number: int) -> None:
     assert world.difference(queries_of(BENCHMARK)[number]) is None

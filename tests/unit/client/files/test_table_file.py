@@ -161,7 +161,7 @@ def test_texts_of_csv_become_values_of_the_type(tmp_path: Path, type_: str, text
     ],
 )
 @pytest.mark.parametrize("row", [0, 40_000])
-@pytest.mark.sampled(one_in=2)
+@pytest.mark.sampled(one_in=3)
 def test_a_text_that_its_type_does_not_hold_is_refused_with_its_place(
     tmp_path: Path, type_: str, text: str, row: int
 ) -> None:
