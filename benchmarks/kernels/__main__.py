@@ -25,17 +25,16 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-import sqlglot
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
-from sqlglot import exp
 
 from secateur.engine.kernels.arrow.fragment import ArrowFragment
 from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.engine.kernels.fragment import Fragment, KernelName, run_with
 from secateur.partitioning.types.column_type import parse_type
-from secateur.planner.fragments.arrow_compiler import compile_arrow
+from secateur.planner.arrow import arrow_form
+from secateur.planner.bind import BoundPlan, bind_to_plan
 
 _ROUNDS: Final = 7
 _ROUND_S: Final = 0.05
@@ -95,9 +94,9 @@ def orders(rows: int) -> pa.Table:
 def fragment_of(sql: str, params: list[Any]) -> Fragment:
     """The fragment that the planner would build."""
     columns = default_kernel().describe(sql, {"s0": _TYPES}, params)
-    select = sqlglot.parse_one(sql, dialect="duckdb")
-    assert isinstance(select, exp.Select)
-    compiled = compile_arrow(select, _TYPES, "s0", columns)
+    plan = bind_to_plan(default_kernel(), sql, {"s0": _TYPES}, params)
+    assert isinstance(plan, BoundPlan), plan
+    compiled = arrow_form(plan.root, plan.text, columns)
     assert isinstance(compiled, ArrowFragment), compiled
     return Fragment.over(sql, {"s0": _TYPES}, columns, compiled)
 
