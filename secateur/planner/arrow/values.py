@@ -27,7 +27,7 @@ from secateur.partitioning.types.column_type import NESTED, SqlType, TypeKind
 from secateur.planner.arrow.constants import cast_constant, constant_of, sql_type
 from secateur.planner.arrow.declined import DeclineError, KernelDeclined
 from secateur.planner.prune.column_types import INSTANTS
-from secateur.planner.prune.overloads import CONTAINS
+from secateur.planner.prune.overloads import CONTAINS, is_closed
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree.bound_text import BoundText
 from secateur.planner.tree.rewriting import inputs_of
@@ -215,6 +215,10 @@ class ValueCompiler:
             return self._cast(call)
         if call.type in _COMPARISONS:
             return self._comparison(_COMPARISONS[call.type], *call.children)
+        if call.type == "COMPARE_BETWEEN" and is_closed(call):
+            value, low, high = call.children
+            sides = (ScalarFunction.GREATER_EQUAL, low), (ScalarFunction.LESS_EQUAL, high)
+            return _connected(ScalarFunction.AND, [self._comparison(function, value, end) for function, end in sides])
         match call.name, call.children:
             case "+" | "-" | "*", (left, right):
                 return self._arithmetic(call, left, right)

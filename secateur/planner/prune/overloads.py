@@ -64,3 +64,9 @@ def nullif_of(case: ex.Case) -> tuple[ex.AnyExpression, ex.AnyExpression] | None
             return (left, right) if is_null and left == case.else_expr else None
         case _:
             return None
+
+
+def is_closed(between: ex.Call) -> bool:
+    """Whether both bounds of BETWEEN belong to it."""
+    data = between.function_data or {}
+    return data.get("lower_inclusive") is True and data.get("upper_inclusive") is True

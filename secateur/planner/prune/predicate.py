@@ -21,7 +21,7 @@ from secateur.planner.prune.column_equalities import ColumnEqualities
 from secateur.planner.prune.comparisons import ComparisonReader
 from secateur.planner.prune.conditional import BRANCHES_MAX, Conditional, conditional_in
 from secateur.planner.prune.operands import is_free_of_rows, operand_of
-from secateur.planner.prune.overloads import COMPARISONS, CONTAINS, PATTERNS, compared
+from secateur.planner.prune.overloads import COMPARISONS, CONTAINS, PATTERNS, compared, is_closed
 from secateur.planner.prune.scan_columns import ScanColumns
 from secateur.planner.prune.text_lengths import longest_texts
 from secateur.planner.prune.truth import Truth
@@ -146,7 +146,7 @@ class PredicateReader:
                 if found is None:
                     return self._leaves.comparison(node, wanted)
                 return self._compared_with(*found, node.type, wanted)
-            case ex.Call(type="COMPARE_BETWEEN", children=(value, low, high)) if _is_closed(node):
+            case ex.Call(type="COMPARE_BETWEEN", children=(value, low, high)) if is_closed(node):
                 # Another BETWEEN is an AND already: this one has a value that is evaluated once.
                 above = compared("COMPARE_GREATERTHANOREQUALTO", value, low)
                 below = compared("COMPARE_LESSTHANOREQUALTO", value, high)
@@ -289,12 +289,6 @@ def _constant(node: ex.AnyExpression) -> Truth | None:
             return Truth.TRUE if value else Truth.FALSE
         case _:
             return None
-
-
-def _is_closed(between: ex.Call) -> bool:
-    """Whether both bounds of BETWEEN belong to it."""
-    data = between.function_data or {}
-    return data.get("lower_inclusive") is True and data.get("upper_inclusive") is True
 
 
 def _with_boolean(node: ex.Call) -> tuple[ex.AnyExpression, bool] | None:

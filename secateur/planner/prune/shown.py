@@ -68,7 +68,7 @@ def condition_text(node: ex.AnyExpression, names: Sequence[str], *, inside: int 
 
 def conjunction_text(nodes: Sequence[ex.AnyExpression], names: Sequence[str]) -> str:
     """The text of the AND of conditions over columns of these names; empty where there are none."""
-    return " AND ".join(condition_text(node, names, inside=_NOT) for node in nodes)
+    return " AND ".join(condition_text(node, names, inside=_AND) for node in nodes)
 
 
 def _text(node: ex.AnyExpression, names: Sequence[str]) -> tuple[str, int]:
@@ -91,7 +91,7 @@ def _text(node: ex.AnyExpression, names: Sequence[str]) -> tuple[str, int]:
         case ex.BoundConstant():
             return _constant_text(node.value, node.return_type), _ATOM
         case ex.Conjunction(type="CONJUNCTION_AND", children=children):
-            return " AND ".join(part(one, _NOT) for one in children), _AND
+            return " AND ".join(part(one, _AND) for one in children), _AND
         case ex.Conjunction(children=children):
             return " OR ".join(part(one, _AND) for one in children), _OR
         case ex.BoundOperation(type="OPERATOR_NOT", children=(inner,)):
@@ -128,7 +128,7 @@ def _call_text(call: ex.Call, names: Sequence[str]) -> tuple[str, int]:
         return f"{'TRY_CAST' if found[1] else 'CAST'}({part(found[0])} AS {call.return_type.sql})", _ATOM
     if call.type == "COMPARE_BETWEEN":
         value, low, high = (part(one, _SUM) for one in children)
-        return f"{value} BETWEEN {low} AND {high}", _COMPARED
+        return f"{value} >= {low} AND {value} <= {high}", _AND  # as most releases of DuckDB bind it
     if call.type in COMPARISONS or name in _WORDS:
         left, right = (part(one, _SUM) for one in children)
         return f"{left} {COMPARISONS.get(call.type) or _WORDS[name]} {right}", _COMPARED

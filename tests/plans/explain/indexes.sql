@@ -18,7 +18,7 @@ when distributed: two-stage
 */
 ----
 -- the index that is searched, 2
-SELECT * FROM orders WHERE amount BETWEEN 5 AND 7 AND id > 3
+SELECT * FROM orders WHERE id > 3 AND amount BETWEEN 5 AND 7
 /*
 execution: distributed on 3 of 3 members
 tree: orders: all
@@ -26,7 +26,7 @@ scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   index i0: ('5.00') <= amount <= ('7.00')
   columns: customer_id, id, priority, amount, day
-  filter: amount >= 5 AND id > 3 AND amount <= 7
+  filter: id > 3 AND amount >= 5 AND amount <= 7
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: two-stage
 */

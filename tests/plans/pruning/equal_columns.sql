@@ -322,7 +322,7 @@ scan pairs: 4 of 10403 partitions [p425, p3129, p3721, p4538]
   partitioning key (a, b, s): (1, 2, 1), ([5, 7], [5, 7], 1)
   primary key bounds: (1, 2, 1) <= key <= (7, 7, 1), in 10 ranges
   columns: a, b, s
-  filter: (a = b AND (a >= 5 AND a <= 7) OR a = 1 AND b = 2) AND s = 1
+  filter: (a = b AND a >= 5 AND a <= 7 OR a = 1 AND b = 2) AND s = 1
 serving: no, it does not search pairs by its key: compare the first columns of (a, b, s) with values
 scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
 when distributed: two-stage

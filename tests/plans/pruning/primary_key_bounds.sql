@@ -73,7 +73,7 @@ scan plan_clicks: all 2 partitions
   because the predicates on user_id reach every range of RANGE (user_id, target_id): ask for a narrower range
   primary key bounds: (999) <= key, in 3 ranges
   columns: user_id, target_id; about 6 rows
-  filter: (user_id = 999 OR user_id = 1000 AND (target_id >= 500 AND target_id <= 999) OR user_id > 1500)
+  filter: (user_id = 999 OR user_id = 1000 AND target_id >= 500 AND target_id <= 999 OR user_id > 1500)
 serving: no, it does not search plan_clicks by its key: compare the first columns of (user_id, target_id, click_id) with values
 when distributed: two-stage
 */

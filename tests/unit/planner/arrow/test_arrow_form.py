@@ -295,7 +295,7 @@ DECLINED: list[tuple[str, list[Any], str]] = [
     ("SELECT first(a) FROM s0", [], "first"),
     ("SELECT sum(flag) FROM s0", [], "sum of BOOLEAN"),
     ("SELECT max(tags) FROM s0", [], "max of INTEGER[]"),
-    ("SELECT avg(day) FROM s0", [], "a cast of DATE to TIMESTAMP"),
+    ("SELECT avg(day) FROM s0", [], "TIMESTAMP"),
     ("SELECT sum(a) OVER () FROM s0", [], "Window is left to DuckDB"),
     ("SELECT d, count(*) FROM s0 GROUP BY d", [], "GROUP BY of DOUBLE"),
     ("SELECT customer, count(*) FROM s0 GROUP BY ROLLUP (customer)", [], "GROUPING SETS, ROLLUP or CUBE"),
