@@ -30,7 +30,7 @@ from secateur.planner.prune.column_types import INSTANTS
 from secateur.planner.prune.overloads import CONTAINS, is_closed
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree.bound_text import BoundText
-from secateur.planner.tree.rewriting import inputs_of
+from secateur.planner.tree.rewriting import cast_of, inputs_of
 
 BOOLEAN: Final = SqlType(TypeKind.BOOLEAN)
 DOUBLE: Final = SqlType(TypeKind.DOUBLE)
@@ -539,6 +539,6 @@ def _converted(expression: Expression, wanted: SqlType) -> Expression:
 
 def _is_null(node: ex.AnyExpression) -> bool:
     """Whether an expression is NULL, in whatever type."""
-    while isinstance(node, ex.Call) and node.name == "__cast":
-        (node,) = node.children
+    while (found := cast_of(node)) is not None:
+        node, _ = found
     return isinstance(node, ex.BoundConstant) and node.value.is_null

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final
 
 from msgspec.structs import replace
 
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel
 from secateur.planner.tree.columns import column_types
+from secateur.planner.tree.comparisons import STRICT
 from secateur.planner.tree.joins import Join, conditions_of
 from secateur.planner.tree.rewriting import column_of, conjuncts, inputs_of, over_columns, rebased
 from secateur.planner.tree.stability import unstable_call
@@ -235,20 +235,12 @@ def _mark_joined(relation: rel.LogicalFilter) -> rel.AnyRelation:
     return rel.LogicalProject(children=(joined,), expressions=tuple(kept))
 
 
-_REJECTING: Final = frozenset(
-    {
-        *("COMPARE_EQUAL", "COMPARE_NOTEQUAL", "COMPARE_LESSTHAN", "COMPARE_GREATERTHAN"),
-        *("COMPARE_LESSTHANOREQUALTO", "COMPARE_GREATERTHANOREQUALTO"),
-    }
-)
-
-
 def rejecting(conditions: Iterable[ex.AnyExpression]) -> frozenset[int]:
     """The columns that are not NULL in a row for which conditions hold."""
     found: set[int] = set()
     for one in conjuncts(conditions):
         match one:
-            case ex.Call(children=sides) if one.type in _REJECTING:
+            case ex.Call(children=sides) if one.type in STRICT:
                 found.update(side.index for side in map(_bare, sides) if side is not None)
             case ex.BoundOperation(type="COMPARE_IN" | "OPERATOR_IS_NOT_NULL", children=(first, *_)):
                 side = _bare(first)

@@ -16,10 +16,11 @@ from collections.abc import Iterator, Sequence
 
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.constrain import nodes
-from secateur.planner.constrain.condition import Condition, comparison
+from secateur.planner.constrain.condition import Condition
 from secateur.planner.constrain.equivalence import Equivalence, equated
 from secateur.planner.constrain.numbering import Numbering
 from secateur.planner.tree import expressions as ex
+from secateur.planner.tree.comparisons import compared
 from secateur.planner.tree.rewriting import column_of
 
 
@@ -81,7 +82,7 @@ def _equalities(relation: nodes.Relation, below: Sequence[Condition]) -> Sequenc
 
 
 def _same(column: int, source: ex.InputColumn) -> Condition:
-    return Condition(comparison("COMPARE_NOT_DISTINCT_FROM", column_of(column, source.return_type), source))
+    return Condition(compared("COMPARE_NOT_DISTINCT_FROM", column_of(column, source.return_type), source))
 
 
 def _to_producing_side(

@@ -15,24 +15,10 @@ from typing import Final
 from msgspec.json import encode
 
 from secateur.planner.constrain.retyping import with_equal_columns
-from secateur.planner.distribute.regions import bare_column
 from secateur.planner.tree import expressions as ex
-from secateur.planner.tree.rewriting import all_of, inputs_of, rebased
+from secateur.planner.tree.rewriting import all_of, bare_column, inputs_of, rebased
 
 _PLACES: Final = re.compile(rb',"query_location(?:_length)?":[0-9]+')
-
-
-OPERATORS: Final = {
-    "COMPARE_EQUAL": "=",
-    "COMPARE_NOTEQUAL": "!=",
-    "COMPARE_DISTINCT_FROM": "IS DISTINCT FROM",
-    "COMPARE_NOT_DISTINCT_FROM": "IS NOT DISTINCT FROM",
-    "COMPARE_LESSTHAN": "<",
-    "COMPARE_LESSTHANOREQUALTO": "<=",
-    "COMPARE_GREATERTHAN": ">",
-    "COMPARE_GREATERTHANOREQUALTO": ">=",
-}
-"""What comparisons are called, by the type of the call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +113,3 @@ def of_all(references: Sequence[Sequence[Condition]]) -> list[Condition]:
 def plain(conditions: Iterable[Condition]) -> Iterator[Condition]:
     """Those that hold."""
     return (one for one in conditions if one.blocked is None)
-
-
-def comparison(type_: str, left: ex.AnyExpression, right: ex.AnyExpression) -> ex.Call:
-    """A comparison that the planner makes, of two expressions of one type."""
-    return ex.Call(
-        type=type_, return_type=ex.BOOLEAN, qname=ex.QualifiedName((OPERATORS[type_],)), children=(left, right)
-    )

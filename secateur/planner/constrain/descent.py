@@ -22,9 +22,8 @@ from secateur.planner.constrain.implication import Implication
 from secateur.planner.constrain.null_rejection import NOT_TRUE, NULL, Truths, is_never_true, rejected
 from secateur.planner.constrain.numbering import Numbering
 from secateur.planner.constrain.uniqueness import matches_once
-from secateur.planner.distribute.regions import bare_column
 from secateur.planner.tree import expressions as ex
-from secateur.planner.tree.rewriting import exchanged, rebased
+from secateur.planner.tree.rewriting import bare_column, exchanged, rebased
 
 Reached = list[tuple[nodes.ScannedTable, list[Condition]]]
 

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import pairwise
 from typing import Final
 
-from secateur.planner.constrain.condition import Condition, comparison
+from secateur.planner.constrain.condition import Condition
 from secateur.planner.constrain.retyping import in_one_type, with_equal_columns
-from secateur.planner.distribute.regions import bare_column
 from secateur.planner.tree import expressions as ex
-from secateur.planner.tree.rewriting import input_columns
+from secateur.planner.tree.comparisons import compared
+from secateur.planner.tree.rewriting import bare_column, input_columns
 from secateur.planner.tree.types import LogicalType
 
 _INEXACT: Final = frozenset(
@@ -129,7 +129,7 @@ class Equivalence:
             inside = [member for member in members if member.index in side]
             for left, right in pairwise(inside):
                 if not own.are_equal(left.index, right.index):
-                    yield Condition(comparison("COMPARE_NOT_DISTINCT_FROM", *in_one_type(left, right)), is_moved=True)
+                    yield Condition(compared("COMPARE_NOT_DISTINCT_FROM", *in_one_type(left, right)), is_moved=True)
 
 
 def columns_in(node: ex.AnyExpression) -> dict[int, ex.InputColumn]:

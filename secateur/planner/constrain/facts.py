@@ -11,14 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Final, assert_never
 
 from secateur.planner.constrain import nodes
-from secateur.planner.constrain.condition import Condition, any_of, comparison, distinct
+from secateur.planner.constrain.condition import Condition, any_of, distinct
 from secateur.planner.constrain.equivalence import columns_in
 from secateur.planner.constrain.implication import Implication
 from secateur.planner.constrain.numbering import Numbering
 from secateur.planner.constrain.retyping import with_equal_columns
-from secateur.planner.distribute.regions import bare_column
 from secateur.planner.tree import expressions as ex
-from secateur.planner.tree.rewriting import column_of, inputs_of
+from secateur.planner.tree.comparisons import compared
+from secateur.planner.tree.rewriting import bare_column, column_of, inputs_of
 from secateur.planner.tree.stability import unstable_call
 
 _UNITED_MAX: Final = 64
@@ -108,7 +108,7 @@ class Facts:
                     if one.columns == {source.index} and one.unless_null is None
                 ]
             elif not inputs_of([source]) and unstable_call([source]) is None:
-                fact = comparison("COMPARE_EQUAL", column_of(column, source.return_type), source)
+                fact = compared("COMPARE_EQUAL", column_of(column, source.return_type), source)
                 found.append(Condition(fact, is_moved=True, unless_null=column))
         return found
 
@@ -138,10 +138,10 @@ class Facts:
                 above[bare.index] = column
             elif bare is not None:
                 if above[bare.index].return_type == column.return_type:
-                    same = comparison("COMPARE_NOT_DISTINCT_FROM", above[bare.index], column)
+                    same = compared("COMPARE_NOT_DISTINCT_FROM", above[bare.index], column)
                     found.append(Condition(same, is_moved=True))
             elif not inputs_of([source]):
-                fact = comparison("COMPARE_NOT_DISTINCT_FROM", column, source)
+                fact = compared("COMPARE_NOT_DISTINCT_FROM", column, source)
                 found.append(Condition(fact, is_moved=True))
         hidden: dict[int, ex.InputColumn] = {}
         given = list(facts)

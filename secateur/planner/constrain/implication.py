@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Final
 
-from secateur.planner.constrain.condition import NEVER, Condition, comparison, distinct, plain, said
+from secateur.planner.constrain.condition import NEVER, Condition, distinct, plain, said
 from secateur.planner.constrain.equivalence import Equivalence
 from secateur.planner.constrain.inequality import implied_bounds
 from secateur.planner.constrain.null_rejection import Truths, is_never_true, rejected
 from secateur.planner.prune.row_values import fields_of
 from secateur.planner.tree import expressions as ex
+from secateur.planner.tree.comparisons import compared
 from secateur.planner.tree.rewriting import conjuncts, exchanged
 
 _BRANCHES_MAX: Final = 32
@@ -90,7 +91,7 @@ def _fields(condition: Condition) -> Iterator[Condition]:
             if ours is not None and theirs is not None and len(ours) == len(theirs):
                 for one, other in zip(ours, theirs, strict=True):
                     if one.return_type == other.return_type and said(one) != said(other):
-                        yield Condition(comparison("COMPARE_NOT_DISTINCT_FROM", one, other), is_moved=True)
+                        yield Condition(compared("COMPARE_NOT_DISTINCT_FROM", one, other), is_moved=True)
         case _:
             pass
 

@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Final
 
-from secateur.planner.constrain.condition import Condition, comparison
+from secateur.planner.constrain.condition import Condition
 from secateur.planner.constrain.equivalence import Equivalence, compares_alike
 from secateur.planner.constrain.retyping import with_equal_columns
-from secateur.planner.distribute.regions import bare_column
 from secateur.planner.tree import expressions as ex
-from secateur.planner.tree.rewriting import inputs_of
+from secateur.planner.tree.comparisons import compared
+from secateur.planner.tree.rewriting import bare_column, inputs_of
 from secateur.planner.tree.types import LogicalType
 
 _BOUNDS_MAX: Final = 64
@@ -52,7 +52,7 @@ class _Bound:
     is_strict: bool
 
     def condition(self) -> Condition:
-        return Condition(comparison(_FORMS[self.is_lower, self.is_strict], self.compared, self.value), is_moved=True)
+        return Condition(compared(_FORMS[self.is_lower, self.is_strict], self.compared, self.value), is_moved=True)
 
     def of(self, column: ex.InputColumn, *, is_strict: bool) -> _Bound:
         """The bound that a column beyond this one gets from it.
@@ -62,11 +62,11 @@ class _Bound:
         this one is, or where the column itself is compared.
         """
         strict = self.is_strict or (is_strict and bare_column(self.compared) is not None)
-        made = comparison(_FORMS[self.is_lower, strict], self.compared, self.value)
+        made = compared(_FORMS[self.is_lower, strict], self.compared, self.value)
         moved = with_equal_columns(made, {self.column.index: column})
         assert isinstance(moved, ex.Call)
-        compared, value = moved.children
-        return _Bound(column, compared, value, self.is_lower, strict)
+        side, value = moved.children
+        return _Bound(column, side, value, self.is_lower, strict)
 
 
 def implied_bounds(conditions: Sequence[Condition], side: Set[int], classes: Equivalence) -> list[Condition]:

@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 
 from secateur.planner.constrain.condition import Condition
 from secateur.planner.tree import expressions as ex
+from secateur.planner.tree.comparisons import STRICT
 
 Truths: TypeAlias = frozenset[bool | None]
 
@@ -18,13 +19,6 @@ _ANY: Final[Truths] = frozenset({True, False, None})
 NULL: Final[Truths] = frozenset({None})
 NOT_TRUE: Final[Truths] = frozenset({False, None})
 NOT_NULL: Final[Truths] = frozenset({True, False})
-_STRICT: Final = frozenset(
-    {
-        *("COMPARE_EQUAL", "COMPARE_NOTEQUAL", "COMPARE_LESSTHAN", "COMPARE_LESSTHANOREQUALTO"),
-        *("COMPARE_GREATERTHAN", "COMPARE_GREATERTHANOREQUALTO"),
-    }
-)
-"""Comparisons that are NULL where a side is."""
 _STRICT_FUNCTIONS: Final = frozenset({"__cast", "+", "-", "*", "~~", "!~~", "~~*", "!~~*"})
 
 
@@ -83,7 +77,7 @@ def _values(node: ex.AnyExpression, known: Mapping[int, Truths]) -> Truths:
             return NULL if all(_values(part, known) == NULL for part in parts) else _ANY
         case ex.Call(type="COMPARE_BETWEEN", children=(value, _, _)):
             return NULL if _values(value, known) == NULL else _ANY
-        case ex.Call(children=parts) if node.type in _STRICT or node.name in _STRICT_FUNCTIONS:
+        case ex.Call(children=parts) if node.type in STRICT or node.name in _STRICT_FUNCTIONS:
             return NULL if any(_values(part, known) == NULL for part in parts) else _ANY
         case ex.Written(sql="({0} = ANY({1}))", children=(needle, _)):
             # FALSE for a list without elements, whatever is looked for in it.

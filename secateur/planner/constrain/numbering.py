@@ -12,18 +12,27 @@ from msgspec.structs import replace
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.aggregates import AGGREGATES
 from secateur.planner.constrain import nodes
-from secateur.planner.constrain.condition import OPERATORS, Condition, comparison, said
+from secateur.planner.constrain.condition import Condition, said
 from secateur.planner.constrain.correlation import has_outer_rows
 from secateur.planner.constrain.equivalence import columns_in, equated, is_exact
 from secateur.planner.constrain.lists import element_of, in_parameter, with_lists
 from secateur.planner.constrain.null_rejection import NOT_NULL, Truths
-from secateur.planner.distribute.regions import bare_column
 from secateur.planner.prune.shown import UNNAMED
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel
 from secateur.planner.tree.columns import column_types, expressions_of
+from secateur.planner.tree.comparisons import compared
 from secateur.planner.tree.joins import conditions_of, is_inner
-from secateur.planner.tree.rewriting import cast_of, column_of, conjuncts, exchanged, inputs_of, rebased, within
+from secateur.planner.tree.rewriting import (
+    bare_column,
+    cast_of,
+    column_of,
+    conjuncts,
+    exchanged,
+    inputs_of,
+    rebased,
+    within,
+)
 from secateur.planner.tree.stability import unstable_call
 from secateur.planner.tree.types import LogicalType, StructInfo
 
@@ -170,9 +179,7 @@ class Numbering:
             case ex.Call(type="COMPARE_NOT_DISTINCT_FROM", children=(left, right)) if self._is_never_null(
                 left
             ) or self._is_never_null(right):
-                return comparison("COMPARE_EQUAL", left, right)
-            case ex.Call(type=type_, children=(left, right)) if node.name == type_ and type_ in OPERATORS:
-                return comparison(type_, left, right)
+                return compared("COMPARE_EQUAL", left, right)
             case _:
                 return node
 
@@ -568,7 +575,7 @@ class Numbering:
             listed = [row[position] for row in relation.expressions]
             if inputs_of(listed) or unstable_call(listed) is not None:
                 continue
-            parts = [comparison("COMPARE_NOT_DISTINCT_FROM", column, one) for one in listed]
+            parts = [compared("COMPARE_NOT_DISTINCT_FROM", column, one) for one in listed]
             either = ex.Conjunction(type="CONJUNCTION_OR", children=tuple(parts)) if len(parts) > 1 else parts[0]
             facts.append(Condition(either, is_moved=True))
         return nodes.Apart(next(self._relations), _numbers(made), facts=tuple(facts)), made

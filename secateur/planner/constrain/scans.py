@@ -16,10 +16,9 @@ from secateur.planner.constrain.condition import NEVER, Condition, distinct, of_
 from secateur.planner.constrain.descent import conditions_of_scans
 from secateur.planner.constrain.equivalence import columns_in
 from secateur.planner.constrain.numbering import Numbering
-from secateur.planner.distribute.regions import bare_column
 from secateur.planner.prune.shown import shown
 from secateur.planner.tree import expressions as ex
-from secateur.planner.tree.rewriting import column_of
+from secateur.planner.tree.rewriting import bare_column, column_of
 from secateur.planner.tree.stability import unstable_call
 
 _JOINED: Final = "{predicate} only joins the key: compare either side with a value"

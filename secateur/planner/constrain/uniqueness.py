@@ -21,13 +21,8 @@ from secateur.planner.constrain import nodes
 from secateur.planner.constrain.condition import Condition
 from secateur.planner.constrain.equivalence import equated
 from secateur.planner.tree import expressions as ex
-
-_COMPARISONS = frozenset(
-    {
-        *("COMPARE_EQUAL", "COMPARE_NOTEQUAL", "COMPARE_LESSTHAN", "COMPARE_LESSTHANOREQUALTO"),
-        *("COMPARE_GREATERTHAN", "COMPARE_GREATERTHANOREQUALTO"),
-    }
-)
+from secateur.planner.tree.comparisons import STRICT
+from secateur.planner.tree.rewriting import cast_of
 
 
 def matches_once(join: nodes.Join, side: nodes.Relation, tables: Mapping[str, TableDef]) -> bool:
@@ -74,7 +69,7 @@ def _never_raises(relation: nodes.Relation) -> bool:
 def _compares_as_is(condition: Condition) -> bool:
     """Whether a condition compares a column with a literal, and casts the column for no row."""
     match condition.expression:
-        case ex.Call(type=type_, children=(ex.InputColumn(), value)) if type_ in _COMPARISONS:
+        case ex.Call(type=type_, children=(ex.InputColumn(), value)) if type_ in STRICT:
             return _is_literal(value)
         case ex.BoundOperation(type="OPERATOR_IS_NOT_NULL", children=(ex.InputColumn(),)):
             return True
@@ -84,6 +79,6 @@ def _compares_as_is(condition: Condition) -> bool:
 
 def _is_literal(node: ex.AnyExpression) -> bool:
     """Whether a value is a literal, under the casts that DuckDB makes of each."""
-    while isinstance(node, ex.Call) and node.name == "__cast":
-        (node,) = node.children
+    while (found := cast_of(node)) is not None:
+        node, _ = found
     return isinstance(node, ex.BoundConstant)

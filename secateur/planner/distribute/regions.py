@@ -9,7 +9,7 @@ from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel
 from secateur.planner.tree.columns import column_types
 from secateur.planner.tree.joins import conditions_of, is_inner
-from secateur.planner.tree.rewriting import conjuncts, inputs_of, over_columns
+from secateur.planner.tree.rewriting import bare_column, conjuncts, inputs_of, over_columns
 
 
 @dataclass(slots=True)
@@ -94,20 +94,6 @@ def equal_columns(conditions: Iterable[ex.AnyExpression], *, null_is_equal: bool
 
 
 _INEXACT = frozenset({"FLOAT", "DOUBLE", "INTERVAL", "TIME WITH TIME ZONE"})
-
-
-def bare_column(node: ex.AnyExpression) -> ex.InputColumn | None:
-    """The column that an expression is, or a wider integer of the same value."""
-    match node:
-        case ex.InputColumn():
-            return node
-        case ex.Call(children=(ex.InputColumn() as column,)) if (
-            node.name == "__cast" and not node.function_data["try_cast"]
-        ):
-            widened = node.return_type.is_integer and column.return_type.is_integer
-            return column if widened else None
-        case _:
-            return None
 
 
 def _alike(left: ex.InputColumn, right: ex.InputColumn) -> bool:

@@ -49,12 +49,6 @@ def are_texts(call: ex.Call) -> bool:
     return all(child.return_type == _TEXT for child in call.children)
 
 
-def compared(type_: str, left: ex.AnyExpression, right: ex.AnyExpression) -> ex.Call:
-    """A comparison of two expressions of one type."""
-    name = {"COMPARE_EQUAL": "=", "COMPARE_GREATERTHANOREQUALTO": ">=", "COMPARE_LESSTHANOREQUALTO": "<="}[type_]
-    return ex.Call(type=type_, qname=ex.QualifiedName((name,)), return_type=ex.BOOLEAN, children=(left, right))
-
-
 def nullif_of(case: ex.Case) -> tuple[ex.AnyExpression, ex.AnyExpression] | None:
     """The arguments of NULLIF, which is bound as a CASE."""
     match case.case_checks:

@@ -12,19 +12,11 @@ from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.partitioning.tables.identifier import quoted
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree.bound_text import BoundText
+from secateur.planner.tree.comparisons import NAMES
 from secateur.planner.tree.types import LogicalType, StructInfo
 from secateur.planner.tree.values import Unprintable, value_sql
 
-COMPARISONS: Final = {
-    "COMPARE_EQUAL": "=",
-    "COMPARE_NOTEQUAL": "<>",
-    "COMPARE_LESSTHAN": "<",
-    "COMPARE_GREATERTHAN": ">",
-    "COMPARE_LESSTHANOREQUALTO": "<=",
-    "COMPARE_GREATERTHANOREQUALTO": ">=",
-    "COMPARE_DISTINCT_FROM": "IS DISTINCT FROM",
-    "COMPARE_NOT_DISTINCT_FROM": "IS NOT DISTINCT FROM",
-}
+COMPARISONS: Final = {**NAMES, "COMPARE_NOTEQUAL": "<>"}
 """The sign of each comparison."""
 _LITERAL: Final = re.compile(r"'(?:[^']|'')*'|\(?-?[0-9.]+(?:e[-+]?[0-9]+)?\)?|true|false|NULL")
 _EXCLUDED: Final = {

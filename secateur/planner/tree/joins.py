@@ -7,6 +7,7 @@ from typing import TypeAlias, TypeGuard
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel
 from secateur.planner.tree.columns import column_types
+from secateur.planner.tree.comparisons import compared
 from secateur.planner.tree.rewriting import shifted
 
 Join: TypeAlias = rel.LogicalJoin | rel.LogicalConditionJoin
@@ -30,10 +31,4 @@ def conditions_of(relation: Join) -> list[ex.AnyExpression]:
 def _as_expression(condition: rel.JoinCondition, left_width: int) -> ex.AnyExpression:
     if condition.right is None:
         return condition.left
-    return ex.Call(
-        type=condition.comparison,
-        return_type=ex.BOOLEAN,
-        qname=ex.QualifiedName((condition.comparison,)),
-        children=(condition.left, shifted(condition.right, left_width)),
-        is_operator=True,
-    )
+    return compared(condition.comparison, condition.left, shifted(condition.right, left_width))

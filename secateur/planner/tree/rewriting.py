@@ -131,6 +131,20 @@ def cast_of(node: ex.AnyExpression) -> tuple[ex.AnyExpression, bool] | None:
             return None
 
 
+def bare_column(node: ex.AnyExpression) -> ex.InputColumn | None:
+    """The column that an expression is, or a wider integer of the same value."""
+    match node:
+        case ex.InputColumn():
+            return node
+        case ex.Call(children=(ex.InputColumn() as column,)) if (
+            node.name == "__cast" and not node.function_data["try_cast"]
+        ):
+            widened = node.return_type.is_integer and column.return_type.is_integer
+            return column if widened else None
+        case _:
+            return None
+
+
 def cast_to(node: ex.AnyExpression, type_: LogicalType) -> ex.AnyExpression:
     """``CAST(node AS type)``."""
     return ex.Call(
