@@ -159,13 +159,12 @@ class BoundSelect:
     def runs_apart(self) -> bool:
         """Whether it may run before a statement that it is a part of, which reads its rows: they are the same then."""
         plan = self._plan
-        return isinstance(plan, BoundPlan) and plan.whole is None and is_repeatable(plan.root)
+        return self._repeatable is not None and isinstance(plan, BoundPlan) and plan.whole is None
 
     def planned(self) -> PlannedSelect:
         """The statement, with a form in steps where keys of its joins are worth to be found first."""
         read = self._read
-        query, plan = self._query, self._plan
-        root = None if isinstance(plan, Unreadable) or not is_repeatable(plan.root) else plan.root
+        query, plan, root = self._query, self._plan, self._repeatable
         joins = (
             None
             if self._plan_step is None or self.skips_steps or root is None
@@ -258,6 +257,12 @@ class BoundSelect:
             scan.relation: {column.name: column.type for column in scan.table.columns} for scan in self._query.scans
         }
         return bind_to_plan(default_kernel(), self._query.sql, whole, self._samples)
+
+    @cached_property
+    def _repeatable(self) -> AnyRelation | None:
+        """Its plan, where equal rows and parameters give equal answers."""
+        plan = self._plan
+        return plan.root if isinstance(plan, BoundPlan) and is_repeatable(plan.root) else None
 
     @cached_property
     def _read(self) -> QueryReading:

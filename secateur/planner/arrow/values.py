@@ -26,7 +26,7 @@ from secateur.engine.kernels.arrow.expression import (
 from secateur.partitioning.types.column_type import NESTED, SqlType, TypeKind
 from secateur.planner.arrow.constants import cast_constant, constant_of, sql_type
 from secateur.planner.arrow.declined import DeclineError, KernelDeclined
-from secateur.planner.prune.column_types import INSTANTS
+from secateur.planner.prune.column_types import INSTANTS, is_exact
 from secateur.planner.prune.overloads import CONTAINS, is_closed
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree.bound_text import BoundText
@@ -501,10 +501,7 @@ def _is_wider(source: SqlType, target: SqlType) -> bool:
 
 def _holds(type_: SqlType, other: SqlType) -> bool:
     """Whether an integer type has all values of another."""
-    if not type_.is_integer or not other.is_integer:
-        return False
-    (least, most), (low, high) = type_.integer_range, other.integer_range
-    return least <= low and high <= most
+    return type_.is_integer and other.is_integer and is_exact(other, type_)
 
 
 def _require_comparable(function: ScalarFunction, type_: SqlType) -> None:

@@ -35,7 +35,7 @@ _INEXACT: Final = frozenset(
 )
 
 
-def is_exact(type_: LogicalType) -> bool:
+def equals_are_identical(type_: LogicalType) -> bool:
     """Whether equal values of a type are identical: 0.0 and -0.0 are equal, but as texts they differ."""
     return type_.id not in _INEXACT and not type_.collation
 
@@ -57,7 +57,7 @@ def compares_alike(left: ex.InputColumn, right: ex.InputColumn) -> bool:
 
     They are if they have one type, or are integers, which DuckDB widens without loss.
     """
-    if not is_exact(left.return_type):
+    if not equals_are_identical(left.return_type):
         return False
     return left.return_type == right.return_type or (left.return_type.is_integer and right.return_type.is_integer)
 

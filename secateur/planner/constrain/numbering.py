@@ -14,7 +14,7 @@ from secateur.planner.aggregates import AGGREGATES
 from secateur.planner.constrain import nodes
 from secateur.planner.constrain.condition import Condition, said
 from secateur.planner.constrain.correlation import has_outer_rows
-from secateur.planner.constrain.equivalence import columns_in, equated, is_exact
+from secateur.planner.constrain.equivalence import columns_in, equals_are_identical, equated
 from secateur.planner.constrain.lists import element_of, in_parameter, with_lists
 from secateur.planner.constrain.null_rejection import NOT_NULL, Truths
 from secateur.planner.prune.shown import UNNAMED
@@ -396,7 +396,7 @@ class Numbering:
         more: Sequence[ex.InputColumn] = (),
     ) -> tuple[nodes.Barrier, Outputs]:
         """A relation that only conditions on keys pass; ``more`` are columns that it adds."""
-        passing = [key for key in keys if is_exact(key.return_type)]
+        passing = [key for key in keys if equals_are_identical(key.return_type)]
         through = {said(key) for key in passing}
         bare = {key.index for key in passing if isinstance(key, ex.InputColumn)}
         others = [one for one in outputs if said(one) not in through]
@@ -430,7 +430,7 @@ class Numbering:
         keys: dict[bytes, ex.AnyExpression] = {}
         for index, group in enumerate(groups):
             is_in_all = all(index in one for one in sets)
-            if is_in_all and is_exact(group.return_type) and unstable_call([group]) is None:
+            if is_in_all and equals_are_identical(group.return_type) and unstable_call([group]) is None:
                 keys[said(group)] = group
                 made.append(group)
             else:
@@ -639,7 +639,7 @@ def _numbers(columns: Iterable[ex.InputColumn]) -> frozenset[int]:
 def _bare(nodes_: Iterable[ex.AnyExpression]) -> frozenset[int] | None:
     """The columns that expressions are, if equal ones are identical; None where one is anything else."""
     found = list(nodes_)
-    if all(isinstance(one, ex.InputColumn) and is_exact(one.return_type) for one in found):
+    if all(isinstance(one, ex.InputColumn) and equals_are_identical(one.return_type) for one in found):
         return inputs_of(found)
     return None
 
@@ -647,7 +647,7 @@ def _bare(nodes_: Iterable[ex.AnyExpression]) -> frozenset[int] | None:
 def _equated(condition: Condition, left: Set[int]) -> tuple[ex.AnyExpression, ex.AnyExpression] | None:
     """The values of the left and the right side that a condition equates."""
     match condition.expression:
-        case ex.Call(type="COMPARE_EQUAL", children=(one, other)) if is_exact(one.return_type):
+        case ex.Call(type="COMPARE_EQUAL", children=(one, other)) if equals_are_identical(one.return_type):
             return (one, other) if inputs_of([one]) <= left else (other, one)
         case _:
             return None
