@@ -19,6 +19,7 @@ from secateur.cluster import Cluster
 from secateur.cluster.controller import Controller, is_free, serve_when_free
 from secateur.errors import DiskError, UnreachableError
 from secateur.protocol import MakeRanges, Operation
+from secateur.protocol.membership import NameMember
 
 ROWS = pa.table({"id": pa.array(range(100)), "v": pa.array(range(100))})
 DDL = "CREATE TABLE {} (id BIGINT, v BIGINT, PRIMARY KEY (id)) PARTITION BY HASH (id) PARTITIONS 13 BACKUPS 1"
@@ -75,6 +76,12 @@ def test_a_member_that_fails_while_new_ranges_are_settled_keeps_nobody_waiting(m
         assert failures
         assert conn.execute("INSERT INTO r VALUES (150)").rowcount == 1
         assert conn.execute("SELECT k FROM r").fetchall() == [(150,)]
+
+
+def test_an_id_is_given_once_though_the_controller_ends_before_its_member_comes(mortal: Cluster) -> None:
+    first = mortal._ask(NameMember(mortal._settings.cluster_id)).member
+    mortal.kill_controller()
+    assert mortal._ask(NameMember(mortal._settings.cluster_id)).member != first
 
 
 def test_a_connection_made_before_goes_on(mortal: Cluster) -> None:

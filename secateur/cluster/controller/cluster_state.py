@@ -300,6 +300,11 @@ class ClusterState:
         """Wait until every member acts on the topology of this moment and keeps the record, or has left."""
         await self._delivery.reached()
 
+    async def recorded(self) -> None:
+        """Have every member keep the record as it is now, and wait until it does, or has left."""
+        self._deliver()
+        await self._delivery.reached()
+
     def _deliver(self, first: Collection[str] = ()) -> None:
         rest = RestOfState(
             self._catalog,

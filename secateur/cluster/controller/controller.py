@@ -378,7 +378,7 @@ class Controller:
         # A process that is started anew asks before the end of the one before was noticed.
         await asyncio.gather(*(self._state.check_member(member_id) for member_id in self._state.topology.member_ids))
         absent = await self._joining.may_return()
-        return Reply(membership.MemberName(self._joining.new_id(), absent))
+        return Reply(membership.MemberName(await self._joining.new_id(), absent))
 
     async def _let_back(self, request: Request[recovery.AskToReturn]) -> Reply[recovery.ReturnAnswer]:
         """A member that has left wants to come back with what it has."""

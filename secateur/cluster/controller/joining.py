@@ -56,10 +56,12 @@ class Joining:
         self.loads = _SharedLock()
         self._may_lack_rows = True  # a controller that starts anew does not know
 
-    def new_id(self) -> str:
-        """An id that no member has had."""
+    async def new_id(self) -> str:
+        """An id that no member has had, and that no later controller gives to another."""
         self._state.last_member += 1
-        return f"{_ID}{self._state.last_member}"
+        new = f"{_ID}{self._state.last_member}"
+        await self._state.recorded()
+        return new
 
     async def join(self, address: MemberAddress) -> None:
         """Let a member in; returns when every member knows it.
