@@ -125,9 +125,11 @@ def why_gathered(
         sent_in_stages: Places the statement and estimates the bytes that its stages would send, None if it cannot be
             divided. It is called only if gathering costs more than stages that send nothing.
     """
+    if len(scans) == 1:
+        return None
     queries = sum(1 for _ in query.tree.find_all(exp.Select))
     parts = len(scans) + queries
-    if len(scans) == 1 or parts < model.gather_parts_min:
+    if parts < model.gather_parts_min:
         return None
     moved = sum(scan.nbytes for scan in gathered_scans(scans, rows_of, estimates, model, filters_all=False))
     if not 0 < moved <= model.gather_statement_bytes_max:

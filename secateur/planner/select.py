@@ -50,6 +50,7 @@ from secateur.planner.binding.query import Query, TableReference, bind_query
 from secateur.planner.cost_model import CostModel
 from secateur.planner.distribute.exchanges import is_row_by_row
 from secateur.planner.distribute.refused import NotDivided
+from secateur.planner.mode import ends_on_one_partition
 from secateur.planner.plan_settings import PlanSettings
 from secateur.planner.prune.shown import conjunction_text
 from secateur.planner.scans.external_scan import external_scan
@@ -193,6 +194,7 @@ class BoundSelect:
             self._settings.cost_model,
             self._why_whole,
             lambda: self._distributed,
+            is_of_one_partition=ends_on_one_partition(self.scans),
         )
         if isinstance(plan, BoundPlan) and len(query.scans) == 1 and is_row_by_row(plan.root):
             local = replace(local, is_pipelineable=True)

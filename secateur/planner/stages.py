@@ -33,6 +33,7 @@ from secateur.planner.distribute.exchanges import Draft, Exchanges, UndividedRow
 from secateur.planner.distribute.merged_order import is_worth_merging
 from secateur.planner.distribute.refused import NotDivided
 from secateur.planner.gathered import FragmentOf, GatheredScan, gathered_scans, gathered_stages, why_gathered
+from secateur.planner.mode import ONE_PARTITION
 from secateur.planner.scans.row_estimates import Estimate, expected_rows
 from secateur.planner.scans.scan_reading import QueryReading
 from secateur.planner.scans.scan_rows import ScanRows
@@ -160,6 +161,8 @@ def staged(
     model: CostModel,
     small: str | None,
     divided: Callable[[], DistributedQuery | NotDivided],
+    *,
+    is_of_one_partition: bool,
 ) -> StagedPlan:
     """Return the stages of a query.
 
@@ -174,6 +177,7 @@ def staged(
         model: The costs of both forms and of moving rows.
         small: Why it is to be gathered, from :func:`why_whole`; None where it is divided if that is possible.
         divided: Its stages, from :func:`distributed`.
+        is_of_one_partition: Whether one member answers it: then its stages run without pruning alone.
     """
     plan = read.plan
     fragment_of = partial(_fragment, text=BoundText() if isinstance(plan, Unreadable) else plan.text)
@@ -182,6 +186,8 @@ def staged(
         scans = gathered_scans(read.scans, rows_of, estimates, model, filters_all=filters_all)
         return gathered_stages(query, read.scans, scans, schemas, tuple(columns), fragment_of)
 
+    if is_of_one_partition:
+        return StagedPlan(whole(_left_to_duckdb), Strategy.GATHER, ONE_PARTITION)
     if small is not None:
         stages = whole(fragment_of, filters_all=False)
         return StagedPlan(stages, Strategy.GATHER, small, gathered=whole(_left_to_duckdb))

@@ -18,8 +18,7 @@ import secateur
 from secateur.cluster import Cluster
 from secateur.cluster.controller import Controller, is_free, serve_when_free
 from secateur.errors import DiskError, UnreachableError
-from secateur.protocol import MakeRanges, Operation
-from secateur.protocol.membership import NameMember
+from secateur.protocol import MakeRanges, NameMember, Operation
 
 ROWS = pa.table({"id": pa.array(range(100)), "v": pa.array(range(100))})
 DDL = "CREATE TABLE {} (id BIGINT, v BIGINT, PRIMARY KEY (id)) PARTITION BY HASH (id) PARTITIONS 13 BACKUPS 1"

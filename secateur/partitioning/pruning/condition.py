@@ -122,6 +122,17 @@ class Choice(msgspec.Struct, frozen=True, array_like=True):
             domain = domain.unite(test.resolve(params, column_type))
         return domain
 
+    @property
+    def names_one_value(self) -> bool:
+        """Whether one value passes at most, for all parameters of the right types."""
+        operands = [operand for test in self.tests for operand in test.compared]
+        return (
+            self.domain.is_finite
+            and len(self.domain.points) + len(operands) <= 1
+            and all(test.names_values for test in self.tests)
+            and not any(isinstance(operand, ParameterList) for operand in operands)
+        )
+
     def unite(self, other: Choice) -> Choice:
         return Choice(self.domain.unite(other.domain), tuple(dict.fromkeys(self.tests + other.tests)))
 

@@ -19,7 +19,7 @@ from msgspec.structs import force_setattr
 from secateur.cached_properties import cached_property
 from secateur.errors import ParameterError
 from secateur.partitioning.pruning.expressions import expressions_in
-from secateur.partitioning.pruning.nodes import All, Everywhere, Keys, Node, Nothing
+from secateur.partitioning.pruning.nodes import All, AllOf, Everywhere, Keys, Node, Nothing, Partitions
 from secateur.partitioning.pruning.operand import Evaluated
 from secateur.partitioning.pruning.tree_binding import compile_node, compile_partial
 from secateur.partitioning.pruning.tree_text import node_text
@@ -108,6 +108,11 @@ class PartitionTree(msgspec.Struct, frozen=True, array_like=True, dict=True):
         """Whether the partitions do not depend on parameters."""
         return not _has_keys(self.root)
 
+    @property
+    def is_single(self) -> bool:
+        """Whether it yields one partition at most, for all parameters of the right types."""
+        return _is_single(self.root, self.scheme.columns)
+
     def bind(self, params: Sequence[Any]) -> PartitionSet:
         """The required partitions for these parameters.
 
@@ -154,3 +159,17 @@ def _has_keys(node: Node) -> bool:
             return False
         case _:
             return any(_has_keys(part) for part in getattr(node, "parts", ()))
+
+
+def _is_single(node: Node, columns: Sequence[str]) -> bool:
+    match node:
+        case Nothing() | Everywhere():
+            return True
+        case Partitions(ids):
+            return len(ids) == 1
+        case Keys(box):
+            return all(any(choice.names_one_value for choice in box[column].choices) for column in columns)
+        case AllOf(parts):
+            return any(_is_single(part, columns) for part in parts)
+        case _:
+            return False

@@ -21,7 +21,7 @@ from secateur.partitioning.topology.topology import Topology
 from secateur.planner.explain.external_scans import is_pruned
 from secateur.planner.explain.lines import dag_text, head_text, listed, stages_text
 from secateur.planner.explain.parameter_names import with_parameter_names
-from secateur.planner.explain.scan_facts import ScanExplanation, execution_mode, is_one_key, scan_facts, scan_json
+from secateur.planner.explain.scan_facts import ScanExplanation, execution_mode, scan_facts, scan_json
 from secateur.planner.explain.scatter import scatters, scatters_text
 from secateur.planner.explain.serving import said, serving, serving_change, serving_text, serving_upsert
 from secateur.planner.explain.steps import ExplainedStep, combined_execution_mode
@@ -121,7 +121,7 @@ def _explain_change(change: ChangeStatement[PlannedSelect], topology: Topology, 
     if not is_empty:
         lines.append(f"backups:{listed(backups) or ' none'}")
         lines.append(
-            publication(table, len(target.possible) if target.known else 1 if is_one_key(target.scan) else None)
+            publication(table, len(target.possible) if target.known else 1 if target.scan.tree.is_single else None)
         )
     return ExplainedStatement("\n".join(lines + dag_text(dag)), {"pruning": pruning, "dag": dag})
 

@@ -9,11 +9,8 @@ from math import prod
 from typing import Any, Final, assert_never
 
 from secateur.engine.sql.select_plan import ScanPlan, SelectPlan
-from secateur.partitioning.pruning.condition import Box
 from secateur.partitioning.pruning.domain import EVERYTHING, Domain
 from secateur.partitioning.pruning.key_range import IndexSlice, KeyPrefix, KeyRanges, KeySlice
-from secateur.partitioning.pruning.nodes import Keys
-from secateur.partitioning.pruning.operand import Constant, Parameter, ParameterList
 from secateur.partitioning.pruning.tree import PartitionTree
 from secateur.partitioning.pruning.tree_text import domain_text, node_text
 from secateur.partitioning.topology.topology import Topology
@@ -21,6 +18,7 @@ from secateur.planner.explain.external_scans import external_json, external_reas
 from secateur.planner.explain.nothing_pruned import why_nothing_pruned
 from secateur.planner.explain.parameter_names import with_parameter_names
 from secateur.planner.explain.steps import needs_values
+from secateur.planner.mode import ends_on_one_partition
 from secateur.planner.prune.scan_bounds import ScanBounds
 
 _KEYS_SHOWN_MAX: Final = 100
@@ -169,29 +167,9 @@ def execution_mode(plan: SelectPlan, facts: Sequence[ScanExplanation], topology:
         return "distributed", [*members, *others[: readers - len(members)]]
     if not members:
         return "local", list(topology.member_ids[:1])
-    open_facts = [fact for fact in facts if not fact.known]
-    if len(members) == 1 or (len(facts) == len(open_facts) == 1 and is_one_key(open_facts[0].scan)):
+    if len(members) == 1 or (ends_on_one_partition(plan.scans) and not all(fact.known for fact in facts)):
         return "local", members
     return "distributed", members
-
-
-def is_one_key(scan: ScanPlan) -> bool:
-    """Whether a tree yields at most one partition for all parameters of the right types."""
-    root = scan.tree.root
-    return isinstance(root, Keys) and all(_names_one_value(root.box, column) for column in scan.tree.scheme.columns)
-
-
-def _names_one_value(box: Box, column: str) -> bool:
-    for choice in box[column].choices:
-        operands = [operand for test in choice.tests for operand in test.compared]
-        if any(isinstance(operand, ParameterList) for operand in operands) or not all(
-            test.names_values for test in choice.tests
-        ):
-            continue
-        constants = len(choice.domain.points) + sum(isinstance(operand, Constant) for operand in operands)
-        if choice.domain.is_finite and constants + sum(isinstance(operand, Parameter) for operand in operands) == 1:
-            return True
-    return False
 
 
 def scan_json(fact: ScanExplanation) -> dict[str, Any]:

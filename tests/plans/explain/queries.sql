@@ -132,7 +132,53 @@ scan orders: all 271 partitions
   because pruning is off: SET pruning = on
   columns: customer_id, id, priority, amount, day
 serving: yes
-when distributed: two-stage
+when distributed: gather (one member answers it, unless pruning is off)
+*/
+----
+-- the owner of one key answers a join with a replicated table, whatever the key is
+SELECT o.id, a.name FROM orders o JOIN airlines a ON a.code = o.priority WHERE o.customer_id = ?
+/*
+execution: local on at most 3 of 3 members
+tree: orders: ($1); airlines: any
+scan orders AS o: the partitions that the parameters select, of 271
+  because the parameters are not bound: EXPLAIN with values shows the partitions of ($1)
+  columns: customer_id, id, priority
+scan airlines AS a: replicated, every member has it
+  columns: code, name
+serving: yes
+*/
+----
+-- so it does where rows of one partition are joined
+SELECT o.id, c.name FROM orders o JOIN customers c USING (customer_id) WHERE o.customer_id = ?
+/*
+execution: local on at most 3 of 3 members
+tree: orders: ($1); customers: ($1)
+scan orders AS o: the partitions that the parameters select, of 271
+  because the parameters are not bound: EXPLAIN with values shows the partitions of ($1)
+  columns: customer_id, id
+scan customers AS c: the partitions that the parameters select, of 271
+  because the parameters are not bound: EXPLAIN with values shows the partitions of ($1)
+  columns: customer_id, name
+co-located: o, c
+serving: yes
+*/
+----
+-- two keys may be on two members
+SELECT o.id, p.id FROM orders o JOIN orders p ON p.customer_id = ? WHERE o.customer_id = ?
+/*
+execution: distributed on at most 3 of 3 members
+tree: orders: ($2); orders: ($1)
+scan orders AS o: the partitions that the parameters select, of 271
+  because the parameters are not bound: EXPLAIN with values shows the partitions of ($2)
+  columns: customer_id, id
+scan orders AS p: the partitions that the parameters select, of 271
+  because the parameters are not bound: EXPLAIN with values shows the partitions of ($1)
+  columns: customer_id, id
+serving: no, its expressions, types or clauses need a kernel over whole columns
+when distributed: in 3 stages
+  x0 scan p: at the members over p, to every member
+  x1 join o: at the members over o, x0, to the coordinator
+  final: at the coordinator over x1
 */
 ----
 -- one unpruned scan needs all its owners and the other keeps its set

@@ -176,5 +176,5 @@ scan orders: all 271 partitions
   because pruning is off: SET pruning = on
   columns: customer_id, id, priority, amount, day
 serving: yes
-when distributed: two-stage
+when distributed: gather (one member answers it, unless pruning is off)
 */

@@ -11,8 +11,8 @@ on one member, by Arrow:
   answers (score DOUBLE, customer_id VARCHAR, name VARCHAR)
   FROM s0 AS "customers" SELECT CAST((score + 1) AS DOUBLE) AS "score", "customers"."customer_id", "customers"."name" WHERE customer_id = 'C1'
 on several members:
-  scan customers: SELECT (t1."score" + 1) AS "score", t1."customer_id", t1."name" FROM "s0" AS t1 WHERE (t1."customer_id" = 'C1')
-  final: SELECT t1."score", t1."customer_id", t1."name" FROM x0 AS t1
+  scan customers: SELECT "customer_id", "name", "score" FROM s0 WHERE ("customer_id" = 'C1')
+  final: FROM s0 AS "customers" SELECT CAST((score + 1) AS DOUBLE) AS "score", "customers"."customer_id", "customers"."name" WHERE customer_id = 'C1'
 */
 ----
 -- an update is a query for rows: parameters and an alias
@@ -26,8 +26,8 @@ on one member, by Arrow:
   answers (name VARCHAR, score DOUBLE, customer_id VARCHAR)
   FROM s0 AS "c" SELECT CAST(($1) AS VARCHAR) AS "name", CAST((c.score*$2) AS DOUBLE) AS "score", "c"."customer_id" WHERE c.customer_id = $3
 on several members:
-  scan c: SELECT CAST($1 AS VARCHAR) AS "name", CAST((t1."score" * $2) AS DOUBLE) AS "score", t1."customer_id" FROM "s0" AS t1 WHERE (t1."customer_id" = $3)
-  final: SELECT t1."name", t1."score", t1."customer_id" FROM x0 AS t1
+  scan c: SELECT "customer_id", "name", "score" FROM s0 WHERE ("customer_id" = $3)
+  final: FROM s0 AS "c" SELECT CAST(($1) AS VARCHAR) AS "name", CAST((c.score*$2) AS DOUBLE) AS "score", "c"."customer_id" WHERE c.customer_id = $3
 */
 ----
 -- an update is a query for rows: default

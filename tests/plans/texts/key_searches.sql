@@ -12,8 +12,8 @@ on one member, by Arrow:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE customer_id = $1
 on several members:
-  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE (t1."customer_id" = $1)
-  final: SELECT t1."priority" FROM x0 AS t1
+  scan orders: SELECT "customer_id", "priority" FROM s0 WHERE ("customer_id" = $1)
+  final: SELECT priority FROM s0 AS "orders" WHERE customer_id = $1
 */
 ----
 -- decided by the key, 2
@@ -26,8 +26,8 @@ on one member, by Arrow:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND id = $2
 on several members:
-  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE (t1."customer_id" = $1) AND (t1."id" = $2)
-  final: SELECT t1."priority" FROM x0 AS t1
+  scan orders: SELECT "customer_id", "id", "priority" FROM s0 WHERE ("customer_id" = $1) AND ("id" = $2)
+  final: SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND id = $2
 */
 ----
 -- decided by the key, 3
@@ -39,8 +39,8 @@ on one member, by Arrow:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE id = 7 AND 'C2' = customer_id
 on several members:
-  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE (t1."id" = 7) AND ('C2' = t1."customer_id")
-  final: SELECT t1."priority" FROM x0 AS t1
+  scan orders: SELECT "customer_id", "id", "priority" FROM s0 WHERE ("id" = 7) AND ('C2' = "customer_id")
+  final: SELECT priority FROM s0 AS "orders" WHERE id = 7 AND 'C2' = customer_id
 */
 ----
 -- decided by the key, 4
@@ -53,8 +53,8 @@ on one member, by Arrow:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE (customer_id = $1) AND id = $2
 on several members:
-  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE (t1."customer_id" = $1) AND (t1."id" = $2)
-  final: SELECT t1."priority" FROM x0 AS t1
+  scan orders: SELECT "customer_id", "id", "priority" FROM s0 WHERE ("customer_id" = $1) AND ("id" = $2)
+  final: SELECT priority FROM s0 AS "orders" WHERE (customer_id = $1) AND id = $2
 */
 ----
 -- decided by the key, 5
@@ -67,8 +67,8 @@ on one member, by Arrow:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND id > 3
 on several members:
-  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE (t1."customer_id" = $1) AND (t1."id" > 3)
-  final: SELECT t1."priority" FROM x0 AS t1
+  scan orders: SELECT "customer_id", "id", "priority" FROM s0 WHERE ("customer_id" = $1) AND ("id" > 3)
+  final: SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND id > 3
 */
 ----
 -- decided by the key, 6
@@ -81,8 +81,8 @@ on one member, by Arrow:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND id BETWEEN $2 AND $3
 on several members:
-  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE (t1."customer_id" = $1) AND (t1."id" >= $2) AND (t1."id" <= $3)
-  final: SELECT t1."priority" FROM x0 AS t1
+  scan orders: SELECT "customer_id", "id", "priority" FROM s0 WHERE ("customer_id" = $1) AND ("id" >= $2) AND ("id" <= $3)
+  final: SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND id BETWEEN $2 AND $3
 */
 ----
 -- decided by the key, 7
@@ -95,8 +95,8 @@ on one member, by Arrow:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND id >= $2 AND 5 > id
 on several members:
-  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE (t1."customer_id" = $1) AND (t1."id" >= $2) AND (5 > t1."id")
-  final: SELECT t1."priority" FROM x0 AS t1
+  scan orders: SELECT "customer_id", "id", "priority" FROM s0 WHERE ("customer_id" = $1) AND ("id" >= $2) AND (5 > "id")
+  final: SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND id >= $2 AND 5 > id
 */
 ----
 -- decided by the key, 8
@@ -136,8 +136,8 @@ on one member, by Arrow:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND priority = 'high'
 on several members:
-  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE (t1."customer_id" = $1) AND (t1."priority" = 'high')
-  final: SELECT t1."priority" FROM x0 AS t1
+  scan orders: SELECT "customer_id", "priority" FROM s0 WHERE ("customer_id" = $1) AND ("priority" = 'high')
+  final: SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND priority = 'high'
 */
 ----
 -- left to WHERE, 2
@@ -150,8 +150,8 @@ on one member, by Arrow:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND customer_id = $2
 on several members:
-  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE (t1."customer_id" = $1) AND (t1."customer_id" = $2)
-  final: SELECT t1."priority" FROM x0 AS t1
+  scan orders: SELECT "customer_id", "priority" FROM s0 WHERE ("customer_id" = $1) AND ("customer_id" = $2)
+  final: SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND customer_id = $2
 */
 ----
 -- left to WHERE, 3
@@ -164,8 +164,8 @@ on one member, by Arrow:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND id > $2 AND id > 3
 on several members:
-  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE (t1."customer_id" = $1) AND (t1."id" > $2) AND (t1."id" > 3)
-  final: SELECT t1."priority" FROM x0 AS t1
+  scan orders: SELECT "customer_id", "id", "priority" FROM s0 WHERE ("customer_id" = $1) AND ("id" > $2) AND ("id" > 3)
+  final: SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND id > $2 AND id > 3
 */
 ----
 -- left to WHERE, 4
@@ -178,8 +178,8 @@ on one member, by Arrow:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND id > $2 AND id BETWEEN 1 AND 9
 on several members:
-  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE (t1."customer_id" = $1) AND (t1."id" > $2) AND (t1."id" >= 1) AND (t1."id" <= 9)
-  final: SELECT t1."priority" FROM x0 AS t1
+  scan orders: SELECT "customer_id", "id", "priority" FROM s0 WHERE ("customer_id" = $1) AND ("id" > $2) AND ("id" >= 1) AND ("id" <= 9)
+  final: SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND id > $2 AND id BETWEEN 1 AND 9
 */
 ----
 -- left to WHERE, 5
@@ -192,8 +192,8 @@ on one member, by Arrow:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND NOT id > 3
 on several members:
-  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE (t1."customer_id" = $1) AND (NOT (t1."id" > 3))
-  final: SELECT t1."priority" FROM x0 AS t1
+  scan orders: SELECT "customer_id", "id", "priority" FROM s0 WHERE ("customer_id" = $1) AND (NOT ("id" > 3))
+  final: SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND NOT id > 3
 */
 ----
 -- left to WHERE, 6
@@ -206,8 +206,8 @@ on one member, by Arrow:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND id > 3 AND amount > 3
 on several members:
-  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE (t1."customer_id" = $1) AND (t1."id" > 3) AND (t1."amount" > 3)
-  final: SELECT t1."priority" FROM x0 AS t1
+  scan orders: SELECT "customer_id", "id", "priority", "amount" FROM s0 WHERE ("customer_id" = $1) AND ("id" > 3) AND ("amount" > 3)
+  final: SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND id > 3 AND amount > 3
 */
 ----
 -- left to WHERE, 7
@@ -220,8 +220,8 @@ on one member, by DuckDB:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND id > amount
 on several members:
-  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE (t1."customer_id" = $1) AND (t1."id" > t1."amount")
-  final: SELECT t1."priority" FROM x0 AS t1
+  scan orders: SELECT "customer_id", "id", "priority", "amount" FROM s0 WHERE ("customer_id" = $1) AND ("id" > "amount")
+  final: SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND id > amount
 */
 ----
 -- left to WHERE, 8
@@ -262,8 +262,8 @@ on one member, by Arrow:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND id + 1 > 3
 on several members:
-  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE (t1."customer_id" = $1) AND ((t1."id" + 1) > 3)
-  final: SELECT t1."priority" FROM x0 AS t1
+  scan orders: SELECT "customer_id", "id", "priority" FROM s0 WHERE ("customer_id" = $1) AND (("id" + 1) > 3)
+  final: SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND id + 1 > 3
 */
 ----
 -- left to WHERE, 11
@@ -317,8 +317,8 @@ on one member, by DuckDB:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND true
 on several members:
-  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE (t1."customer_id" = $1) AND true
-  final: SELECT t1."priority" FROM x0 AS t1
+  scan orders: SELECT "customer_id", "priority" FROM s0 WHERE ("customer_id" = $1)
+  final: SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND true
 */
 ----
 -- left to WHERE, 15
@@ -357,8 +357,8 @@ on one member, by Arrow:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND id = $2
 on several members:
-  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE (t1."customer_id" = $1) AND (t1."id" = $2)
-  final: SELECT t1."priority" FROM x0 AS t1
+  scan orders: SELECT "customer_id", "id", "priority" FROM s0 WHERE ("customer_id" = $1) AND ("id" = $2)
+  final: SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND id = $2
 */
 ----
 -- left to WHERE, for the value is no key as it stands, 2
@@ -371,8 +371,8 @@ on one member, by Arrow:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND id = $2
 on several members:
-  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE (t1."customer_id" = $1) AND (t1."id" = $2)
-  final: SELECT t1."priority" FROM x0 AS t1
+  scan orders: SELECT "customer_id", "id", "priority" FROM s0 WHERE ("customer_id" = $1) AND ("id" = $2)
+  final: SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND id = $2
 */
 ----
 -- left to WHERE, for the value is no key as it stands, 3
@@ -399,8 +399,8 @@ on one member, by Arrow:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND id = $2
 on several members:
-  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE (t1."customer_id" = $1) AND (t1."id" = $2)
-  final: SELECT t1."priority" FROM x0 AS t1
+  scan orders: SELECT "customer_id", "id", "priority" FROM s0 WHERE ("customer_id" = $1) AND ("id" = $2)
+  final: SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND id = $2
 */
 ----
 -- left to WHERE, for the value is no key as it stands, 5
@@ -413,8 +413,8 @@ on one member, by Arrow:
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND id = $2
 on several members:
-  scan orders: SELECT t1."priority" FROM "s0" AS t1 WHERE (t1."customer_id" = $1) AND (t1."id" = $2)
-  final: SELECT t1."priority" FROM x0 AS t1
+  scan orders: SELECT "customer_id", "id", "priority" FROM s0 WHERE ("customer_id" = $1) AND ("id" = $2)
+  final: SELECT priority FROM s0 AS "orders" WHERE customer_id = $1 AND id = $2
 */
 ----
 -- a column behind a gap in the key is not left out
@@ -427,6 +427,6 @@ on one member, by Arrow:
   answers (b INTEGER)
   SELECT b FROM s0 AS "sparse" WHERE c = $1 AND a = $2
 on several members:
-  scan sparse: SELECT t1."b" FROM "s0" AS t1 WHERE (t1."c" = $1) AND (t1."a" = $2)
-  final: SELECT t1."b" FROM x0 AS t1
+  scan sparse: SELECT "a", "b", "c" FROM s0 WHERE ("c" = $1) AND ("a" = $2)
+  final: SELECT b FROM s0 AS "sparse" WHERE c = $1 AND a = $2
 */

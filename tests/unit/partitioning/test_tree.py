@@ -24,6 +24,7 @@ from secateur.partitioning.pruning import (
     Operand,
     Parameter,
     ParameterComparison,
+    ParameterList,
     Partitions,
     PartitionTree,
     points,
@@ -223,3 +224,18 @@ def test_trees_survive_msgpack_and_pickle(scheme: PartitionScheme) -> None:
 def test_constancy() -> None:
     assert tree(hashed(), AnyOf((Partitions((1,)), Partitions((2,))))).is_constant
     assert not tree(hashed(), AllOf((All(), ONE_KEY))).is_constant
+
+
+def test_a_tree_is_single_where_one_value_is_named_for_each_column() -> None:
+    both = keys(a=Constraint((Choice(points([1])),)), b=one_of(Parameter(0)), c=one_of(Parameter(1)))
+    one_missing = keys(a=one_of(Parameter(0)), c=one_of(Parameter(1)))
+    several = keys(k=one_of(Parameter(0), Parameter(1)))
+    a_list = keys(k=one_of(ParameterList(0)))
+    a_range = keys(k=one_of(Parameter(0), comparison=Comparison.LESS_EQUAL))
+    assert tree(composite(), both).is_single
+    assert not tree(composite(), one_missing).is_single
+    orders = hashed()
+    for single in (ONE_KEY, Nothing(), Partitions((3,)), AllOf((several, ONE_KEY))):
+        assert tree(orders, single).is_single, single
+    for others in (several, a_list, a_range, All(), Partitions((3, 4)), AnyOf((Partitions((3,)), ONE_KEY))):
+        assert not tree(orders, others).is_single, others
