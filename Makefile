@@ -88,7 +88,7 @@ quick-round: $(STAMP)
 	@[ -x $(IN)/bin/python ] || $(PYTHON) -m venv $(IN)
 	@$(PY) -m uv pip install --quiet --python $(IN)/bin/python --upgrade hypothesis psutil pytest pytest-timeout pytest-xdist trustme
 	@$(PY) -m uv pip install --quiet --python $(IN)/bin/python --upgrade --resolution $(RESOLUTION) --editable '.[cli,server,http,sqlalchemy]' $(VERSIONS)
-	@$(PY) -m uv pip list --quiet --python $(IN)/bin/python | grep -E '^(cloudpickle|duckdb|fastapi|httpx|msgpack|msgspec|numpy|pyarrow|sqlalchemy|sqlglot|typer|xxhash) '
+	@$(PY) -m uv pip list --quiet --python $(IN)/bin/python | grep -E '^(cloudpickle|duckdb|fastapi|httpx|msgpack|msgspec|numpy|pyarrow|sqlalchemy|typer|xxhash) '
 	@$(IN)/bin/python -m pytest -m "not slow and not ray and not spark" $(PYTEST_WORKERS) $(PYTEST_ARGS) tests/plans tests/sql tests/seeds \
 		$$(grep -rLE $(NOT_THERE) tests/unit --include='test_*.py' | grep -ve benchmarks -e test_imports)
 	@$(IN)/bin/python -m pytest -m "smoke and not slow and not ray and not spark" $(PYTEST_WORKERS) $(PYTEST_ARGS) \

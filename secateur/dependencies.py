@@ -53,7 +53,6 @@ DEPENDENCIES: Final = (
     Dependency("msgspec", "0.22.0"),
     Dependency("numpy", "2.4.6"),
     Dependency("pyarrow", "26.0.1"),
-    Dependency("sqlglot", "30.30.0"),
     Dependency("xxhash", "4.1.0"),
     Dependency("ray", "2.60.0", "ray"),
     Dependency("pyspark", "4.3.0", "spark"),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from typing import Any, Final
 
-import sqlglot
-from sqlglot import exp
+import duckdb
 
 __all__ = ["DOUBLE_TOLERANCE", "difference", "sort_columns"]
 
@@ -44,19 +44,18 @@ def difference(sql: str, names: Sequence[str], got: Sequence[Row], expected: Seq
 
 def sort_columns(sql: str, names: Sequence[str]) -> list[int]:
     """Return the result positions of the ORDER BY items, up to the first item that is not a result column."""
-    order = sqlglot.parse_one(sql, dialect="duckdb").args.get("order")
-    if order is None:
-        return []
+    ((tree,),) = duckdb.execute("SELECT json_serialize_sql($1)", [sql]).fetchall()
+    modifiers = json.loads(tree)["statements"][0]["node"]["modifiers"]
     by_name = {name.casefold(): index for index, name in reversed(list(enumerate(names)))}
     found: list[int] = []
-    for item in order.expressions:
-        what = item.this
-        if isinstance(what, exp.Literal) and what.is_int:
-            found.append(int(what.name) - 1)
-        elif isinstance(what, exp.Column) and what.name.casefold() in by_name:
-            found.append(by_name[what.name.casefold()])
-        else:
-            break
+    for item in (item for modifier in modifiers for item in modifier.get("orders", ())):
+        match item["expression"]:
+            case {"class": "CONSTANT", "literal": {"kind": "INTEGER", "text": number}}:
+                found.append(int(number) - 1)
+            case {"class": "COLUMN_REF", "column_names": [*_, name]} if name.casefold() in by_name:
+                found.append(by_name[name.casefold()])
+            case _:
+                break
     return found
 
 

@@ -23,7 +23,7 @@ __all__ = ["Bar", "bars_of", "print_report", "write_json"]
 _TOTAL_RATIO_MAX: Final = 2.0
 _SPARK_RATIO_MAX: Final = 0.25
 _QUERY_RATIO_MAX: Final = 5.0
-_LIBRARIES: Final = ("duckdb", "numpy", "pyarrow", "pyspark", "ray", "sqlglot")
+_LIBRARIES: Final = ("duckdb", "numpy", "pyarrow", "pyspark", "ray")
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,6 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Final
 
-from sqlglot import exp
-
 from secateur.engine.kernels.arrow.fragment import AggregateFunction
 
 
@@ -34,7 +32,6 @@ class SqlAggregate:
 
     Attributes:
         name: DuckDB's, in lower case. An alias, such as ``mean``, is another aggregate.
-        node: The class of sqlglot of which its calls are made; None where they are calls by name.
         states: The aggregates of the same argument that the partial computes; none: it is not split.
         final: The aggregate of each state that the final computes; empty for the aggregate itself.
         is_quotient: Whether it is the quotient of its states. It is split only where that is a DOUBLE: an average of
@@ -47,7 +44,6 @@ class SqlAggregate:
     """
 
     name: str
-    node: type[exp.AggFunc] | None = None
     states: tuple[str, ...] = ()
     final: str = ""
     _: KW_ONLY
@@ -60,22 +56,18 @@ class SqlAggregate:
 
 
 _ROWS: Final = (
-    SqlAggregate(
-        "count", exp.Count, ("count",), "sum", of_nothing=0, takes_distinct=True, kernel=AggregateFunction.COUNT
-    ),
-    SqlAggregate("count_star", None, ("count_star",), "sum", of_nothing=0, kernel=AggregateFunction.COUNT_ROWS),
-    SqlAggregate("sum", exp.Sum, ("sum",), takes_distinct=True, kernel=AggregateFunction.SUM),
-    SqlAggregate("min", exp.Min, ("min",), takes_distinct=True, is_chosen=True, kernel=AggregateFunction.MIN),
-    SqlAggregate("max", exp.Max, ("max",), takes_distinct=True, is_chosen=True, kernel=AggregateFunction.MAX),
-    SqlAggregate(
-        "avg", exp.Avg, ("sum", "count"), "sum", is_quotient=True, takes_distinct=True, kernel=AggregateFunction.AVG
-    ),
-    SqlAggregate("bool_and", None, ("bool_and",)),
-    SqlAggregate("bool_or", None, ("bool_or",)),
-    SqlAggregate("bit_and", None, ("bit_and",)),
-    SqlAggregate("bit_or", None, ("bit_or",)),
-    SqlAggregate("bit_xor", None, ("bit_xor",)),
-    SqlAggregate("any_value", None, ("any_value",), depends_on_order=True, is_chosen=True),
+    SqlAggregate("count", ("count",), "sum", of_nothing=0, takes_distinct=True, kernel=AggregateFunction.COUNT),
+    SqlAggregate("count_star", ("count_star",), "sum", of_nothing=0, kernel=AggregateFunction.COUNT_ROWS),
+    SqlAggregate("sum", ("sum",), takes_distinct=True, kernel=AggregateFunction.SUM),
+    SqlAggregate("min", ("min",), takes_distinct=True, is_chosen=True, kernel=AggregateFunction.MIN),
+    SqlAggregate("max", ("max",), takes_distinct=True, is_chosen=True, kernel=AggregateFunction.MAX),
+    SqlAggregate("avg", ("sum", "count"), "sum", is_quotient=True, takes_distinct=True, kernel=AggregateFunction.AVG),
+    SqlAggregate("bool_and", ("bool_and",)),
+    SqlAggregate("bool_or", ("bool_or",)),
+    SqlAggregate("bit_and", ("bit_and",)),
+    SqlAggregate("bit_or", ("bit_or",)),
+    SqlAggregate("bit_xor", ("bit_xor",)),
+    SqlAggregate("any_value", ("any_value",), depends_on_order=True, is_chosen=True),
     SqlAggregate("arbitrary", depends_on_order=True, is_chosen=True),
     SqlAggregate("first", depends_on_order=True, is_chosen=True),
     SqlAggregate("last", depends_on_order=True, is_chosen=True),
@@ -90,8 +82,3 @@ SPLIT: Final = frozenset(aggregate.name for aggregate in _ROWS if aggregate.stat
 """The aggregates that are split; a statement with any other is not."""
 
 ORDERLESS: Final = frozenset(aggregate.name for aggregate in _ROWS if not aggregate.depends_on_order)
-
-NODES: Final[Mapping[type[exp.Expr], SqlAggregate]] = {
-    aggregate.node: aggregate for aggregate in _ROWS if aggregate.node is not None
-}
-"""The aggregates whose calls sqlglot has a class for; those of all others are ``exp.Anonymous``."""

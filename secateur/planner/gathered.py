@@ -17,7 +17,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from msgspec import structs
-from sqlglot import exp
 
 from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.sql.stage import InputAlias, QueryStage, stage_relation
@@ -28,6 +27,7 @@ from secateur.planner.gathered_cost import gathered_ms, placed_ms
 from secateur.planner.scans.row_estimates import Estimate, expected_rows
 from secateur.planner.scans.scan_reading import ScanReading
 from secateur.planner.scans.scan_rows import ScanFilter, ScanRows, either, selected_rows
+from secateur.planner.text.syntax import nodes_of
 from secateur.planner.tree.relations import AnyRelation, LogicalFilter, LogicalStageRows
 from secateur.planner.tree.rewriting import picked
 from secateur.planner.tree.types import LogicalType
@@ -127,7 +127,7 @@ def why_gathered(
     """
     if len(scans) == 1:
         return None
-    queries = sum(1 for _ in query.tree.find_all(exp.Select))
+    queries = sum(node.get("type") == "SELECT_NODE" for node in nodes_of(query.syntax.node))
     parts = len(scans) + queries
     if parts < model.gather_parts_min:
         return None

@@ -9,8 +9,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from sqlglot import Token, TokenType
-
 from secateur.errors import Error, LimitExceededError
 from secateur.planner.binding.catalog_view import CatalogView, PlanningCatalog
 from secateur.planner.cached_plan import Params, arrange, is_estimated, typed_parameters, with_values
@@ -18,11 +16,11 @@ from secateur.planner.cost_model import CostModel
 from secateur.planner.dml.literal_insert import with_literal_rows
 from secateur.planner.plan_settings import PlanSettings
 from secateur.planner.statement_planner import StatementPlanner
-from secateur.planner.text.dialect import tokenize
 from secateur.planner.text.hoisted_lists import HOISTED_CHARS_MIN, HoistedText, hoist_lists, readings_of
 from secateur.planner.text.literal_rows import LITERAL_ROWS_CHARS_MIN, take_literal_rows
 from secateur.planner.text.parameters import Parameters, read_parameters
 from secateur.planner.text.positions import syntax_error
+from secateur.planner.text.tokens import Token, tokenize
 from secateur.protocol.kept_plans import KeptPlans
 from secateur.protocol.statements import Statement
 
@@ -185,12 +183,12 @@ def _one_statement(sql: str, tokens: list[Token]) -> list[Token]:
     Raises:
         SqlSyntaxError: The text is empty, or has several statements.
     """
-    while tokens and tokens[-1].token_type is TokenType.SEMICOLON:
+    while tokens and tokens[-1].word == ";":
         tokens.pop()
     if not tokens:
         raise syntax_error("the statement is empty", sql, 0)
     for position, token in enumerate(tokens):
-        if token.token_type is TokenType.SEMICOLON:
+        if token.word == ";":
             behind = tokens[position + 1]
             raise syntax_error(
                 "one statement at a time: a second one begins here", sql, behind.start, behind.end - behind.start + 1

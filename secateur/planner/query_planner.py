@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlglot import Token
-
 from secateur.errors import NotSupportedError
 from secateur.planner.binding.catalog_view import PlanningCatalog
 from secateur.planner.binding.parameter_types import UnknownValue, sample_value
@@ -29,9 +27,9 @@ from secateur.planner.system.show import (
     summarized_sql,
 )
 from secateur.planner.system.tables import SCHEMA as SYSTEM_SCHEMA
-from secateur.planner.text.dialect import tokenize
 from secateur.planner.text.parameters import Parameters, read_parameters
 from secateur.planner.text.token_cursor import TokenCursor
+from secateur.planner.text.tokens import Token, tokenize
 
 
 class QueryPlanner:

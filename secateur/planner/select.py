@@ -14,7 +14,6 @@ from hashlib import blake2b
 from typing import Any, Final
 
 from msgspec.structs import replace
-from sqlglot import Token
 
 from secateur.cached_properties import cached_property
 from secateur.engine.kernels.arrow.fragment import ArrowFragment
@@ -62,6 +61,7 @@ from secateur.planner.statement import PlannedSelect
 from secateur.planner.steps.join_keys import PlanStep, find_join_keys
 from secateur.planner.text.hoisted_lists import lists_agree
 from secateur.planner.text.parameters import Parameters
+from secateur.planner.text.tokens import Token
 from secateur.planner.tree.columns import columns_read
 from secateur.planner.tree.relations import AnyRelation
 from secateur.planner.tree.stability import depends_on_order, is_repeatable
@@ -114,7 +114,7 @@ class BoundSelect:
         self._bind: Callable[..., Query] = partial(bind_query, text, tokens, parameters, find)
         self._query = self._bind()
         self.reads_clock = reads_clock(self._query)
-        refuse_large_constants(self._query.sql, self._query.tree)
+        refuse_large_constants(self._query)
         if not lists_agree(self._query, dict(enumerate(parameters.lists, parameters.count))):
             raise NotSupportedError("the statement has a list that may not be taken out of it")
         self._samples = params
@@ -330,7 +330,7 @@ class BoundSelect:
     @property
     def _is_sized(self) -> bool:
         """Whether rows are ordered and not limited: the way to order them depends on their number."""
-        return bool(self._query.tree.args.get("order")) and not self._query.tree.args.get("limit")
+        return self._query.is_ordered
 
     def _origin(self) -> str:
         """Return a digest of the plan's inputs; the id of the plan covers its content."""

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-from sqlglot import Token
-
 from secateur.errors import AuthenticationError, ProgrammingError, UnknownTableError
 from secateur.partitioning.pruning.select_partitions import COMBINATIONS_PER_PARTITION
 from secateur.planner.binding.suggestions import similar_names
@@ -18,6 +16,7 @@ from secateur.planner.statement import SetGlobalPruning
 from secateur.planner.steps.join_keys import RULE as JOIN_KEYS_FIRST
 from secateur.planner.steps.materialize import RULE as MATERIALIZE_SUBQUERY
 from secateur.planner.text.token_cursor import TokenCursor
+from secateur.planner.text.tokens import Token
 from secateur.protocol.pruning import Pruning
 from secateur.protocol.statements import SetOption, SetPruning, SetTimeout, Setting, ShowSettings
 from secateur.tunable import Tunable

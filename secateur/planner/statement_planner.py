@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from msgspec.structs import replace as with_fields
-from sqlglot import Token
 
 from secateur.errors import NotSupportedError, ParameterError
 from secateur.partitioning.tables.identifier import folded
@@ -41,6 +40,7 @@ from secateur.planner.system.maintenance import read_maintenance
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor
+from secateur.planner.text.tokens import Token
 from secateur.planner.views.create_view import read_create_view, read_drop_view
 from secateur.protocol.clocks import CLOCKS
 from secateur.protocol.statements import CopyFrom, CopyTo, Statement

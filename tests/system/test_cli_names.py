@@ -197,7 +197,7 @@ def test_doctor_says_how_to_end_a_cluster_that_does_not_answer(here: Here) -> No
 
 def test_doctor_shows_what_was_tested_beside_what_is_installed(here: Here) -> None:
     found = {one["what"]: one for one in json.loads(here("doctor", "--json").stdout)}
-    assert {"duckdb", "sqlglot", "pyarrow", "msgspec", "msgpack", "numpy", "xxhash", "cloudpickle"} <= set(found)
+    assert {"duckdb", "pyarrow", "msgspec", "msgpack", "numpy", "xxhash", "cloudpickle"} <= set(found)
     assert found["msgspec"]["tested"]
     assert [one["state"] for one in found.values() if one["what"] in ("msgspec", "xxhash")] == ["ok", "ok"]
     assert found["cores"]["tested"] == ""

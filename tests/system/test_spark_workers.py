@@ -54,7 +54,7 @@ TYPED = pa.table(
 
 NEVER = (
     *("secateur.client", "secateur.cluster", "secateur.dag", "secateur.engine", "secateur.planner", "secateur.storage"),
-    *("asyncio", "duckdb", "pandas", "ray", "sqlglot"),
+    *("asyncio", "duckdb", "pandas", "ray"),
 )
 WIRE = ("secateur.wire", "secateur.partitioning", "msgpack", "ssl")
 

@@ -50,7 +50,6 @@ HOMES = {
     "ray": ["cluster/runtimes/"],
     "pyspark": ["connectors/spark/"],
     "py4j": ["connectors/spark/"],
-    "sqlglot": ["planner/"],
     "typer": ["cli/"],
     "prompt_toolkit": ["cli/"],
     "pygments": ["cli/"],
@@ -128,7 +127,7 @@ PUBLIC_NAMES = [
 ]
 
 BARE_IMPORT_NEVER_LOADS = ["asyncio", "msgspec", "numpy", "pyarrow", "secateur.client"]
-CLIENT_NEVER_LOADS = ["duckdb", "pandas", "pyspark", "ray", "secateur.engine", "secateur.planner", "sqlglot"]
+CLIENT_NEVER_LOADS = ["duckdb", "pandas", "pyspark", "ray", "secateur.engine", "secateur.planner"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -431,7 +430,7 @@ def test_the_client_is_loaded_at_its_first_use() -> None:
 
 def test_commands_load_no_line_editor_parser_or_kernel() -> None:
     """The shell does; all other commands would wait for them for a sixth of a second."""
-    never = ["prompt_toolkit", "sqlglot", "duckdb", "fastapi", "ray"]
+    never = ["prompt_toolkit", "duckdb", "fastapi", "ray"]
     code = f"import sys, secateur.cli.app; print([name for name in {never!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.strip() == "[]"
@@ -447,7 +446,7 @@ def test_a_controller_loads_no_pandas() -> None:
 def test_a_member_loads_neither_the_controller_nor_the_planner_nor_pandas() -> None:
     """They take most of a second of processor time, for which a lost member would be missing longer."""
     unwanted = [
-        *("secateur.cluster.cluster", "secateur.cluster.controller", "secateur.planner.statement", "sqlglot"),
+        *("secateur.cluster.cluster", "secateur.cluster.controller", "secateur.planner.statement"),
         "pandas",
     ]
     code = f"import sys, secateur.cluster.runtimes.member_actor; print([m for m in {unwanted} if m in sys.modules])"

@@ -20,8 +20,8 @@ from secateur.engine.kernels.duckdb.kernel import DuckDBKernel
 from secateur.partitioning.types.column_type import SqlType
 from secateur.planner.bind.normalise import normalised
 from secateur.planner.binding.parameter_types import UnknownValue
-from secateur.planner.text.dialect import tokenize
 from secateur.planner.text.parameters import read_parameters
+from secateur.planner.text.tokens import tokenize
 from secateur.planner.tree.bound_text import BoundText
 from secateur.planner.tree.relations import AnyRelation
 from secateur.protocol.decoders import json_decoder

@@ -6,16 +6,15 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from sqlglot import Token, exp
-
 from secateur.engine.kernels.duckdb.errors import ErrorPosition, bind_error_position
 from secateur.errors import DatabaseError, NotSupportedError, UnknownColumnError, UnknownTableError
 from secateur.partitioning.tables.identifier import folded, text_literal
 from secateur.partitioning.types.column_type import SqlType
 from secateur.planner.binding.query import Query
 from secateur.planner.binding.suggestions import similar_names
-from secateur.planner.text.dialect import tokenize
 from secateur.planner.text.positions import located
+from secateur.planner.text.syntax import QUERIES, SyntaxNode, nodes_of
+from secateur.planner.text.tokens import Token, tokenize
 
 _NAME: Final = re.compile(
     r'(?:column named|Referenced column|Referenced table|^Column|^column|duplicate alias|CTE name) "([^"]+)"'
@@ -23,13 +22,12 @@ _NAME: Final = re.compile(
 _CANDIDATES: Final = re.compile(r"Candidate bindings:[ :]*(.*)$", re.MULTILINE)
 _QUOTED: Final = re.compile(r'"([^"]+)"')
 _QUOTED_TWICE: Final = re.compile(r'""([^"]+)""')
-_HIDDEN: Final = re.compile("Table with name (.+) does not exist")
 _ROW_NUMBER: Final = "rowid"
 """The column that DuckDB's own tables have in addition."""
 
 _KEYWORDS: Final = (
     (re.compile("^Set operations"), ("UNION", "INTERSECT", "EXCEPT")),
-    (re.compile("^GROUP BY term"), ("GROUP BY",)),
+    (re.compile("^GROUP BY term"), ("GROUP",)),
     (re.compile("QUALIFY clause"), ("QUALIFY",)),
 )
 """Keywords that locate errors for which DuckDB reports no position."""
@@ -47,18 +45,10 @@ def in_users_terms(
 
     Cost: some milliseconds.
     """
-    if query.tree.find(exp.Pivot) is not None and "found MULTI" in error.message:
+    if "found MULTI" in error.message:
         return NotSupportedError(
             "PIVOT without the values of its column is not supported: write them, FOR column IN (values)"
         )
-    hidden = _HIDDEN.match(error.message)
-    if hidden is not None and (definition := _definition(hidden[1], query)) is not None:
-        start, length = query.spliced.origin(*definition)
-        message = (
-            f"{hidden[1]!r} cannot be seen from its query: WITH in parentheses directly behind another WITH is not"
-            " supported; write one WITH"
-        )
-        return located(NotSupportedError, message, query.text, start, length)
     error_position = bind_error_position(query.sql, schemas)
     said = error.message if error_position is None else error_position.message.strip().removesuffix("!")
     name = _NAME.search(said)
@@ -77,7 +67,7 @@ def in_users_terms(
         case UnknownTableError() if name is not None:
             message = (
                 f"{name[1]!r} names no table of this statement;"
-                f" {similar_names(name[1], list(_aliases(query.tree)) or ['no FROM clause'])}"
+                f" {similar_names(name[1], list(dict.fromkeys(_aliases(query.syntax.node))) or ['no FROM clause'])}"
             )
         case _:
             pass
@@ -89,13 +79,6 @@ def in_users_terms(
     head, _, rest = message.partition("\n")
     placed = located(type(error), head, query.text, start, length, **error.details)
     return type(error)(f"{placed.message}\n{rest.strip()}", **placed.details) if rest.strip() else placed
-
-
-def _definition(name: str, query: Query) -> tuple[int, int] | None:
-    """Return the place, in the text that was bound, where a common table expression of that name is defined."""
-    if not any(folded(cte.alias) == folded(name) for cte in query.tree.find_all(exp.CTE)):
-        return None
-    return next((_span_of(token) for token in tokenize(query.sql) if folded(token.text) == folded(name)), None)
 
 
 def _place(error_position: ErrorPosition | None, query: Query, said: str, name: str | None) -> tuple[int, int] | None:
@@ -132,11 +115,11 @@ def _span_of(token: Token) -> tuple[int, int]:
 
 def _hint(name: str, query: Query, said: str) -> str:
     """Suggest a column for an unknown name."""
-    table = next(
-        (column.table for column in query.tree.find_all(exp.Column) if folded(column.name) == folded(name)), ""
-    )
+    nodes = list(nodes_of(query.syntax.node))
+    names = [node["column_names"] for node in nodes if "column_names" in node and "class" in node]
+    table = next((parts[-2] for parts in names if len(parts) > 1 and folded(parts[-1]) == folded(name)), "")
     scans = [scan for scan in query.scans if not table or folded(scan.alias) == folded(table)]
-    if scans and (table or not query.tree.find(exp.Subquery, exp.CTE, exp.SetOperation)):
+    if scans and (table or sum(node.get("type") in QUERIES for node in nodes) == 1):
         known = list(dict.fromkeys(column.name for scan in scans for column in scan.table.columns))
     else:
         listed = _CANDIDATES.search(said)
@@ -145,12 +128,12 @@ def _hint(name: str, query: Query, said: str) -> str:
     return f"; {similar_names(name, known)}" if known else ""
 
 
-def _aliases(tree: exp.Expr) -> Iterator[str]:
+def _aliases(root: SyntaxNode) -> Iterator[str]:
     """Yield the names that a statement gives to its tables."""
-    names = [node.alias for node in tree.find_all(exp.Table, exp.Subquery, exp.Lateral, exp.Values) if node.alias]
-    yield from dict.fromkeys(
-        [*names, *(node.name for node in tree.find_all(exp.Table) if not node.alias and node.name)]
-    )
+    items = [node for node in nodes_of(root) if "class" not in node and "type" in node]
+    for node in sorted(items, key=lambda node: int(node.get("query_location", -1))):
+        if name := node.get("alias") or node.get("table_name"):
+            yield name
 
 
 def _with_own_names(message: str, query: Query) -> str:

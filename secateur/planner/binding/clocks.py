@@ -8,33 +8,24 @@ casts of it; the time zone of the session is UTC.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
-from sqlglot import exp
-
-from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.partitioning.tables.identifier import folded
 from secateur.planner.binding.query import Query
-from secateur.planner.text.deep_json import read_json
-from secateur.planner.text.duckdb_parse import nodes_of
+from secateur.planner.text.syntax import SyntaxNode, nodes_of, parse_query
+from secateur.planner.text.tokens import tokenize
 from secateur.protocol.clocks import CLOCKS
 
-_NODES: Final[dict[type[exp.Expr], str]] = {
-    exp.CurrentTimestamp: "current_timestamp",
-    exp.CurrentDate: "current_date",
-    exp.CurrentTime: "current_time",
-    exp.Localtimestamp: "localtimestamp",
-    exp.Localtime: "localtime",
-}
-
+_KEYWORDS: Final = frozenset({"current_timestamp", "current_date", "current_time", "localtimestamp", "localtime"})
+"""Functions of the clock that are called without parentheses."""
 _NAMED: Final = re.compile(rf"\b(?:{'|'.join(CLOCKS)})\b", re.IGNORECASE)
 
 
 def reads_clock(query: Query) -> bool:
     """Whether a statement calls a function of the clock."""
-    return _NAMED.search(query.spliced.sql) is not None and any(map(_clock, query.tree.walk()))
+    sql = query.spliced.sql
+    return _NAMED.search(sql) is not None and any(map(_calls_clock, nodes_of(parse_query(sql, tokenize(sql)).node)))
 
 
 def is_unsettled(query: Query) -> bool:
@@ -55,11 +46,10 @@ def settled(query: Query, clock: int) -> Query:
         query: The query.
         clock: The index of the parameter, counted from 0.
     """
-    sql = query.sql.encode()
-    (tree,) = default_kernel().trees([query.sql])
-    calls = [(node, name) for node in nodes_of(read_json(tree)) if (name := _clock_of(node))]
+    sql, root = query.sql.encode(), query.syntax.node
+    calls = [(node, name) for node in nodes_of(root) if (name := _clock_of(node))]
     words = {name for node, name in calls if node["class"] == "COLUMN_REF"}
-    if not calls or not words.isdisjoint(_names_of_columns(query)):
+    if not calls or not words.isdisjoint(_names_of_columns(query, root)):
         return query
     for node, name in sorted(calls, key=lambda call: -int(call[0]["query_location"])):
         made = f"${clock + 1}"
@@ -72,28 +62,26 @@ def settled(query: Query, clock: int) -> Query:
     return replace(query, settled=sql.decode())
 
 
-def _clock_of(node: Mapping[str, Any]) -> str:
-    """The name of the function of the clock that a node of DuckDB's calls; empty for anything else."""
+def _clock_of(node: SyntaxNode) -> str:
+    """The name of the function of the clock that a node calls; empty for anything else."""
     match node:
-        case {"class": "COLUMN_REF", "column_names": [name]} | {
-            "class": "FUNCTION",
-            "function_name": name,
-            "arguments": [],
-        } if folded(name) in CLOCKS:
+        case {"class": "COLUMN_REF", "column_names": [str(name)]} if folded(name) in CLOCKS:
+            return folded(name)
+        case {"class": "FUNCTION", "function_name": str(name)} if folded(name) in CLOCKS and "arguments" not in node:
             return folded(name)
         case _:
             return ""
 
 
-def _clock(node: exp.Expr) -> str:
-    """The name of the function of the clock that a node calls; empty for anything else."""
-    if isinstance(node, exp.Anonymous):
-        name = folded(node.name)
-        return name if name in CLOCKS and not node.expressions else ""
-    return _NODES.get(type(node), "")
+def _calls_clock(node: SyntaxNode) -> bool:
+    name = _clock_of(node)
+    return bool(name) and (node["class"] == "FUNCTION" or name in _KEYWORDS)
 
 
-def _names_of_columns(query: Query) -> set[str]:
+def _names_of_columns(query: Query, root: SyntaxNode) -> set[str]:
     """The names that columns may have; a column named as a keyword of the clock has precedence over it."""
     columns = {folded(column.name) for scan in query.scans for column in scan.table.columns}
-    return columns | {folded(name.name) for name in query.tree.find_all(exp.Identifier)}
+    for node in nodes_of(root):
+        columns |= {folded(name) for name in (node.get("alias", ""), *node.get("column_name_alias", ()))}
+        columns |= {folded(name) for name in node.get("aliases", ())}
+    return columns

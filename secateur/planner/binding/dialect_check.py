@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlglot import Token
-
 from secateur.engine.kernels.duckdb.errors import syntax_error_position
 from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.errors import DatabaseError
 from secateur.planner.dml.expressions import TextSpan
 from secateur.planner.text.positions import located
+from secateur.planner.text.tokens import Token
 
 _ONE_ROW = "VALUES (0)"
 

@@ -15,12 +15,13 @@ from functools import cache
 from typing import Any, Final
 
 import pyarrow as pa
-from sqlglot import exp
 
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
 from secateur.engine.kernels.duckdb.kernel import DuckDBKernel, default_kernel
 from secateur.engine.kernels.fragment import Fragment, run_with
 from secateur.errors import JobCancelledError, LimitExceededError
+from secateur.planner.binding.query import Query
+from secateur.planner.text.syntax import SyntaxNode, nodes_of
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel
 from secateur.planner.tree.columns import expressions_of, relations_in
@@ -346,100 +347,96 @@ def calls_only_bounded(text: str) -> bool:
     return all(name.lower() in _WORDS or name.lower() in bounded_functions() for name in _CALL.findall(text))
 
 
-def refuse_large_constants(sql: str, tree: exp.Expr) -> None:
+def refuse_large_constants(query: Query) -> None:
     """Refuse a statement whose constants DuckDB would make too large a value of while it binds them.
-
-    Args:
-        sql: The text of the statement.
-        tree: Its tree.
 
     Raises:
         LimitExceededError: A call such as ``repeat('x', 3000000000)``.
     """
-    if _SIZED.search(sql) is None:
+    if _SIZED.search(query.sql) is None:
         return
-    for call in tree.find_all(exp.Anonymous):
-        size = _size_of(call)
-        if size is not None and size > VALUE_BYTES_MAX and call.find(exp.Column) is None:
-            name = str(call.this).lower()
+    root = query.syntax.node
+    in_from = [node["function"] for node in nodes_of(root) if node.get("type") == "TABLE_FUNCTION"]
+    for call in nodes_of(root):
+        size = None if any(call is table for table in in_from) else _size_of(call)
+        if size is None or size <= VALUE_BYTES_MAX or call.get("class") != "FUNCTION":
+            continue
+        if not any(node.get("class") == "COLUMN_REF" for node in nodes_of(call)):
             raise LimitExceededError(
-                f"the constant {name}(...) would have {size:,} bytes, and planning evaluates constants of"
-                f" at most {VALUE_BYTES_MAX:,} bytes: pass its size as a parameter, so that a member"
+                f"the constant {call['function_name'].lower()}(...) would have {size:,} bytes, and planning evaluates"
+                f" constants of at most {VALUE_BYTES_MAX:,} bytes: pass its size as a parameter, so that a member"
                 " evaluates it",
                 limit="constant",
             )
 
 
-def _size_of(node: exp.Expr) -> int | None:
+def _size_of(node: SyntaxNode) -> int | None:
     """Estimate the bytes of a constant that a function makes as large as its arguments demand; None where unknown."""
-    node = node.unnest()
-    if isinstance(node, exp.Literal):
-        return len(node.this) if node.is_string else 8
-    if isinstance(node, exp.Cast):
-        return _size_of(node.this)
-    if not isinstance(node, exp.Anonymous):
-        return None
-    arguments = node.expressions
-    match str(node.this).lower():
-        case "repeat" if len(arguments) == 2:
-            size, times = _size_of(arguments[0]), _number_of(arguments[1])
+    match node:
+        case {"class": "CONSTANT", "literal": {"kind": "STRING", "text": str(text)}}:
+            return len(text)
+        case {"class": "CONSTANT"}:
+            return 8
+        case {"class": "CAST", "child": child}:
+            return _size_of(child)
+        case {"class": "FUNCTION", "function_name": str(name), "arguments": [*given]}:
+            arguments = [one["expression"] for one in given]
+        case _:
+            return None
+    match name.lower(), arguments:
+        case "repeat", [value, count]:
+            size, times = _size_of(value), _number_of(count)
             return None if times is None else times * (1 if size is None else size)
-        case "lpad" | "rpad" if len(arguments) == 3:
-            return _number_of(arguments[1])
-        case "list_resize" | "array_resize" if len(arguments) >= 2:
-            count = _number_of(arguments[1])
-            return None if count is None else 8 * count
-        case "range" | "generate_series" if arguments and not isinstance(node.parent, exp.Table):
-            numbers = [_number_of(argument) for argument in arguments[:3]]
+        case ("lpad" | "rpad", [_, length, _]) | ("bitstring", [_, length]):
+            return _number_of(length)
+        case ("to_base", [_, _, length]) | ("bar", [_, _, _, length]):
+            return _number_of(length)
+        case "list_resize" | "array_resize", [_, length, *_]:
+            number = _number_of(length)
+            return None if number is None else 8 * number
+        case "range" | "generate_series", [*bounds] if bounds:
+            numbers = [_number_of(bound) for bound in bounds[:3]]
             known = [number for number in numbers if number is not None]
             if len(known) < len(numbers):
                 return None
-            start, stop, step = (
-                (0, known[0], 1) if len(known) == 1 else (known[0], known[1], 1) if len(known) == 2 else known
-            )
+            start, stop, step = (0, *known, 1) if len(known) == 1 else (*known, 1)[:3]
             return 8 * max((stop - start) // (step or 1), 0)
-        case "printf" | "format" if arguments and isinstance(arguments[0], exp.Literal):
-            return max([0, *(int(digits) for digits in re.findall(r"[0-9]{1,18}", arguments[0].this))])
-        case "to_base" if len(arguments) == 3:
-            return _number_of(arguments[2])
-        case "bar" if len(arguments) == 4:
-            return _number_of(arguments[3])
-        case "bitstring" if len(arguments) == 2:
-            return _number_of(arguments[1])
+        case "printf" | "format", [{"literal": {"text": str(text)}}, *_]:
+            return max([0, *(int(digits) for digits in re.findall(r"[0-9]{1,18}", text))])
         case _:
             return None
 
 
-def _number_of(node: exp.Expr) -> int | None:
+def _number_of(node: SyntaxNode) -> int | None:
     """The value of a size that is written as a number, or computed of such."""
-    node = node.unnest()
     match node:
-        case exp.Literal() if not node.is_string:
+        case {"class": "CONSTANT", "literal": {"kind": "INTEGER" | "NUMERIC", "text": str(text)}}:
             try:
-                return int(float(node.this))
+                return int(float(text))
             except (ValueError, OverflowError):
                 return None
-        case exp.Neg():
-            number = _number_of(node.this)
-            return None if number is None else -number
-        case exp.Cast():
-            return _number_of(node.this)
-        case exp.Add() | exp.Sub() | exp.Mul():
-            left, right = _number_of(node.left), _number_of(node.right)
+        case {"class": "CAST", "child": child}:
+            return _number_of(child)
+        case {"class": "FUNCTION", "function_name": str(name), "arguments": [{"expression": one}]}:
+            if name.lower() in ("length", "len", "strlen"):
+                return _size_of(one)
+            number = _number_of(one)
+            return -number if name == "-" and number is not None else None
+        case {"class": "FUNCTION", "function_name": str(name), "arguments": [{"expression": one}, {"expression": two}]}:
+            left, right = _number_of(one), _number_of(two)
             if left is None or right is None:
                 return None
-            return (
-                left + right
-                if isinstance(node, exp.Add)
-                else left - right
-                if isinstance(node, exp.Sub)
-                else left * right
-            )
-        case exp.Pow():
-            left, right = _number_of(node.left), _number_of(node.right)
-            return None if left is None or right is None or not 0 <= right < 64 else left**right
-        case exp.Anonymous() if str(node.this).lower() in ("length", "len", "strlen") and len(node.expressions) == 1:
-            return _size_of(node.expressions[0])
+            match name:
+                case "+":
+                    return left + right
+                case "-":
+                    return left - right
+                case "*":
+                    return left * right
+                case "^" | "**" if 0 <= right < 64:
+                    return int(left**right)
+                case _:
+                    return None
         case _:
             return None
 

@@ -7,17 +7,18 @@ ones, so that a newer DuckDB adds none unnoticed: a name that DuckDB knows and t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from functools import cache
 from itertools import pairwise
 from typing import Final
-
-from sqlglot import Token, TokenType, exp
 
 from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.errors import NotSupportedError
 from secateur.partitioning.tables.identifier import folded
 from secateur.planner.aggregates import AGGREGATES
 from secateur.planner.text.positions import located
+from secateur.planner.text.syntax import Syntax, nodes_of
+from secateur.planner.text.tokens import Token, TokenKind
 
 _VALUE_FUNCTIONS: Final = """
 abs acos acosh add age aggregate ago apply approx_count_distinct approx_quantile approx_top_k
@@ -170,32 +171,24 @@ def doubtful_calls(tokens: Sequence[Token]) -> list[Token]:
     """Return the unlisted names before parentheses, most of which are not functions, and EXPORT_STATE."""
     found = []
     for token, behind in pairwise(tokens):
-        if (
-            token.token_type is TokenType.R_PAREN
-            and folded(behind.text) == _EXPORT_STATE
-            and behind.token_type is not TokenType.IDENTIFIER
-        ):
+        if token.word == ")" and behind.word == _EXPORT_STATE.upper():
             found.append(behind)
-        if (
-            behind.token_type is TokenType.L_PAREN
-            and token.text[:1].isidentifier()
-            and token.token_type is not TokenType.STRING
-        ):
+        if behind.word == "(" and token.kind in (TokenKind.WORD, TokenKind.QUOTED):
             name = folded(token.text)
             if name in _ON_BOTH_SIDES or name == _BOUNDED or not (is_listed(name) or name in TABLE_FUNCTIONS):
                 found.append(token)
     return found
 
 
-def refuse_calls(doubtful: Sequence[Token], nodes: Iterable[exp.Anonymous], text: str) -> None:
+def refuse_calls(doubtful: Sequence[Token], syntax: Syntax, text: str) -> None:
     """Refuse calls that are not listed.
 
     A name that DuckDB does not know is left to DuckDB, which suggests similar names.
 
     Args:
         doubtful: The result of :func:`doubtful_calls`.
-        nodes: Calls of functions that sqlglot does not know.
-        text: From which they were parsed.
+        syntax: The syntax tree.
+        text: From which it was parsed.
 
     Raises:
         NotSupportedError: Names the function and its position, and what to do instead.
@@ -207,15 +200,21 @@ def refuse_calls(doubtful: Sequence[Token], nodes: Iterable[exp.Anonymous], text
                 " aggregate without it"
             )
             raise located(NotSupportedError, message, text, token.start, len(token.text))
-    for node in nodes:
-        if folded(node.name) == _BOUNDED and len(node.expressions) == 1:
-            message = f"{node.name}(x) without bounds is not supported: write {node.name}(x, min, max)"
-            raise located(
-                NotSupportedError, message, text, int(node.meta.get("start", 0)), len(node.name), function=_BOUNDED
-            )
-        in_from = isinstance(node.parent, (exp.Table, exp.Lateral))
-        if not is_listed(folded(node.name), in_from=in_from):
-            _refuse(node.name, text, int(node.meta.get("start", 0)))
+    written = {folded(token.text) for token in doubtful}
+    for node in nodes_of(syntax.node):
+        is_in_from = node.get("type") == "TABLE_FUNCTION"
+        call = node["function"] if is_in_from else node
+        name, start = str(call.get("function_name", "")), syntax.start(node)
+        if folded(name) not in written or start < 0:
+            continue
+        token = syntax.tokens[syntax.token_at(start)]
+        if folded(token.text) == folded(name):
+            name = token.text
+        if folded(name) == _BOUNDED and len(call.get("arguments", ())) == 1:
+            message = f"{name}(x) without bounds is not supported: write {name}(x, min, max)"
+            raise located(NotSupportedError, message, text, start, len(name), function=_BOUNDED)
+        if not is_listed(folded(name), in_from=is_in_from):
+            _refuse(name, text, start)
 
 
 def refuse_calls_of(tokens: Sequence[Token], text: str) -> None:
@@ -240,3 +239,12 @@ def _refuse(name: str, text: str, offset: int) -> None:
     else:
         instead = _INSTEAD.get(known, "it reads the state of one process, not the rows of the statement")
     raise located(NotSupportedError, f"{name}() is not supported: {instead}", text, offset, len(name), function=known)
+
+
+@cache
+def aggregate_names() -> frozenset[str]:
+    """The names of functions that aggregate rows, in lower case."""
+    rows = default_kernel().run(
+        "SELECT DISTINCT lower(function_name) AS name FROM duckdb_functions() WHERE function_type = 'aggregate'", {}
+    )
+    return frozenset(rows.column("name").to_pylist())

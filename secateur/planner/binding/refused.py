@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from sqlglot import exp
-
 from secateur.errors import NotSupportedError
+from secateur.partitioning.tables.identifier import folded
 from secateur.planner.text.positions import located
+from secateur.planner.text.syntax import DESCRIPTIONS, QUERIES, Syntax, ctes_of, nodes_of
 
 _PREPARED: Final = (
     "it is a whole text of execute(): PREPARE name AS SELECT ..., without types of parameters; EXECUTE name(1)"
@@ -40,25 +40,30 @@ STATEMENTS: Final = {
 }
 """First words of statements that are not supported, and what to do instead."""
 
-WORDS: Final = frozenset({"with"})
+WORDS: Final = frozenset({"with", "show", "describe", "desc", "summarize"})
 """Words, folded, without which a text has no refused part other than calls of functions."""
 
 
-def refuse_parts(tree: exp.Expr, text: str) -> None:
+def refuse_parts(syntax: Syntax, text: str) -> None:
     """Refuse parts that would have another meaning in the kernel.
 
     Args:
-        tree: The syntax tree of one query.
+        syntax: The syntax tree of one query.
         text: From which it was parsed.
 
     Raises:
         NotSupportedError: Names the part and its position.
     """
-    for node in tree.find_all(exp.CTE):
-        if not isinstance(node.this, (exp.Query, exp.Values)):
-            name = node.args["alias"].this
-            message = (
-                f"{node.this.key.upper()} in a common table expression is not supported: send it as a statement of its"
-                " own, with RETURNING"
-            )
-            raise located(NotSupportedError, message, text, int(name.meta.get("start", 0)), len(node.alias))
+    for node in nodes_of(syntax.node):
+        if node.get("type") == "SHOW_REF" and "query" not in node:
+            token = next(token for token in syntax.tokens if token.word in DESCRIPTIONS)
+            message = "SHOW inside of a query is not supported: read secateur.tables"
+            raise located(NotSupportedError, message, text, token.start, len(token.text))
+        for name, body in ctes_of(node):
+            if body["type"] not in QUERIES:
+                token = next(token for token in syntax.tokens if folded(token.text) == name)
+                message = (
+                    f"{body['type'].partition('_')[0]} in a common table expression is not supported: send it as a"
+                    " statement of its own, with RETURNING"
+                )
+                raise located(NotSupportedError, message, text, token.start, len(token.text))

@@ -12,14 +12,13 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from sqlglot import Token, TokenType
-
 from secateur.planner.binding.pivot import say_pivot, say_unpivot
 from secateur.planner.binding.table_query import say_table
 from secateur.planner.dml.composed import Composed, Composer
 from secateur.planner.dml.expressions import TextSpan
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.token_cursor import TokenCursor
+from secateur.planner.text.tokens import Token
 
 _SAID: Final = {
     "TABLE": say_table,
@@ -76,7 +75,7 @@ def as_queries(sql: str, tokens: Sequence[Token], parameters: Parameters) -> Com
 
 def _word(token: Token) -> str:
     """A token in upper case; nothing for a quoted name or a text."""
-    return "" if token.token_type in (TokenType.IDENTIFIER, TokenType.STRING) else token.text.upper()
+    return token.word
 
 
 def _stands_for_query(words: Sequence[str], at: int) -> bool:
@@ -86,7 +85,7 @@ def _stands_for_query(words: Sequence[str], at: int) -> bool:
     before = words[at - 1] if at else ""
     if word == "TABLE" and (before in _DESCRIPTIONS):
         return False  # DESCRIBE TABLE t
-    if word == "DESC" and "ORDER BY" in _outside(words, at):
+    if word == "DESC" and "ORDER" in _outside(words, at):
         return False  # a direction
     if not at:  # the statement itself
         return word in _SAID or (_end(words, at) < len(words))

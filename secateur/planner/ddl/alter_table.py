@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from sqlglot import TokenType
-
 from secateur.errors import SchemeError
 from secateur.partitioning.schemes.range_changes import AddRange, DropNamed, DropRange, RangeChange, alter_ranges
 from secateur.partitioning.tables.table import TableDef
@@ -105,7 +103,7 @@ def _read_change(cursor: TokenCursor, columns: int) -> _Written:
 def _ends(cursor: TokenCursor, ahead: int) -> bool:
     """Whether a change ends before the token that is ``ahead`` tokens away."""
     token = cursor.peek(ahead)
-    return token is None or token.token_type is TokenType.COMMA
+    return token is None or token.word == ","
 
 
 def _check(sql: str, table: TableDef, written: list[_Written]) -> None:

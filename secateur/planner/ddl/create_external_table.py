@@ -13,8 +13,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from sqlglot import TokenType
-
 from secateur.connectors.external.folder import FolderConnector, FolderFormat
 from secateur.errors import SqlSyntaxError
 from secateur.partitioning.tables.table import Column
@@ -22,6 +20,7 @@ from secateur.partitioning.types.column_type import SqlType
 from secateur.planner.ddl.column_type import read_type
 from secateur.planner.statement import CreateExternalTable
 from secateur.planner.text.token_cursor import TokenCursor
+from secateur.planner.text.tokens import TokenKind
 
 _FORMATS: Final = {form.value.upper(): form for form in FolderFormat}
 
@@ -55,7 +54,7 @@ def read_create_external_table(cursor: TokenCursor) -> CreateExternalTable:
         hive = tuple(_read_columns(cursor, names))
     cursor.expect("LOCATION")
     token = cursor.peek()
-    if token is None or token.token_type is not TokenType.STRING:
+    if token is None or token.kind is not TokenKind.STRING:
         raise cursor.expected("the path of a folder in quotes")
     path = cursor.take().text
     cursor.expect_end()

@@ -14,8 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from sqlglot import Token
-
 from secateur.errors import NotSupportedError, SchemeError
 from secateur.partitioning.tables.table import Column
 from secateur.partitioning.types.column_type import parse_type
@@ -24,6 +22,7 @@ from secateur.planner.ddl.table_sql import table_sql
 from secateur.planner.statement import PlannedSelect
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor
+from secateur.planner.text.tokens import Token
 from secateur.protocol.statements import CreateTableAs
 
 

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from sqlglot import TokenType
-
 from secateur.errors import SqlSyntaxError
 from secateur.partitioning.schemes.interval import IntervalPartitioning, IntervalUnit
 from secateur.planner.text.literals import read_literal
 from secateur.planner.text.token_cursor import TokenCursor
+from secateur.planner.text.tokens import TokenKind
 
 _UNITS: Final = {
     "YEAR": (IntervalUnit.MONTH, 12),
@@ -48,7 +47,7 @@ def read_every(cursor: TokenCursor) -> IntervalPartitioning:
 
 def _read_interval(cursor: TokenCursor) -> tuple[int, tuple[IntervalUnit, int]]:
     token = cursor.peek()
-    if token is None or token.token_type is not TokenType.STRING:
+    if token is None or token.kind is not TokenKind.STRING:
         return cursor.natural("how many units"), _read_unit(cursor)
     cursor.take()
     count, _, word = token.text.strip().partition(" ")

@@ -19,8 +19,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from sqlglot import TokenType
-
 from secateur.partitioning.schemes.components import HashComponent
 from secateur.partitioning.schemes.garbage_collection import no_garbage_collection
 from secateur.partitioning.schemes.interval import IntervalPartitioning
@@ -28,6 +26,7 @@ from secateur.partitioning.schemes.scheme_rules import RangeSpec, catch_all, sin
 from secateur.planner.ddl.every import read_every
 from secateur.planner.text.literals import at_literal, read_tuple
 from secateur.planner.text.token_cursor import TokenCursor, is_name
+from secateur.planner.text.tokens import TokenKind
 
 _DIRECTION: Final = "bounds are written lower <= VALUES < upper"
 
@@ -122,7 +121,7 @@ def _read_name(cursor: TokenCursor) -> str | None:
     token = cursor.peek()
     if token is None or not is_name(token) or cursor.at("VALUES") or cursor.at("VALUE", "="):
         return None
-    if token.token_type is not TokenType.IDENTIFIER and at_literal(cursor):
+    if token.kind is not TokenKind.QUOTED and at_literal(cursor):
         return None
     return cursor.name("the name of the partition")
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import Final, TypeAlias
 
-from sqlglot import TokenType
-
 from secateur.errors import ProgrammingError, UnknownColumnError
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.binding.suggestions import similar_names
@@ -95,8 +93,8 @@ def _is_row(cursor: TokenCursor, ends: tuple[str, ...]) -> bool:
         return False
     depth, commas, ahead = 0, 0, int(is_named)
     while (token := cursor.peek(ahead)) is not None:
-        depth += (token.token_type in OPENING) - (token.token_type in CLOSING)
-        commas += depth == 1 and token.token_type is TokenType.COMMA
+        depth += (token.word in OPENING) - (token.word in CLOSING)
+        commas += depth == 1 and token.word == ","
         ahead += 1
         if not depth:
             break

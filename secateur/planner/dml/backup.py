@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sqlglot import TokenType
-
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.dml.target import read_table
 from secateur.planner.text.token_cursor import TokenCursor
+from secateur.planner.text.tokens import TokenKind
 from secateur.protocol.statements import BackupTo, RestoreFrom
 
 
@@ -57,7 +56,7 @@ def read_restore(cursor: TokenCursor) -> RestoreFrom:
 
 def _read_folder(cursor: TokenCursor) -> str:
     token = cursor.peek()
-    if token is None or token.token_type is not TokenType.STRING:
+    if token is None or token.kind is not TokenKind.STRING:
         raise cursor.expected("the path of a folder, as 'text'")
     path = cursor.take().text
     cursor.expect_end()

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Final
 
-from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.errors import ProgrammingError
 from secateur.partitioning.tables.table import TableDef
+from secateur.planner.binding.functions import aggregate_names
 from secateur.planner.dml.composed import Composed
 from secateur.planner.dml.expressions import TextSpan
 from secateur.planner.dml.target import ChangeTarget
@@ -96,7 +95,7 @@ def check_reading(sql: str, query: Composed, what: str, offset: int) -> None:
                 offset,
             )
         function = str(expression.get("function_name", "")).lower()
-        if function in _aggregates():
+        if function in aggregate_names():
             raise located(
                 ProgrammingError,
                 f"an assigned value is computed from its own row: {function}() is not allowed in SET",
@@ -107,15 +106,6 @@ def check_reading(sql: str, query: Composed, what: str, offset: int) -> None:
             raise located(
                 ProgrammingError, "an assigned value is one value: unnest() is not allowed in SET", sql, offset
             )
-
-
-@cache
-def _aggregates() -> frozenset[str]:
-    """The names of functions that aggregate rows, in lower case."""
-    rows = default_kernel().run(
-        "SELECT DISTINCT lower(function_name) AS name FROM duckdb_functions() WHERE function_type = 'aggregate'", {}
-    )
-    return frozenset(rows.column("name").to_pylist())
 
 
 def is_local(select: PlannedSelect) -> bool:

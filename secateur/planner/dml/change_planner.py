@@ -11,7 +11,6 @@ from dataclasses import replace as with_plan
 from typing import Final, TypeAlias
 
 from msgspec.structs import replace
-from sqlglot import Token
 
 from secateur.engine.sql.row_changes import RowAction
 from secateur.planner.dml.change import check_columns, check_reading, is_local
@@ -24,6 +23,7 @@ from secateur.planner.dml.searched_change import SearchedChange
 from secateur.planner.statement import PlannedSelect
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import syntax_error
+from secateur.planner.text.tokens import Token
 from secateur.protocol.statements import ChangeStatement, CoordinatedChange, InsertMode, InsertSelect
 
 _EVERY_ROW: Final = "every row is deleted: add WHERE to delete some of them"

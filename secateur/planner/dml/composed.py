@@ -12,13 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
-from sqlglot import Token
-
 from secateur.errors import Error
 from secateur.planner.dml.expressions import TextSpan
-from secateur.planner.text.dialect import tokenize
 from secateur.planner.text.parameters import Parameters, read_parameters
 from secateur.planner.text.positions import located
+from secateur.planner.text.tokens import Token, tokenize
 
 _T = TypeVar("_T")
 _POSITION: Final = re.compile(r" \(line \d+, column \d+\)\n[^\n]*\n *(\^*)(\n.*)?$", re.DOTALL)

@@ -15,8 +15,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, assert_never
 
-from sqlglot import Token, TokenType
-
 from secateur.client.copy.file_options import OPTIONS, SYNONYMS, Direction, OptionKind
 from secateur.errors import ProgrammingError
 from secateur.partitioning.tables.identifier import quoted
@@ -28,6 +26,7 @@ from secateur.planner.dml.target import read_table
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor
+from secateur.planner.text.tokens import Token, TokenKind
 from secateur.protocol.copy_file import CopyFile, CopyFormat, OptionValue
 from secateur.protocol.statements import CopyFrom
 
@@ -149,7 +148,7 @@ def _read_value(cursor: TokenCursor, kind: OptionKind) -> OptionValue:
             return _read_flag(cursor)
         case OptionKind.NUMBER:
             token = cursor.peek()
-            if token is None or token.token_type is not TokenType.NUMBER or not token.text.isdecimal():
+            if token is None or token.kind is not TokenKind.NUMBER or not token.text.isdecimal():
                 raise cursor.expected("a number")
             return int(cursor.take().text)
         case OptionKind.TEXT:
@@ -193,6 +192,6 @@ def _read_text(cursor: TokenCursor) -> str:
 
 def _read_string(cursor: TokenCursor, what: str) -> str:
     token = cursor.peek()
-    if token is None or token.token_type is not TokenType.STRING:
+    if token is None or token.kind is not TokenKind.STRING:
         raise cursor.expected(what)
     return cursor.take().text

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from sqlglot import TokenType
-
 from secateur.errors import SqlSyntaxError
 from secateur.planner.text.token_cursor import TokenCursor
 
-OPENING: Final = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE})
-CLOSING: Final = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE})
+OPENING: Final = frozenset("([{")
+CLOSING: Final = frozenset(")]}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +37,9 @@ def read_expression(cursor: TokenCursor, *ends: str, what: str = "a value") -> T
     while not cursor.at_end and (depth or not _ends(cursor, previous, ends)):
         is_word = cursor.at("CASE") or cursor.at("END")
         token = cursor.take()
-        if token.token_type in OPENING or (is_word and token.text.upper() == "CASE"):
+        if token.word in OPENING or (is_word and token.text.upper() == "CASE"):
             depth += 1
-        elif token.token_type in CLOSING or (is_word and depth):
+        elif token.word in CLOSING or (is_word and depth):
             if depth == 0:
                 raise cursor.error(SqlSyntaxError, f"{token.text!r} closes nothing", token.start)
             depth -= 1
@@ -62,7 +60,7 @@ def read_parenthesized(cursor: TokenCursor) -> TextSpan:
     start, depth = cursor.offset, 0
     while not cursor.at_end:
         token = cursor.take()
-        depth += (token.token_type in OPENING) - (token.token_type in CLOSING)
+        depth += (token.word in OPENING) - (token.word in CLOSING)
         if not depth:
             return TextSpan(start, token.end + 1)
     raise cursor.expected("more")

@@ -17,7 +17,6 @@ from typing import Any, Final
 
 import pyarrow as pa
 from msgspec.structs import replace
-from sqlglot import TokenType
 
 from secateur.drawing.quantity import count_text
 from secateur.engine.kernels.duckdb.kernel import default_kernel
@@ -35,6 +34,7 @@ from secateur.planner.dml.returning import read_returning
 from secateur.planner.dml.target import ChangeTarget, read_insert_target
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.token_cursor import TokenCursor
+from secateur.planner.text.tokens import TokenKind
 from secateur.protocol.statements import (
     BatchInsert,
     EvaluatedInsert,
@@ -45,7 +45,8 @@ from secateur.protocol.statements import (
     Statement,
 )
 
-_LITERALS: Final = frozenset({TokenType.STRING, TokenType.NUMBER, TokenType.NULL, TokenType.TRUE, TokenType.FALSE})
+_LITERALS: Final = frozenset({TokenKind.STRING, TokenKind.NUMBER})
+_LITERAL_WORDS: Final = frozenset({"NULL", "TRUE", "FALSE"})
 _QUERY: Final = re.compile(r"\b(?:SELECT|FROM|TABLE)\b", re.IGNORECASE)
 _CELLS_MAX: Final = 1000
 """A longer statement is evaluated by the controller: the longer it is, the less what asking costs matters."""
@@ -394,13 +395,13 @@ def _read_row(cursor: TokenCursor) -> tuple[Value, ...]:
             first = cursor.peek()
             span = read_expression(cursor, ",", ")")
             single = first if first is not None and first.end + 1 == span.end else None
-            if single is not None and single.token_type is TokenType.IDENTIFIER:
+            if single is not None and single.kind is TokenKind.QUOTED:
                 message = (
                     f"column {single.text!r} cannot be used here: VALUES reads no table; a text has single quotes:"
                 )
                 message += f" {text_literal(single.text)}"
                 raise cursor.error(UnknownColumnError, message, span.start, span.end - span.start)
-            is_literal = single is not None and single.token_type in _LITERALS
+            is_literal = single is not None and (single.kind in _LITERALS or single.word in _LITERAL_WORDS)
             values.append(Value(span, is_literal))
         if cursor.accept(")"):
             return tuple(values)

@@ -8,21 +8,21 @@ from __future__ import annotations
 
 from typing import Final
 
-from sqlglot import exp
-
 from secateur.errors import ProgrammingError
+from secateur.planner.binding.functions import aggregate_names
 from secateur.planner.dml.composed import Composed, Composer
 from secateur.planner.dml.expressions import read_expression
 from secateur.planner.dml.row_changes import target_text
 from secateur.planner.dml.target import ChangeTarget
-from secateur.planner.text.dialect import parse_query, tokenize
 from secateur.planner.text.parameters import Parameters
+from secateur.planner.text.syntax import SyntaxNode, nodes_of, parse_query
 from secateur.planner.text.token_cursor import TokenCursor
+from secateur.planner.text.tokens import tokenize
 
 MERGE_ACTION: Final = "merge_action"
 """The function that returns the action on the row, in the RETURNING of a MERGE."""
 
-_NOT_OF_ONE_ROW: Final = (exp.AggFunc, exp.Window, exp.Query, exp.Unnest, exp.Explode)
+_UNNESTING: Final = frozenset({"unnest", "unlist"})
 
 
 def read_returning(
@@ -61,14 +61,19 @@ def read_returning(
         composer.say(", ")
     composer.say(f" FROM {target_text(target)}")
     query = composer.finish()
-    tree = parse_query(query.text, tokenize(query.text))
-    if not isinstance(tree, exp.Select) or any(node is not tree for node in tree.find_all(*_NOT_OF_ONE_ROW)):
+    if any(map(_needs_other_rows, nodes_of(parse_query(query.text, tokenize(query.text)).node))):
         raise cursor.error(
             ProgrammingError,
             "RETURNING takes values of the changed row alone: no aggregates, windows or subqueries",
             start,
         )
     return query, names_action
+
+
+def _needs_other_rows(node: SyntaxNode) -> bool:
+    """Whether an expression is computed of other rows than one, or makes several of it."""
+    name = str(node.get("function_name", "")).lower()
+    return node.get("class") in ("SUBQUERY", "WINDOW") or name in aggregate_names() or name in _UNNESTING
 
 
 def _is_action(cursor: TokenCursor) -> bool:

@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Final, TypeAlias
 
 import msgspec
-from sqlglot import Token, TokenType
 
 from secateur.engine.kernels.arrow.expression import ConstantExpression, ParameterExpression
 from secateur.engine.kernels.arrow.fragment import ArrowFragment
@@ -29,8 +28,8 @@ from secateur.planner.dml.literal_columns import literal_column
 from secateur.planner.dml.row_changes import Value as Words
 from secateur.planner.dml.row_changes import column_of, target_text
 from secateur.planner.statement import PlannedSelect
-from secateur.planner.text.dialect import tokenize
 from secateur.planner.text.parameters import Parameters
+from secateur.planner.text.tokens import Token, TokenKind, tokenize
 
 PlanQuery: TypeAlias = Callable[[str, Sequence[Token], Parameters], PlannedSelect]
 
@@ -168,11 +167,11 @@ def _column_behind(insert: Insert, tokens: Sequence[Token], position: int) -> st
     if len(tokens) < position + 3 or not _is_excluded(tokens[position]) or tokens[position + 1].text != ".":
         return None
     name = tokens[position + 2]
-    if name.token_type is TokenType.STRING:
+    if name.kind is TokenKind.STRING:
         return None
     columns = {column.name.casefold(): column.name for column in insert.target.table.columns}
     return columns.get(name.text.casefold())
 
 
 def _is_excluded(token: Token) -> bool:
-    return token.token_type is not TokenType.STRING and folded(token.text) == _EXCLUDED
+    return token.kind is not TokenKind.STRING and folded(token.text) == _EXCLUDED

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from sqlglot import Token, TokenType
-
 from secateur.planner.dml.expressions import TextSpan
+from secateur.planner.text.tokens import Token, TokenKind
 
 _VERBS: Final = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
 
@@ -21,8 +20,8 @@ def split_with(tokens: Sequence[Token]) -> tuple[TextSpan | None, Sequence[Token
         return None, tokens
     depth = 0
     for position, token in enumerate(tokens):
-        depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
-        closes = position and tokens[position - 1].token_type is TokenType.R_PAREN
-        if closes and not depth and token.text.upper() in _VERBS and token.token_type is not TokenType.IDENTIFIER:
+        depth += (token.word == "(") - (token.word == ")")
+        closes = position and tokens[position - 1].word == ")"
+        if closes and not depth and token.text.upper() in _VERBS and token.kind is not TokenKind.QUOTED:
             return TextSpan(tokens[0].start, tokens[position - 1].end + 1), tokens[position:]
     return None, tokens

@@ -9,16 +9,14 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final
 
-from sqlglot import TokenType
-
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import Error
 from secateur.partitioning.pruning.nodes import All, Everywhere
 from secateur.planner.explain.parameter_names import with_parameter_names
-from secateur.planner.text.dialect import tokenize
+from secateur.planner.text.tokens import TokenKind, tokenize
 
 _FINGERPRINT_BYTES: Final = 8
-_LITERALS: Final = frozenset({TokenType.NUMBER, TokenType.STRING})
+_LITERALS: Final = frozenset({TokenKind.NUMBER, TokenKind.STRING})
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +57,9 @@ def fingerprint(statement: str) -> str:
     """Return a digest of a text in which every literal, and every ``$1``, is ``?``."""
     try:
         words = [
-            "?" if token.token_type in _LITERALS else token.text.casefold()
+            "?" if token.kind in _LITERALS else token.text.casefold()
             for token in tokenize(statement)
-            if token.token_type is not TokenType.PARAMETER
+            if token.kind is not TokenKind.PARAMETER
         ]
     except Error:
         words = [statement]

@@ -6,15 +6,15 @@ them would read another relation, or none.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from sqlglot import Token, TokenType, exp
-
 from secateur.partitioning.tables.identifier import folded
-from secateur.planner.text.dialect import parse_query
 from secateur.planner.text.duckdb_parse import DuckDBParse
+from secateur.planner.text.parameters import Parameters
+from secateur.planner.text.syntax import Syntax, SyntaxNode, ctes_of, nodes_of, parse_query
+from secateur.planner.text.tokens import Token
 
 _Mentions = tuple[tuple[str, int], ...]
 """Names in FROM, folded, each with its offset in the text."""
@@ -47,40 +47,38 @@ class EnclosingCTEs:
     references: _Mentions
 
     @classmethod
-    def of(cls, text: str, tokens: Sequence[Token]) -> Self:
+    def of(cls, text: str, tokens: Sequence[Token], parameters: Parameters) -> Self:
         """Find the common table expressions of a query.
 
         Args:
             text: The user's whole text.
             tokens: Those of the query.
+            parameters: As read from them.
         """
-        if not any(token.token_type is TokenType.WITH for token in tokens):
+        if not any(token.word == "WITH" for token in tokens):
             return cls("", (), (), ())
-        tree = parse_query(text, tokens)
-        index_at = {token.start: index for index, token in enumerate(tokens)}
-        with_ = tree.args.get("with_") if tokens[0].token_type is TokenType.WITH else None
+        syntax = parse_query(text, tokens, parameters)
+        places = dict(_places(tokens)) if tokens[0].word == "WITH" else {}
         outermost = []
+        for name, body in ctes_of(syntax.node) if places else ():
+            first, last = places[name]
+            outermost.append(_Definition(name, first, last, _mentions(syntax, body)))
         elsewhere = []
-        for cte in tree.find_all(exp.CTE):
-            start = int(cte.args["alias"].this.meta["start"])
-            if cte.parent is with_:
-                first = index_at[start]
-                outermost.append(_Definition(folded(cte.alias), first, _end_of(tokens, first), _mentions(cte.this)))
-            else:
-                elsewhere.append((folded(cte.alias), start))
-        outermost.sort(key=lambda definition: definition.first)
+        for node in nodes_of(syntax.node):
+            if node is not syntax.node or not places:
+                elsewhere += [(name, _inside(syntax, body)) for name, body in ctes_of(node)]
         behind = tokens[outermost[-1].last].end if outermost else -1
-        recursive = isinstance(with_, exp.With) and with_.args.get("recursive")
-        references = tuple(reference for reference in _mentions(tree) if reference[1] > behind)
-        return cls("RECURSIVE " if recursive else "", tuple(outermost), tuple(elsewhere), references)
+        references = tuple(reference for reference in _mentions(syntax, syntax.node) if reference[1] > behind)
+        keywords = "RECURSIVE " if tokens[1].word == "RECURSIVE" and places else ""
+        return cls(keywords, tuple(outermost), tuple(elsewhere), references)
 
     def needed_by(
-        self, subquery: exp.Expr, opening: Token, closing: Token, position: int
+        self, subquery: Syntax, opening: Token, closing: Token, position: int
     ) -> tuple[tuple[int, int], ...] | None:
         """The first and last tokens of the definitions that a subquery needs, directly or through others.
 
         Args:
-            subquery: Its tree.
+            subquery: Its syntax tree.
             opening: The parenthesis in front of it.
             closing: The one behind it.
             position: The index of ``opening`` among the tokens.
@@ -89,7 +87,7 @@ class EnclosingCTEs:
             None when it may need some that cannot go with it: those of a part of the statement, or a part of WITH
             itself.
         """
-        names = {name for name, _ in _mentions(subquery)}
+        names = {name for name, _ in _mentions(subquery, subquery.node)}
         needed = self._closure(names)
         if needed and position < self.outermost[-1].last:
             return None
@@ -138,7 +136,7 @@ class EnclosingCTEs:
         if names & other.base_tables():
             return None
         kept = [entry for entry in original.tree["cte_map"]["map"] if folded(entry["key"]) not in names]
-        return DuckDBParse({**original.tree, "cte_map": {"map": kept}})
+        return DuckDBParse({**original.tree, "cte_map": {"map": kept} if kept else {}})
 
 
 def _definitions(reading: DuckDBParse) -> dict[str, Any]:
@@ -146,12 +144,28 @@ def _definitions(reading: DuckDBParse) -> dict[str, Any]:
     return {entry["key"]: entry["value"] for entry in cte_map.get("map", ())}
 
 
-def _mentions(tree: exp.Expr) -> _Mentions:
+def _mentions(syntax: Syntax, root: SyntaxNode) -> _Mentions:
     return tuple(
-        (folded(table.name), int(table.this.meta.get("start", 0)))
-        for table in tree.find_all(exp.Table)
-        if isinstance(table.this, exp.Identifier)
+        (folded(node["table_name"]), max(syntax.start(node), 0))
+        for node in nodes_of(root)
+        if node.get("type") == "BASE_TABLE"
     )
+
+
+def _inside(syntax: Syntax, body: SyntaxNode) -> int:
+    """An offset inside of a query."""
+    return max(syntax.start(node) for node in nodes_of(body))
+
+
+def _places(tokens: Sequence[Token]) -> Iterator[tuple[str, tuple[int, int]]]:
+    """The definitions behind a WITH that begins a query: the name of each, folded, and its first and last token."""
+    first = 2 if tokens[1].word == "RECURSIVE" else 1
+    while True:
+        last = _end_of(tokens, first)
+        yield folded(tokens[first].text), (first, last)
+        if last + 1 >= len(tokens) or tokens[last + 1].word != ",":
+            return
+        first = last + 2
 
 
 def _end_of(tokens: Sequence[Token], first: int) -> int:
@@ -159,14 +173,14 @@ def _end_of(tokens: Sequence[Token], first: int) -> int:
     depth = 0
     behind_as = False
     for index in range(first, len(tokens)):
-        match tokens[index].token_type:
-            case TokenType.L_PAREN:
+        match tokens[index].word:
+            case "(":
                 depth += 1
-            case TokenType.R_PAREN:
+            case ")":
                 depth -= 1
                 if not depth and behind_as:
                     return index
-            case TokenType.ALIAS if not depth:
+            case "AS" if not depth:
                 behind_as = True
             case _:
                 pass

@@ -25,14 +25,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from sqlglot import Token, TokenType, exp
-
 from secateur.errors import DatabaseError, NotSupportedError
 from secateur.partitioning.pruning.comparison import OPERATORS
 from secateur.partitioning.pruning.comparison_target import AbsoluteColumn, BareColumn, LinearColumn
 from secateur.partitioning.pruning.nodes import boxes_of
 from secateur.partitioning.pruning.operand import Evaluated, Operand, ParameterList, parameters_of
 from secateur.partitioning.types.column_type import SqlType, parse_type
+from secateur.planner.binding.functions import aggregate_names
 from secateur.planner.cost_model import CostModel
 from secateur.planner.select import BoundSelect
 from secateur.planner.statement import PlannedSelect, PlannedStep, PlannedSteps
@@ -40,10 +39,11 @@ from secateur.planner.steps.enclosing_ctes import EnclosingCTEs
 from secateur.planner.steps.few_keys import is_few
 from secateur.planner.steps.subqueries import VALUES_MAX, Subquery, find_subqueries
 from secateur.planner.steps.substitution import is_substituted
-from secateur.planner.text.dialect import parse_query, tokenize
 from secateur.planner.text.duckdb_parse import read_statements
 from secateur.planner.text.parameters import Parameters, read_parameters
 from secateur.planner.text.splicing import spliced
+from secateur.planner.text.syntax import Syntax, SyntaxNode, nodes_of, parse_query
+from secateur.planner.text.tokens import Token, tokenize
 from secateur.protocol.steps import SubqueryUse
 
 RULE: Final = "materialize_subquery"
@@ -163,7 +163,7 @@ class _Statement:
 
         If one cannot run on its own, or prunes nothing, the ones inside of it are tried.
         """
-        around = EnclosingCTEs.of(self.text, self.tokens)
+        around = EnclosingCTEs.of(self.text, self.tokens, self.parameters)
         found = list(self._candidates(subqueries, around))
         while found:
             unneeded = around.unneeded_without([self._span(candidate.subquery) for candidate in found])
@@ -234,8 +234,9 @@ class _Statement:
 
     def _candidate(self, subquery: Subquery, around: EnclosingCTEs) -> _Candidate | None:
         text = self._numbered(subquery.opening + 1, subquery.closing - 1)
-        tree = parse_query(text, read_parameters(text, tokenize(text))[0])
-        needed = around.needed_by(tree, self.tokens[subquery.opening], self.tokens[subquery.closing], subquery.opening)
+        syntax = parse_query(text, tokenize(text))
+        opening, closing = self.tokens[subquery.opening], self.tokens[subquery.closing]
+        needed = around.needed_by(syntax, opening, closing, subquery.opening)
         if needed is None:
             return None
         definitions = (
@@ -243,7 +244,7 @@ class _Statement:
             if needed
             else ""
         )
-        bounded = definitions + _bounded(text, tree, subquery.use, alone=not needed)
+        bounded = definitions + _bounded(text, syntax, subquery.use, alone=not needed)
         query = self._bound(bounded, ())
         if not query.reads_tables or len(query.columns) != 1:
             return None
@@ -306,11 +307,14 @@ class _Statement:
         return spliced(self.text, self.tokens[first].start, self.tokens[last].end + 1, [*splices, *kept])
 
 
-def _bounded(text: str, tree: exp.Expr, use: SubqueryUse, *, alone: bool) -> str:
+def _bounded(text: str, syntax: Syntax, use: SubqueryUse, *, alone: bool) -> str:
     """A subquery whose rows are as many as can be used, and one more; each value once for a list."""
+    select = syntax.node
+    modifiers = [modifier["type"] for modifier in select.get("modifiers", ())]
     plain = (
-        isinstance(tree, exp.Select)
-        and not any(tree.args.get(key) for key in ("limit", "offset", "with_", "fetch", "sample"))
+        select["type"] == "SELECT_NODE"
+        and not any(modifier.startswith("LIMIT") for modifier in modifiers)
+        and not any(select.get(key) for key in ("cte_map", "sample"))
         and alone
     )
     limit = f"LIMIT {VALUES_MAX[use] + 1}"
@@ -319,18 +323,20 @@ def _bounded(text: str, tree: exp.Expr, use: SubqueryUse, *, alone: bool) -> str
             return f"{text}\n{limit}" if plain else f"SELECT * FROM (\n{text}\n) AS subquery {limit}"
         case SubqueryUse.LIST | SubqueryUse.KEYS:
             # DISTINCT and LIMIT in the SELECT itself are applied where the rows are.
-            bare = plain and not any(
-                tree.args.get(key) for key in ("distinct", "group", "having", "qualify", "order", "kind")
-            )
-            first, second = tokenize(text)[:2]
-            if (
-                bare
-                and first.token_type is TokenType.SELECT
-                and second.token_type is not TokenType.ALL
-                and tree.find(exp.AggFunc, exp.Window) is None
-            ):
+            bare = plain and not modifiers and not any(map(select.get, ("group_expressions", "having", "qualify")))
+            first, second = syntax.tokens[:2]
+            if bare and first.word == "SELECT" and second.word != "ALL" and not any(map(_aggregates, nodes_of(select))):
                 return f"SELECT DISTINCT{text[first.end + 1 :]}\n{limit}"
             return f"SELECT DISTINCT * FROM (\n{text}\n) AS subquery {limit}"
+
+
+def _aggregates(node: SyntaxNode) -> bool:
+    """Whether a node computes of several rows."""
+    return (
+        node.get("class") == "WINDOW"
+        or node.get("aggregate_handling") == "FORCE_AGGREGATES"
+        or str(node.get("function_name", "")).lower() in aggregate_names()
+    )
 
 
 def _used_parameters(outer: BoundSelect, first: int, types: Sequence[SqlType]) -> set[int]:

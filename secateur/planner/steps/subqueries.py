@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from sqlglot import Token, TokenType
-
+from secateur.planner.text.tokens import Token
 from secateur.protocol.steps import SubqueryUse
 
 VALUES_MAX: Final[Mapping[SubqueryUse, int]] = MappingProxyType(
@@ -45,21 +44,13 @@ class Subquery:
     inner: tuple[Subquery, ...]
 
 
-_QUERIES: Final = frozenset({TokenType.SELECT, TokenType.WITH, TokenType.FROM})
-_COMPARISONS: Final = frozenset({TokenType.EQ, TokenType.LT, TokenType.LTE, TokenType.GT, TokenType.GTE})
+_QUERIES: Final = frozenset({"SELECT", "WITH", "FROM"})
+_COMPARISONS: Final = frozenset({"=", "==", "<", "<=", ">", ">="})
 # A value follows: that of BETWEEN, behind AND the second one.
-_LEADING: Final = _COMPARISONS | {TokenType.BETWEEN, TokenType.AND}
-_ENDS: Final = _COMPARISONS | {
-    TokenType.AND,
-    TokenType.OR,
-    TokenType.R_PAREN,
-    TokenType.GROUP_BY,
-    TokenType.ORDER_BY,
-    TokenType.LIMIT,
-    TokenType.HAVING,
-}
+_LEADING: Final = _COMPARISONS | {"BETWEEN", "AND"}
+_ENDS: Final = _COMPARISONS | {"AND", "OR", ")", "GROUP", "ORDER", "LIMIT", "HAVING"}
 # These precede the left side of a comparison.
-_BEGINNINGS: Final = frozenset({TokenType.WHERE, TokenType.ON, TokenType.OR, TokenType.L_PAREN})
+_BEGINNINGS: Final = frozenset({"WHERE", "ON", "OR", "("})
 
 
 def find_subqueries(tokens: Sequence[Token]) -> tuple[Subquery, ...]:
@@ -67,9 +58,9 @@ def find_subqueries(tokens: Sequence[Token]) -> tuple[Subquery, ...]:
     # One entry for each open parenthesis, and one for the text around all: its index, and what was found inside.
     nesting: list[tuple[int, list[Subquery]]] = [(-1, [])]
     for index, token in enumerate(tokens):
-        if token.token_type is TokenType.L_PAREN:
+        if token.word == "(":
             nesting.append((index, []))
-        elif token.token_type is TokenType.R_PAREN and len(nesting) > 1:
+        elif token.word == ")" and len(nesting) > 1:
             opening, inner = nesting.pop()
             use = _use(tokens, opening, index)
             nesting[-1][1].extend(
@@ -79,16 +70,14 @@ def find_subqueries(tokens: Sequence[Token]) -> tuple[Subquery, ...]:
 
 
 def _use(tokens: Sequence[Token], opening: int, closing: int) -> SubqueryUse | None:
-    if not opening or tokens[opening + 1].token_type not in _QUERIES:
+    if not opening or tokens[opening + 1].word not in _QUERIES:
         return None
-    before = tokens[opening - 1].token_type
-    behind = tokens[closing + 1].token_type if closing + 1 < len(tokens) else None
-    if before is TokenType.IN or (
-        before in (TokenType.ANY, TokenType.SOME) and opening > 1 and tokens[opening - 2].token_type is TokenType.EQ
-    ):
+    before = tokens[opening - 1].word
+    behind = tokens[closing + 1].word if closing + 1 < len(tokens) else None
+    if before == "IN" or (before in ("ANY", "SOME") and opening > 1 and tokens[opening - 2].word in ("=", "==")):
         return SubqueryUse.LIST
     return SubqueryUse.VALUE if before in _LEADING or (before in _BEGINNINGS and behind in _COMPARISONS) else None
 
 
 def _is_whole(tokens: Sequence[Token], closing: int) -> bool:
-    return closing + 1 == len(tokens) or tokens[closing + 1].token_type in _ENDS
+    return closing + 1 == len(tokens) or tokens[closing + 1].word in _ENDS

@@ -1,6 +1,6 @@
 """Checks, in DuckDB's parse trees, that one statement is another with parameters in place of subqueries.
 
-The planner puts parameters into the text of a statement where sqlglot's tokens show a subquery. This check ensures that
+The planner puts parameters into the text of a statement where its tokens show a subquery. This check ensures that
 DuckDB sees it there: the trees of both texts must be the same except for these places, and each replaced part must be
 the tree of the subquery's own text.
 """
@@ -35,7 +35,7 @@ def is_substituted(original: DuckDBParse, other: DuckDBParse, subqueries: Mappin
                 replaced.add(number)
                 pending.append((was["subquery"]["node"], subqueries[number].tree))
                 if was["subquery_type"] == "ANY":
-                    pending.append(((was["child"], was["alias"]), (now["children"][0], now["alias"])))
+                    pending.append(((was["child"], was.get("alias")), (now["children"][0], now.get("alias"))))
                 continue
             if was.keys() != now.keys():
                 return False
@@ -52,21 +52,11 @@ def is_substituted(original: DuckDBParse, other: DuckDBParse, subqueries: Mappin
 def _stands_for(was: Mapping[str, Any], now: Mapping[str, Any]) -> int | None:
     """The number of the parameter that ``now`` has where ``was`` has a subquery."""
     match was, now:
-        case {"class": "SUBQUERY", "subquery_type": "SCALAR", "alias": ""}, {
-            "class": "PARAMETER",
-            "identifier": str() as number,
-            "alias": "",
-        }:
-            return int(number) if number.isdecimal() else None
         case (
-            {"class": "SUBQUERY", "subquery_type": "SCALAR", "alias": ""},
-            {
-                "class": "CAST",
-                "try_cast": False,
-                "child": {"class": "PARAMETER", "identifier": str() as number},
-                "alias": "",
-            },
-        ):
+            {"class": "SUBQUERY", "subquery_type": "SCALAR"},
+            {"class": "PARAMETER", "identifier": str() as number}
+            | {"class": "CAST", "child": {"class": "PARAMETER", "identifier": str() as number}},
+        ) if "alias" not in was and "alias" not in now and "try_cast" not in now:
             return int(number) if number.isdecimal() else None
         case (
             {"class": "SUBQUERY", "subquery_type": "ANY", "comparison_type": "COMPARE_EQUAL"},

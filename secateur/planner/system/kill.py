@@ -12,11 +12,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from sqlglot import TokenType
-
 from secateur.errors import ProgrammingError
 from secateur.planner.statement import KillJob, KillStatement
 from secateur.planner.text.token_cursor import TokenCursor
+from secateur.planner.text.tokens import TokenKind
 
 _ID: Final = re.compile(r"(.+):([0-9]{1,18})")
 
@@ -34,7 +33,7 @@ def read_kill(cursor: TokenCursor) -> KillStatement | KillJob:
     cursor.expect("KILL")
     is_job = cursor.accept("JOB")
     token = cursor.peek()
-    if token is None or token.token_type is not TokenType.STRING:
+    if token is None or token.kind is not TokenKind.STRING:
         raise cursor.expected(f"the id of a {'job' if is_job else 'statement'}, as 'text'")
     offset = cursor.offset
     text = cursor.take().text

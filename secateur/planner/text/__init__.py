@@ -6,14 +6,14 @@ from secateur.exports import exports
 
 _FILES = {
     "deep_json": ["read_json"],
-    "dialect": ["parse_query", "tokenize"],
+    "syntax": ["parse_query"],
+    "tokens": ["tokenize"],
     "hoisted_lists": ["hoist_lists"],
     "literal_rows": ["take_literal_rows"],
-    "parameters": ["ParameterStyle", "Parameters", "read_parameters"],
+    "parameters": ["NO_PARAMETERS", "ParameterStyle", "Parameters", "read_parameters"],
     "duckdb_parse": ["DuckDBParse", "read_statement", "read_statements"],
     "splicing": ["splice", "spliced"],
     "token_cursor": ["TokenCursor"],
-    "trees": ["children_of"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -10,6 +10,7 @@ from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.partitioning.tables.identifier import folded
 from secateur.planner.segmented_stack import on_segmented_stack
 from secateur.planner.text.deep_json import read_json
+from secateur.planner.text.syntax import list_membership, nodes_of
 
 _IGNORED: Final = frozenset({"query_location", "query_location_length"})
 
@@ -27,18 +28,6 @@ class DuckDBParse:
     def base_tables(self) -> frozenset[str]:
         """The names that it reads from, folded, those of common table expressions among them."""
         return frozenset(folded(node["table_name"]) for node in nodes_of(self.tree) if node.get("type") == "BASE_TABLE")
-
-
-def nodes_of(tree: object) -> Iterator[Mapping[str, Any]]:
-    """The nodes of a parse tree."""
-    pending = [tree]
-    while pending:
-        item = pending.pop()
-        if isinstance(item, dict):
-            yield item
-            pending.extend(item.values())
-        elif isinstance(item, list):
-            pending.extend(item)
 
 
 def read_statement(sql: str) -> DuckDBParse | None:
@@ -74,35 +63,9 @@ def _stripped_node(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _memberships_plain(node: dict[str, Any]) -> dict[str, Any]:
-    """Turn ``x = ANY($1)`` and ``x IN (SELECT unnest($1))`` into comparisons of one row with a list.
-
-    DuckDB parses them as subqueries, but they read no rows.
-    """
-    if (
-        node.get("class") != "SUBQUERY"
-        or node.get("subquery_type") != "ANY"
-        or node.get("comparison_type") != "COMPARE_EQUAL"
-    ):
+    """Turn ``x = ANY($1)`` and ``x IN (SELECT unnest($1))`` into comparisons of one row with a list."""
+    found = list_membership(node)
+    if found is None:
         return node
-    select = node["subquery"]["node"]
-    said = {key for key, value in select.items() if value and value != {"map": []} and value != "STANDARD_HANDLING"}
-    if (
-        said != {"type", "select_list", "from_table"}
-        or len(select["select_list"]) != 1
-        or select["from_table"].get("type") != "EMPTY"
-    ):
-        return node
-    item = select["select_list"][0]
-    elements = [argument.get("expression", argument) for argument in item.get("arguments", ())]
-    if (
-        item.get("function_name") != "unnest"
-        or item.get("filter") is not None
-        or [element.get("class") for element in elements] != ["PARAMETER"]
-    ):
-        return node
-    return {
-        "class": "OPERATOR",
-        "type": "COMPARE_IN_LIST",
-        "alias": node.get("alias", ""),
-        "children": [node["child"], *elements],
-    }
+    named = {"alias": node["alias"]} if "alias" in node else {}
+    return {"class": "OPERATOR", "type": "COMPARE_IN_LIST", "children": list(found), **named}

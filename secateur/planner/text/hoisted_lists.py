@@ -21,7 +21,6 @@ from datetime import date
 from typing import Any, Final
 
 from msgspec.structs import replace
-from sqlglot import exp
 
 from secateur.partitioning.pruning.comparison import Comparison, compare
 from secateur.partitioning.pruning.condition import UNCONSTRAINED, Box, Choice, Constraint
@@ -31,9 +30,9 @@ from secateur.partitioning.pruning.operand import ParameterList
 from secateur.partitioning.pruning.tree import PartitionTree
 from secateur.partitioning.tables.identifier import folded
 from secateur.partitioning.types.column_type import SqlType, TypeKind
-from secateur.planner.binding.query import Query, TableReference, renames_columns
+from secateur.planner.binding.query import Query
 from secateur.planner.prune.partition_nodes import box_node
-from secateur.planner.text.membership import list_membership
+from secateur.planner.text.syntax import SyntaxNode, list_membership, tables_of
 
 _ELEMENTS_MIN: Final = 64
 HOISTED_CHARS_MIN: Final = 2 * _ELEMENTS_MIN
@@ -123,16 +122,14 @@ def hoist_lists(sql: str) -> tuple[HoistedText, tuple[list[Any], ...]] | None:
 
 def lists_agree(query: Query, lists: Mapping[int, Sequence[Any]]) -> bool:
     """Whether each list, by the index of its hidden parameter, has the meaning that its literals had."""
-    found: dict[int, exp.Expr] = {}
-    for node in query.tree.find_all(exp.Any):
-        holder = node.parent
-        member = None if holder is None else list_membership(holder)
-        if holder is not None and member is not None and member[1] in lists:
-            column_type = _column_type(member[0], query)
-            if column_type is None or not _is_condition(holder) or column_type not in _kinds(lists[member[1]]):
+    found = set()
+    for searched, parameter, select in _conditions(query.syntax.node) if lists else ():
+        index = int(parameter["identifier"]) - 1
+        if index in lists:
+            if _column_type(searched, select, query) not in _kinds(lists[index]):
                 return False
-            found[member[1]] = node
-    return len(found) == len(lists)
+            found.add(index)
+    return found == lists.keys()
 
 
 def fold_lists(tree: PartitionTree, lists: Mapping[int, Sequence[Any]]) -> PartitionTree:
@@ -209,35 +206,41 @@ def _kinds(values: Sequence[Any]) -> frozenset[TypeKind]:
             return _INTEGERS
 
 
-def _is_condition(node: exp.Expr) -> bool:
-    """Whether only connectives lead from a node up to its WHERE or ON, and no result column is named by its text."""
-    while isinstance(node.parent, (exp.And, exp.Or, exp.Not, exp.Paren)):
-        node = node.parent
-    where = isinstance(node.parent, exp.Where) and isinstance(node.parent.parent, exp.Select)
-    if not where and not (isinstance(node.parent, exp.Join) and node.arg_key == "on"):
-        return False
-    while node.parent is not None:
-        if isinstance(node.parent, exp.Select) and node.arg_key == "expressions":
-            return False
-        node = node.parent
-    return True
+def _conditions(root: SyntaxNode) -> Iterator[tuple[SyntaxNode, SyntaxNode, SyntaxNode]]:
+    """The memberships in lists to which only connectives lead from WHERE or ON, where no column is named by its text.
+
+    Yields what is searched, the parameter, and the innermost SELECT.
+    """
+    pending: list[tuple[Any, SyntaxNode, bool]] = [(root, root, False)]
+    while pending:
+        item, select, is_condition = pending.pop()
+        if isinstance(item, list):
+            pending.extend((each, select, is_condition) for each in item)
+        if not isinstance(item, dict):
+            continue
+        membership = list_membership(item)
+        if membership is not None and is_condition:
+            yield *membership, select
+        is_select = item.get("type") == "SELECT_NODE"
+        goes_on = is_condition and item.get("type") in ("CONJUNCTION_AND", "CONJUNCTION_OR", "OPERATOR_NOT")
+        for key, value in item.items():
+            if not is_select or key != "select_list":
+                begins = key == ("where_clause" if is_select else "condition")
+                pending.append((value, item if is_select else select, begins or (goes_on and key == "children")))
 
 
-def _column_type(node: exp.Expr, query: Query) -> TypeKind | None:
-    """Return the type of a column of a table that the innermost SELECT reads.
+def _column_type(node: SyntaxNode, select: SyntaxNode, query: Query) -> TypeKind | None:
+    """Return the type of a column of a table that a SELECT reads.
 
     A bare name that is a column of one table means that column, or else the statement is ambiguous.
     """
-    if not isinstance(node, exp.Column) or node.args.get("db") is not None:
-        return None
-    select = node.find_ancestor(exp.Select)
-    found: list[SqlType] = []
-    for scan in query.scans:
-        if _reads(select, scan) and folded(node.table) in ("", folded(scan.alias)):
-            found.extend(column.type for column in scan.table.columns if folded(column.name) == folded(node.name))
+    *front, name = node.get("column_names") or ("",)
+    tables = {table["table_name"] for table in tables_of(select) if "column_name_alias" not in table}
+    found = [
+        column.type
+        for scan in query.scans
+        if scan.relation in tables and [folded(part) for part in front] in ([], [folded(scan.alias)])
+        for column in scan.table.columns
+        if folded(column.name) == folded(name)
+    ]
     return found[0].kind if len(found) == 1 else None
-
-
-def _reads(select: exp.Expr | None, scan: TableReference) -> bool:
-    holder = scan.node.parent
-    return isinstance(holder, (exp.From, exp.Join)) and holder.parent is select and not renames_columns(scan.node)

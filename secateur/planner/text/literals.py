@@ -8,11 +8,10 @@ from decimal import Decimal
 from typing import Any, Final
 from uuid import UUID
 
-from sqlglot import TokenType
-
 from secateur.errors import SchemeError
 from secateur.partitioning.types.decimals import negated
 from secateur.planner.text.token_cursor import TokenCursor
+from secateur.planner.text.tokens import TokenKind
 
 _TYPED: Final[dict[str, Callable[[str], Any]]] = {
     "DATE": date.fromisoformat,
@@ -20,7 +19,7 @@ _TYPED: Final[dict[str, Callable[[str], Any]]] = {
     "TIMESTAMPTZ": datetime.fromisoformat,
     "UUID": UUID,
 }
-_STRINGS: Final = (TokenType.STRING, TokenType.HEREDOC_STRING)
+_STRINGS: Final = (TokenKind.STRING, TokenKind.DOLLAR_STRING)
 
 
 def at_literal(cursor: TokenCursor) -> bool:
@@ -28,9 +27,9 @@ def at_literal(cursor: TokenCursor) -> bool:
     token, behind = cursor.peek(), cursor.peek(1)
     if token is None:
         return False
-    if token.token_type in (TokenType.NUMBER, TokenType.HEX_STRING, TokenType.L_PAREN, TokenType.DASH, *_STRINGS):
+    if token.kind in (TokenKind.NUMBER, TokenKind.HEX_STRING, *_STRINGS) or token.word in ("(", "-"):
         return True
-    typed = token.text.upper() in _TYPED and behind is not None and behind.token_type in _STRINGS
+    typed = token.text.upper() in _TYPED and behind is not None and behind.kind in _STRINGS
     return typed or any(cursor.at(word) for word in ("TRUE", "FALSE", "NULL"))
 
 
@@ -58,7 +57,7 @@ def read_tuple(cursor: TokenCursor, columns: int) -> tuple[Any, ...]:
 def read_literal(cursor: TokenCursor) -> Any:
     """One value as a Python object: int, Decimal, str, bool, bytes, date, datetime or UUID."""
     offset, token = cursor.offset, cursor.peek()
-    if token is not None and token.token_type is TokenType.NUMBER:
+    if token is not None and token.kind is TokenKind.NUMBER:
         return _number(cursor)
     if cursor.accept("-"):
         return negated(_number(cursor))
@@ -71,11 +70,11 @@ def read_literal(cursor: TokenCursor) -> Any:
     behind = cursor.peek(1)
     if token is None:
         raise cursor.expected("a value")
-    if token.token_type in _STRINGS:
+    if token.kind in _STRINGS:
         return cursor.take().text
-    if token.token_type is TokenType.HEX_STRING:
+    if token.kind is TokenKind.HEX_STRING:
         return bytes.fromhex(cursor.take().text)
-    if token.text.upper() in _TYPED and behind is not None and behind.token_type in _STRINGS:
+    if token.text.upper() in _TYPED and behind is not None and behind.kind in _STRINGS:
         cursor.take()
         text = cursor.take().text
         try:
@@ -92,7 +91,7 @@ def read_literal(cursor: TokenCursor) -> Any:
 
 def _number(cursor: TokenCursor) -> int | Decimal:
     token = cursor.peek()
-    if token is None or token.token_type is not TokenType.NUMBER:
+    if token is None or token.kind is not TokenKind.NUMBER:
         raise cursor.expected("a number")
     cursor.take()
     return int(token.text) if token.text.isdecimal() else Decimal(token.text)

@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Final
 
-from sqlglot import Token, TokenType
-
 from secateur.drawing.quantity import count_text
 from secateur.errors import NotSupportedError, ParameterError
 from secateur.planner.text.positions import located, syntax_error
+from secateur.planner.text.tokens import Token, TokenKind
 
 _NUMBER_MAX: Final = 65_535
 _NO_LISTS: Final[Mapping[int, list[Any]]] = {}
@@ -129,6 +128,10 @@ class Parameters:
         return ", ".join("$" + name for name in self.names)
 
 
+NO_PARAMETERS: Final = Parameters(ParameterStyle.NONE, 0, (), ())
+"""Those of a text that has none, or has them as ``$1``."""
+
+
 def read_parameters(
     sql: str, tokens: Sequence[Token], hidden: Mapping[int, list[Any]] = _NO_LISTS
 ) -> tuple[list[Token], Parameters]:
@@ -157,7 +160,14 @@ def read_parameters(
     while position < len(tokens):
         token = tokens[position]
         position += 1
-        if token.token_type not in (TokenType.PLACEHOLDER, TokenType.PARAMETER):
+        if token.word == "@":
+            raise located(
+                NotSupportedError,
+                "the operator @ is not supported: write abs(...), or ? or $name for a parameter",
+                sql,
+                token.start,
+            )
+        if token.kind is not TokenKind.PARAMETER:
             found.append(token)
             continue
         if token.start in hidden:
@@ -166,7 +176,7 @@ def read_parameters(
             continue
         behind = tokens[position] if position < len(tokens) and tokens[position].start == token.end + 1 else None
         end = token.end
-        if behind is not None and behind.token_type is TokenType.NUMBER and behind.text.isdecimal():
+        if behind is not None and behind.kind is TokenKind.NUMBER and behind.text.isdecimal():
             this_style, index, end = ParameterStyle.NUMBERED, int(behind.text) - 1, behind.end
             position += 1
             if not 0 <= index < _NUMBER_MAX:
@@ -177,18 +187,11 @@ def read_parameters(
                     token.start,
                     end - token.start + 1,
                 )
-        elif token.token_type is TokenType.PLACEHOLDER:
+        elif token.text == "?":
             this_style, index = ParameterStyle.QMARK, highest
-        elif token.text == "$" and behind is not None and behind.text.isidentifier():
+        elif behind is not None and behind.text.isidentifier():
             this_style, index, end = ParameterStyle.NAMED, names.setdefault(behind.text, len(names)), behind.end
             position += 1
-        elif token.text == "@":
-            raise located(
-                NotSupportedError,
-                "the operator @ is not supported: write abs(...), or ? or $name for a parameter",
-                sql,
-                token.start,
-            )
         else:
             raise syntax_error(f"{token.text!r} is not a parameter: write ?, $1 or $name", sql, token.start)
         if style not in (ParameterStyle.NONE, this_style):
@@ -212,15 +215,15 @@ def _foreign_style(tokens: Sequence[Token]) -> str:
     All of them can have other meanings, so this is for messages only.
     """
     for before, sign, behind, last in zip(tokens, tokens[1:], tokens[2:], (*tokens[3:], None), strict=False):
-        if behind.start != sign.end + 1 or before.token_type is TokenType.L_BRACKET:
+        if behind.start != sign.end + 1 or before.word == "[":
             continue
-        if sign.token_type is TokenType.MOD and behind.text == "s":
+        if sign.word == "%" and behind.text == "s":
             return "? or $1, not %s"
-        if sign.token_type is TokenType.MOD and behind.token_type is TokenType.L_PAREN and last is not None:
+        if sign.word == "%" and behind.word == "(" and last is not None:
             return f"${last.text}, not %({last.text})s"
-        if sign.token_type is TokenType.COLON and behind.text.isidentifier():
+        if sign.word == ":" and behind.text.isidentifier():
             return f"${behind.text}, not :{behind.text}"
-        if sign.token_type is TokenType.COLON and behind.text.isdecimal():
+        if sign.word == ":" and behind.text.isdecimal():
             return f"${behind.text}, not :{behind.text}"
     return ""
 
@@ -228,6 +231,6 @@ def _foreign_style(tokens: Sequence[Token]) -> str:
 def _numbered(token: Token, index: int, end: int) -> tuple[Token, Token]:
     """A parameter in the numbered form."""
     return (
-        Token(TokenType.PARAMETER, "$", line=token.line, col=token.col, start=token.start, end=token.start),
-        Token(TokenType.NUMBER, str(index + 1), line=token.line, col=token.col, start=token.start, end=end),
+        Token(TokenKind.PARAMETER, "$", token.start, token.start),
+        Token(TokenKind.NUMBER, str(index + 1), token.start, end),
     )

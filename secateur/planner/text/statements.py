@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from sqlglot import TokenType
-
 from secateur.errors import SqlSyntaxError
-from secateur.planner.text.dialect import tokenize
+from secateur.planner.text.tokens import tokenize
 
 
 def split_statements(text: str) -> list[tuple[str, int, int]]:
@@ -28,7 +26,7 @@ def split_statements(text: str) -> list[tuple[str, int, int]]:
             found.append((written.strip(), start + len(written) - len(written.lstrip()), first))
 
     for token in tokenize(text):
-        if token.token_type is TokenType.SEMICOLON:
+        if token.word == ";":
             end(token.start)
             start, first = token.end + 1, -1
         elif first < 0:
@@ -43,4 +41,4 @@ def is_finished(text: str) -> bool:
         tokens = tokenize(text)
     except SqlSyntaxError:
         return False  # a string is still open
-    return bool(tokens) and tokens[-1].token_type is TokenType.SEMICOLON
+    return bool(tokens) and tokens[-1].word == ";"

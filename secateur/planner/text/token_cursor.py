@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, TypeVar
-
-from sqlglot import Token, TokenType
+from typing import TypeVar
 
 from secateur.errors import Error, NotSupportedError, SqlSyntaxError
 from secateur.planner.text.positions import located
+from secateur.planner.text.tokens import Token, TokenKind
 
 _E = TypeVar("_E", bound=Error)
 _T = TypeVar("_T")
-_NOT_NAMES: Final = frozenset(
-    {TokenType.STRING, TokenType.NUMBER, TokenType.HEREDOC_STRING, TokenType.HEX_STRING, TokenType.BYTE_STRING}
-)
 
 
 class TokenCursor:
     """A position in the tokens of one statement.
 
-    Keywords are compared by their upper-case text, independent of the tokenizer's token types; a token of two words,
-    such as ``PRIMARY KEY``, counts as its words.
+    Keywords are compared by their upper-case text.
     """
 
     def __init__(self, sql: str, tokens: Sequence[Token]) -> None:
         self.sql = sql
-        self._whole = tuple(tokens)
-        self._tokens = tuple(_split(tokens))
+        self._tokens = tuple(tokens)
         self._position = 0
 
     @property
@@ -55,12 +49,8 @@ class TokenCursor:
         return token
 
     def rest(self) -> tuple[Token, ...]:
-        """Return all remaining tokens, with those of two words whole again, as a parser of queries expects them.
-
-        The cursor does not move; it must be before a whole token.
-        """
-        offset = self.offset
-        return tuple(token for token in self._whole if token.start >= offset)
+        """Return all remaining tokens; the cursor does not move."""
+        return self._tokens[self._position :]
 
     def at(self, *words: str) -> bool:
         """Whether the next tokens are these words or symbols."""
@@ -103,7 +93,7 @@ class TokenCursor:
         """
         if not self.accept("MAIN", "."):
             ahead = self.peek(1)
-            if ahead is not None and ahead.text == "." and ahead.token_type is TokenType.DOT:
+            if ahead is not None and ahead.text == "." and ahead.word == ".":
                 raise self.unsupported(
                     "a schema in front of a table name",
                     "tables and views are in the schema main, which need not be written",
@@ -132,7 +122,7 @@ class TokenCursor:
     def natural(self, what: str) -> int:
         """A number without sign, point or exponent."""
         token = self.peek()
-        if token is None or token.token_type is not TokenType.NUMBER or not token.text.isdecimal():
+        if token is None or token.kind is not TokenKind.NUMBER or not token.text.isdecimal():
             raise self.expected(what)
         self._position += 1
         return int(token.text)
@@ -171,31 +161,8 @@ class TokenCursor:
 
 def is_name(token: Token) -> bool:
     """Whether a token can name a table or column: a quoted name or a word."""
-    if token.token_type is TokenType.IDENTIFIER:
-        return True
-    return token.token_type not in _NOT_NAMES and token.text[:1].isidentifier()
+    return token.kind in (TokenKind.QUOTED, TokenKind.WORD)
 
 
 def _is(token: Token | None, word: str) -> bool:
-    return (
-        token is not None
-        and token.token_type not in (TokenType.IDENTIFIER, TokenType.STRING)
-        and token.text.upper() == word
-    )
-
-
-def _split(tokens: Sequence[Token]) -> list[Token]:
-    found = []
-    for token in tokens:
-        words = token.text.split()
-        if token.token_type in (TokenType.IDENTIFIER, *_NOT_NAMES) or len(words) < 2:
-            found.append(token)
-            continue
-        # The words are at both ends of the token's text; positions in between do not matter to an error.
-        start = token.start
-        for word in words:
-            found.append(
-                Token(TokenType.VAR, word, line=token.line, col=token.col, start=start, end=start + len(word) - 1)
-            )
-            start += len(word) + 1
-    return found
+    return token is not None and token.word == word

@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sqlglot import Token
-
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import ProgrammingError
 from secateur.partitioning.tables.external_table import ExternalTable
@@ -22,6 +20,7 @@ from secateur.planner.statement import DropView
 from secateur.planner.system.tables import SYSTEM_TABLES
 from secateur.planner.text.positions import syntax_error
 from secateur.planner.text.token_cursor import TokenCursor
+from secateur.planner.text.tokens import Token
 from secateur.planner.views.view import ViewDef, ViewRead
 
 

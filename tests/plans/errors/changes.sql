@@ -361,7 +361,7 @@ ProgrammingError: column 'amount' is assigned twice (line 1, column 31)
 -- limit
 UPDATE orders SET amount = 1 LIMIT 1
 /*
-SqlSyntaxError: the statement does not parse: expecting ) at 'LIMIT' (line 1, column 30)
+SqlSyntaxError: the statement does not parse: syntax error at or near "LIMIT" (line 1, column 30)
   UPDATE orders SET amount = 1 LIMIT 1
                                ^^^^^
 */
@@ -505,7 +505,7 @@ SqlSyntaxError: DELETE takes one table and a WHERE clause, and nothing behind it
 -- no condition
 DELETE FROM orders WHERE
 /*
-SqlSyntaxError: the statement does not parse: unexpected 'WHERE' (line 1, column 20)
+SqlSyntaxError: the statement does not parse: syntax error at or near "WHERE" (line 1, column 20)
   DELETE FROM orders WHERE
                      ^^^^^
 */

@@ -36,7 +36,7 @@ SqlSyntaxError: one statement at a time: a second one begins here (line 1, colum
 -- two operators
 SELECT * FROM orders WHERE id = = 1
 /*
-SqlSyntaxError: the statement does not parse: unexpected '=' (line 1, column 33)
+SqlSyntaxError: the statement does not parse: syntax error at or near "=" (line 1, column 33)
   SELECT * FROM orders WHERE id = = 1
                                   ^
 */
@@ -46,7 +46,7 @@ SELECT *
 FROM orders
 WHERE (id = 1
 /*
-SqlSyntaxError: the statement does not parse: expecting ) at '1' (line 3, column 13)
+SqlSyntaxError: the statement does not parse: syntax error at or near "1" (line 3, column 13)
   WHERE (id = 1
               ^
 */
@@ -54,7 +54,7 @@ SqlSyntaxError: the statement does not parse: expecting ) at '1' (line 3, column
 -- behind a dollar sign
 SELECT $1 FROM orders WHER id = 1
 /*
-SqlSyntaxError: the statement does not parse: unexpected 'id' (line 1, column 28)
+SqlSyntaxError: the statement does not parse: syntax error at or near "id" (line 1, column 28)
   SELECT $1 FROM orders WHER id = 1
                              ^^
 */
@@ -447,7 +447,7 @@ SELECT id FROM orders GROUP BY 5
 /*
 ProgrammingError: GROUP BY term out of range - should be between 1 and 1 (line 1, column 23)
   SELECT id FROM orders GROUP BY 5
-                        ^^^^^^^^
+                        ^^^^^
 */
 ----
 -- qualify
@@ -503,7 +503,7 @@ UnknownColumnError: column 'zz' does not exist; there is amount (line 1, column 
 -- CTE twice
 WITH a AS (SELECT 1), a AS (SELECT 2) FROM a
 /*
-SqlSyntaxError: Duplicate CTE name "a" (line 1, column 23)
+SqlSyntaxError: the statement does not parse: Duplicate CTE name "a" (line 1, column 23)
   WITH a AS (SELECT 1), a AS (SELECT 2) FROM a
                         ^
 */
@@ -514,78 +514,6 @@ SELECT id FROM orders LIMIT -1
 ProgrammingError: LIMIT/OFFSET cannot be negative (line 1, column 29)
   SELECT id FROM orders LIMIT -1
                               ^^
-*/
-----
--- parentheses around one table
-SELECT b FROM (orders) AS o(a, b)
-/*
-SqlSyntaxError: parentheses in FROM are around a query or a join: leave out those around one table (line 1, column 22)
-  SELECT b FROM (orders) AS o(a, b)
-                       ^
-*/
-----
--- parentheses around one table: in two pairs
-SELECT count(*) FROM ((orders))
-/*
-SqlSyntaxError: parentheses in FROM are around a query or a join: leave out those around one table (line 1, column 30)
-  SELECT count(*) FROM ((orders))
-                               ^
-*/
-----
--- parentheses around one table: with a name inside
-SELECT count(*) FROM customers c JOIN (orders AS o) ON o.customer_id = c.customer_id
-/*
-SqlSyntaxError: parentheses in FROM are around a query or a join: leave out those around one table (line 1, column 51)
-  SELECT count(*) FROM customers c JOIN (orders AS o) ON o.customer_id = c.customer_id
-                                                    ^
-*/
-----
--- parentheses around one table: a function
-SELECT * FROM orders, (range(3))
-/*
-SqlSyntaxError: parentheses in FROM are around a query or a join: leave out those around one table (line 1, column 32)
-  SELECT * FROM orders, (range(3))
-                                 ^
-*/
-----
--- parentheses around one table: a query with a name
-SELECT * FROM ((SELECT id FROM orders) AS o) AS p
-/*
-SqlSyntaxError: parentheses in FROM are around a query or a join: leave out those around one table (line 1, column 44)
-  SELECT * FROM ((SELECT id FROM orders) AS o) AS p
-                                             ^
-*/
-----
--- parentheses around one table: in a subquery
-SELECT id FROM orders WHERE customer_id IN (SELECT customer_id FROM (customers))
-/*
-SqlSyntaxError: parentheses in FROM are around a query or a join: leave out those around one table (line 1, column 79)
-  SELECT id FROM orders WHERE customer_id IN (SELECT customer_id FROM (customers))
-                                                                                ^
-*/
-----
--- parentheses around one table: source of a change
-MERGE INTO orders USING (customers) AS c ON orders.customer_id = c.customer_id WHEN MATCHED THEN DELETE
-/*
-SqlSyntaxError: parentheses in FROM are around a query or a join: leave out those around one table (line 1, column 35)
-  MERGE INTO orders USING (customers) AS c ON orders.customer_id = c.customer_id WHEN MATCHED THEN DELETE
-                                    ^
-*/
-----
--- parentheses around one table: the rows of a change
-INSERT INTO customers FROM (customers)
-/*
-SqlSyntaxError: parentheses in FROM are around a query or a join: leave out those around one table (line 1, column 38)
-  INSERT INTO customers FROM (customers)
-                                       ^
-*/
-----
--- parentheses around one table: of a pivot
-PIVOT (orders) ON priority IN ('low') USING count(*)
-/*
-SqlSyntaxError: parentheses in FROM are around a query or a join: leave out those around one table (line 1, column 14)
-  PIVOT (orders) ON priority IN ('low') USING count(*)
-               ^
 */
 ----
 -- update
@@ -615,9 +543,9 @@ UnknownColumnError: column 'nope' does not exist; there is customer_id, id, prio
 -- a with behind a with is refused where it stands
 WITH w AS (SELECT id FROM orders) (WITH u AS (SELECT 2) SELECT * FROM u, w)
 /*
-NotSupportedError: 'u' cannot be seen from its query: WITH in parentheses directly behind another WITH is not supported; write one WITH (line 1, column 41)
+NotSupportedError: 'u' cannot be seen from its query: WITH in parentheses directly behind another WITH is not supported; write one WITH (line 1, column 71)
   WITH w AS (SELECT id FROM orders) (WITH u AS (SELECT 2) SELECT * FROM u, w)
-                                          ^
+                                                                        ^
 */
 ----
 -- advice follows the place

@@ -271,7 +271,7 @@ SqlSyntaxError: the statement does not parse: syntax error at or near "," (line 
 -- the place of the word is shown, 8
 UPDATE t SET s = 'é', a = 1 WHERE k = 1 , RETURNING k
 /*
-SqlSyntaxError: syntax error at or near "," (line 1, column 41)
+SqlSyntaxError: the statement does not parse: syntax error at or near "," (line 1, column 41)
   UPDATE t SET s = 'é', a = 1 WHERE k = 1 , RETURNING k
                                           ^
 */
@@ -375,9 +375,8 @@ NotSupportedError: a schema in front of a table name is not supported: tables an
 -- mistakes are shown where they stand, 9
 SELECT * FROM (DESCRIBE /* the */ orders)
 /*
-NotSupportedError: DESCRIBE of a table with something between the two inside of a query is not supported: write DESCRIBE t (line 1, column 35)
-  SELECT * FROM (DESCRIBE /* the */ orders)
-                                    ^^^^^^
+execution: none on 0 of 3 members
+serving: no, it reads no table
 */
 ----
 -- mistakes are shown where they stand, 10

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from sqlglot import exp
 
 from secateur.engine.kernels.duckdb import default_kernel
 from secateur.planner import AGGREGATES, SPLIT, SqlAggregate
 from secateur.planner.bind import BoundPlan, bind_to_plan
 from secateur.planner.distribute.aggregation import split_aggregation
-from secateur.planner.text import parse_query, tokenize
 from secateur.planner.tree import BoundText, column_types, sql_of
 from secateur.planner.tree.relations import LogicalAggregate, LogicalStageRows
 
@@ -53,12 +51,6 @@ def final_sql(name: str, states: str) -> str:
 def aggregate(request: pytest.FixtureRequest) -> SqlAggregate:
     found: SqlAggregate = request.param
     return found
-
-
-def test_a_call_has_the_node_of_its_row(aggregate: SqlAggregate) -> None:
-    sql = f"SELECT {aggregate.name}({argument(aggregate.name)})"
-    call = parse_query(sql, tokenize(sql)).expressions[0]
-    assert type(call) is (aggregate.node or exp.Anonymous)
 
 
 @pytest.mark.parametrize("rows", ["TRUE", "member <> 2", "member = 1", "i IS NULL", "i = 12", "FALSE"])

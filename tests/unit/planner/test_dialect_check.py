@@ -12,7 +12,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from secateur.errors import Error, SqlSyntaxError
+from secateur.errors import Error
 from secateur.planner import Planner
 from secateur.planner.text import tokenize
 
@@ -160,30 +160,6 @@ def test_the_rows_of_a_long_insert_are_not_parsed_once_more(monkeypatch: pytest.
     monkeypatch.setattr("secateur.engine.kernels.duckdb.kernel.DuckDBKernel.parse", lambda _, sql: seen.append(sql))
     Planner().prepare("INSERT INTO t (k, a) VALUES " + ", ".join(f"({n}, {n})" for n in range(1000)), (), tables)
     assert seen == ["INSERT INTO t (k, a) VALUES (0)"]
-
-
-@pytest.mark.parametrize(
-    ("sql", "column"),
-    [
-        ("SELECT x FROM (e) AS q(x, y)", 17),
-        ("EXPLAIN SELECT x FROM (e) AS q(x, y)", 25),
-        ("SELECT k FROM t JOIN (e AS q) ON q.eid = k", 29),
-        ("WITH c AS (SELECT 1 AS x) FROM (((c)))", 36),
-        ("UPDATE t SET a = 1 FROM (e) AS q WHERE q.eid = k", 27),
-        ("DELETE FROM t USING (e) WHERE eid = k", 23),
-        ("MERGE INTO t USING (e) AS q ON k = q.eid WHEN MATCHED THEN DELETE", 22),
-        ("INSERT INTO t FROM (t)", 22),
-        ("CREATE VIEW w AS FROM (t)", 25),
-        ("COPY (FROM (t)) TO 'x.csv'", 14),
-        ("PIVOT (e) ON b IN (1) USING count(*)", 9),
-    ],
-)
-def test_parentheses_around_one_table_are_refused_with_any_version_of_duckdb(
-    tables: Any, sql: str, column: int
-) -> None:
-    with pytest.raises(SqlSyntaxError) as caught:
-        tables.prepare(sql)
-    assert caught.value.details["column"] == column
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,8 @@ from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.types.column_type import SqlType
 
 _VIEWS_MAX: Final = 256
-_PLAN_OPTIONS: Final = "skip_null := true, skip_empty := true, skip_default := true, optimize := false"
+_PLAIN: Final = "skip_null := true, skip_empty := true, skip_default := true"
+"""Fields that say nothing are left out."""
 
 
 class Binder:
@@ -53,12 +54,13 @@ class Binder:
             self._tables = self._tables or Binder(self.cursor.cursor(), has_tables=True)
             return self._tables.plan(sql, relations)
         self._show(sql, relations)
-        ((plan,),) = self.cursor.execute(f"SELECT json_serialize_plan($1, {_PLAN_OPTIONS})", [sql]).fetchall()
+        made = f"SELECT json_serialize_plan($1, {_PLAIN}, optimize := false)"
+        ((plan,),) = self.cursor.execute(made, [sql]).fetchall()
         return str(plan).encode()
 
     def trees(self, statements: Sequence[str]) -> tuple[str, ...]:
         """As :meth:`DuckDBKernel.trees`."""
-        calls = ", ".join(f"json_serialize_sql(${position + 1})" for position in range(len(statements)))
+        calls = ", ".join(f"json_serialize_sql(${position + 1}, {_PLAIN})" for position in range(len(statements)))
         (row,) = self.cursor.execute(f"SELECT {calls}", list(statements)).fetchall()
         return tuple(row)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from secateur.planner.steps.enclosing_ctes import EnclosingCTEs
-from secateur.planner.text import parse_query, read_statements, tokenize
+from secateur.planner.text import NO_PARAMETERS, parse_query, read_statements, tokenize
 
 
 def around(sql: str, subquery: str) -> tuple[EnclosingCTEs, list[str] | None]:
     """The common table expressions of a statement, and the texts of those that one of its subqueries needs."""
     tokens = tokenize(sql)
-    found = EnclosingCTEs.of(sql, tokens)
+    found = EnclosingCTEs.of(sql, tokens, NO_PARAMETERS)
     start = sql.index(f"({subquery})")
     position, opening = next((index, token) for index, token in enumerate(tokens) if token.start == start)
     closing = next(token for token in tokens if token.start == start + len(subquery) + 1)
@@ -100,12 +100,12 @@ def test_what_goes_with_a_subquery(sql: str, subquery: str, expected: list[str] 
 )
 def test_what_nobody_reads_any_more(sql: str, expected: set[int]) -> None:
     start = sql.rindex("(")
-    assert EnclosingCTEs.of(sql, tokenize(sql)).unneeded_without([(start, len(sql))]) == expected
+    assert EnclosingCTEs.of(sql, tokenize(sql), NO_PARAMETERS).unneeded_without([(start, len(sql))]) == expected
 
 
 def test_duckdb_has_to_see_the_same_definitions() -> None:
     sql = "WITH a AS (SELECT 1 AS k) SELECT 1 FROM t WHERE k IN (SELECT k FROM a)"
-    found = EnclosingCTEs.of(sql, tokenize(sql))
+    found = EnclosingCTEs.of(sql, tokenize(sql), NO_PARAMETERS)
     original, same, other = read_statements(
         [sql, "WITH a AS (SELECT 1 AS k) SELECT k FROM a", "WITH a AS (SELECT 2 AS k) SELECT k FROM a"]
     )
