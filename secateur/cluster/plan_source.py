@@ -46,20 +46,21 @@ class PlanSource:
         self._member_ids = member_ids
         self._silence_s = silence_s
 
-    async def fetch(self, plan_id: str) -> SelectPlan:
+    async def fetch(self, asked: GetPlan) -> SelectPlan:
         """Get a plan by its id. One round trip while the controller answers.
 
         Raises:
+            Error: A plan that is made now is refused.
             TopologyChangedError: The controller does not keep it any more; the client has to prepare its statement
                 again.
             UnreachableError: The controller does not answer, and no member that does has the plan.
         """
-        asking = asyncio.get_running_loop().create_task(self._ask_controller(plan_id))
+        asking = asyncio.get_running_loop().create_task(self._ask_controller(asked))
         try:
             await asyncio.wait([asking], timeout=_CONTROLLER_FIRST_S)
             if asking.done() and not isinstance(asking.exception(), _OUT_OF_REACH):
                 return asking.result()
-            found = await self._ask_members(plan_id)
+            found = None if asked.is_whole else await self._ask_members(asked)
             return await asking if found is None else found
         except _OUT_OF_REACH as error:
             raise UnreachableError(
@@ -71,27 +72,27 @@ class PlanSource:
             with suppress(asyncio.CancelledError, Error):
                 await asking
 
-    async def _ask_controller(self, plan_id: str) -> SelectPlan:
+    async def _ask_controller(self, asked: GetPlan) -> SelectPlan:
         try:
             async with asyncio.timeout(self._silence_s):
-                answer = await self._controller.request(GetPlan(plan_id))
+                answer = await self._controller.request(asked)
         except TimeoutError as error:
             raise UnreachableError(
                 f"the controller at {self._controller.address} has been silent for {self._silence_s:g} s"
             ) from error
-        return SelectPlan.decoded(plan_id, answer.message.plan)
+        return SelectPlan.decoded(None if asked.is_whole else asked.plan_id, answer.message.plan)
 
-    async def _ask_members(self, plan_id: str) -> SelectPlan | None:
+    async def _ask_members(self, asked: GetPlan) -> SelectPlan | None:
         """Fetch the plan from any other member; None when no member that answers has it."""
         others = [member for member in self._member_ids() if member != self._member_id]
         for start in range(0, len(others), _MEMBERS_AT_ONCE):
-            found = await self._ask_some(others[start : start + _MEMBERS_AT_ONCE], plan_id)
+            found = await self._ask_some(others[start : start + _MEMBERS_AT_ONCE], asked)
             if found is not None:
                 return found
         return None
 
-    async def _ask_some(self, members: Sequence[str], plan_id: str) -> SelectPlan | None:
-        tasks = [asyncio.get_running_loop().create_task(self._ask_member(member, plan_id)) for member in members]
+    async def _ask_some(self, members: Sequence[str], asked: GetPlan) -> SelectPlan | None:
+        tasks = [asyncio.get_running_loop().create_task(self._ask_member(member, asked)) for member in members]
         try:
             for task in asyncio.as_completed(tasks, timeout=_MEMBERS_WAIT_S):
                 with suppress(Error):  # it has not run the statement, or is out of reach as well
@@ -104,9 +105,9 @@ class PlanSource:
             await asyncio.gather(*tasks, return_exceptions=True)
         return None
 
-    async def _ask_member(self, member: str, plan_id: str) -> SelectPlan:
+    async def _ask_member(self, member: str, asked: GetPlan) -> SelectPlan:
         try:
-            answer = await self._peers.ask(member, GetPlan(plan_id))
+            answer = await self._peers.ask(member, asked)
         except MemberLostError:  # the connection broke, and the next one may not
-            answer = await self._peers.ask(member, GetPlan(plan_id))
-        return SelectPlan.decoded(plan_id, answer.message.plan)
+            answer = await self._peers.ask(member, asked)
+        return SelectPlan.decoded(asked.plan_id, answer.message.plan)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from secateur.errors import NotSupportedError
 from secateur.planner.binding.catalog_view import PlanningCatalog
@@ -30,6 +30,11 @@ from secateur.planner.system.tables import SCHEMA as SYSTEM_SCHEMA
 from secateur.planner.text.parameters import Parameters, read_parameters
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.planner.text.tokens import Token, tokenize
+
+_KEPT_MAX: Final = 1000
+"""Characters and bytes. With longer values, all queries of a change are planned at once: one that waits keeps the
+values of its first call in memory.
+"""
 
 
 class QueryPlanner:
@@ -164,7 +169,14 @@ class QueryPlanner:
         def plan_source(text: str, tokens: Sequence[Token], own: Parameters) -> PlannedSelect:
             return self.select(text, tokens, own, values)
 
-        return ChangePlanner(sql, plan, plan_with_action, plan_source)
+        may_wait = not self._catalog.settings.is_verified and _is_small(given)
+        return ChangePlanner(sql, plan, plan_with_action, plan_source, may_wait=may_wait)
+
+
+def _is_small(values: Sequence[Any]) -> bool:
+    """Whether values take little memory; nested ones are not looked into."""
+    is_nested = any(isinstance(value, (list, dict)) for value in values)
+    return not is_nested and sum(len(one) for one in values if isinstance(one, (str, bytes))) <= _KEPT_MAX
 
 
 def _without_fetched_tables(select: PlannedSelect) -> PlannedSelect:

@@ -9,7 +9,7 @@ into InsertRows, an ExplainStatement into a PlanText, and a command that it has 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, TypeAlias
 
@@ -49,6 +49,7 @@ class PlannedSelect(Statement):
             there are none. EXPLAIN shows them.
         estimated_rows: For each scan how many rows are expected to pass its predicates; None without statistics.
         type_uses: The parameters on whose types it depends.
+        plan_whole: For a plan with ``is_upsert_only``, plans the query for the row changes, once; None for any other.
     """
 
     role = TokenRole.READ
@@ -62,6 +63,7 @@ class PlannedSelect(Statement):
     filters: tuple[str, ...] = ()
     estimated_rows: tuple[int | None, ...] = ()
     type_uses: TypeUses = NO_USES
+    plan_whole: Callable[[], PlannedSelect] | None = field(default=None, compare=False)
 
     @property
     def queries(self) -> tuple[PlannedSelect, ...]:
@@ -69,6 +71,16 @@ class PlannedSelect(Statement):
 
     def with_queries(self, changed: Callable[[Any], Any]) -> Any:
         return changed(self)
+
+    def whole(self) -> PlannedSelect:
+        """The query for the row changes, where only the key of their row has been planned; else the query itself.
+
+        Raises:
+            Error: It is refused.
+
+        Cost: that of planning it, for the first call.
+        """
+        return self if self.plan_whole is None else replace(self.plan_whole(), params=self.params)
 
     def check_tables(self, rights: TableRights) -> None:
         rights.check_reads(self.plan.tables_read)

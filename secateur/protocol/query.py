@@ -68,9 +68,16 @@ class PlanAnswer(msgspec.Struct, frozen=True):
 
 
 class GetPlan(Message[PlanAnswer], frozen=True):
-    """A plan by its id, for a member that was asked to run it."""
+    """A plan by its id, for a member that was asked to run it.
+
+    Attributes:
+        plan_id: Its id.
+        is_whole: Whether the plan of the query for the row changes is wanted, where the one of this id only finds the
+            key of their row. The controller knows it.
+    """
 
     plan_id: str
+    is_whole: bool = False
 
 
 class ReadSystemTable(Message[Acknowledged], frozen=True):

@@ -134,6 +134,7 @@ class Controller:
             self._joining,
             self._statistics,
             statements,
+            self._statements.whole,
             self._table_commands,
             requests,
             ChangeTurns(settings.max_waiting_statements, full_table),

@@ -10,6 +10,8 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
+from msgspec.structs import replace
+
 from secateur.cluster.controller.cluster_state import ClusterState
 from secateur.cluster.controller.holders import by_primary, copies_of
 from secateur.cluster.controller.joining import Joining
@@ -23,6 +25,7 @@ from secateur.cluster.controller.table_commands import TableCommands
 from secateur.cluster.member.changes.change_turns import ChangeTurns
 from secateur.cluster.member.changes.changes import ATTEMPT
 from secateur.cluster.member.statements.local_execution import bound_partitions
+from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import LoadFailedError, MemberLostError, PartitionLostError, ProgrammingError, TopologyChangedError
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.table import TableDef
@@ -50,6 +53,7 @@ class Publications:
         joining: Lets members in; none joins while rows are published, since it would miss them.
         statistics: Learns how many rows were written.
         statements: The plans of changes, by id.
+        whole_plan: Gives the plan of the query for row changes, by its id or that of the plan for the key of their row.
         table_commands: Makes the ranges that the rows of a change need.
         requests: What KILL ends.
         turns: The order of changes.
@@ -69,6 +73,7 @@ class Publications:
         joining: Joining,
         statistics: StatisticsCache,
         statements: StatementReplies,
+        whole_plan: Callable[[str], Awaitable[SelectPlan]],
         table_commands: TableCommands,
         requests: RunningRequests,
         turns: ChangeTurns[tuple[int, str]],
@@ -80,6 +85,7 @@ class Publications:
         self._joining = joining
         self._statistics = statistics
         self._statements = statements
+        self._whole_plan = whole_plan
         self._table_commands = table_commands
         self._requests = requests
         self._turns = turns
@@ -245,8 +251,9 @@ class Publications:
         return await self._in_turn(request, (asked.table_id, asked.table), self._table_changed)
 
     async def _table_changed(self, asked: changes.ChangeTable) -> Reply[changes.ChangedTable]:
-        topology = self._state.topology
-        table, plan = self._state.catalog.table(asked.table), self._statements.plan(asked.plan)
+        plan = await self._whole_plan(asked.plan)
+        asked = replace(asked, plan=plan.plan_id)
+        topology, table = self._state.topology, self._state.catalog.table(asked.table)
         if (table.table_id, table.version) != (asked.table_id, asked.table_version):
             raise TopologyChangedError(
                 f"table {table.name} has changed since the statement was planned: plan it again; nothing was changed",

@@ -100,11 +100,13 @@ class _KeptPlan:
     """A plan that members may ask for, with the last statement that it was made for.
 
     Attributes:
+        plan_whole: As of :class:`~secateur.planner.statement.PlannedSelect`.
         facts: How that statement is pruned, once somebody has asked.
     """
 
     plan: SelectPlan
     text: str
+    plan_whole: Callable[[], PlannedSelect] | None
     facts: StatementFacts | None = None
 
 
@@ -131,12 +133,23 @@ class StatementReplies:
         Raises:
             TopologyChangedError: It is not kept any more; the client has to prepare its statement again.
         """
-        kept = self._plans.get(plan_id)
-        if kept is None:
-            raise TopologyChangedError(
-                f"plan {plan_id} is not known any more: prepare the statement again", plan=plan_id
-            )
-        return kept.plan
+        return self._kept_plan(plan_id).plan
+
+    def whole(self, plan_id: str) -> SelectPlan:
+        """The plan of the query for the row changes, where the one of this id only finds the key of their row.
+
+        Raises:
+            TopologyChangedError: As :meth:`plan`.
+            Error: The query is refused.
+
+        Cost: that of planning it, for the first call.
+        """
+        kept = self._kept_plan(plan_id)
+        if kept.plan_whole is None:
+            return kept.plan
+        whole = bounded_depth(kept.plan_whole)
+        self._kept(whole, kept.text)
+        return whole.plan
 
     def facts(self, plan_id: str) -> StatementFacts | None:
         """The statement for which a plan was made, and how it is pruned; None when it is not known any more.
@@ -170,7 +183,9 @@ class StatementReplies:
             case statements.EvaluatedInsert(insert, rows):
                 return Prepared(insert, encode_table(rows))
             case ExplainStatement(target, form, analyze, offset):
-                explained = explain(with_listings(target, view.list_partitions), params, view, settings)
+                explained = bounded_depth(
+                    lambda: explain(with_listings(target, view.list_partitions), params, view, settings)
+                )
                 is_json = form is ExplainFormat.JSON
                 lines = (json.dumps(explained.json),) if is_json else tuple(explained.text.splitlines())
                 analyzed = sql[offset:] if analyze else None
@@ -187,7 +202,7 @@ class StatementReplies:
         if view.rights is not None:
             statement.check_tables(view.rights)
         target = statement.target if isinstance(statement, ExplainStatement) else statement
-        explained = explain(with_listings(target, view.list_partitions), params, view, settings)
+        explained = bounded_depth(lambda: explain(with_listings(target, view.list_partitions), params, view, settings))
         return Explained(explained.text, explained.json)
 
     def _routed(self, statement: PlannedSelect, sql: str, typed: tuple[int, ...]) -> statements.SelectStatement:
@@ -213,13 +228,21 @@ class StatementReplies:
             typed=typed,
         )
 
+    def _kept_plan(self, plan_id: str) -> _KeptPlan:
+        kept = self._plans.get(plan_id)
+        if kept is None:
+            raise TopologyChangedError(
+                f"plan {plan_id} is not known any more: prepare the statement again", plan=plan_id
+            )
+        return kept
+
     def _kept(self, statement: PlannedSelect, sql: str) -> QueryPart:
         """Keep the plans of a query and of its parts."""
         plan, planned = statement.plan, statement.materialized
         with self._lock:
             kept = self._plans.get(plan.plan_id)
             if kept is None or kept.text != sql:  # other words may make the same plan
-                self._plans[plan.plan_id] = _KeptPlan(plan, sql)
+                self._plans[plan.plan_id] = _KeptPlan(plan, sql, statement.plan_whole)
             self._plans.move_to_end(plan.plan_id)
             while len(self._plans) > self._plans_max:
                 self._forget(*self._plans.popitem(last=False))

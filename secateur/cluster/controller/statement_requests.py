@@ -24,6 +24,7 @@ from secateur.cluster.controller.statement_replies import (
 from secateur.cluster.controller.statistics_cache import StatisticsCache
 from secateur.cluster.controller.table_commands import TableCommands
 from secateur.cluster.controller.view_commands import ViewCommands
+from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import AuthenticationError, ProgrammingError
 from secateur.planner import statement as planned
 from secateur.protocol import query
@@ -32,6 +33,10 @@ from secateur.protocol.statements import CreateTableAs, Done, Statement
 from secateur.wire import PeerInfo, Reply, Request
 
 _UNDOING_S: Final = 0.1
+_WHOLE_PLANS: Final = 0
+"""In place of the id of a connection, which is never 0: what is planned when it is needed waits in one queue, so that
+it is planned once.
+"""
 
 T = TypeVar("T")
 
@@ -117,9 +122,23 @@ class StatementRequests:
         """Describe the plan of a statement."""
         return Reply((await self._plan(self._statements.explain, request))[0])
 
-    def plan(self, request: Request[query.GetPlan]) -> Reply[query.PlanAnswer]:
+    async def plan(self, request: Request[query.GetPlan]) -> Reply[query.PlanAnswer]:
         """Send a plan to a member that is to execute it."""
-        return Reply(query.PlanAnswer(self._statements.plan(request.message.plan_id).encoded()))
+        asked = request.message
+        plan = await self.whole(asked.plan_id) if asked.is_whole else self._statements.plan(asked.plan_id)
+        return Reply(query.PlanAnswer(plan.encoded()))
+
+    async def whole(self, plan_id: str) -> SelectPlan:
+        """The plan of this id, or the one in its place if it only finds the key of the row that a change concerns.
+
+        Raises:
+            TopologyChangedError: It is not kept any more.
+            Error: The query for the row changes is refused.
+        """
+        plan = self._statements.plan(plan_id)
+        if not plan.is_upsert_only:
+            return plan
+        return await self._planning.run(_WHOLE_PLANS, partial(self._statements.whole, plan_id))
 
     async def _carry_out(self, command: planned.Command, request_id: str | None) -> str:
         """Carry out DDL; returns what has been done, once all members have it on record."""

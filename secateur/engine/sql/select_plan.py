@@ -193,6 +193,9 @@ class SelectPlan(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
             a statement that never is.
         upsert: For the row changes of an INSERT of one row that changes the row with its key, the form that runs
             without DuckDB; None where there is none.
+        is_upsert_only: Whether ``upsert`` is all that it says of the row changes, and ``local`` and the stages find the
+            key of the row. The query for the row changes is another plan, which the controller makes when somebody
+            needs it.
         origin: A digest of the text and the settings that the plan was made of: two statements with the same plan have
             ids of their own, by which their texts are found.
     """
@@ -216,6 +219,7 @@ class SelectPlan(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
     undivided: tuple[QueryStage, ...] = ()
     scatter_partitions_max: int = 0
     upsert: RowUpsert | None = None
+    is_upsert_only: bool = False
     origin: str = ""
 
     def named(self) -> SelectPlan:
@@ -348,18 +352,19 @@ class SelectPlan(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
         return encode(replace(self, plan_id="") if self.plan_id else self)
 
     @classmethod
-    def decoded(cls, plan_id: str, data: bytes) -> SelectPlan:
-        """Read the bytes of :meth:`encoded`, from a sender that need not be trusted.
+    def decoded(cls, plan_id: str | None, data: bytes) -> SelectPlan:
+        """Read the bytes of :meth:`encoded`, from a sender that need not be trusted where the id of the plan is known.
 
         Raises:
             ProtocolError: They are not the plan of that id.
         """
-        if plan_id != _digest(data):
+        digest = _digest(data)
+        if plan_id not in (None, digest):
             raise ProtocolError(
                 f"what was received as plan {plan_id} is not that plan: the process that sent it is of another version,"
                 " or damaged"
             )
-        return replace(decode(data, cls), plan_id=plan_id)
+        return replace(decode(data, cls), plan_id=digest)
 
 
 def _digest(data: bytes) -> str:

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace as with_plan
+from functools import cache
+from hashlib import blake2b
 from typing import Final, TypeAlias
 
 from msgspec.structs import replace
 
 from secateur.engine.sql.row_changes import RowAction
+from secateur.errors import Error
 from secateur.planner.dml.change import check_columns, check_reading, is_local
 from secateur.planner.dml.insert import Insert, InsertValues, ValuesRows
-from secateur.planner.dml.insert_row_changes import insert_row_changes
+from secateur.planner.dml.insert_row_changes import insert_row_changes, key_query
 from secateur.planner.dml.merge import Merge
 from secateur.planner.dml.row_changes import RowChangesQuery
-from secateur.planner.dml.row_upserts import with_row_upsert
+from secateur.planner.dml.row_upserts import find_row_upsert
 from secateur.planner.dml.searched_change import SearchedChange
 from secateur.planner.statement import PlannedSelect
 from secateur.planner.text.parameters import Parameters
@@ -38,13 +41,17 @@ class ChangePlanner:
         plan: Plans a query of the statement.
         plan_with_action: Plans one that has a parameter more, the action of a row.
         plan_source: Plans a query whose rows a client will fetch, in steps where that prunes more.
+        may_wait: Whether a query that few executions need may be planned when one does; till then it keeps ``plan``.
     """
 
-    def __init__(self, sql: str, plan: PlanQuery, plan_with_action: PlanQuery, plan_source: PlanQuery) -> None:
+    def __init__(
+        self, sql: str, plan: PlanQuery, plan_with_action: PlanQuery, plan_source: PlanQuery, *, may_wait: bool
+    ) -> None:
         self._sql = sql
         self._plan = plan
         self._plan_with_action = plan_with_action
         self._plan_source = plan_source
+        self._may_wait = may_wait
 
     def searched(self, change: SearchedChange) -> ChangeStatement[PlannedSelect] | CoordinatedChange[PlannedSelect]:
         """Plan an UPDATE, DELETE or TRUNCATE.
@@ -93,9 +100,7 @@ class ChangePlanner:
                 if not _needs_one_moment(select, insert):
                     assert isinstance(insert.conflict, InsertMode)
                     return InsertSelect(insert.target.table, insert.columns, select, insert.conflict)
-            change = self._coordinated(insert_row_changes(insert, insert.columns))
-            if change.is_single_partition and len(insert.source.values) == 1:
-                change = replace(change, select=with_row_upsert(insert, insert.columns, change.select, self._plan))
+            change = self._values_changed(insert, insert.source, insert.columns)
             # A statement that reads other rows would read them from before the first change, not from before its own.
             if len(change.select.plan.scans) != 1:
                 return change
@@ -118,6 +123,39 @@ class ChangePlanner:
             select = insert.cast_query(columns).plan(self._plan_source)
         assert isinstance(insert.conflict, InsertMode)
         return InsertSelect(table, columns, select, insert.conflict)
+
+    def _values_changed(
+        self, insert: Insert, values: ValuesRows, columns: Sequence[str]
+    ) -> CoordinatedChange[PlannedSelect]:
+        """Plan an INSERT of VALUES that changes existing rows.
+
+        Where its form without DuckDB has what nearly all executions need, the query for its row is planned later.
+        """
+        changes = insert_row_changes(insert, columns)
+        if not changes.is_single_partition or len(values.values) > 1 or changes.table.replicated:
+            return self._coordinated(changes)
+        found = find_row_upsert(insert, columns, self._plan)
+        if found is None:
+            return self._coordinated(changes)
+        upsert, uses = found
+
+        @cache
+        def whole() -> PlannedSelect:
+            select = self._coordinated(changes).select
+            return with_plan(select, plan=replace(select.plan, upsert=upsert, plan_id="").named())
+
+        try:
+            keys = key_query(insert, columns).plan(self._plan) if self._may_wait else None
+        except Error:  # the query for the row changes says what is wrong, in the user's words
+            keys = None
+        if keys is None:
+            select = whole()
+        else:
+            # The plan that is made later is the same for all statements with the id of this one.
+            origin = blake2b((keys.plan.origin + changes.query.text).encode(), digest_size=12).hexdigest()
+            plan = replace(keys.plan, upsert=upsert, is_upsert_only=True, empty=None, origin=origin, plan_id="")
+            select = with_plan(keys, plan=plan.named(), type_uses=keys.type_uses | uses, plan_whole=whole)
+        return CoordinatedChange(changes.table, select, changes.duplicate_match, is_single_partition=True)
 
     def _coordinated(self, changes: RowChangesQuery) -> CoordinatedChange[PlannedSelect]:
         returning = None

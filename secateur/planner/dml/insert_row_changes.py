@@ -66,6 +66,21 @@ def insert_row_changes(insert: Insert, columns: Sequence[str]) -> RowChangesQuer
     )
 
 
+def key_query(insert: Insert, columns: Sequence[str]) -> Composed:
+    """The query for the keys of the rows that are there, of an INSERT whose rows have plain keys.
+
+    It reads the partitions of the table that the query for the row changes reads.
+
+    Args:
+        insert: The statement.
+        columns: As of :func:`insert_row_changes`.
+    """
+    keys = ", ".join(map(quoted, insert.target.table.primary_key))
+    composer = Composer(insert.sql, insert.parameters).say(f"SELECT {keys} ")
+    _say_keys(composer, insert, columns)
+    return composer.finish()
+
+
 def _appended(insert: Insert, columns: Sequence[str]) -> Composed:
     """The rows as they are given."""
     composer = Composer(insert.sql, insert.parameters, insert.ctes)
@@ -122,7 +137,9 @@ def _merged(
         composer.say(f') QUALIFY row_number() OVER (PARTITION BY {distinct} ORDER BY "row") = 1')
     composer.say(') AS "source row" LEFT JOIN ')
     if has_keys:
-        _say_narrowed(composer, insert, columns)
+        composer.say("(SELECT * ")
+        _say_keys(composer, insert, columns)
+        composer.say(f") AS {quoted(target.alias)}")
     else:
         composer.say(target_text(target))
     composer.say(" ON ", " AND ".join(f"{column_of(target, name)} = excluded.{quoted(name)}" for name in keys))
@@ -155,11 +172,11 @@ def _has_plain_keys(insert: Insert, columns: Sequence[str]) -> bool:
     return all(cell.is_literal or cell.parameter(insert.parameters) is not None for cell in cells)
 
 
-def _say_narrowed(composer: Composer, insert: Insert, columns: Sequence[str]) -> None:
-    """The target, reduced to the keys of the rows."""
-    target, keys = insert.target, insert.target.table.primary_key
+def _say_keys(composer: Composer, insert: Insert, columns: Sequence[str]) -> None:
+    """The table, reduced to the keys of the rows."""
+    table, keys = insert.target.table, insert.target.table.primary_key
     assert isinstance(insert.source, ValuesRows)
-    composer.say(f"(SELECT * FROM {quoted(target.table.name)} WHERE ")
+    composer.say(f"FROM {quoted(table.name)} WHERE ")
     for number, row in enumerate(insert.source.values):
         composer.say(" OR " if number else "")
         for position, name in enumerate(keys):
@@ -168,7 +185,6 @@ def _say_narrowed(composer: Composer, insert: Insert, columns: Sequence[str]) ->
                 " AND " if position else "(",
                 f"{quoted(name)} = CAST(",
                 *value.words,
-                f" AS {target.table.column(name).type})",
+                f" AS {table.column(name).type})",
             )
         composer.say(")")
-    composer.say(f") AS {quoted(target.alias)}")

@@ -9,10 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Final, TypeAlias
-
-import msgspec
 
 from secateur.engine.kernels.arrow.expression import ConstantExpression, ParameterExpression
 from secateur.engine.kernels.arrow.fragment import ArrowFragment
@@ -20,6 +17,7 @@ from secateur.engine.sql.row_upsert import GivenValue, RowUpsert
 from secateur.errors import Error
 from secateur.partitioning.tables.identifier import folded, quoted
 from secateur.partitioning.types.column_type import SqlType
+from secateur.planner.binding.parameter_types import TypeUses
 from secateur.planner.dml.composed import Composer
 from secateur.planner.dml.conflict import DoUpdate
 from secateur.planner.dml.expressions import TextSpan
@@ -42,25 +40,26 @@ class _NoneError(Exception):
     """The statement has no such form; never leaves this module."""
 
 
-def with_row_upsert(insert: Insert, columns: Sequence[str], select: PlannedSelect, plan: PlanQuery) -> PlannedSelect:
-    """The plan of an INSERT that changes existing rows, with its form without DuckDB if it has one.
+def find_row_upsert(insert: Insert, columns: Sequence[str], plan: PlanQuery) -> tuple[RowUpsert, TypeUses] | None:
+    """The form without DuckDB of an INSERT that changes existing rows, if it has one.
 
     Args:
         insert: The statement: one whose only row has plain keys, and whose assignments leave keys as they are.
         columns: The columns of the table that its row has, in order.
-        select: Its plan.
         plan: Plans a query of the statement.
 
-    Cost: that of planning an UPDATE.
+    Returns:
+        The form, and the parameters on whose types it depends; or None, also where the statement is invalid.
+
+    Cost: that of planning an UPDATE, where DO UPDATE computes something or has a condition.
     """
     try:
-        upsert = _row_upsert(insert, columns, select, plan)
-    except (_NoneError, Error):  # the statement itself is valid: it runs by the plan that it has
-        return select
-    return replace(select, plan=msgspec.structs.replace(select.plan, upsert=upsert, plan_id="").named())
+        return _row_upsert(insert, columns, plan)
+    except (_NoneError, Error):  # the query for the row changes says what is wrong
+        return None
 
 
-def _row_upsert(insert: Insert, columns: Sequence[str], select: PlannedSelect, plan: PlanQuery) -> RowUpsert:
+def _row_upsert(insert: Insert, columns: Sequence[str], plan: PlanQuery) -> tuple[RowUpsert, TypeUses]:
     table = insert.target.table
     names = {folded(name) for name in (table.name, insert.target.alias, *(column.name for column in table.columns))}
     if not isinstance(insert.source, ValuesRows) or _EXCLUDED in names:
@@ -84,14 +83,17 @@ def _row_upsert(insert: Insert, columns: Sequence[str], select: PlannedSelect, p
     else:
         cells = zip(table.columns, given, strict=True)
         assigned = {column.name: cell for column, cell in cells if column.name in {*columns} - {*table.primary_key}}
+    cast = (value.number - 1 for value in (*given, *assigned.values()) if isinstance(value, ParameterExpression))
+    uses = TypeUses(unneeded=frozenset(cast))
     if not computed and condition is None:
-        return RowUpsert(given, assigned)
-    return RowUpsert(given, assigned, _compiled(insert, computed, condition, select, plan))
+        return RowUpsert(given, assigned), uses
+    fragment, uses_there = _compiled(insert, computed, condition, plan)
+    return RowUpsert(given, assigned, fragment), uses | uses_there
 
 
 def _compiled(
-    insert: Insert, computed: Mapping[str, Words], condition: Words | None, select: PlannedSelect, plan: PlanQuery
-) -> ArrowFragment:
+    insert: Insert, computed: Mapping[str, Words], condition: Words | None, plan: PlanQuery
+) -> tuple[ArrowFragment, TypeUses]:
     """Plan what the arrow kernel computes from the row that is there."""
     table, key = insert.target.table, insert.target.table.primary_key[0]
     values = computed or {key: (column_of(insert.target, key),)}
@@ -107,11 +109,11 @@ def _compiled(
         or not arrow.is_row_by_row
         or tuple(name for name, _ in arrow.outputs) != tuple(values)
         or len(update.plan.scans) != 1
-        or update.plan.parameter_count != select.plan.parameter_count
+        or update.plan.parameter_count != insert.parameters.total
         or update.plan.views
     ):
         raise _NoneError
-    return arrow
+    return arrow, update.type_uses
 
 
 def _given(insert: Insert, value: Value, type_: SqlType) -> GivenValue:

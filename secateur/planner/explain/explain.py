@@ -86,7 +86,7 @@ def explain(
         case EvaluatedInsert():
             return _explain_insert(statement, view.topology, enabled=enabled)
         case CoordinatedChange(table=table, select=select, is_single_partition=is_single_partition):
-            explained = _explain_select(select, view, enabled=enabled, written=serving_upsert(statement))
+            explained = _explain_select(select.whole(), view, enabled=enabled, written=serving_upsert(statement))
             return ExplainedStatement(
                 f"change of {table.name}, computed by one member from:\n{explained.text}\n"
                 f"{publication(table, None if is_single_partition else 0)}",

@@ -17,7 +17,7 @@ from secateur.engine.kernels import Fragment
 from secateur.engine.sql import QueryStage, SelectPlan, Strategy
 from secateur.errors import ProtocolError, TopologyChangedError, UnreachableError
 from secateur.partitioning.topology import MemberAddress, Topology
-from secateur.protocol import MEMBER_OPERATIONS, Greeting, Hello, PlanAnswer, Role
+from secateur.protocol import MEMBER_OPERATIONS, GetPlan, Greeting, Hello, PlanAnswer, Role
 from secateur.wire import FrameServer, Handled, Peer, Reply, Request
 
 FRAGMENT = Fragment("SELECT 1 AS k", (), (("k", "INTEGER"),))
@@ -60,7 +60,9 @@ class Party:
         raise AssertionError(request)
 
 
-async def fetched(controller: Answer | None, *members: Answer | None) -> tuple[SelectPlan, list[int]]:
+async def fetched(
+    controller: Answer | None, *members: Answer | None, is_whole: bool = False
+) -> tuple[SelectPlan, list[int]]:
     """The plan that a member gets, and how often each party was asked: the controller, then the other members.
 
     None is a process that has ended.
@@ -79,7 +81,7 @@ async def fetched(controller: Answer | None, *members: Answer | None) -> tuple[S
             await server.stop()
     try:
         source = PlanSource("m0", asked, peers, lambda: [address.id for address in addresses], SILENCE_S)
-        return await source.fetch(PLAN.plan_id), [party.asked for party in parties]
+        return await source.fetch(GetPlan(PLAN.plan_id, is_whole)), [party.asked for party in parties]
     finally:
         await asked.close()
         await peers.close()
@@ -94,6 +96,13 @@ def test_a_controller_that_answers_is_the_only_one_asked() -> None:
 def test_what_the_controller_does_not_keep_any_more_is_to_be_prepared_again() -> None:
     with pytest.raises(TopologyChangedError, match="no plan"):
         asyncio.run(fetched(has_none, has(PLAN)))
+
+
+def test_the_plan_in_place_of_another_has_an_id_of_its_own_and_only_the_controller_is_asked() -> None:
+    other, asked = asyncio.run(fetched(has(OTHER), has(OTHER), is_whole=True))
+    assert (other, asked) == (OTHER.named(), [1, 0])
+    with pytest.raises(UnreachableError):
+        asyncio.run(fetched(None, has(OTHER), is_whole=True))
 
 
 @pytest.mark.parametrize("controller", [pytest.param(None, id="gone"), pytest.param(is_silent, id="silent")])

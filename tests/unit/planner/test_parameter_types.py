@@ -72,6 +72,7 @@ QUERIES = [
     "DELETE FROM orders WHERE amount = ? RETURNING id",
     "INSERT INTO orders (customer_id, id, amount) SELECT customer_id, ?, ? FROM customers",
     "INSERT INTO customers VALUES ('C1', '', ?) ON CONFLICT DO UPDATE SET score = customers.score + excluded.score * ?",
+    "INSERT INTO customers VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET name = excluded.name, score = ?",
     "MERGE INTO orders o USING customers c ON o.customer_id = c.name WHEN MATCHED AND o.id > ? THEN UPDATE SET id = ?",
 ]
 VALUES = [
@@ -107,7 +108,8 @@ def content(planned: Any) -> list[Any]:
         part = pending.pop()
         if isinstance(part, PlannedSelect):
             # An answer over no rows has bytes behind its NULLs that mean nothing.
-            found.append(replace(part.plan, empty=None, plan_id="").named().plan_id)
+            plans = part.plan, part.whole().plan
+            found += [replace(plan, empty=None, plan_id="").named().plan_id for plan in plans]
             steps = part.materialized
             if steps is not None:
                 found += [step.use for step in steps.steps]

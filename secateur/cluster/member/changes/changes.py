@@ -60,6 +60,10 @@ _TRIES_MAX: Final = 3
 """Tries beside other writes; then the rows are found on the event loop, where nothing comes in between."""
 
 
+class _QueryNeededError(Exception):
+    """Only the query for the row changes says what becomes of a row, and the plan is without it; nothing was done."""
+
+
 class _Finding(Enum):
     """The kinds of rows that the query of a change finds. The value is the name on the wire."""
 
@@ -178,18 +182,21 @@ class MemberChanges:
         partition = partitions[0][0]
         backups = self._places.backups(table_id, [partition])
         work: list[StageWork] | None = [] if asked.is_profiled else None
-        make = partial(
+        change = partial(
             self._change_partition,
-            plan,
-            params,
-            partitions,
-            finding,
-            asked.change_id,
-            request.peer,
+            partitions=partitions,
+            finding=finding,
+            change_id=asked.change_id,
+            peer=request.peer,
             pruning=pruning,
             work=work,
         )
-        rows = await self._writes.write_once(table_id, partition, asked.change_id, make)
+        write = partial(self._writes.write_once, table_id, partition, asked.change_id)
+        try:
+            rows = await write(partial(change, plan, params))
+        except _QueryNeededError:  # and no latch or turn is held while the plan of the query is fetched
+            plan = await self._statements.whole(plan)
+            rows = await write(partial(change, plan, await self._statements.with_values(plan, asked.params)))
         touched = 1 + len(backups)
         if work is None:
             return Reply(ChangedRows(rows, touched))
@@ -248,11 +255,11 @@ class MemberChanges:
         self,
         plan: SelectPlan,
         params: Sequence[Any],
+        *,
         partitions: Sequence[Sequence[int]],
         finding: _Finding,
         change_id: str,
         peer: PeerInfo,
-        *,
         pruning: bool,
         work: list[StageWork] | None,
     ) -> RecordedChange:
@@ -267,6 +274,8 @@ class MemberChanges:
                 else self._upserted(plan.upsert, table_id, partition, params)
             )
             if upserted is None:
+                if plan.is_upsert_only:
+                    raise _QueryNeededError
                 call, found = await self._find(plan, params, partitions, peer, pruning=pruning)
                 kernel_s = time.perf_counter() - started_s
                 # From here to the frames to the backups nothing is awaited.

@@ -29,7 +29,7 @@ from secateur.engine.sql.select_plan import FetchedRows, SelectPlan
 from secateur.errors import TopologyChangedError
 from secateur.expression_values import complete, complete_without_evaluation
 from secateur.partitioning.topology.topology import Topology
-from secateur.protocol.query import Execute
+from secateur.protocol.query import Execute, GetPlan
 from secateur.protocol.steps import ReadRequirements
 from secateur.storage.member_store import MemberStore
 
@@ -65,7 +65,7 @@ class PreparedStatements:
         member_id: This member.
         store: Its partitions.
         threads: For expressions that DuckDB evaluates.
-        fetch_plan: Gets a plan that is not kept here by its id.
+        fetch_plan: Gets a plan that is not kept here.
         fetch_system_table: Gets the rows of a system table from the controller by its name.
         external_reads: Gets the rows of external tables.
         plans_max: Plans kept.
@@ -76,7 +76,7 @@ class PreparedStatements:
         member_id: str,
         store: MemberStore,
         threads: StatementThreads,
-        fetch_plan: Callable[[str], Awaitable[SelectPlan]],
+        fetch_plan: Callable[[GetPlan], Awaitable[SelectPlan]],
         fetch_system_table: Callable[[str], Awaitable[pa.Table]],
         external_reads: ExternalReads,
         plans_max: int,
@@ -88,6 +88,7 @@ class PreparedStatements:
         self._fetch_system_table = fetch_system_table
         self._external_reads = external_reads
         self._plans: OrderedDict[str, SelectPlan] = OrderedDict()
+        self._whole_plans: OrderedDict[str, SelectPlan] = OrderedDict()  # by the ids of those that only find the key
         self._plans_max = plans_max
         self._view: OwnView | None = None
 
@@ -103,11 +104,22 @@ class PreparedStatements:
                 again.
             UnreachableError: The controller does not answer, and no other member has it.
         """
-        plan = self._plans.get(plan_id)
+        return await self._kept_or_fetched(self._plans, GetPlan(plan_id))
+
+    async def whole(self, plan: SelectPlan) -> SelectPlan:
+        """The plan of the query for the row changes, in place of one with ``is_upsert_only``.
+
+        Raises:
+            Error: As :meth:`plan`; or the controller makes it now, and it is refused.
+        """
+        return await self._kept_or_fetched(self._whole_plans, GetPlan(plan.plan_id, is_whole=True))
+
+    async def _kept_or_fetched(self, kept: OrderedDict[str, SelectPlan], asked: GetPlan) -> SelectPlan:
+        plan = kept.get(asked.plan_id)
         if plan is None:
-            plan = self._plans[plan_id] = await self._fetch_plan(plan_id)
-            while len(self._plans) > self._plans_max:
-                self._plans.popitem(last=False)
+            plan = kept[asked.plan_id] = await self._fetch_plan(asked)
+            while len(kept) > self._plans_max:
+                kept.popitem(last=False)
         return plan
 
     def found_plan(self, plan_id: str) -> SelectPlan | None:

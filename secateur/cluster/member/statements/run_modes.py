@@ -36,7 +36,7 @@ from secateur.engine.sql.row_stream import FragmentRowStream, LocalRowStream, Ro
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import DataError
 from secateur.partitioning.topology.topology import Topology
-from secateur.protocol.query import Execute, Executed
+from secateur.protocol.query import Execute, Executed, GetPlan
 from secateur.storage.member_store import MemberStore
 from secateur.wire import PeerInfo, Reply, Request
 
@@ -50,7 +50,7 @@ class RunModes(PreparedStatements):
         jobs: Its engine, for statements that need other members.
         misses: Counts the scans whose estimates were badly wrong.
         threads: For kernel calls.
-        fetch_plan: Gets a plan that is not kept here by its id.
+        fetch_plan: Gets a plan that is not kept here.
         fetch_system_table: Gets the rows of a system table from the controller by its name.
         external_reads: Gets the rows of external tables.
         results: Keeps what clients are still reading.
@@ -75,7 +75,7 @@ class RunModes(PreparedStatements):
         jobs: JobRuntime,
         misses: EstimateMisses,
         threads: StatementThreads,
-        fetch_plan: Callable[[str], Awaitable[SelectPlan]],
+        fetch_plan: Callable[[GetPlan], Awaitable[SelectPlan]],
         fetch_system_table: Callable[[str], Awaitable[pa.Table]],
         external_reads: ExternalReads,
         results: OpenResults,

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from secateur.planner import typed_parameters
 from secateur.protocol import EvaluatedInsert, InsertMode, InsertSelect, InsertTemplate, Literal
 
 
@@ -167,3 +168,38 @@ def test_upserts_of_one_row_that_run_without_duckdb(context: Any, sql: str, is_c
     context.create("CREATE TABLE numbers (id BIGINT PRIMARY KEY, v BIGINT, s VARCHAR)")
     statement = context.prepare(sql, [1, 2, "x"][: sql.count("?")])
     assert (statement.select.plan.upsert is not None) == is_compiled
+
+
+def test_of_an_upsert_without_duckdb_the_query_for_its_row_is_planned_later_and_once(context: Any) -> None:
+    context.create(
+        "CREATE TABLE numbers (id BIGINT PRIMARY KEY, v BIGINT, s VARCHAR) PARTITION BY HASH (id) PARTITIONS 3"
+    )
+    sql = "INSERT INTO numbers VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET v = v + ?, s = excluded.s WHERE s < ?"
+    statement = context.prepare(sql, [1, 2, "x", 3, "y"])
+    key, whole = statement.select, statement.select.whole()
+    assert key.plan.is_upsert_only
+    assert key.plan.columns == (("id", "BIGINT"),)
+    assert not whole.plan.is_upsert_only
+    assert whole.plan.columns[0] == ("action", "VARCHAR")
+    assert key.whole().plan is whole.whole().plan
+    assert (whole.params, whole.plan.upsert) == (key.params, key.plan.upsert)
+    assert [scan.tree for scan in whole.plan.scans] == [scan.tree for scan in key.plan.scans]
+    changed = statement.with_queries(lambda query: query.whole())
+    assert typed_parameters(changed) == typed_parameters(statement)
+
+
+@pytest.mark.parametrize(
+    ("returning", "value", "settings"),
+    [
+        pytest.param("", "x", {"pruning": "verify"}, id="compared with the whole text"),
+        pytest.param("", "x" * 1001, {}, id="a value that is not to be kept"),
+        pytest.param("", ["x"], {}, id="a nested value"),
+        pytest.param("RETURNING v", "x", {}, id="with its row returned"),
+    ],
+)
+def test_upserts_that_are_planned_at_once(context: Any, returning: str, value: Any, settings: Any) -> None:
+    context.create("CREATE TABLE numbers (id BIGINT PRIMARY KEY, v BIGINT, s VARCHAR)")
+    sql = f"INSERT INTO numbers VALUES (1, 2, ?) ON CONFLICT DO UPDATE SET v = excluded.v {returning}"
+    select = context.planner.prepare(sql, [value], context, settings).select
+    assert not select.plan.is_upsert_only
+    assert select.whole() is select
