@@ -28,6 +28,7 @@ _ONE_ITEM: Final = {"type", "select_list", "from_table"}
 """The parts of a SELECT that is a list of expressions, and nothing else."""
 DESCRIPTIONS: Final = frozenset({"DESCRIBE", "DESC", "SUMMARIZE", "SHOW"})
 """The words by which a table is described in place of a query."""
+_BEFORE_NAMES: Final = DESCRIPTIONS | {"TABLE"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,24 @@ class TableName:
     renames: bool
 
 
+class _Numbered:
+    """A text with numbered parameters, by the places of its bytes."""
+
+    def __init__(self, spliced: Spliced) -> None:
+        self.sql = spliced.sql
+        self._spliced = spliced
+        # The places of all bytes but the first of a character.
+        self._further = (
+            [] if self.sql.isascii() else [at for at, byte in enumerate(self.sql.encode()) if byte >> 6 == 2]
+        )
+
+    def origin(self, place: int, length: int = 1) -> tuple[int, int]:
+        """The offset of some bytes in the user's text, and the length."""
+        start = place - bisect_left(self._further, place)
+        end = place + length - bisect_left(self._further, place + length)
+        return self._spliced.origin(start, end - start)
+
+
 @dataclass(frozen=True, slots=True)
 class Syntax:
     """A query as DuckDB's parser reads it.
@@ -68,17 +87,12 @@ class Syntax:
 
     node: SyntaxNode
     tokens: Sequence[Token]
-    _numbered: Spliced
-    _is_ascii: bool
+    _numbered: _Numbered
 
     def start(self, node: SyntaxNode) -> int:
         """The offset in the user's text at which a node begins; -1 for what the parser has put there itself."""
         place = node.get("query_location")
-        if place is None:
-            return -1
-        if not self._is_ascii:
-            place = len(self._numbered.sql.encode()[:place].decode(errors="ignore"))
-        return self._numbered.origin(place)[0]
+        return -1 if place is None else self._numbered.origin(place)[0]
 
     def token_at(self, offset: int) -> int:
         """The index of the first token from an offset of the user's text on."""
@@ -121,8 +135,8 @@ class Syntax:
     def _named(self, node: SyntaxNode, around: int, shown: str) -> TableName:
         start = self.start(node)
         first = at = self.token_at(max(start, around))
-        if start < 0:  # the parser tells no place of a table that is described
-            first = next(place for place in range(at, len(self.tokens)) if self.tokens[place].word in DESCRIPTIONS)
+        if start < 0:  # the parser tells no place of a table in place of a query
+            first = next(place for place in range(at, len(self.tokens)) if self.tokens[place].word in _BEFORE_NAMES)
             at = first + 1 + (self.tokens[first + 1].word == "TABLE")
         parts = sum(bool(node.get(key)) for key in ("catalog_name", "schema_name", "table_name"))
         return TableName(
@@ -191,15 +205,15 @@ def parse_query(sql: str, tokens: Sequence[Token], parameters: Parameters = NO_P
     Cost: half a millisecond.
     """
     spans = [(start, end, f"${index + 1}") for start, end, index in parameters.spans]
-    numbered = splice(sql, tokens[0].start, tokens[-1].end + 1, spans)
+    numbered = _Numbered(splice(sql, tokens[0].start, tokens[-1].end + 1, spans))
     (tree,) = default_kernel().trees([numbered.sql])
     data = read_json(tree)
     if data["error"]:
         raise _error(data, sql, tokens, numbered)
-    return Syntax(data["statements"][0]["node"], tokens, numbered, numbered.sql.isascii())
+    return Syntax(data["statements"][0]["node"], tokens, numbered)
 
 
-def _error(data: Mapping[str, Any], sql: str, tokens: Sequence[Token], numbered: Spliced) -> Error:
+def _error(data: Mapping[str, Any], sql: str, tokens: Sequence[Token], numbered: _Numbered) -> Error:
     message = f"the statement does not parse: {data['error_message']}"
     if "expression depth" in message:
         return LimitExceededError(
@@ -209,9 +223,7 @@ def _error(data: Mapping[str, Any], sql: str, tokens: Sequence[Token], numbered:
     if data["error_type"] != "parser":
         return syntax_error("expected a query", sql, tokens[0].start)
     if "location" in data:
-        start, length = read_json(data["location"])
-        before = numbered.sql.encode()[:start].decode(errors="ignore")
-        return syntax_error(message, sql, *numbered.origin(len(before), length))
+        return syntax_error(message, sql, *numbered.origin(*read_json(data["location"])))
     named = [token for token in tokens if f'"{token.text}"' in message]  # such as a name that is defined twice
     token = (named or tokens)[-1 if len(named) < 3 else 1]
     return syntax_error(message, sql, token.start, len(token.text))

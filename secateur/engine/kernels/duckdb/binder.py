@@ -14,7 +14,7 @@ import duckdb
 
 from secateur.engine.kernels.duckdb.result_types import delivered_type
 from secateur.engine.kernels.duckdb.slot import parameters_of_select, values_of
-from secateur.partitioning.tables.identifier import quoted
+from secateur.partitioning.tables.identifier import quoted, text_literal
 from secateur.partitioning.types.column_type import SqlType
 
 _VIEWS_MAX: Final = 256
@@ -29,12 +29,13 @@ class Binder:
         cursor: Used by this binder only; the owner of the binder closes it.
     """
 
-    __slots__ = ("_kind", "_rows", "_shown", "_tables", "cursor")
+    __slots__ = ("_kind", "_prepared", "_rows", "_shown", "_tables", "cursor")
 
     def __init__(self, cursor: duckdb.DuckDBPyConnection, *, has_tables: bool = False) -> None:
         self.cursor = cursor
         self._kind, self._rows = ("TABLE", " WITH NO DATA") if has_tables else ("VIEW", "")
         self._tables: Binder | None = None
+        self._prepared: set[str] = set()
         self._shown: dict[str, tuple[tuple[str, str], ...] | None] = {}
 
     def describe(
@@ -54,15 +55,19 @@ class Binder:
             self._tables = self._tables or Binder(self.cursor.cursor(), has_tables=True)
             return self._tables.plan(sql, relations)
         self._show(sql, relations)
-        made = f"SELECT json_serialize_plan($1, {_PLAIN}, optimize := false)"
-        ((plan,),) = self.cursor.execute(made, [sql]).fetchall()
-        return str(plan).encode()
+        return self._said("json_serialize_plan", ", optimize := false", sql).encode()
 
     def trees(self, statements: Sequence[str]) -> tuple[str, ...]:
         """As :meth:`DuckDBKernel.trees`."""
-        calls = ", ".join(f"json_serialize_sql(${position + 1}, {_PLAIN})" for position in range(len(statements)))
-        (row,) = self.cursor.execute(f"SELECT {calls}", list(statements)).fetchall()
-        return tuple(row)
+        return tuple(self._said("json_serialize_sql", "", sql) for sql in statements)
+
+    def _said(self, function: str, options: str, sql: str) -> str:
+        """What a function says of a text. To bind its call each time would cost as much as a short text."""
+        if function not in self._prepared:
+            self.cursor.execute(f"PREPARE {function} AS SELECT {function}($1, {_PLAIN}{options})")
+            self._prepared.add(function)
+        ((said,),) = self.cursor.execute(f"EXECUTE {function}({text_literal(sql)})").fetchall()
+        return str(said)
 
     def _show(self, sql: str, relations: Mapping[str, Mapping[str, SqlType | str]]) -> None:
         """Let the next text see the relations, and none that it could only mean by mistake."""
