@@ -9,7 +9,7 @@ from __future__ import annotations
 import pickle
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, TypeAlias
 
 from msgspec import structs
@@ -109,6 +109,7 @@ class _RememberingPlanner(StatementPlanner):
                 return _at_version(planned, catalog.version)
         view = _Watched(catalog.view)
         planned = StatementPlanner(replace(catalog, view=view), self._cost_model).plan(sql, tokens, parameters, params)
+        planned = _at_version(planned, 0)
         if all(isinstance(relation, TableDef) for relation in view.seen.values()):
             relations = tuple((name, table, _has_statistics(catalog, table)) for name, table in view.seen.items())
             self.known[key].append((relations, planned))
@@ -125,7 +126,8 @@ def _at_version(planned: Any, version: int) -> Any:
     match planned:
         case PlannedSelect(materialized=None):
             plan = structs.replace(planned.plan, catalog_version=version, origin=f"{planned.plan.origin} {version}")
-            return replace(planned, plan=plan.named())
+            whole = planned.plan_whole and _Planned(_at_version(planned.plan_whole(), version))
+            return replace(planned, plan=plan.named(), plan_whole=whole)
         case InsertSelect() | ChangeStatement():
             return structs.replace(planned, select=_at_version(planned.select, version))
         case CoordinatedChange():
@@ -134,6 +136,16 @@ def _at_version(planned: Any, version: int) -> Any:
         case _:
             assert isinstance(planned, InsertValues), planned  # it is given the version when it is evaluated
             return planned
+
+
+@dataclass(frozen=True)
+class _Planned:
+    """A query that was planned at once, in place of a function that would plan it when it is needed."""
+
+    query: PlannedSelect
+
+    def __call__(self) -> PlannedSelect:
+        return self.query
 
 
 class _Watched:

@@ -45,11 +45,12 @@ def numbered(part: S, places: Mapping[str, int]) -> S:
 
 
 def _found(part: Any) -> Iterator[Evaluated]:
-    if isinstance(part, Evaluated):
-        yield part
-    elif isinstance(part, tuple):
-        for item in part:
-            yield from _found(item)
-    elif isinstance(part, msgspec.Struct) and not isinstance(part, Domain):
-        for name in part.__struct_fields__:
-            yield from _found(getattr(part, name))
+    pending = [part]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, Evaluated):
+            yield one
+        elif isinstance(one, tuple):
+            pending.extend(reversed(one))
+        elif isinstance(one, msgspec.Struct) and not isinstance(one, Domain):
+            pending.extend([getattr(one, name) for name in reversed(one.__struct_fields__)])

@@ -59,7 +59,7 @@ def fingerprint(statement: str) -> str:
         words = [
             "?" if token.kind in _LITERALS else token.text.casefold()
             for token in tokenize(statement)
-            if token.kind is not TokenKind.PARAMETER
+            if token.text != "$"
         ]
     except Error:
         words = [statement]

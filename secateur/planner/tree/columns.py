@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel
 from secateur.planner.tree.expressions import BOOLEAN
-from secateur.planner.tree.types import LogicalType
+from secateur.planner.tree.node_fields import node_fields
+from secateur.planner.tree.types import LogicalType, Node
 
 _BIGINT = LogicalType("BIGINT")
 _NULL = LogicalType("INTEGER")
@@ -70,15 +71,15 @@ def relations_in(relation: rel.AnyRelation) -> Iterator[rel.AnyRelation]:
 def expressions_of(relation: rel.AnyRelation) -> list[ex.AnyExpression]:
     """The expressions of a relation itself."""
     found: list[ex.AnyExpression] = []
-    pending: list[object] = [getattr(relation, name) for name in relation.__struct_fields__ if name != "children"]
+    pending: list[object] = [getattr(relation, name) for name in node_fields(type(relation)) if name != "children"]
     while pending:
         value = pending.pop()
         if isinstance(value, ex.Expression):
             found.append(value)  # type: ignore[arg-type]
         elif isinstance(value, tuple):
             pending.extend(value)
-        elif isinstance(value, rel.JoinCondition | ex.BoundOrder | ex.Orders | rel.LimitValue):
-            pending.extend(getattr(value, name) for name in value.__struct_fields__)
+        elif isinstance(value, Node):
+            pending.extend(getattr(value, name) for name in node_fields(type(value)))
     return found
 
 

@@ -5,36 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel
 from secateur.planner.tree.columns import column_types
+from secateur.planner.tree.node_fields import node_fields
 from secateur.planner.tree.types import LogicalType, Node
 
 _N = TypeVar("_N", bound=Node)
 
-_WITH_CHILDREN_ALONE = (ex.Call, ex.BoundOperation, ex.Conjunction, ex.Written)
-_LEAVES = (ex.InputColumn, ex.BoundConstant, ex.BoundParameter)
 
-
-def parts(node: Struct) -> Iterator[ex.AnyExpression]:
+def parts(node: Node) -> Iterator[ex.AnyExpression]:
     """The expressions directly inside of an expression."""
-    if isinstance(node, _WITH_CHILDREN_ALONE):
-        yield from node.children
-        return
-    for name in () if isinstance(node, _LEAVES) else node.__struct_fields__:
+    for name in node_fields(type(node)):
         yield from _expressions(getattr(node, name))
 
 
 def _expressions(value: object) -> Iterator[ex.AnyExpression]:
-    if isinstance(value, ex.Expression):
-        yield value  # type: ignore[misc]
-    elif isinstance(value, tuple):
+    if isinstance(value, tuple):
         for one in value:
             yield from _expressions(one)
-    elif isinstance(value, ex.When | ex.BoundOrder | ex.Orders):
+    elif isinstance(value, ex.Expression):
+        yield value  # type: ignore[misc]
+    elif isinstance(value, Node):
         yield from parts(value)
 
 
@@ -97,14 +91,18 @@ def _exchanged(value: object, change: Callable[[ex.AnyExpression], ex.AnyExpress
     if isinstance(value, tuple):
         made = tuple(_exchanged(one, change) for one in value)
         return value if all(new is old for new, old in zip(made, value, strict=True)) else made
-    if not isinstance(value, Node) or isinstance(value, LogicalType | ex.Lambda):
+    if not isinstance(value, Node) or isinstance(value, ex.Lambda):
         return value  # a lambda reads its own parameters, and what it is given
     if isinstance(value, ex.Expression):
         found = change(value)  # type: ignore[arg-type]
-        if found is not None or isinstance(value, _LEAVES):
-            return found or value
-    fields = {name: getattr(value, name) for name in value.__struct_fields__}
-    changed = {name: new for name, old in fields.items() if (new := _exchanged(old, change)) is not old}
+        if found is not None:
+            return found
+    changed = {}
+    for name in node_fields(type(value)):
+        old = getattr(value, name)
+        new = _exchanged(old, change)
+        if new is not old:
+            changed[name] = new
     return replace(value, **changed) if changed else value
 
 
