@@ -29,7 +29,7 @@ from secateur.partitioning.topology.topology import MemberAddress
 from secateur.protocol.catalog import AdoptViews, CatchUp, CaughtUp, DropStoredTable, TakeTopology
 from secateur.protocol.changes import SettleLoad
 from secateur.protocol.message import Role
-from secateur.protocol.recovery import BeginReturn
+from secateur.protocol.recovery import BeginReturn, GetReport, MemberReport
 from secateur.wire.peer import Peer
 
 _ID: Final = "m"
@@ -199,10 +199,7 @@ class Joining:
                 state.events.add("data_directory_damaged", address.id, damage)
             if damage or not (is_last_owner or brought):
                 return None
-            there_are = {table.table_id for table in state.catalog.tables()}
-            for held in report.tables:
-                if held.table_id not in there_are:
-                    await returning.request(DropStoredTable(held.table_id))
+            await self._drop_unknown(returning, report)
             for table in state.catalog.tables():
                 await self._copy(returning, table, is_current=table.table_id in current)
             await returning.request(AdoptViews(state.catalog.version, state.catalog.adopted_ids))
@@ -232,10 +229,19 @@ class Joining:
         newcomer = self._peer(address)
         try:
             await newcomer.request(TakeTopology(self._state.topology))
+            # It may have caught up for a controller that ended before it was let in.
+            await self._drop_unknown(newcomer, (await newcomer.request(GetReport())).message)
             for table in self._state.catalog.tables():
                 await self._copy(newcomer, table)
         finally:
             await newcomer.close()
+
+    async def _drop_unknown(self, member: Peer, report: MemberReport) -> None:
+        """Have a member drop the tables that were dropped while it was none."""
+        there_are = {table.table_id for table in self._state.catalog.tables()}
+        for held in report.tables:
+            if held.table_id not in there_are:
+                await member.request(DropStoredTable(held.table_id))
 
     def _catching_up(
         self, table: TableDef, definition: bytes, sources: tuple[str, ...], *, is_current: bool
