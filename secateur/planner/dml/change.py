@@ -18,7 +18,7 @@ from secateur.planner.dml.composed import Composed
 from secateur.planner.dml.expressions import TextSpan
 from secateur.planner.dml.target import ChangeTarget
 from secateur.planner.statement import PlannedSelect
-from secateur.planner.text.duckdb_parse import read_statement
+from secateur.planner.text.compared_syntax import compared_trees
 from secateur.planner.text.positions import located, syntax_error
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.protocol.statements import ChangeKind
@@ -77,10 +77,9 @@ def check_reading(sql: str, query: Composed, what: str, offset: int) -> None:
         SqlSyntaxError: There is more text after the condition.
         ProgrammingError: An assigned value depends on more than its row.
     """
-    reading = read_statement(query.text)
-    if reading is None:
+    (node,) = compared_trees([query.text])
+    if node is None:
         return  # it does not parse: binding it will say where
-    node = reading.tree
     behind = ("modifiers", "group_expressions", "group_sets", "having", "qualify", "sample")
     is_grouped = node.get("aggregate_handling") != "STANDARD_HANDLING"  # GROUP BY ALL
     source = node.get("from_table") or {}

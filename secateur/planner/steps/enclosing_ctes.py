@@ -6,12 +6,11 @@ them would read another relation, or none.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 from secateur.partitioning.tables.identifier import folded
-from secateur.planner.text.duckdb_parse import DuckDBParse
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.syntax import Syntax, SyntaxNode, ctes_of, nodes_of, parse_query
 from secateur.planner.text.tokens import Token
@@ -118,14 +117,14 @@ class EnclosingCTEs:
                 needed.append(definition)
         return needed[::-1]
 
-    def are_those_of(self, original: DuckDBParse, taken_out: DuckDBParse) -> bool:
+    def are_those_of(self, original: SyntaxNode, taken_out: SyntaxNode) -> bool:
         """Whether DuckDB's parse tree confirms that a subquery's definitions are those of its statement."""
         if not self.outermost:
             return True
         defined = _definitions(original)
         return all(defined.get(name) == definition for name, definition in _definitions(taken_out).items())
 
-    def left_out(self, original: DuckDBParse, other: DuckDBParse, unneeded: Iterable[int]) -> DuckDBParse | None:
+    def left_out(self, original: SyntaxNode, other: SyntaxNode, unneeded: Iterable[int]) -> SyntaxNode | None:
         """Return DuckDB's tree of the statement without some definitions.
 
         None when ``other``, which lacks them, still reads from such a name.
@@ -133,15 +132,14 @@ class EnclosingCTEs:
         names = {self.outermost[index].name for index in unneeded}
         if not names:
             return original
-        if names & other.base_tables():
+        if any(folded(node.get("table_name", "")) in names for node in nodes_of(other)):
             return None
-        kept = [entry for entry in original.tree["cte_map"]["map"] if folded(entry["key"]) not in names]
-        return DuckDBParse({**original.tree, "cte_map": {"map": kept} if kept else {}})
+        kept = [entry for entry in original["cte_map"]["map"] if folded(entry["key"]) not in names]
+        return {**original, "cte_map": {"map": kept} if kept else {}}
 
 
-def _definitions(reading: DuckDBParse) -> dict[str, Any]:
-    cte_map: Mapping[str, Any] = reading.tree.get("cte_map", {})
-    return {entry["key"]: entry["value"] for entry in cte_map.get("map", ())}
+def _definitions(query: SyntaxNode) -> dict[str, Any]:
+    return {entry["key"]: entry["value"] for entry in query["cte_map"].get("map", ())}
 
 
 def _mentions(syntax: Syntax, root: SyntaxNode) -> _Mentions:

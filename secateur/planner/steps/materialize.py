@@ -39,7 +39,7 @@ from secateur.planner.steps.enclosing_ctes import EnclosingCTEs
 from secateur.planner.steps.few_keys import is_few
 from secateur.planner.steps.subqueries import VALUES_MAX, Subquery, find_subqueries
 from secateur.planner.steps.substitution import is_substituted
-from secateur.planner.text.duckdb_parse import read_statements
+from secateur.planner.text.compared_syntax import compared_trees
 from secateur.planner.text.parameters import Parameters, read_parameters
 from secateur.planner.text.splicing import spliced
 from secateur.planner.text.syntax import Syntax, SyntaxNode, nodes_of, parse_query
@@ -199,7 +199,7 @@ class _Statement:
             outer_text,
             *(text for candidate in found for text in (candidate.own_text, candidate.alone)),
         ]
-        original, other, *rest = read_statements(texts)
+        original, other, *rest = compared_trees(texts)
         readings = {self.parameters.total + 1 + position: reading for position, reading in enumerate(rest[::2])}
         known = {number: reading for number, reading in readings.items() if reading is not None}
         if original is None or other is None or len(known) < len(found):

@@ -1,4 +1,4 @@
-"""Checks, in DuckDB's parse trees, that one statement is another with parameters in place of subqueries.
+"""Checks, in DuckDB's syntax trees, that one statement is another with parameters in place of subqueries.
 
 The planner puts parameters into the text of a statement where its tokens show a subquery. This check ensures that
 DuckDB sees it there: the trees of both texts must be the same except for these places, and each replaced part must be
@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from secateur.planner.text.duckdb_parse import DuckDBParse
+from secateur.planner.text.syntax import SyntaxNode
 
 
-def is_substituted(original: DuckDBParse, other: DuckDBParse, subqueries: Mapping[int, DuckDBParse]) -> bool:
+def is_substituted(original: SyntaxNode, other: SyntaxNode, subqueries: Mapping[int, SyntaxNode]) -> bool:
     """Whether ``other`` is ``original`` with parameters in place of subqueries.
 
     ``$n`` or ``CAST($n AS type)`` replace scalar subqueries, ``(SELECT unnest($n))`` those behind IN.
@@ -25,7 +25,7 @@ def is_substituted(original: DuckDBParse, other: DuckDBParse, subqueries: Mappin
 
     Cost: linear in the trees.
     """
-    pending: list[tuple[Any, Any]] = [(original.tree, other.tree)]
+    pending: list[tuple[Any, Any]] = [(original, other)]
     replaced: set[int] = set()
     while pending:
         was, now = pending.pop()
@@ -33,7 +33,7 @@ def is_substituted(original: DuckDBParse, other: DuckDBParse, subqueries: Mappin
             number = _stands_for(was, now)
             if number is not None and number in subqueries:
                 replaced.add(number)
-                pending.append((was["subquery"]["node"], subqueries[number].tree))
+                pending.append((was["subquery"]["node"], subqueries[number]))
                 if was["subquery_type"] == "ANY":
                     pending.append(((was["child"], was.get("alias")), (now["children"][0], now.get("alias"))))
                 continue
@@ -49,7 +49,7 @@ def is_substituted(original: DuckDBParse, other: DuckDBParse, subqueries: Mappin
     return replaced == subqueries.keys()
 
 
-def _stands_for(was: Mapping[str, Any], now: Mapping[str, Any]) -> int | None:
+def _stands_for(was: SyntaxNode, now: SyntaxNode) -> int | None:
     """The number of the parameter that ``now`` has where ``was`` has a subquery."""
     match was, now:
         case (

@@ -11,7 +11,7 @@ _FILES = {
     "hoisted_lists": ["hoist_lists"],
     "literal_rows": ["take_literal_rows"],
     "parameters": ["NO_PARAMETERS", "ParameterStyle", "Parameters", "read_parameters"],
-    "duckdb_parse": ["DuckDBParse", "read_statement", "read_statements"],
+    "compared_syntax": ["compared_trees"],
     "splicing": ["splice", "spliced"],
     "token_cursor": ["TokenCursor"],
 }

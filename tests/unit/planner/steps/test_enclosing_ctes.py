@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from secateur.planner.steps.enclosing_ctes import EnclosingCTEs
-from secateur.planner.text import NO_PARAMETERS, parse_query, read_statements, tokenize
+from secateur.planner.text import NO_PARAMETERS, compared_trees, parse_query, tokenize
 
 
 def around(sql: str, subquery: str) -> tuple[EnclosingCTEs, list[str] | None]:
@@ -106,7 +106,7 @@ def test_what_nobody_reads_any_more(sql: str, expected: set[int]) -> None:
 def test_duckdb_has_to_see_the_same_definitions() -> None:
     sql = "WITH a AS (SELECT 1 AS k) SELECT 1 FROM t WHERE k IN (SELECT k FROM a)"
     found = EnclosingCTEs.of(sql, tokenize(sql), NO_PARAMETERS)
-    original, same, other = read_statements(
+    original, same, other = compared_trees(
         [sql, "WITH a AS (SELECT 1 AS k) SELECT k FROM a", "WITH a AS (SELECT 2 AS k) SELECT k FROM a"]
     )
     assert original is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from secateur.planner.steps.substitution import is_substituted
-from secateur.planner.text import read_statements
+from secateur.planner.text import compared_trees
 
 IN_U = "SELECT a FROM t WHERE k IN (SELECT b FROM u)"
 IN_LIST = "SELECT a FROM t WHERE k IN (SELECT unnest($1))"
@@ -13,7 +13,7 @@ U = "SELECT b FROM u"
 
 
 def substituted(original: str, other: str, *subqueries: str) -> bool:
-    was, now, *parts = read_statements([original, other, *subqueries])
+    was, now, *parts = compared_trees([original, other, *subqueries])
     assert was is not None
     assert now is not None
     return is_substituted(was, now, {number: part for number, part in enumerate(parts, 1) if part is not None})
