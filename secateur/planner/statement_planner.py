@@ -14,7 +14,6 @@ from secateur.planner.binding.catalog_view import PlanningCatalog
 from secateur.planner.binding.dialect_check import check_dialect
 from secateur.planner.binding.functions import refuse_calls_of
 from secateur.planner.binding.refused import STATEMENTS as REFUSED_STATEMENTS
-from secateur.planner.binding.statements_as_queries import as_queries
 from secateur.planner.cached_plan import Params, arrange, with_values
 from secateur.planner.cost_model import CostModel
 from secateur.planner.ddl.alter_table import read_alter_table
@@ -124,12 +123,6 @@ class StatementPlanner:
         Raises:
             Error: As :meth:`~secateur.planner.planner.Planner.prepare`.
         """
-        written = None if _word(tokens[0]) == "EXPLAIN" else as_queries(sql, tokens, parameters)
-        if written is not None:
-            if parameters.lists:
-                raise NotSupportedError("lists are not taken out of statements with others inside")
-            values = arrange(parameters, params) or ()
-            return written.plan(lambda text, own_tokens, own: self.plan(text, own_tokens, own, values))
         ctes, behind = split_with(tokens)
         cursor = TokenCursor(sql, behind)
         unread = _Unread(self._catalog, self._cost_model, sql, tokens, ctes, cursor, parameters, params)
@@ -257,7 +250,8 @@ class _Kind:
     is_of_dialect: bool = False
 
 
-_QUERY_WORDS: Final = ("SELECT", "WITH", "FROM", "VALUES", "TABLE", "(")
+_PIVOTS: Final = ("PIVOT", "PIVOT_WIDER", "UNPIVOT", "PIVOT_LONGER")
+_QUERY_WORDS: Final = ("SELECT", "WITH", "FROM", "VALUES", "TABLE", "(", *_PIVOTS)
 
 _KINDS: Final = (
     _Kind(_QUERY_WORDS, _query, takes_parameters=True, takes_lists=True),
@@ -267,8 +261,6 @@ _KINDS: Final = (
     _Kind(("TRUNCATE",), _searched_change, takes_parameters=True, is_of_dialect=True),
     _Kind(("MERGE",), _merge, takes_parameters=True, is_of_dialect=True),
     _Kind(("COPY",), _copy, takes_parameters=True, is_of_dialect=True),
-    _Kind(("PIVOT",), _query, takes_parameters=True),  # is written as a SELECT before
-    _Kind(("UNPIVOT",), _query, takes_parameters=True),
     _Kind(("CREATE VIEW", "CREATE OR REPLACE VIEW"), _create_view, is_of_dialect=True),
     _Kind(("CREATE EXTERNAL", "CREATE OR REPLACE EXTERNAL"), lambda unread: read_create_external_table(unread.cursor)),
     _Kind(

@@ -8,7 +8,6 @@ _FILES = {
     "functions": ["TABLE_FUNCTIONS", "VALUE_FUNCTIONS", "is_listed"],
     "parameter_types": ["TypeUses", "sample_value"],
     "query": ["Query", "bind_query"],
-    "statements_as_queries": ["as_queries"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

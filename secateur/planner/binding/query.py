@@ -180,7 +180,9 @@ class _Binder:
             wide = everything or name.renames or folded(name.alias or name.name) in starred
             try:
                 match find_relation(name.catalog, name.schema, name.name, self._find):
-                    case relation if name.shown == "DESCRIBE":
+                    case _ if name.word == "SHOW":
+                        raise NotSupportedError("SHOW inside of a query is not supported: read secateur.tables")
+                    case relation if name.word in ("DESCRIBE", "DESC"):
                         yield name.opening, name.end, described_relation_sql(relation)
                         continue
                     case (TableDef() | ExternalTable()) as found:
@@ -200,7 +202,10 @@ class _Binder:
                     )
                 length = name.end - name.start
                 raise located(type(error), error.message, text, name.start, length, **error.details) from None
-            yield name.start, name.end, reference
+            if name.word == "TABLE":
+                yield name.opening, name.end, f"FROM {reference}"
+            else:  # SUMMARIZE takes a name or a query
+                yield name.start, name.end, f"SELECT * FROM {reference}" if name.word else reference
 
     def _scan(self, name: TableName, table: TableDef, columns: Sequence[str], external: ExternalTable | None) -> str:
         number = len(self.scans)
@@ -211,8 +216,7 @@ class _Binder:
         self.scans.append(TableReference(f"s{number}", table, alias, tuple(columns) or some, system, external))
         if external is not None:
             self.views.add(table.table_id)
-        reference = f"{place}s{number}{renamed}"
-        return f"SELECT * FROM {reference}" if name.shown else reference  # SUMMARIZE takes a name or a query
+        return f"{place}s{number}{renamed}"
 
     def _open(self, name: TableName, view: ViewDef) -> str:
         """Return the query of a view in parentheses.
@@ -272,8 +276,6 @@ def _is_defined(name: str, syntax: Syntax) -> bool:
 
 def _as_subquery(query: str, view: ViewDef, name: TableName) -> str:
     columns = f"({', '.join(map(quoted, view.renamed))})" if view.renamed else ""
-    if name.shown:
-        return f"SELECT * FROM ({query}) AS {quoted(name.name)}{columns}"
     if not name.alias:
         return f"({query}) AS {quoted(name.name)}{columns}"
     return f"(SELECT * FROM ({query}) AS {quoted(view.name)}{columns})" if columns else f"({query})"

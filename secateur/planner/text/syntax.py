@@ -7,16 +7,17 @@ left out. Places in it are those of bytes.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from secateur.engine.kernels.duckdb.kernel import default_kernel
-from secateur.errors import Error, LimitExceededError
+from secateur.errors import Error, LimitExceededError, NotSupportedError
 from secateur.partitioning.tables.identifier import folded
 from secateur.planner.text.deep_json import read_json
 from secateur.planner.text.parameters import NO_PARAMETERS, Parameters
-from secateur.planner.text.positions import syntax_error
+from secateur.planner.text.positions import located, syntax_error
 from secateur.planner.text.splicing import Spliced, splice
 from secateur.planner.text.tokens import Token
 
@@ -42,7 +43,7 @@ class TableName:
         alias: Its alias; empty where it has none.
         start: Where it stands in the user's text, with the schema in front of it.
         end: The offset behind it.
-        shown: ``DESCRIBE`` or ``SUMMARY`` in ``DESCRIBE t`` and ``SUMMARIZE t``; empty anywhere else.
+        word: The word of ``TABLE t``, ``DESCRIBE t`` or ``SUMMARIZE t``, in capitals; empty anywhere else.
         opening: Where that begins; ``start`` of any other.
         renames: Whether its alias names its columns by position.
     """
@@ -53,7 +54,7 @@ class TableName:
     alias: str
     start: int
     end: int
-    shown: str
+    word: str
     opening: int
     renames: bool
 
@@ -110,46 +111,59 @@ class Syntax:
         A name that a common table expression has taken is none, within its reach.
         """
         found: list[TableName] = []
-        pending: list[tuple[Any, frozenset[str], int, str]] = [(self.node, frozenset(), -1, "")]
+        described = self._described()
+        pending: list[tuple[Any, frozenset[str]]] = [(self.node, frozenset())]
         while pending:
-            item, hidden, around, shown = pending.pop()
+            item, hidden = pending.pop()
             if isinstance(item, list):
-                pending.extend((each, hidden, around, shown) for each in item)
+                pending.extend((each, hidden) for each in item)
             if not isinstance(item, dict):
                 continue
-            start = self.start(item)
-            around = around if start < 0 else start
             for name, body in ctes_of(item):
                 if body["type"] == "RECURSIVE_CTE_NODE":
                     # In the part before the recursion the name is that of a table.
-                    pending += [(body["left"], hidden, around, ""), (body["right"], hidden | {name}, around, "")]
+                    pending += [(body["left"], hidden), (body["right"], hidden | {name})]
                 else:
-                    pending.append((body, hidden, around, ""))
+                    pending.append((body, hidden))
                 hidden |= {name}
             if item.get("type") == "BASE_TABLE" and ("schema_name" in item or folded(item["table_name"]) not in hidden):
-                found.append(self._named(item, around, shown))
-            shown = item.get("show_type", shown)
-            pending.extend((value, hidden, around, shown) for key, value in item.items() if key != "cte_map")
+                path = _path_of(item)
+                start = self.start(item)
+                opening = at = self.token_at(start)
+                if start < 0:  # the parser tells no place of it
+                    if not described[path]:
+                        message = f"{'.'.join(path)} is named in a way that is not supported: write FROM and the name"
+                        raise NotSupportedError(message)
+                    opening, at = described[path].pop()
+                found.append(
+                    TableName(
+                        item.get("catalog_name", ""),
+                        item.get("schema_name", ""),
+                        item["table_name"],
+                        item.get("alias", ""),
+                        self.tokens[at].start,
+                        self.tokens[at + 2 * (len(path) - 1)].end + 1,
+                        self.tokens[opening].word if start < 0 else "",
+                        self.tokens[opening].start,
+                        "column_name_alias" in item,
+                    )
+                )
+            pending.extend((value, hidden) for key, value in item.items() if key != "cte_map")
         return sorted(found, key=lambda name: name.start)
 
-    def _named(self, node: SyntaxNode, around: int, shown: str) -> TableName:
-        start = self.start(node)
-        first = at = self.token_at(max(start, around))
-        if start < 0:  # the parser tells no place of a table in place of a query
-            first = next(place for place in range(at, len(self.tokens)) if self.tokens[place].word in _BEFORE_NAMES)
-            at = first + 1 + (self.tokens[first + 1].word == "TABLE")
-        parts = sum(bool(node.get(key)) for key in ("catalog_name", "schema_name", "table_name"))
-        return TableName(
-            node.get("catalog_name", ""),
-            node.get("schema_name", ""),
-            node["table_name"],
-            node.get("alias", ""),
-            self.tokens[at].start,
-            self.tokens[at + 2 * (parts - 1)].end + 1,
-            shown if start < 0 else "",
-            self.tokens[first].start,
-            "column_name_alias" in node,
-        )
+    def _described(self) -> dict[tuple[str, ...], list[tuple[int, int]]]:
+        """By the parts of a name, where the words of ``TABLE t``, ``DESCRIBE t`` and the like are, and the names."""
+        found: dict[tuple[str, ...], list[tuple[int, int]]] = defaultdict(list)
+        for opening, token in enumerate(self.tokens[:-1]):
+            if token.word in _BEFORE_NAMES:
+                at = opening + 1 + (token.word != "TABLE" and self.tokens[opening + 1].word == "TABLE")
+                parts = [token.text for token in self.tokens[at : at + 1]]
+                for dot, part in zip(self.tokens[at + 1 :: 2], self.tokens[at + 2 :: 2], strict=False):
+                    if dot.word != ".":
+                        break
+                    parts.append(part.text)
+                found[tuple(parts)].append((opening, at))
+        return found
 
     def stars(self) -> tuple[bool, set[str]]:
         """Whether every column of every table may be needed, and names of tables that may need every column."""
@@ -221,7 +235,11 @@ def _error(data: Mapping[str, Any], sql: str, tokens: Sequence[Token], numbered:
             limit="nesting",
         )
     if data["error_type"] != "parser":
-        return syntax_error("expected a query", sql, tokens[0].start)
+        pivot = next((token for token in tokens if token.word in ("PIVOT", "PIVOT_WIDER")), None)
+        if pivot is None:
+            return syntax_error("expected a query", sql, tokens[0].start)
+        message = "PIVOT without the values of a column is not supported: write ON column IN (values)"
+        return located(NotSupportedError, message, sql, pivot.start, len(pivot.text))
     if "location" in data:
         return syntax_error(message, sql, *numbered.origin(*read_json(data["location"])))
     named = [token for token in tokens if f'"{token.text}"' in message]  # such as a name that is defined twice
@@ -284,6 +302,11 @@ def list_membership(node: SyntaxNode) -> tuple[SyntaxNode, SyntaxNode] | None:
             return None if "filter" in item else (searched, parameter)
         case _:
             return None
+
+
+def _path_of(table: SyntaxNode) -> tuple[str, ...]:
+    """The parts of the name of a table."""
+    return tuple(table[key] for key in ("catalog_name", "schema_name", "table_name") if table.get(key))
 
 
 def _counts_distinct_rows(query: SyntaxNode) -> bool:

@@ -4,7 +4,7 @@
 -- an unknown statement
 SELEC 1
 /*
-SqlSyntaxError: expected SELECT, INSERT, UPDATE, DELETE, TRUNCATE, MERGE, COPY, PIVOT, UNPIVOT, CREATE, ALTER, DROP, BACKUP, RESTORE, KILL, EXPLAIN, SHOW, DESCRIBE, SUMMARIZE, SET, RESET, PREPARE, EXECUTE, DEALLOCATE, ANALYZE or VACUUM, found 'SELEC' (line 1, column 1)
+SqlSyntaxError: expected SELECT, INSERT, UPDATE, DELETE, TRUNCATE, MERGE, COPY, CREATE, ALTER, DROP, BACKUP, RESTORE, KILL, EXPLAIN, SHOW, DESCRIBE, SUMMARIZE, SET, RESET, PREPARE, EXECUTE, DEALLOCATE, ANALYZE or VACUUM, found 'SELEC' (line 1, column 1)
   SELEC 1
   ^^^^^
 */
@@ -136,9 +136,9 @@ UnknownTableError: 'orders' names no table of this statement; there is o (line 1
 -- pivot
 PIVOT orders ON priority USING sum(amount)
 /*
-NotSupportedError: PIVOT without the values of a column is not supported: write ON column IN (values) (line 1, column 17)
+NotSupportedError: PIVOT without the values of a column is not supported: write ON column IN (values) (line 1, column 1)
   PIVOT orders ON priority USING sum(amount)
-                  ^^^^^^^^
+  ^^^^^
 */
 ----
 -- double quotes are for names
@@ -299,9 +299,9 @@ NotSupportedError: read_csv() is not supported: members read no files; the clien
 -- pivot without values
 SELECT * FROM (PIVOT orders ON priority USING sum(amount))
 /*
-NotSupportedError: PIVOT without the values of a column is not supported: write ON column IN (values) (line 1, column 32)
+NotSupportedError: PIVOT without the values of a column is not supported: write ON column IN (values) (line 1, column 16)
   SELECT * FROM (PIVOT orders ON priority USING sum(amount))
-                                 ^^^^^^^^
+                 ^^^^^
 */
 ----
 -- too many parameters
@@ -608,33 +608,33 @@ NotSupportedError: DELETE in a common table expression is not supported: send it
 -- no values
 PIVOT orders ON id
 /*
-NotSupportedError: PIVOT without the values of a column is not supported: write ON column IN (values) (line 1, column 17)
+NotSupportedError: PIVOT without the values of a column is not supported: write ON column IN (values) (line 1, column 1)
   PIVOT orders ON id
-                  ^^
+  ^^^^^
 */
 ----
 -- an expression
 PIVOT orders ON id % 2 IN (0)
 /*
-NotSupportedError: PIVOT without the values of a column is not supported: write ON column IN (values) (line 1, column 17)
+NotSupportedError: PIVOT without the values of a column is not supported: write ON column IN (values) (line 1, column 1)
   PIVOT orders ON id % 2 IN (0)
-                  ^^^^^^^^^^^^^
+  ^^^^^
 */
 ----
 -- no column
 PIVOT orders
 /*
-SqlSyntaxError: expected ON, found the end of the statement (line 1, column 13)
+SqlSyntaxError: the statement does not parse: PIVOT requires an ON, USING or GROUP BY clause (line 1, column 7)
   PIVOT orders
-              ^
+        ^^^^^^
 */
 ----
 -- no aggregate
 PIVOT orders ON id IN (1) USING
 /*
-SqlSyntaxError: expected an aggregate, found the end of the statement (line 1, column 32)
+SqlSyntaxError: the statement does not parse: syntax error at or near "USING" (line 1, column 27)
   PIVOT orders ON id IN (1) USING
-                                 ^
+                            ^^^^^
 */
 ----
 -- no such column
@@ -648,7 +648,7 @@ UnknownColumnError: column 'nothing' does not exist; there is customer_id, id, p
 -- no name
 UNPIVOT orders ON id INTO amount
 /*
-SqlSyntaxError: expected NAME, found 'amount' (line 1, column 27)
+SqlSyntaxError: the statement does not parse: syntax error at or near "amount" (line 1, column 27)
   UNPIVOT orders ON id INTO amount
                             ^^^^^^
 */
@@ -656,7 +656,7 @@ SqlSyntaxError: expected NAME, found 'amount' (line 1, column 27)
 -- a table as a query has no condition
 SELECT count(*) FROM (TABLE orders WHERE id = 1) AS o
 /*
-SqlSyntaxError: expected ORDER BY, LIMIT or the end of the query, found 'WHERE' (line 1, column 36)
+SqlSyntaxError: the statement does not parse: syntax error at or near "WHERE" (line 1, column 36)
   SELECT count(*) FROM (TABLE orders WHERE id = 1) AS o
                                      ^^^^^
 */
@@ -664,7 +664,7 @@ SqlSyntaxError: expected ORDER BY, LIMIT or the end of the query, found 'WHERE' 
 -- a table as the whole statement has no columns
 TABLE orders (id)
 /*
-SqlSyntaxError: expected ORDER BY, LIMIT or the end of the query, found '(' (line 1, column 14)
+SqlSyntaxError: the statement does not parse: syntax error at or near "(" (line 1, column 14)
   TABLE orders (id)
                ^
 */
