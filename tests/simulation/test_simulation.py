@@ -37,7 +37,7 @@ def test_a_seed_replays_exactly(first_seeds: list[dict[str, Any]]) -> None:
 def test_no_promise_is_broken_while_members_links_and_clocks_fail(first_seeds: list[dict[str, Any]]) -> None:
     assert not [outcome for outcome in first_seeds if outcome["wrong"]]
     assert sum(len(outcome["faults"]) for outcome in first_seeds) > 9
-    assert sum(outcome["calls"] for outcome in first_seeds) > 150
+    assert sum(outcome["calls"] for outcome in first_seeds) > 100
 
 
 def test_members_that_are_given_up_bring_the_only_copies_back() -> None:
