@@ -91,12 +91,11 @@ class Facts:
         facts = self.of(barrier.input)
         found: list[Condition] = []
         if barrier.keeps_facts:
-            above = {
-                source.index: column_of(column, source.return_type)
-                for column, source in barrier.stopped.items()
-                if isinstance(source, ex.InputColumn)
-            }
-            found += [one.over(above) for one in facts]
+            # A fact of a stopped column and one that is not would let a condition on the one pass by the other.
+            stopped = inputs_of(barrier.stopped.values())
+            made = [column_of(column, source.return_type) for column, source in barrier.stopped.items()]
+            found += [one for one in facts if one.columns.isdisjoint(stopped)]
+            found += self._shown(facts, made, tuple(barrier.stopped.values()))
         for column, source in (barrier.chosen or {}).items():
             # The value of one row below, unless there was none.
             if isinstance(source, ex.InputColumn):

@@ -130,6 +130,8 @@ class Syntax:
                 path = _path_of(item)
                 start = self.start(item)
                 opening = at = self.token_at(start)
+                if self.tokens[at + 1 : at + 2] and self.tokens[at + 1].word == ":" and "alias" in item:
+                    opening = at = at + 2  # behind the alias of ``FROM x: t``
                 if start < 0:  # the parser tells no place of it
                     if not described[path]:
                         message = f"{'.'.join(path)} is named in a way that is not supported: write FROM and the name"

@@ -847,6 +847,39 @@ serving: no, it does not search orders by its key: compare the first columns of 
 when distributed: two-stage
 */
 ----
+-- what is applied too late prunes nothing: a filter above LIMIT of a join, on a column that equals one below it
+SELECT * FROM (SELECT o.customer_id FROM orders o JOIN airlines a ON a.code = o.customer_id ORDER BY 1 LIMIT 5) WHERE customer_id = 'C2'
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; airlines: any
+scan orders AS o: all 271 partitions
+  because the filter customer_id = 'C2' cannot be pushed below LIMIT: filter inside it if you mean its input; customer_id = a.code only joins the key: compare either side with a value
+  columns: customer_id
+scan airlines AS a: replicated, every member has it
+  columns: code
+serving: no, its expressions, types or clauses need a kernel over whole columns
+when distributed: in 2 stages
+  x0 join o: at the members over o, a, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- what is applied too late prunes nothing: a filter above a window over a join
+SELECT * FROM (SELECT o.customer_id, row_number() OVER (ORDER BY o.id) AS n FROM orders o JOIN airlines a ON a.code = o.customer_id) WHERE customer_id = 'C2'
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; airlines: any
+scan orders AS o: all 271 partitions
+  because the filter customer_id = 'C2' cannot be pushed below a window that is not partitioned by customer_id: partition it by customer_id, or filter inside the subquery; customer_id = a.code only joins the key: compare either side with a value
+  columns: customer_id, id
+scan airlines AS a: replicated, every member has it
+  columns: code
+serving: no, its expressions, types or clauses need a kernel over whole columns
+when distributed: in 2 stages
+  x0 join o: at the members over o, a, to the coordinator
+  final: at the coordinator over x0
+  gathered: o, a: a window is not partitioned by the partitioning key: add it to PARTITION BY
+*/
+----
 -- what is applied too late prunes nothing: a filter above a window
 SELECT * FROM (SELECT *, row_number() OVER (ORDER BY id) FROM orders) WHERE customer_id = 'C2'
 /*
