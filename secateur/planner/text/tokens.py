@@ -58,18 +58,20 @@ class Token(NamedTuple):
         return self.text.upper() if self.kind is TokenKind.WORD or self.kind is TokenKind.SYMBOL else ""
 
 
-_SPACE: Final = r"[\s\u200b\ufeff]"
+_SPACES: Final = r"\s\u200b\ufeff"
+_NO_LETTERS: Final = rf"\x00-\x23\x25-\x2f\x3a-\x40\x5b-\x5e\x60\x7b-\x7f{_SPACES}"
+"""What is no part of a name; digits and ``$`` are, but do not begin one. Beyond ASCII, spaces are none."""
 _TOKEN: Final = re.compile(
-    r"""
-    (?P<SPACE>[\s\u200b\ufeff]+ | --[^\n\r]*)
+    rf"""
+    (?P<SPACE>[{_SPACES}]+ | --[^\n\r]*)
     | (?P<COMMENT>/\*)
     | [eE]'(?P<ESCAPED_STRING>(?:[^'\\]|''|\\.)*)(?P<escaped_end>'?)
     | [xX]'(?P<HEX_STRING>[^']*)(?P<hex_end>'?)
-    | (?P<WORD>[A-Za-z_\x80-\U0010ffff][A-Za-z0-9_$\x80-\U0010ffff]*)
+    | (?P<WORD>[^$0-9{_NO_LETTERS}][^{_NO_LETTERS}]*)
     | (?P<NUMBER>(?:[0-9][0-9_]*(?:\.[0-9_]*)?|\.[0-9][0-9_]*)(?:[eE][+-]?[0-9]+)?)
     | '(?P<STRING>(?:[^']|'')*)(?P<string_end>'?)
     | "(?P<QUOTED>(?:[^"]|"")*)(?P<quoted_end>"?)
-    | \$(?P<tag>(?:[A-Za-z_\x80-\U0010ffff][A-Za-z0-9_\x80-\U0010ffff]*)?)\$(?P<DOLLAR_STRING>)
+    | \$(?P<tag>(?:[^$0-9{_NO_LETTERS}][^${_NO_LETTERS}]*)?)\$(?P<DOLLAR_STRING>)
     | (?P<PARAMETER>[?$])
     | (?P<SYMBOL>->>|\^@|<=>|::|:=|=>|->|<=|>=|<>|!=|==|\|\||\*\*|//|<<|>>|&&|.)
     """,
