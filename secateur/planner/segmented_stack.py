@@ -1,7 +1,7 @@
 """A stack of segments for functions that call themselves as deeply as a statement is nested.
 
-The parser takes some 25 frames for a pair of parentheses, so the thousand frames that the interpreter grants a thread
-end at forty pairs. ``sys.setrecursionlimit`` would grant more, but to the whole process, which may be the user's; and
+A tree in JSON takes several frames for each level, so the thousand frames that the interpreter grants a thread end
+early. ``sys.setrecursionlimit`` would grant more, but to the whole process, which may be the user's; and
 where it changes while another thread is inside of :mod:`ast`, that thread fails. Every thread has frames of its own,
 though. So a function that is decorated here, and is called when most frames of its thread are taken, runs in a new
 thread, and its caller waits for it.
@@ -22,6 +22,7 @@ from functools import wraps
 from typing import Any, Final, ParamSpec, TypeVar
 
 from secateur.engine.kernels.duckdb.cancellation import check_cancelled
+from secateur.errors import LimitExceededError
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -87,6 +88,14 @@ def with_deep_stack(function: Callable[[], T]) -> T:
         return function()
     finally:
         _here.segments = 0
+
+
+def nested_too_deeply() -> LimitExceededError:
+    """The error for a statement that nobody reads."""
+    return LimitExceededError(
+        "the statement is nested too deeply to be read: write it flatter, or pass long lists as parameters",
+        limit="nesting",
+    )
 
 
 def _is_segment_full() -> bool:

@@ -303,7 +303,7 @@ class ClusterState:
     async def recorded(self) -> None:
         """Have every member keep the record as it is now, and wait until it does, or has left."""
         self._deliver()
-        await self._delivery.reached()
+        await self.all_reached()
 
     def _deliver(self, first: Collection[str] = ()) -> None:
         rest = RestOfState(

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from secateur.cluster.controller.catalog import Catalog
 from secateur.engine.sql.client_merge import row_merge_of
 from secateur.engine.sql.select_plan import SelectPlan
-from secateur.errors import LimitExceededError, TopologyChangedError
+from secateur.errors import TopologyChangedError
 from secateur.expression_values import VERSION
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.external_table import ExternalTable
@@ -27,7 +27,7 @@ from secateur.planner.explain.explain import explain
 from secateur.planner.explain.external_listing import ListPartitions, with_listings
 from secateur.planner.explain.statement_facts import StatementFacts, facts_of
 from secateur.planner.planner import Planner
-from secateur.planner.segmented_stack import with_deep_stack
+from secateur.planner.segmented_stack import nested_too_deeply, with_deep_stack
 from secateur.planner.statement import Command, ExplainFormat, ExplainStatement, PlannedSelect
 from secateur.planner.views.view import ViewDef
 from secateur.protocol import statements
@@ -308,7 +308,4 @@ def bounded_depth(plan: Callable[[], T]) -> T:
     try:
         return with_deep_stack(plan)
     except RecursionError:
-        raise LimitExceededError(
-            "the statement is nested too deeply to be read: write it flatter, or pass long lists as parameters",
-            limit="nesting",
-        ) from None
+        raise nested_too_deeply() from None

@@ -159,6 +159,9 @@ _OWN_CATALOG: Final = {
 }
 """Functions that list the tables of the process that runs a fragment, and those that list the tables of the cluster."""
 
+UNNESTING: Final = frozenset({"unnest", "unlist"})
+"""The functions that make several rows of one."""
+
 _FILES: Final = ("read_", "parquet_", "sniff_", "glob")
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from secateur.errors import ProgrammingError
 from secateur.partitioning.tables.table import TableDef
-from secateur.planner.binding.functions import aggregate_names
+from secateur.planner.binding.functions import UNNESTING, aggregate_names
 from secateur.planner.dml.composed import Composed
 from secateur.planner.dml.expressions import TextSpan
 from secateur.planner.dml.target import ChangeTarget
@@ -22,8 +22,6 @@ from secateur.planner.text.compared_syntax import compared_trees
 from secateur.planner.text.positions import located, syntax_error
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.protocol.statements import ChangeKind
-
-_UNNESTING: Final = frozenset({"unnest", "unlist"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +99,7 @@ def check_reading(sql: str, query: Composed, what: str, offset: int) -> None:
                 sql,
                 offset,
             )
-        if function in _UNNESTING:
+        if function in UNNESTING:
             raise located(
                 ProgrammingError, "an assigned value is one value: unnest() is not allowed in SET", sql, offset
             )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from secateur.errors import ProgrammingError
-from secateur.planner.binding.functions import aggregate_names
+from secateur.planner.binding.functions import UNNESTING, aggregate_names
 from secateur.planner.dml.composed import Composed, Composer
 from secateur.planner.dml.expressions import read_expression
 from secateur.planner.dml.row_changes import target_text
@@ -21,8 +21,6 @@ from secateur.planner.text.tokens import tokenize
 
 MERGE_ACTION: Final = "merge_action"
 """The function that returns the action on the row, in the RETURNING of a MERGE."""
-
-_UNNESTING: Final = frozenset({"unnest", "unlist"})
 
 
 def read_returning(
@@ -73,7 +71,7 @@ def read_returning(
 def _needs_other_rows(node: SyntaxNode) -> bool:
     """Whether an expression is computed of other rows than one, or makes several of it."""
     name = str(node.get("function_name", "")).lower()
-    return node.get("class") in ("SUBQUERY", "WINDOW") or name in aggregate_names() or name in _UNNESTING
+    return node.get("class") in ("SUBQUERY", "WINDOW") or name in aggregate_names() or name in UNNESTING
 
 
 def _is_action(cursor: TokenCursor) -> bool:

@@ -8,8 +8,8 @@ selected when the values are known. A scalar subquery becomes a plain parameter,
 **Why the answer is the same.** The outer query is the user's own text with the subquery's values in place of the
 subquery. NULLs are among them, and only the set of its values matters behind IN. A subquery qualifies if it binds
 without the statement around it (so it reads nothing of it), is repeatable, gives no collation to its values, and stands
-where both parsers see it (:mod:`secateur.planner.steps.substitution`). The two reads are two moments: the subquery may
-be answered from before a write and the rest from after it, as if the user had sent two statements.
+where DuckDB's parser sees it too (:mod:`secateur.planner.steps.substitution`). The two reads are two moments:
+the subquery may be answered from before a write and the rest from after it, as if the user had sent two statements.
 
 **When.** Only if the list or value is used in the partition tree of a scan that other conjuncts do not already bound to
 a few keys. A list is not found first where each member has all rows that its own rows meet, as after IN over tables

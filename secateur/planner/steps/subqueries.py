@@ -1,7 +1,7 @@
 """Finds the subqueries of a text that their values could replace: behind IN, and beside a comparison.
 
 They are found among the tokens, because replacements are made in the user's own text. Whether such a place is what it
-seems is not decided here: :mod:`secateur.planner.steps.materialize` uses it only where both parsers agree.
+seems is not decided here: :mod:`secateur.planner.steps.materialize` uses it only where DuckDB's parser sees it too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The text of a statement: tokens, positions, parameters, hoisted lists, and the cross-check with DuckDB's parser."""
+"""The text of a statement: tokens, positions, parameters, hoisted lists, and DuckDB's syntax tree."""
 
 from __future__ import annotations
 

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from secateur.engine.kernels.duckdb.kernel import default_kernel
-from secateur.errors import Error, LimitExceededError, NotSupportedError
+from secateur.errors import Error, NotSupportedError
 from secateur.partitioning.tables.identifier import folded
+from secateur.planner.segmented_stack import nested_too_deeply
 from secateur.planner.text.deep_json import read_json
 from secateur.planner.text.parameters import NO_PARAMETERS, Parameters
 from secateur.planner.text.positions import located, syntax_error
@@ -232,10 +233,7 @@ def parse_query(sql: str, tokens: Sequence[Token], parameters: Parameters = NO_P
 def _error(data: Mapping[str, Any], sql: str, tokens: Sequence[Token], numbered: _Numbered) -> Error:
     message = f"the statement does not parse: {data['error_message']}"
     if "expression depth" in message:
-        return LimitExceededError(
-            "the statement is nested too deeply to be read: write it flatter, or pass long lists as parameters",
-            limit="nesting",
-        )
+        return nested_too_deeply()
     if data["error_type"] != "parser":
         pivot = next((token for token in tokens if token.word in ("PIVOT", "PIVOT_WIDER")), None)
         if pivot is None:
