@@ -130,9 +130,20 @@ def test_a_copy_that_cannot_make_a_change_is_counted_out() -> None:
     replica = primary_of("m2")
     (send,) = replica.append("a", "upsert", b"")
     assert replica.refused(send, "no memory") == [CountOut("m2", "no memory")]
+    assert replica.is_out_of_sync("m2")
     replica.left("m2")
     assert replica.unsettled == 0
     assert replica.refused(send, "no memory") == []
+
+
+def test_a_copy_that_is_built_again_is_not_the_one_that_was_counted_out() -> None:
+    replica = primary_of("m2")
+    (send,) = replica.append("a", "upsert", b"")
+    replica.refused(send, "no memory")
+    replica.left("m2")  # the topology says it; the controller's answer is still on its way
+    replica.learn("m2")
+    replica.count("m2")
+    assert not replica.is_out_of_sync("m2")
 
 
 class TestLearner:

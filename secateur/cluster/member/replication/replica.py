@@ -116,6 +116,7 @@ class Replica:
         "_have",
         "_kept",
         "_learners",
+        "_out_of_sync",
         "_repairs",
         "is_superseded",
         "last",
@@ -135,6 +136,7 @@ class Replica:
         self._asked: set[str] = set()
         self._repairs: dict[str, SendChange] = {}  # what was sent last, by member
         self._learners: dict[str, int] = {}
+        self._out_of_sync: set[str] = set()
 
     @classmethod
     def built(cls, term: int, settled: int, last: int, kept: Iterable[ReplicatedChange]) -> Replica:
@@ -215,6 +217,10 @@ class Replica:
         """Whether a copy that takes over still needs the state of another one."""
         return member in self._asked
 
+    def is_out_of_sync(self, member: str) -> bool:
+        """Whether a copy is to be counted out, rather than one that its member has begun to build since."""
+        return member in self._out_of_sync
+
     # -- events at the primary
 
     def take_over(self, term: int, others: Iterable[str]) -> tuple[str, ...]:
@@ -225,6 +231,7 @@ class Replica:
         self._asked = set(others)
         self._repairs = {}
         self._learners = {}
+        self._out_of_sync = set()
         self.phase = ReplicaPhase.TAKING_OVER
         self._open()
         return tuple(sorted(self._asked))
@@ -294,6 +301,7 @@ class Replica:
     def learn(self, member: str) -> None:
         """A member copies the rows as they are now: it is sent every later change."""
         self._repairs.pop(member, None)
+        self._out_of_sync.discard(member)
         self._learners[member] = self.last
 
     def count(self, member: str) -> None:
@@ -386,6 +394,7 @@ class Replica:
         if member in self._learners:  # nobody counts on it: who has it built finds out, and begins again
             del self._learners[member]
             return []
+        self._out_of_sync.add(member)
         return [CountOut(member, reason)]
 
     def _accepts(self, term: int) -> bool:

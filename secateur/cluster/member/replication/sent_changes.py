@@ -194,7 +194,9 @@ class SentChanges:
             await self._out_of_sync(*key, member)
         except Error:
             _log.exception("the controller did not hear of a copy that is out of sync")
-        else:
+            return
+        replica = self._replicas.get(key)
+        if replica is not None and replica.is_out_of_sync(member):  # and not built again while the controller answered
             self.uncount(key[0], (key[1],), member)  # if it was only about to become an owner, it never will
 
     def uncount(self, table_id: int, partitions: Iterable[int], member: str) -> None:
