@@ -261,8 +261,9 @@ class CatchUp(Message[CaughtUp], frozen=True):
         sources: The members to copy it from: the first that has it.
         is_current: Whether the rows of a replicated table that are here are those of now. If not, they give way to
             those of others, or to nothing.
-        newest: The number of its last publication, which a member without rows keeps for the next controller: a member
-            that comes back has the rows only if it has made that one. 0 if it is not known.
+        newest: The number of its last publication, from which a member goes on where no other one has the table. It is
+            kept for the next controller: a member that comes back has the rows only if it has made that one. 0 if it is
+            not known.
     """
 
     table: bytes

@@ -120,3 +120,17 @@ def test_replicated_rows_come_from_one_that_has_them(
     assert found == expected
     if expected == [1, 2]:
         assert store.data_version(EVERYWHERE.table_id).published == 7
+
+
+@pytest.mark.parametrize("table", [TABLE, EVERYWHERE], ids=["partitioned", "replicated"])
+@pytest.mark.parametrize(("mine", "newest", "expected"), [(None, 3, 3), (None, 0, 0), (2, 3, 3), (2, 0, 2)])
+def test_versions_go_on_from_the_last_load_where_no_other_member_is_left(
+    table: TableDef, mine: int | None, newest: int, expected: int
+) -> None:
+    store = MemberStore()
+    if mine is not None:
+        store.create_table(table, [])
+        store.set_published(table.table_id, mine)
+    copies = MemberCopies(store, OtherMembers({}))
+    asyncio.run(copies.catch_up(table, (), is_current=False, newest=newest))
+    assert store.data_version(table.table_id).published == expected

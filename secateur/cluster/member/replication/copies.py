@@ -62,8 +62,8 @@ class MemberCopies:
             sources: The members to ask, until one has it.
             last_owned: The partitions of which this member is the primary, or was the last owner.
             is_current: Whether rows of a replicated table that are here are those of now.
-            newest: The number of the last publication of a replicated table of which no member has a copy; 0 if that is
-                not known.
+            newest: The number of the last publication of a table that no other member has, from which versions of its
+                data go on; 0 if that is not known.
 
         Returns:
             Whether the rows of a replicated table are here; True for any other.
@@ -82,12 +82,10 @@ class MemberCopies:
                 self._store.copy_table(table, rows, answer.message.published)
                 return True
         if table.replicated:
-            if not newest and self._store.find(table.table_id) is not None:
-                newest = self._store.data_version(table.table_id).published
             self._store.drop_partition(table.table_id, _REPLICATED)
-            self._store.copy_table(table, {}, newest)
-        elif self._store.find(table.table_id) is None:
-            self._store.create_table(table, [])
+        if not newest and self._store.find(table.table_id) is not None:
+            newest = self._store.data_version(table.table_id).published
+        self._store.copy_table(table, {}, newest)
         return not table.replicated
 
     def _has_rows(self, table: TableDef) -> bool:
