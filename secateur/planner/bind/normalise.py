@@ -10,7 +10,7 @@ from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel
 from secateur.planner.tree.columns import column_types
 from secateur.planner.tree.comparisons import STRICT
-from secateur.planner.tree.joins import Join, conditions_of
+from secateur.planner.tree.joins import Join, conditions_of, over_sides
 from secateur.planner.tree.rewriting import column_of, conjuncts, inputs_of, over_columns, rebased
 from secateur.planner.tree.stability import unstable_call
 
@@ -19,20 +19,7 @@ _DEDUP = "__duckdb_delim_dedup_"
 
 def normalised(root: rel.AnyRelation) -> rel.AnyRelation:
     """The same query in a plainer form."""
-    return _outer_reduced(_marks_joined(_inlined(_over_sides(root))), frozenset())
-
-
-def _over_sides(relation: rel.AnyRelation) -> rel.AnyRelation:
-    """Each condition of a join over all columns of its sides: DuckDB has it over those that the join returns."""
-    relation = replace(relation, children=tuple(_over_sides(child) for child in relation.children))
-    if not isinstance(relation, rel.LogicalConditionJoin):
-        return relation
-    left, right = (len(column_types(child)) for child in relation.children)
-    lefts, rights = relation.left_projection_map or range(left), relation.right_projection_map or range(right)
-    if relation.join_type in ("SEMI", "ANTI"):  # it returns nothing of the right side
-        rights = range(right)
-    columns = [*lefts, *(left + index for index in rights)]
-    return replace(relation, condition=over_columns(relation.condition, columns))
+    return _outer_reduced(_marks_joined(_inlined(over_sides(root))), frozenset())
 
 
 def _inlined(relation: rel.AnyRelation) -> rel.AnyRelation:

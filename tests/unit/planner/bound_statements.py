@@ -11,6 +11,7 @@ import duckdb
 import msgspec
 
 from secateur.planner.tree import AnyRelation
+from secateur.planner.tree.joins import over_sides
 from secateur.protocol import json_decoder
 
 FILES = sorted((Path(__file__).parents[2] / "sql").glob("*.test"))
@@ -33,7 +34,7 @@ def bound(duck: Any, sql: str) -> AnyRelation | None:
         found = _decode(plan.encode())
     except msgspec.ValidationError:
         return None
-    return found.plans[0] if len(found.plans) == 1 else None
+    return over_sides(found.plans[0]) if len(found.plans) == 1 else None
 
 
 def queries(path: Path) -> Iterator[tuple[Any, str]]:
