@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import base64
 import binascii
-import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, Self, TypeVar
@@ -38,7 +36,6 @@ R = TypeVar("R")
 _BATCH_BYTES: Final = 8 << 20
 _PAUSE_MIN_S: Final = 0.01
 _PAUSE_MAX_S: Final = 0.25
-_MEMBERS_AT_ONCE: Final = 32
 _EARLIEST: Final = "earliest"
 _NEW_PARTITION: Final = 0
 """The version of a partition before its first change."""
@@ -134,7 +131,7 @@ class Changes(Iterator[pa.RecordBatch]):
                 self._is_current = False
                 if not self._follow:
                     raise StopIteration
-                time.sleep(self._pause_s)
+                self._session.sleep(self._pause_s)
                 self._pause_s = min(2 * self._pause_s, _PAUSE_MAX_S)
             self._session.check_open()
             batch, has_more = execute(self._reading)
@@ -217,12 +214,12 @@ class ChangesBounder(_AskingOwners[Position]):
         asked = self.by_owner(after)
         share = max(1, self._size_max // max(1, len(asked)))
 
-        def ask(member: str) -> list[tuple[int, int]]:
-            until = [] if last is None else [(partition, last[partition]) for partition, _ in asked[member]]
-            bound = BoundChanges(self.table.table_id, asked[member], share, self._in_rows, until)
-            return self.session.ask_member(member, bound).message.reached
+        def bound(versions: list[tuple[int, int]]) -> BoundChanges:
+            until = [] if last is None else [(partition, last[partition]) for partition, _ in versions]
+            return BoundChanges(self.table.table_id, versions, share, self._in_rows, until)
 
-        reached = {partition: at for answer in _of_all(ask, asked) for partition, at in answer}
+        answers = self.session.ask_members([(member, bound(versions)) for member, versions in asked.items()])
+        reached = {partition: at for answer in answers for partition, at in answer.message.reached}
         return Position(self.table.table_id, MappingProxyType(reached))
 
 
@@ -275,25 +272,14 @@ class ChangesReader(_AskingOwners[tuple[pa.RecordBatch | None, bool]]):
         asked = self.by_owner({partition: self.versions.get(partition, self._start) for partition in wanted})
         share = max(1, _BATCH_BYTES // max(1, len(asked)))
 
-        def ask(member: str) -> tuple[pa.Table | None, list[tuple[int, int]], bool]:
-            last = [] if until is None else [(partition, until[partition]) for partition, _ in asked[member]]
-            answer = self.session.ask_member(member, ReadChanges(self.table.table_id, asked[member], share, last))
-            rows = decode_table(answer.payload) if answer.message.rows else None
-            return rows, answer.message.reached, answer.message.has_more
+        def reading(versions: list[tuple[int, int]]) -> ReadChanges:
+            last = [] if until is None else [(partition, until[partition]) for partition, _ in versions]
+            return ReadChanges(self.table.table_id, versions, share, last)
 
-        answers = _of_all(ask, asked)
-        for _, reached, _ in answers:
-            self.versions.update(reached)
+        answers = self.session.ask_members([(member, reading(versions)) for member, versions in asked.items()])
+        tables = [decode_table(answer.payload) for answer in answers if answer.message.rows]
+        for answer in answers:
+            self.versions.update(answer.message.reached)
         self._start = _NEW_PARTITION
-        tables = [rows for rows, _, _ in answers if rows is not None]
         batch = pa.concat_tables(tables).combine_chunks().to_batches()[0] if tables else None
-        return batch, any(has_more for _, _, has_more in answers)
-
-
-def _of_all(ask: Callable[[str], R], members: Iterable[str]) -> list[R]:
-    """The answers of some members, which are asked at once."""
-    asked = list(members)
-    if len(asked) < 2:
-        return [ask(member) for member in asked]
-    with ThreadPoolExecutor(min(len(asked), _MEMBERS_AT_ONCE)) as threads:
-        return list(threads.map(ask, asked))
+        return batch, any(answer.message.has_more for answer in answers)

@@ -10,7 +10,7 @@ from weakref import WeakSet
 
 from secateur.errors import InterfaceError
 from secateur.forks import free_in_forks
-from secateur.wire import Channel, Tls
+from secateur.wire import BLOCKING, Channel, Tls, Waits
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,15 +22,17 @@ class ChannelOptions:
         timeout_s: Seconds to wait for more of an answer; None waits as long as the process that works on it shows signs
             of life.
         tls: How connections are encrypted; None for a cluster without TLS.
+        waits: What requests do while they wait.
     """
 
     token: str | None
     timeout_s: float | None
     tls: Tls | None
+    waits: Waits = BLOCKING
 
     def channel(self, host: str, port: int, *, timeout_s: float | None) -> Channel:
         """A channel to a process of the cluster, with another time-out; it connects at its first request."""
-        return Channel(host, port, token=self.token, timeout_s=timeout_s, tls=self.tls)
+        return Channel(host, port, token=self.token, timeout_s=timeout_s, tls=self.tls, waits=self.waits)
 
 
 _IDLE_MAX: Final = 8

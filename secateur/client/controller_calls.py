@@ -6,7 +6,7 @@ import socket
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Final, TypeVar
 from weakref import WeakSet
@@ -18,7 +18,7 @@ from secateur.errors import InterfaceError, JobCancelledError, MemberLostError, 
 from secateur.forks import free_in_forks
 from secateur.protocol.message import Message, as_repeated
 from secateur.protocol.operation import operation_of
-from secateur.wire import Answer, CallControl, Channel, Payload
+from secateur.wire import Answer, CallControl, Channel, Payload, Waits
 
 R = TypeVar("R")
 
@@ -29,14 +29,20 @@ _PAUSE_S: Final = 0.05
 class _RunningStatements:
     """Ends the calls of a statement when it is cancelled or its time is over. Thread-safe.
 
+    Args:
+        waits: What callers do while they wait.
+
     Attributes:
         statement_timeout: The time that each statement has, unless its call names another.
+        sleep: Waits for so many seconds.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, waits: Waits) -> None:
         self.statement_timeout = NO_TIMEOUT
-        self._lock = free_in_forks(threading.Lock())  # of the whole session
-        self._local = threading.local()  # the control of the statement that a thread works on
+        self.sleep = waits.sleep
+        self._waits = waits
+        self._lock = free_in_forks(threading.Lock())  # of the whole session; nobody waits for a peer with it
+        self._local = waits.local()  # the control of the statement that a caller works on
         self._statements_running: set[CallControl] = set()
         self._results_read: WeakSet[CallControl] = WeakSet()  # of statements whose rows come in parts
 
@@ -78,6 +84,23 @@ class _RunningStatements:
         before, self._local.control = self.control, control
         return before
 
+    def apart(self, work: Callable[[], R]) -> R:
+        """Do work for the statement of this caller that waits for threads of its own, or for files."""
+        control = self.control
+
+        def under_control() -> R:
+            before = self.work_for(control)
+            try:
+                return work()
+            finally:
+                self.work_for(before)
+
+        def give_up() -> None:
+            if control is not None:
+                control.end(JobCancelledError("the statement was cancelled: the task that executed it was"))
+
+        return self._waits.apart(under_control, give_up)
+
     def interrupt(self) -> None:
         """End every statement of this session that is under way or whose result is being read."""
         with self._lock:
@@ -99,7 +122,7 @@ class ControllerCalls(_RunningStatements, ABC):
     """
 
     def __init__(self, controller: Channel, options: ChannelOptions) -> None:
-        super().__init__()
+        super().__init__(options.waits)
         self.closed = False
         self.controller_wait_s = CONTROLLER_WAIT_S
         self._channel_options = options
@@ -151,7 +174,7 @@ class ControllerCalls(_RunningStatements, ABC):
                 message = as_repeated(message)
             self.check_control()
             self.check_open()
-            time.sleep(_PAUSE_S)
+            self.sleep(_PAUSE_S)
         if self._controller.hello.cluster_id != self._cluster_id:
             raise UnreachableError(
                 f"{self.address} belongs to another cluster now: the one this connection was made for has gone; connect"
@@ -235,7 +258,7 @@ def connect_to_controller(
                     raise
             else:
                 return controller
-            time.sleep(_PAUSE_S)
+            options.waits.sleep(_PAUSE_S)
     except BaseException:
         controller.close()
         raise

@@ -69,11 +69,11 @@ class MemberCalls(KnownTopology):
     def ask_members(self, messages: Sequence[tuple[str, Message[R]]]) -> list[Answer[R]]:
         """Send a request to each of some members, and wait for all answers.
 
-        All requests are sent before the first answer is read, so the members work at the same time; that costs no
-        thread.
+        All requests of :data:`MEMBERS_AT_ONCE` members are sent before the first answer is read, so they work at the
+        same time; that costs no thread.
 
         Args:
-            messages: Members by their ids, at most :data:`MEMBERS_AT_ONCE`, and what each is asked.
+            messages: Members by their ids, and what each is asked.
 
         Returns:
             The answers, in the same order.
@@ -90,6 +90,12 @@ class MemberCalls(KnownTopology):
 
     def answers_of(self, messages: Sequence[tuple[str, Message[R]]]) -> list[Answer[R] | Error]:
         """Ask as :meth:`ask_members` does; for a member that did not answer, return the error in its place."""
+        answers: list[Answer[R] | Error] = []
+        for start in range(0, len(messages), MEMBERS_AT_ONCE):
+            answers += self._answers_at_once(messages[start : start + MEMBERS_AT_ONCE])
+        return answers
+
+    def _answers_at_once(self, messages: Sequence[tuple[str, Message[R]]]) -> list[Answer[R] | Error]:
         answers: list[Answer[R] | Error] = []
 
         def ask_from(position: int) -> None:
@@ -218,6 +224,7 @@ class MemberCalls(KnownTopology):
             is_awaited=lambda: self._has_member_at(host, port),
             session=self._id,
             tls=options.tls,
+            waits=options.waits,
         )
 
     def _has_member_at(self, host: str, port: int) -> bool:

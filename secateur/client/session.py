@@ -36,7 +36,7 @@ from secateur.protocol.pruning import Pruning
 from secateur.protocol.query import Prepare
 from secateur.protocol.statements import EvaluatedInsert, InsertRows
 from secateur.tracing import is_configured
-from secateur.wire import Channel, Tls, decode_tables
+from secateur.wire import BLOCKING, Channel, Tls, Waits, decode_tables
 
 _STATEMENTS_MAX: Final = 512
 
@@ -129,6 +129,7 @@ class Session(_KnownTables):
         connect_timeout_s: How long to wait for a controller that cannot be reached.
         refused_s: How long to wait while its address refuses connections; None for as long.
         tls: How connections are encrypted; None for a cluster without TLS.
+        waits: What requests do while they wait.
 
     Raises:
         UnreachableError: No process answers at this address.
@@ -146,8 +147,9 @@ class Session(_KnownTables):
         connect_timeout_s: float = CONNECT_TIMEOUT_S,
         refused_s: float | None = None,
         tls: Tls | None = None,
+        waits: Waits = BLOCKING,
     ) -> None:
-        options = ChannelOptions(token, timeout_s, tls)
+        options = ChannelOptions(token, timeout_s, tls, waits)
         controller = connect_to_controller(host, port, options, connect_timeout_s, refused_s)
         super().__init__(controller, options)
         hello = controller.hello

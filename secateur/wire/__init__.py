@@ -35,9 +35,11 @@ if TYPE_CHECKING:
     )
     from secateur.wire.socket_wait import TIMEOUTS, wait_at_most
     from secateur.wire.tls import Tls, client_context
+    from secateur.wire.waits import BLOCKING, Waits
 
 __all__ = [
     "ALIVE_S",
+    "BLOCKING",
     "FRAME_PREFIX",
     "SHORT_CHARACTERS_MAX",
     "SHORT_ROWS_MAX",
@@ -63,6 +65,7 @@ __all__ = [
     "ShortTable",
     "Tls",
     "TokenBook",
+    "Waits",
     "client_context",
     "decode_batches",
     "decode_rows",
@@ -105,6 +108,7 @@ _FILES = {
     ],
     "socket_wait": ["TIMEOUTS", "wait_at_most"],
     "tls": ["Tls", "client_context"],
+    "waits": ["BLOCKING", "Waits"],
 }
 
 _, __getattr__ = exports(__name__, _FILES)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import ssl
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeVar
 from weakref import WeakSet
 
 from secateur import errors
-from secateur.forks import free_in_forks
 from secateur.protocol.codec import Codec
 from secateur.protocol.hello import Greeting
 from secateur.protocol.message import Failure, Message
@@ -27,6 +26,7 @@ from secateur.wire.messages import Answer
 from secateur.wire.socket_wait import TIMEOUTS, wait_at_most
 from secateur.wire.tls import Tls, client_context, handshake_error
 from secateur.wire.traces import trace_frame
+from secateur.wire.waits import BLOCKING, Stream, Waits
 
 R = TypeVar("R")
 
@@ -66,9 +66,10 @@ class Channel:
         identity: The identity to prove; None for a client.
         session: What the connections of one client session have in common.
         tls: How to encrypt the connection, and whom to trust; None for a server without TLS.
+        waits: What a request does while it waits.
     """
 
-    _socket: socket.socket | None = None  # on the class, for a channel whose __init__ was called wrongly
+    _socket: Stream | None = None  # on the class, for a channel whose __init__ was called wrongly
 
     def __init__(
         self,
@@ -84,6 +85,7 @@ class Channel:
         identity: ClusterIdentity | None = None,
         session: str = "",
         tls: Tls | None = None,
+        waits: Waits = BLOCKING,
     ) -> None:
         self.host = host
         self.port = port
@@ -98,7 +100,8 @@ class Channel:
         self._send_limits = self._limits
         self._takes_traces = False
         self._wait_s = 0.0  # how long the socket waits for the next bytes; 0 before that was said
-        self._lock = free_in_forks(threading.Lock())
+        self._waits = waits
+        self._lock = waits.lock()
         # Of the request under way: what it asks, what may end it, and how long its answer may take.
         self._operation: OperationBase = operation_of(self._hello)
         self._control: CallControl | None = None
@@ -185,10 +188,10 @@ class Channel:
         connected = self._socket
         if connected is not None:
             with contextlib.suppress(OSError):
-                if self._tls is None:
-                    connected.shutdown(socket.SHUT_RDWR)
-                else:  # of the socket below TLS: SSLSocket.shutdown() would let the other thread go on unencrypted
+                if isinstance(connected, ssl.SSLSocket):  # of that below: else the other thread goes on unencrypted
                     socket.socket.shutdown(connected, socket.SHUT_RDWR)
+                else:
+                    connected.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Disconnect for good. May be called twice, and from another thread to end a request that waits."""
@@ -332,7 +335,7 @@ class Channel:
         wait_s = min(bound for bound in (self._silence_s, self._timeout_s, timeout_s) if bound is not None)
         deadline = time.monotonic() + wait_s
         try:
-            self._socket = socket.create_connection((self.host, self.port), timeout=wait_s)
+            self._socket = self._waits.connect(self.host, self.port, wait_s)
         except OSError as error:
             raise errors.UnreachableError(
                 f"no process answers at {self.address} ({error}): check that the cluster runs and that this"
@@ -347,13 +350,12 @@ class Channel:
             self._disconnect()
             raise
 
-    def _greet(self, connected: socket.socket, deadline_s: float) -> None:
-        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    def _greet(self, connected: Stream, deadline_s: float) -> None:
         if self._tls is not None:
             try:
-                context = client_context(self._tls)
-                connected.settimeout(max(deadline_s - time.monotonic(), _CONNECT_S_MIN))
-                self._socket = context.wrap_socket(connected, server_hostname=self._tls.server_name or self.host)
+                context, name = client_context(self._tls), self._tls.server_name or self.host
+                left_s = max(deadline_s - time.monotonic(), _CONNECT_S_MIN)
+                self._socket = self._waits.encrypt(connected, context, name, left_s)
             except OSError as error:
                 raise handshake_error(self.address, error) from error
         self._decoder = FrameDecoder(self._limits)
@@ -433,7 +435,7 @@ if sys.platform != "win32":
     os.register_at_fork(after_in_child=_leave_connections)
 
 
-def _send_in_pieces(connected: socket.socket, buffer: bytes | memoryview) -> None:
+def _send_in_pieces(connected: Stream, buffer: bytes | memoryview) -> None:
     # sendall() applies one time-out to the whole call.
     whole = memoryview(buffer).cast("B")
     for start in range(0, len(whole), _SEND_BYTES):

@@ -15,6 +15,8 @@ import struct
 import sys
 from typing import Final
 
+from secateur.wire.waits import Stream
+
 TIMEOUTS: Final = (TimeoutError, BlockingIOError)
 """The errors of ``send`` and ``recv`` at the end of a wait: by Python's own bound, and by that of the kernel."""
 
@@ -24,7 +26,7 @@ _TICK_S: Final = 0.01
 """The kernel counts in ticks, the first of which has begun already: a wait may be shorter by one than was asked."""
 
 
-def wait_at_most(connected: socket.socket, seconds: float) -> None:
+def wait_at_most(connected: Stream, seconds: float) -> None:
     """Bound the time for which each following ``send`` or ``recv`` waits; at its end they raise one of `TIMEOUTS`.
 
     Args:

@@ -98,7 +98,7 @@ def execute(execution: Retryable[R], failed: errors.Error | None = None) -> R:
             if decided.prepare:
                 execution.prepare_again(error)
             if decided.pause_s:
-                time.sleep(decided.pause_s)
+                session.sleep(decided.pause_s)
 
 
 def _decide(

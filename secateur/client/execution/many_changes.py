@@ -17,7 +17,7 @@ from secateur.client.execution.coordinated_change import (
     ROW_CHANGES,
     run_coordinated_change,
 )
-from secateur.client.execution.member_batches import MemberBatch, answers_of
+from secateur.client.execution.member_batches import MemberBatch
 from secateur.client.execution.routing import partitions_of
 from secateur.client.execution.statement_call import StatementCall
 from secateur.client.session import Session
@@ -85,7 +85,7 @@ class ManyChanges:
             return []
         asked = [_asked(batch) for batch in batches]
         members = [batch.member for batch in batches]
-        answers = answers_of(self._session, list(zip(members, asked, strict=True)))
+        answers = self._session.answers_of(list(zip(members, asked, strict=True)))
         self._rows += sum(sum(answer.message.rows) for answer in answers if not isinstance(answer, Error))
         left = []
         for batch, message, answer in zip(batches, asked, answers, strict=True):

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from secateur.client.dbapi.parameters import values_of
-from secateur.client.execution.member_batches import MemberBatch, answers_of, only_member
+from secateur.client.execution.member_batches import MemberBatch, only_member
 from secateur.client.execution.routing import ExecutionMode
 from secateur.client.execution.select import SelectResult, run_select
 from secateur.client.execution.statement_call import StatementCall
@@ -44,7 +44,7 @@ def _run(calls: Sequence[StatementCall[SelectStatement]]) -> Iterator[SelectResu
     while batches:
         left = []
         asked = [(batch.member, _asked(calls, batch)) for batch in batches]
-        for batch, answer in zip(batches, answers_of(calls[0].session, asked), strict=True):
+        for batch, answer in zip(batches, calls[0].session.answers_of(asked), strict=True):
             if isinstance(answer, Error):
                 continue  # each says for itself what is wrong, or follows partitions that have moved
             found.update(_found(calls, batch, answer))

@@ -12,12 +12,8 @@ from typing import Any, Final, Generic, TypeVar
 import msgspec
 
 from secateur.client.execution.routing import ExecutionMode, choose_route
-from secateur.client.member_calls import MEMBERS_AT_ONCE
 from secateur.client.session import Session
-from secateur.errors import Error
-from secateur.protocol.message import Message
 from secateur.protocol.statements import SelectStatement
-from secateur.wire import Answer
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -55,14 +51,6 @@ class MemberBatch(msgspec.Struct, Generic[P], frozen=True):
         """The executions from ``until`` on, after those before were answered in the frame or executed one by one."""
         alone = 1 if answered else 2 * self.alone
         return MemberBatch(self.member, self.positions[until:], self.params[until:], alone)
-
-
-def answers_of(session: Session, asked: Sequence[tuple[str, Message[R]]]) -> list[Answer[R] | Error]:
-    """Ask members by their ids, many at the same time; returns their answers, or what went wrong with each."""
-    answers: list[Answer[R] | Error] = []
-    for start in range(0, len(asked), MEMBERS_AT_ONCE):
-        answers += session.answers_of(asked[start : start + MEMBERS_AT_ONCE])
-    return answers
 
 
 def only_member(session: Session, statement: SelectStatement, params: Sequence[Any]) -> str | None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, Final
 from uuid import uuid4
@@ -41,7 +40,6 @@ _FIRST_WORD: Final = re.compile(r"(?:\s|\(|--[^\n]*\n|/\*.*?\*/)*([A-Za-z]+)", r
 _WORDS_OF_QUERIES: Final = frozenset({"FROM", "PIVOT", "SELECT", "TABLE", "UNPIVOT", "VALUES", "WITH"})
 _LOAD_WAIT_S: Final = 10.0
 _LOAD_PAUSE_S: Final = 0.002
-_MEMBERS_AT_ONCE: Final = 32
 """Members that are asked at the same time, so that few loads are published between the first and the last."""
 
 
@@ -247,15 +245,11 @@ class _SnapshotExecution(StatementExecution[SelectStatement, Any]):
         answer_bytes: int = 0,
     ) -> dict[str, Answer[snapshots.SnapshotOpened]]:
         """Pin partitions at their owners."""
-
-        def ask(member: str) -> Answer[snapshots.SnapshotOpened]:
-            asked = snapshots.OpenSnapshot(name, execution, list(members[member]), lease_s, answer_bytes)
-            return self.session.ask_member(member, asked)
-
-        if len(members) < 2:
-            return {member: ask(member) for member in members}
-        with ThreadPoolExecutor(min(len(members), _MEMBERS_AT_ONCE)) as threads:
-            return dict(zip(members, threads.map(ask, members), strict=True))
+        asked = [
+            (member, snapshots.OpenSnapshot(name, execution, list(partitions), lease_s, answer_bytes))
+            for member, partitions in members.items()
+        ]
+        return dict(zip(members, self.session.ask_members(asked), strict=True))
 
 
 class _Opening(_SnapshotExecution):
@@ -315,7 +309,7 @@ class _Opening(_SnapshotExecution):
                     "loads are published so often that no moment was found between two of them:"
                     f" {self.call.sql!r} was tried for {_LOAD_WAIT_S:g} s; try again later"
                 )
-            time.sleep(_LOAD_PAUSE_S)
+            self.session.sleep(_LOAD_PAUSE_S)
 
 
 class _OpeningAgain(_SnapshotExecution):

@@ -13,7 +13,7 @@ import pyarrow as pa
 from secateur import errors
 from secateur.client.execution.change import NOTHING_DONE, run_change, unknown_outcome
 from secateur.client.execution.execute import Retryable, execute
-from secateur.client.execution.member_batches import MemberBatch, answers_of
+from secateur.client.execution.member_batches import MemberBatch
 from secateur.client.execution.statement_call import StatementCall
 from secateur.client.key_value.row_keys import RowKeys
 from secateur.client.key_value.tables import KeyTable
@@ -100,7 +100,7 @@ def _delete_together(table: KeyTable, definition: TableDef, batches: Sequence[Me
         for batch in batches
     ]
     deleted = 0
-    for batch, (member, message), answer in zip(batches, asked, answers_of(table.session, asked), strict=True):
+    for batch, (member, message), answer in zip(batches, asked, table.session.answers_of(asked), strict=True):
         done, unconfirmed = 0, len(batch.positions)
         lost = answer if isinstance(answer, errors.MemberLostError) else None
         if isinstance(answer, errors.DeadlineError):

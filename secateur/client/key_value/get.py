@@ -10,7 +10,6 @@ from secateur.client.execution.execute import Retryable, execute
 from secateur.client.execution.retry_policy import MOVED, is_final
 from secateur.client.key_value.row_keys import RowKeys
 from secateur.client.key_value.tables import KeyTable
-from secateur.client.member_calls import MEMBERS_AT_ONCE
 from secateur.errors import (
     Error,
     MemberLostError,
@@ -120,12 +119,9 @@ class _Get(Retryable[list[Row | None]]):
         asked = [
             (member, self._request(rows, [keys[position] for position in mine])) for member, mine in positions.items()
         ]
-        for start in range(0, len(asked), MEMBERS_AT_ONCE):
-            some = asked[start : start + MEMBERS_AT_ONCE]
-            for (member, _), answer in zip(some, self.session.ask_members(some), strict=True):
-                mine = positions[member]
-                for position, row in zip(mine, _rows(rows, answer, len(mine)), strict=True):
-                    result[position] = row
+        for mine, answer in zip(positions.values(), self.session.ask_members(asked), strict=True):
+            for position, row in zip(mine, _rows(rows, answer, len(mine)), strict=True):
+                result[position] = row
         return result
 
     @staticmethod
