@@ -11,6 +11,7 @@ import importlib
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    import secateur.aio as aio
     import secateur.connectors as connectors
     import secateur.connectors.spark as spark
     import secateur.processors as processors
@@ -99,6 +100,7 @@ __all__ = [
     "TimestampFromTicks",
     "Tls",
     "Warning",
+    "aio",
     "apilevel",
     "attach",
     "between",
@@ -115,6 +117,7 @@ __all__ = [
 __version__ = "0.1.0.dev0"
 
 _MODULES: Final = {
+    "aio": "secateur.aio",
     "client": "secateur.client",
     "connectors": "secateur.connectors",
     "errors": "secateur.errors",

@@ -63,6 +63,7 @@ DEPENDENCIES: Final = (
     Dependency("jinja2", "3.1.6", "server"),
     Dependency("prometheus-client", "0.26.0", "server"),
     Dependency("uvicorn", "0.54.0", "server"),
+    Dependency("greenlet", "3.5.6", "aio"),
     Dependency("httpx", "0.28.1", "http"),
     Dependency("sqlalchemy", "2.1.9", "sqlalchemy"),
     Dependency("opentelemetry-api", "1.45.2", "otel"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
 from weakref import WeakSet
 
 from secateur.errors import InterfaceError
@@ -35,19 +34,17 @@ class ChannelOptions:
         return Channel(host, port, token=self.token, timeout_s=timeout_s, tls=self.tls, waits=self.waits)
 
 
-_IDLE_MAX: Final = 8
-"""Sockets kept for the next request; a burst may open more, and several threads may keep a few more."""
-
-
 class ChannelPool:
     """Lends channels, each to one borrower at a time. Thread-safe.
 
     Args:
         make: Makes a channel; it connects at its first request.
+        idle_max: Channels kept for the next request; a burst may make more, and several threads may keep a few more.
     """
 
-    def __init__(self, make: Callable[[], Channel]) -> None:
+    def __init__(self, make: Callable[[], Channel], idle_max: int) -> None:
         self._make = make
+        self._idle_max = idle_max
         self._lock = free_in_forks(
             threading.RLock()
         )  # the collector may drop a result inside, which gives its channel back
@@ -75,7 +72,7 @@ class ChannelPool:
 
     def give_back(self, channel: Channel) -> None:
         """End a loan."""
-        if len(self._idle) < _IDLE_MAX and not self._is_closed:
+        if len(self._idle) < self._idle_max and not self._is_closed:
             self._idle.append(channel)  # into a pool that another thread closes now: that closes the channel as well
             return
         channel.close()

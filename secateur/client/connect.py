@@ -16,7 +16,7 @@ from secateur.client.execution.commits import Commits
 from secateur.client.execution.retry_policy import CONNECT_TIMEOUT_S, REFUSED_S
 from secateur.client.session import Session
 from secateur.errors import InterfaceError
-from secateur.wire.tls import Tls
+from secateur.wire import BLOCKING, Tls, Waits
 
 ADDRESS_VARIABLE: Final = "SECATEUR_ADDRESS"
 TOKEN_VARIABLE: Final = "SECATEUR_TOKEN"
@@ -60,6 +60,22 @@ def connect(
             alone.
         ProtocolError: The process that answers is not a secateur cluster.
     """
+    return Connection(
+        open_session(address, token, timeout_s, connect_timeout_s, tls=tls, autocommit_only=autocommit_only)
+    )
+
+
+def open_session(
+    address: str | None,
+    token: str | None,
+    timeout_s: float | None,
+    connect_timeout_s: float | None,
+    *,
+    tls: Tls | None,
+    autocommit_only: bool,
+    waits: Waits = BLOCKING,
+) -> Session:
+    """Open the session of a connection. The arguments and errors are those of :func:`connect`, and its ``waits``."""
     found = os.environ.get(ADDRESS_VARIABLE) if address is None else address
     if found is None:
         raise InterfaceError(
@@ -76,11 +92,12 @@ def connect(
         connect_timeout_s=CONNECT_TIMEOUT_S if connect_timeout_s is None else connect_timeout_s,
         refused_s=REFUSED_S if is_new else None,
         tls=encryption,
+        waits=waits,
     )
     _reached.add((host, port))
     if autocommit_only:
         session.commits = Commits()
-    return Connection(session)
+    return session
 
 
 def tls_for(host: str, port: int, given: Tls | None) -> Tls | None:

@@ -86,7 +86,7 @@ class _RunningStatements:
 
     def apart(self, work: Callable[[], R]) -> R:
         """Do work for the statement of this caller that waits for threads of its own, or for files."""
-        control = self.control
+        control = self.control or CallControl()  # which a load by itself does not have
 
         def under_control() -> R:
             before = self.work_for(control)
@@ -96,8 +96,7 @@ class _RunningStatements:
                 self.work_for(before)
 
         def give_up() -> None:
-            if control is not None:
-                control.end(JobCancelledError("the statement was cancelled: the task that executed it was"))
+            control.end(JobCancelledError("the statement was cancelled: the task that executed it was"))
 
         return self._waits.apart(under_control, give_up)
 

@@ -209,7 +209,9 @@ class MemberCalls(KnownTopology):
             place = member.host, member.port
             with self._lock:
                 self.check_open()
-                pool = self._members.setdefault(place, ChannelPool(lambda: self._member_channel(*place)))
+                pool = self._members.setdefault(
+                    place, ChannelPool(lambda: self._member_channel(*place), self._waits.idle_max)
+                )
             pools[member_id] = pool
         return pool
 

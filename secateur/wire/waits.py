@@ -31,7 +31,13 @@ class Stream(Protocol):
 
 
 class Waits:
-    """The waits of a caller that blocks its thread."""
+    """The waits of a caller that blocks its thread.
+
+    Attributes:
+        idle_max: Connections to a member that are kept for the next requests, of which so many come at the same time.
+    """
+
+    idle_max = 8
 
     def connect(self, host: str, port: int, timeout_s: float) -> Stream:
         """Make a TCP connection that sends small frames at once.

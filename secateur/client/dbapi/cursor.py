@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
+from functools import partial
 from html import escape
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
@@ -518,13 +519,13 @@ class Cursor:
             case statements.ShowSettings():
                 self._take(*shown_settings(self._session, prepared))
             case statements.CopyFrom():
-                self._rowcount = copy_from(self._session, prepared)
+                self._rowcount = self._session.apart(partial(copy_from, self._session, prepared))
             case statements.CopyTo():
-                self._rowcount = copy_to(call.of(prepared))
+                self._rowcount = self._session.apart(partial(copy_to, call.of(prepared)))
             case statements.BackupTo():
-                self._rowcount = back_up(self._session, prepared)
+                self._rowcount = self._session.apart(partial(back_up, self._session, prepared))
             case statements.RestoreFrom():
-                self._rowcount = restore(self._session, prepared)
+                self._rowcount = self._session.apart(partial(restore, self._session, prepared))
             case statements.CreateTableAs():
                 self._rowcount = create_table_as(call.of(prepared))
             case statements.Done():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -152,15 +152,22 @@ def _reader_of(batches: Iterator[Any]) -> pa.RecordBatchReader:
 
 
 def as_chunks(
-    data: pa.Table | pa.RecordBatchReader, chunk_bytes: int = _CHUNK_BYTES, chunk_rows: int = _CHUNK_ROWS
+    data: pa.Table | pa.RecordBatchReader,
+    chunk_bytes: int = _CHUNK_BYTES,
+    chunk_rows: int = _CHUNK_ROWS,
+    check: Callable[[], None] = lambda: None,
 ) -> Iterator[pa.Table]:
-    """Cut data into non-empty tables of about ``chunk_bytes`` and at most ``chunk_rows`` rows; slices, not copies."""
+    """Cut data into non-empty tables of about ``chunk_bytes`` and at most ``chunk_rows`` rows; slices, not copies.
+
+    ``check`` is called with each batch, of which there may be many before the first table: it raises to end it.
+    """
     if isinstance(data, pa.Table):
         yield from _slices(data, chunk_bytes, chunk_rows)
         return
     pending: list[pa.RecordBatch] = []
     pending_bytes = 0
     for batch in data:
+        check()
         pending.append(batch)
         pending_bytes += batch.nbytes
         if pending_bytes >= chunk_bytes:

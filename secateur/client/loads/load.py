@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from enum import StrEnum
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -299,7 +300,8 @@ class _LoadExecution(Retryable[LoadResult]):
         partitions: set[int] = set()
         members: set[str] = set()
         try:
-            _stage(session, table, self._data, self._missing, load_id, partitions, members, self._progress, work)
+            staged = session, table, self._data, self._missing, load_id, partitions, members, self._progress, work
+            session.apart(partial(_stage, *staged))
         except _OUT_OF_REACH as error:
             _abort(session, load_id)
             if session.control is not None and session.control.error is error:
@@ -407,7 +409,7 @@ def _stage(
     sharing = OwnerRouting.of(table, topology)
     staged = 0
     with ThreadPoolExecutor(min(_SENDERS_MAX, len(topology.members)), thread_name_prefix="secateur-load") as senders:
-        for rows in _conformed_chunks(data, table, missing):
+        for rows in _conformed_chunks(data, table, missing, session.check_control):
             covered = with_ranges_for(session, table, rows)
             if covered is not table:
                 table, sharing = covered, OwnerRouting.of(covered, session.topology_of(covered))
@@ -423,10 +425,10 @@ def _stage(
 
 
 def _conformed_chunks(
-    data: pa.Table | pa.RecordBatchReader, table: TableDef, missing: MissingColumns
+    data: pa.Table | pa.RecordBatchReader, table: TableDef, missing: MissingColumns, check: Callable[[], None]
 ) -> Iterator[pa.Table]:
     first_row = 1
-    for chunk in as_chunks(data):
+    for chunk in as_chunks(data, check=check):
         yield from as_chunks(conform(chunk, table, missing, first_row=first_row))
         first_row += chunk.num_rows
 

@@ -109,7 +109,7 @@ def running():
 
 async def ask():
     service = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://service")
-    async with lifespan(app), service:
+    async with both(app), service:
         place = "/customers/C2/orders"
         assert (await service.get(f"{place}/4")).status_code == 404
         for path in ("/days", "/sold"):
@@ -126,6 +126,25 @@ async def ask():
                         conn.execute(f"KILL '{id}'")
             assert (await slow).status_code == 503
 asyncio.run(ask())
+"""
+        + STOP,
+    ),
+    "docs/asyncio.md": Page(
+        languages=("python",),
+        before=f"""
+{EMBEDDED}
+address, token = cluster.address, cluster.token
+""",
+        printed=(0,),
+        after="""
+async def ended():
+    async with await secateur.aio.connect(address, token) as conn:
+        begun = asyncio.get_running_loop().time()
+        try:
+            await all_of(conn)
+        except TimeoutError:
+            return asyncio.get_running_loop().time() - begun
+assert 0.4 < asyncio.run(ended()) < 5
 """
         + STOP,
     ),

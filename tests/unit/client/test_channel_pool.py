@@ -31,7 +31,7 @@ class Line:
 def pool() -> ChannelPool:
     Line.open_lines = 0
     make: Any = Line
-    return ChannelPool(make)
+    return ChannelPool(make, 8)
 
 
 def test_who_borrows_alone_gets_the_same_channel_again(pool: ChannelPool) -> None:

@@ -1,0 +1,30 @@
+"""The client for asyncio: ``conn = await secateur.aio.connect(address)``.
+
+Everything that a connection does is there, with methods that are awaited. Hundreds of statements may be in flight on
+one connection. Needs ``pip install secateur[aio]``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from secateur.exports import exports
+
+if TYPE_CHECKING:
+    from secateur.aio.changes import AsyncChanges
+    from secateur.aio.connection import AsyncConnection, connect
+    from secateur.aio.cursor import AsyncCursor
+    from secateur.aio.job import AsyncJob
+    from secateur.aio.table import AsyncTableHandle
+
+__all__ = ["AsyncChanges", "AsyncConnection", "AsyncCursor", "AsyncJob", "AsyncTableHandle", "connect"]
+
+_FILES = {
+    "changes": ["AsyncChanges"],
+    "connection": ["AsyncConnection", "connect"],
+    "cursor": ["AsyncCursor"],
+    "job": ["AsyncJob"],
+    "table": ["AsyncTableHandle"],
+}
+
+_, __getattr__ = exports(__name__, _FILES)
