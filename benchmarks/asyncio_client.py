@@ -16,6 +16,7 @@ import asyncio
 import multiprocessing
 import statistics
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -58,7 +59,7 @@ def _loop_factory(name: str) -> type[asyncio.AbstractEventLoop] | None:
     return factory
 
 
-async def _measured(blocking: secateur.Connection, address: str, token: str, lookups: int) -> None:
+async def _measured(blocking: secateur.Connection, address: str, token: str | None, lookups: int) -> None:
     async with await aio.connect(address, token) as conn:
         await _turn(conn)
         _blocking_turn(blocking)
@@ -84,9 +85,7 @@ async def _measured(blocking: secateur.Connection, address: str, token: str, loo
         _report(f"{_TASKS} tasks", ours, lookups // _TASKS * _TASKS)
         _report(f"{_PROCESSES} processes", theirs, lookups // _PROCESSES * _PROCESSES)
         ratios = [(theirs_s / ours_s) for (ours_s, _), (theirs_s, _) in zip(ours, theirs, strict=True)]
-        print(
-            f"look-ups of a second of processor time, {_TASKS} tasks over {_PROCESSES} processes {median_interval(ratios)}"
-        )
+        print(f"look-ups of a second of processor time, tasks over processes {median_interval(ratios)}")
 
 
 def _report(name: str, found: Sequence[tuple[float, float]], lookups: int) -> None:
@@ -115,7 +114,7 @@ def _blocking_turn(conn: secateur.Connection) -> float:
     return statistics.median(found)
 
 
-def _processes(address: str, token: str, lookups: int) -> tuple[float, float]:
+def _processes(address: str, token: str | None, lookups: int) -> tuple[float, float]:
     """The processor time of some processes that make look-ups at the same time, and how long they take together."""
     context = multiprocessing.get_context("forkserver")
     with context.Manager() as manager, ProcessPoolExecutor(_PROCESSES, context) as pool:
@@ -125,9 +124,7 @@ def _processes(address: str, token: str, lookups: int) -> tuple[float, float]:
     return sum(used_s for used_s, _ in found), max(wall_s for _, wall_s in found)
 
 
-def _process(
-    address: str, token: str, lookups: int, together: multiprocessing.synchronize.Barrier
-) -> tuple[float, float]:
+def _process(address: str, token: str | None, lookups: int, together: threading.Barrier) -> tuple[float, float]:
     with secateur.connect(address, token) as conn:
         _blocking_turn(conn)
         cur = conn.cursor()
