@@ -60,10 +60,12 @@ class _Call(greenlet):
             work = self.parent.switch(self)
 
 
-def _call() -> _Call | None:
-    """The call that runs now; None in a thread that may block."""
+def _call() -> Any:
+    """The greenlet of the call that runs now, ours or SQLAlchemy's; None in a thread that may block."""
     current = getcurrent()
-    return current if type(current) is _Call else None
+    if type(current) is _Call or getattr(current, "__sqlalchemy_greenlet_provider__", False):
+        return current
+    return None
 
 
 def _awaited(future: asyncio.Future[R]) -> R:
@@ -87,7 +89,7 @@ class _Local(threading.local):
     @property
     def control(self) -> Any:
         call = _call()
-        return self._of_thread if call is None else call.control
+        return self._of_thread if call is None else getattr(call, "control", None)
 
     @control.setter
     def control(self, value: Any) -> None:
