@@ -291,10 +291,13 @@ class LoopSocket:
 
     def sendall(self, data: bytes | memoryview, /) -> None:
         """Send all bytes. Raises as :meth:`recv`, where the peer does not take them."""
-        rest = memoryview(data).cast("B")
+        rest = data if type(data) is bytes else memoryview(data).cast("B")
         while rest:
             try:
-                rest = rest[self._socket.send(rest) :]
+                sent = self._socket.send(rest)
+                if sent == len(rest):
+                    return
+                rest = memoryview(rest)[sent:]
             except ssl.SSLWantReadError:
                 self._until_ready(select.POLLIN)
             except _LATER:
