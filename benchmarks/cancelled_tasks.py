@@ -73,9 +73,8 @@ async def _measured(cluster: Cluster, lookups: int) -> None:
         for start in range(0, lookups, _AT_ONCE):
             count += sum(await asyncio.gather(*(cancelled(start + number) for number in range(_AT_ONCE))))
         await look_up(1)
-        print(
-            f"{count} of {lookups} look-ups cancelled: {before} before, {_kept()} after, members busy {_busy(members)}"
-        )
+        print(f"{count} of {lookups} look-ups cancelled: {before} before, {_kept()} after")
+        print(f"members execute {_busy(members)} statements")
     for member in members:
         member.close()
 
