@@ -20,6 +20,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from contextvars import copy_context
 from functools import partial
 from typing import Any, Final, ParamSpec, TypeVar
 
@@ -174,7 +175,7 @@ class LoopWaits(Waits):
     def apart(self, work: Callable[[], R], give_up: Callable[[], object]) -> R:
         if _call() is None:
             return work()
-        done = self._loop.run_in_executor(None, work)
+        done = self._loop.run_in_executor(None, copy_context().run, work)
         try:
             return _awaited(asyncio.shield(done))
         except asyncio.CancelledError:

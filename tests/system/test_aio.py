@@ -365,6 +365,18 @@ def test_errors_are_those_of_a_thread_and_leave_the_connection_usable(filled: Cl
     in_loop(filled, work)
 
 
+def test_statements_under_way_end_when_their_connection_is_closed(filled: Cluster) -> None:
+    async def work(conn: aio.AsyncConnection) -> None:
+        running = [asyncio.create_task(conn.execute(ENDLESS)) for _ in range(3)]
+        await until(lambda: busy(filled) >= 3)
+        await conn.close()
+        found = await asyncio.gather(*running, return_exceptions=True)
+        assert [type(one) for one in found] == [InterfaceError] * 3
+        await until(lambda: busy(filled) == 0)
+
+    in_loop(filled, work)
+
+
 def test_a_wrong_address_is_told(filled: Cluster) -> None:
     async def main() -> None:
         with pytest.raises(UnreachableError, match="no process answers"):
