@@ -40,6 +40,11 @@ combined on 1 member, the tenant's owner: True
 {'tenant': 'corp', 'readings': 1000, 'mean': 24.04, 'hottest': 48.0}
 combined on 1 member, the tenant's owner: True
 """
+FASTAPI_SERVICE = """\
+300 callers answered, who have spent 22425.0
+100 callers have hung up
+no member computes a report any more
+"""
 
 
 @pytest.mark.parametrize(
@@ -49,6 +54,7 @@ combined on 1 member, the tenant's owner: True
         pytest.param("feature_lookup", FEATURE_LOOKUP, id="feature_lookup"),
         pytest.param("hash_join", HASH_JOIN, id="hash_join"),
         pytest.param("single_combiner", SINGLE_COMBINER, id="single_combiner"),
+        pytest.param("fastapi_service", FASTAPI_SERVICE, id="fastapi_service"),
     ],
 )
 def test_an_example_prints_its_result(capsys: pytest.CaptureFixture[str], name: str, printed: str) -> None:
