@@ -42,7 +42,7 @@ combined on 1 member, the tenant's owner: True
 """
 FASTAPI_SERVICE = """\
 300 callers answered, who have spent 22425.0
-100 callers have hung up
+40 callers have hung up
 no member computes a report any more
 """
 
