@@ -41,7 +41,7 @@ combined on 1 member, the tenant's owner: True
 combined on 1 member, the tenant's owner: True
 """
 FASTAPI_SERVICE = """\
-300 callers answered, who have spent 22425.0
+300 answers to 20 callers: 22425.0 was spent
 40 callers have hung up
 no member computes a report any more
 """
