@@ -86,7 +86,8 @@ async def _called(port: int) -> None:
             return [answer.json()["spent"] for answer in answers]
 
         reports = [asyncio.create_task(gone()) for _ in range(40)]
-        found = sum(await asyncio.gather(*(answered(caller) for caller in range(20))), [])
+        answers = await asyncio.gather(*(answered(caller) for caller in range(20)))
+        found = [spent for some in answers for spent in some]
         print(f"{len(found)} answers to 20 callers: {sum(found):.1f} was spent")
         await asyncio.gather(*reports)
         print(f"{len(reports)} callers have hung up")
