@@ -50,15 +50,15 @@ class _Call(greenlet):
     result: Any = None
     error: BaseException | None = None
 
-    def run(self, work: Callable[[], Any]) -> None:
+    def run(self, work: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         while True:
             try:
-                self.result = work()
+                self.result = work(*args, **kwargs)
             except GreenletExit:
                 raise
             except BaseException as error:
                 self.error = error
-            work = self.parent.switch(self)
+            work, args, kwargs = self.parent.switch(self)
 
 
 def _call() -> Any:
@@ -89,6 +89,9 @@ class _Local(threading.local):
 
     @property
     def control(self) -> Any:
+        current = getcurrent()
+        if type(current) is _Call:  # asked some times for each statement
+            return current.control
         call = _call()
         return self._of_thread if call is None else getattr(call, "control", None)
 
@@ -128,8 +131,8 @@ class LoopWaits(Waits):
         call = self._idle.pop() if self._idle else _Call()
         call.parent = task
         call.gr_context = task.gr_context  # what spans and other context variables the task has
-        call.result = call.error = call.control = None
-        waited = call.switch(partial(work, *args, **kwargs))
+        call.control = None
+        waited = call.switch(work, args, kwargs)
         while waited is not call:
             try:
                 value = await waited
@@ -141,10 +144,11 @@ class LoopWaits(Waits):
             else:
                 waited = call.switch(value)
         result, raised = call.result, call.error
-        call.result = call.error = call.gr_context = None
+        call.result = call.gr_context = None
         if len(self._idle) < self.idle_max:
             self._idle.append(call)
         if raised is not None:
+            call.error = None
             raise raised
         return result
 
@@ -209,12 +213,25 @@ class LoopLock:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._lock = threading.Lock()
+        self._acquire, self._release = self._lock.acquire, self._lock.release
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     def __enter__(self) -> None:
-        while not self._lock.acquire(blocking=False):
+        if not self._acquire(False):
+            self._wait()
+
+    def __exit__(self, *_: object) -> None:
+        self._release()
+        if self._waiting:
+            if asyncio._get_running_loop() is self._loop:
+                self._wake()
+            else:
+                self._loop.call_soon_threadsafe(self._wake)
+
+    def _wait(self) -> None:
+        while not self._acquire(False):
             if _call() is None:
-                self._lock.acquire()
+                self._acquire()
                 return
             turn = self._loop.create_future()
             self._waiting.append(turn)
@@ -229,23 +246,12 @@ class LoopLock:
                     turn.cancel()
                 raise
 
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
-        if self._waiting:
-            if self._is_here():
-                self._wake()
-            else:
-                self._loop.call_soon_threadsafe(self._wake)
-
     def _wake(self) -> None:
         while self._waiting:
             turn = self._waiting.popleft()
             if not turn.done():
                 turn.set_result(None)
                 return
-
-    def _is_here(self) -> bool:
-        return asyncio._get_running_loop() is self._loop
 
 
 class LoopSocket:
