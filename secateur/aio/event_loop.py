@@ -24,17 +24,19 @@ from contextvars import copy_context
 from functools import partial
 from typing import Any, Final, ParamSpec, TypeVar
 
-from greenlet import GreenletExit, getcurrent, greenlet
-
 from secateur.errors import InterfaceError
 from secateur.wire import Waits
+
+try:
+    from greenlet import GreenletExit, getcurrent, greenlet
+except ModuleNotFoundError:
+    raise ModuleNotFoundError('secateur.aio needs greenlet: pip install "secateur[aio]"', name="greenlet") from None
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 _LATER: Final = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 """The errors of a socket that would have to wait."""
-_NOTHING: Final = b""
 
 
 class _Call(greenlet):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import gc
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -478,3 +480,9 @@ def test_a_lock_goes_to_the_next_call_also_when_one_gives_up() -> None:
         return had
 
     assert asyncio.run(main()) == [0, 2, 4, 5, 9]
+
+
+def test_what_is_missing_is_named() -> None:
+    without = "import sys; sys.modules['greenlet'] = None; import secateur; secateur.aio.connect"
+    ended = subprocess.run([sys.executable, "-c", without], capture_output=True, text=True, check=False)
+    assert 'secateur.aio needs greenlet: pip install "secateur[aio]"' in ended.stderr
