@@ -60,6 +60,7 @@ class _Call(greenlet):
                 raise
             except BaseException as error:
                 self.error = error
+            del work, args, kwargs  # which may be large
             work, args, kwargs = self.parent.switch(self)
 
 
@@ -151,7 +152,10 @@ class LoopWaits(Waits):
             self._idle.append(call)
         if raised is not None:
             call.error = None
-            raise raised
+            try:
+                raise raised
+            finally:
+                del raised  # else its frames would keep themselves, with all that is in them
         return result
 
     def connect(self, host: str, port: int, timeout_s: float) -> LoopSocket:
