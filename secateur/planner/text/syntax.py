@@ -121,11 +121,7 @@ class Syntax:
             if not isinstance(item, dict):
                 continue
             for name, body in ctes_of(item):
-                if body["type"] == "RECURSIVE_CTE_NODE":
-                    # In the part before the recursion the name is that of a table.
-                    pending += [(body["left"], hidden), (body["right"], hidden | {name})]
-                else:
-                    pending.append((body, hidden))
+                pending.append((body, hidden))
                 hidden |= {name}
             if item.get("type") == "BASE_TABLE" and ("schema_name" in item or folded(item["table_name"]) not in hidden):
                 path = _path_of(item)
@@ -151,7 +147,11 @@ class Syntax:
                         "column_name_alias" in item,
                     )
                 )
-            pending.extend((value, hidden) for key, value in item.items() if key != "cte_map")
+            # In the part before the recursion the name is that of a table.
+            inside = hidden | {folded(item["cte_name"])} if item.get("type") == "RECURSIVE_CTE_NODE" else hidden
+            pending.extend(
+                (value, inside if key == "right" else hidden) for key, value in item.items() if key != "cte_map"
+            )
         return sorted(found, key=lambda name: name.start)
 
     def _described(self) -> dict[tuple[str, ...], list[tuple[int, int]]]:
