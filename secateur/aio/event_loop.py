@@ -277,9 +277,8 @@ class LoopSocket:
         self._timeout_s = 0.0
         self._is_watched = False
         self._waiting: asyncio.Future[Any] | None = None
-        self._receive: Callable[[], Any] = bytes
-        self._in_turn: asyncio.Future[Any] | None = None  # the future of the wait, of whatever kind
-        self._end_s = 0.0  # of that wait
+        self._receive: Callable[[], Any] | None = None  # of a wait for bytes
+        self._end_s = 0.0  # of the wait
         self._timer: asyncio.TimerHandle | None = None
         self._process = os.getpid()
 
@@ -364,20 +363,23 @@ class LoopSocket:
         if not self._is_watched or isinstance(self._socket, ssl.SSLSocket):  # which may have bytes that it has read
             with suppress(*_LATER):
                 return receive()
-            if not self._is_watched:
-                self._loop.add_reader(self._socket, self._readable)
-                self._is_watched = True
-        self._waiting, self._receive = self._loop.create_future(), receive
-        return self._in_time(self._waiting)
+        return self._when_readable(receive)
 
-    def _in_time(self, future: asyncio.Future[Any]) -> Any:
-        self._in_turn, self._end_s = future, self._loop.time() + self._timeout_s
+    def _when_readable(self, receive: Callable[[], Any]) -> Any:
+        if not self._is_watched:
+            self._loop.add_reader(self._socket, self._readable)
+            self._is_watched = True
+        return self._in_time(receive)
+
+    def _in_time(self, receive: Callable[[], Any] | None) -> Any:
+        self._waiting, self._receive = self._loop.create_future(), receive
+        self._end_s = self._loop.time() + self._timeout_s
         if self._timer is None or self._timer.when() > self._end_s:
             self._look_later()
         try:
-            return _awaited(future)
+            return _awaited(self._waiting)
         finally:
-            self._waiting = self._in_turn = None
+            self._waiting = self._receive = None
 
     def _look_later(self) -> None:
         """Look at the end of this wait whether it goes on: one look for many waits, which all end sooner."""
@@ -387,7 +389,7 @@ class LoopSocket:
 
     def _look(self) -> None:
         self._timer = None
-        waiting = self._in_turn
+        waiting = self._waiting
         if waiting is None or waiting.done():
             return
         if self._loop.time() >= self._end_s:
@@ -396,40 +398,35 @@ class LoopSocket:
             self._look_later()
 
     def _readable(self) -> None:
-        waiting = self._waiting
-        if waiting is None or waiting.done():
+        waiting, receive = self._waiting, self._receive
+        if waiting is None or receive is None or waiting.done():
             self._is_watched = False
             self._loop.remove_reader(self._socket)
             return
         try:
-            found = self._receive()
+            found = receive()
         except _LATER:
             return
         except Exception as error:
             waiting.set_exception(error)
         else:
             waiting.set_result(found)
-        self._waiting = None
+
+    def _writable(self) -> None:
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
 
     def _until_ready(self, event: int) -> None:
         if _call() is None:
             self._poll(event, time.monotonic() + self._timeout_s)
         elif event == select.POLLIN:
-            self._wait_to_read()
+            self._when_readable(bytes)
         else:
-            ready = self._loop.create_future()
-            self._loop.add_writer(self._socket, _ready, ready)
+            self._loop.add_writer(self._socket, self._writable)
             try:
-                self._in_time(ready)
+                self._in_time(None)
             finally:
                 self._loop.remove_writer(self._socket)
-
-    def _wait_to_read(self) -> None:
-        if not self._is_watched:
-            self._loop.add_reader(self._socket, self._readable)
-            self._is_watched = True
-        self._waiting, self._receive = self._loop.create_future(), bytes
-        self._in_time(self._waiting)
 
     def _received_by_thread(self, receive: Callable[[], Any]) -> Any:
         end_s = time.monotonic() + self._timeout_s
@@ -446,8 +443,3 @@ class LoopSocket:
         poll.register(self._socket, event)
         if not poll.poll(max(end_s - time.monotonic(), 0) * 1000):
             raise TimeoutError
-
-
-def _ready(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)

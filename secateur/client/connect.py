@@ -66,13 +66,13 @@ def connect(
 
 
 def open_session(
-    address: str | None,
-    token: str | None,
-    timeout_s: float | None,
-    connect_timeout_s: float | None,
+    address: str | None = None,
+    token: str | None = None,
+    timeout_s: float | None = None,
+    connect_timeout_s: float | None = None,
     *,
-    tls: Tls | None,
-    autocommit_only: bool,
+    tls: Tls | None = None,
+    autocommit_only: bool = False,
     waits: Waits = BLOCKING,
 ) -> Session:
     """Open the session of a connection. The arguments and errors are those of :func:`connect`, and its ``waits``."""

@@ -64,5 +64,4 @@ class SecateurAioDialect(SecateurDialect):
 
     def connect(self, *cargs: Any, **cparams: Any) -> Any:
         waits = LoopWaits(asyncio.get_running_loop())
-        options = {"token": None, "timeout_s": None, "connect_timeout_s": None, "tls": None, **cparams}
-        return _AioConnection(open_session(*cargs, **options, waits=waits))
+        return _AioConnection(open_session(*cargs, **cparams, waits=waits))

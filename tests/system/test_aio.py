@@ -10,13 +10,14 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pyarrow as pa
 import pytest
+from asked_members import executions
 
 import secateur
 from secateur import aio
@@ -31,8 +32,6 @@ from secateur.errors import (
     UnknownTableError,
     UnreachableError,
 )
-from secateur.protocol import GetMemberStats, Role
-from secateur.wire import Channel
 
 ROWS = 20_000
 RECURSION = "WITH RECURSIVE r AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM r) SELECT count(*) FROM r"
@@ -70,18 +69,6 @@ async def value_of(conn: aio.AsyncConnection, key: int) -> str:
     assert row is not None
     value: str = row[0]
     return value
-
-
-def busy(cluster: Cluster) -> int:
-    """Executions that members work at."""
-    found = 0
-    for member in cluster.members():
-        host, _, port = member.address.rpartition(":")
-        identity = cluster._settings.identity(Role.CONTROLLER)
-        with closing(Channel(host, int(port), token=cluster.token, identity=identity)) as channel:
-            stats = channel.request(GetMemberStats()).message
-            found += stats.open_results + stats.running_jobs
-    return found
 
 
 async def until(holds: Callable[[], Any], timeout_s: float = 30.0) -> None:
@@ -125,7 +112,7 @@ def test_rows_that_come_in_parts_are_read_as_they_are_made(filled: Cluster) -> N
             count += 1
         async with await conn.execute(wide) as cur:  # and is not read to its end
             await cur.fetchmany(10)
-        await until(lambda: busy(filled) == 0)
+        await until(lambda: executions(filled) == 0)
         table = await (await conn.execute(wide)).arrow()
         return count, table.num_rows
 
@@ -185,12 +172,12 @@ def test_a_cancelled_task_ends_its_work_on_every_member(filled: Cluster) -> None
         ended_s = []
         for sql in (ENDLESS, RECURSION, f"SELECT v FROM t WHERE k = ({ENDLESS})"):
             running = asyncio.create_task(conn.execute(sql))
-            await until(lambda: busy(filled) > 0)
+            await until(lambda: executions(filled) > 0)
             running.cancel()
             begun = time.perf_counter()
             with pytest.raises(asyncio.CancelledError):
                 await running
-            await until(lambda: busy(filled) == 0)
+            await until(lambda: executions(filled) == 0)
             ended_s.append(time.perf_counter() - begun)
             assert await value_of(conn, 7) == "v7"
         return ended_s
@@ -208,7 +195,7 @@ def test_time_outs_of_asyncio_and_of_the_call(filled: Cluster) -> None:
         await conn.execute("SET statement_timeout = '200ms'")
         with pytest.raises(DeadlineError, match="statement_timeout"):
             await conn.execute(ENDLESS)
-        await until(lambda: busy(filled) == 0)
+        await until(lambda: executions(filled) == 0)
 
     in_loop(filled, work)
 
@@ -217,12 +204,12 @@ def test_another_task_cancels_a_cursor_or_the_whole_connection(filled: Cluster) 
     async def work(conn: aio.AsyncConnection) -> None:
         cur = conn.cursor()
         running = asyncio.create_task(cur.execute(ENDLESS))
-        await until(lambda: busy(filled) > 0)
+        await until(lambda: executions(filled) > 0)
         cur.cancel()
         with pytest.raises(JobCancelledError, match=r"cursor.cancel\(\) was called"):
             await running
         both = [asyncio.create_task(conn.execute(ENDLESS)) for _ in range(2)]
-        await until(lambda: busy(filled) > 1)
+        await until(lambda: executions(filled) > 1)
         conn.interrupt()
         found = await asyncio.gather(*both, return_exceptions=True)
         assert [type(one) for one in found] == [JobCancelledError] * 2
@@ -249,7 +236,7 @@ def test_many_cancelled_statements_leave_nothing(filled: Cluster) -> None:
         assert not conn._blocking._session._statements_running
         gc.collect()
         await until(lambda: psutil.Process().num_fds() <= files + 100)
-        await until(lambda: busy(filled) == 0)
+        await until(lambda: executions(filled) == 0)
 
     in_loop(filled, work)
 
@@ -370,11 +357,11 @@ def test_errors_are_those_of_a_thread_and_leave_the_connection_usable(filled: Cl
 def test_statements_under_way_end_when_their_connection_is_closed(filled: Cluster) -> None:
     async def work(conn: aio.AsyncConnection) -> None:
         running = [asyncio.create_task(conn.execute(ENDLESS)) for _ in range(3)]
-        await until(lambda: busy(filled) >= 3)
+        await until(lambda: executions(filled) >= 3)
         await conn.close()
         found = await asyncio.gather(*running, return_exceptions=True)
         assert [type(one) for one in found] == [InterfaceError] * 3
-        await until(lambda: busy(filled) == 0)
+        await until(lambda: executions(filled) == 0)
 
     in_loop(filled, work)
 

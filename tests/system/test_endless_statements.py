@@ -7,19 +7,17 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing
 from functools import partial
 from typing import Any
 
 import pytest
+from asked_members import executions
 from eventually import eventually
 from together import together
 
 import secateur
 from secateur.cluster import Cluster
 from secateur.errors import DataError, LimitExceededError, OperationalError
-from secateur.protocol import GetMemberStats, Role
-from secateur.wire import Channel
 
 RECURSION = "WITH RECURSIVE r AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM r) SELECT count(*) FROM r"
 COUNT = "SELECT count(*) FROM range(1000000000000)"
@@ -45,19 +43,6 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
             conn.execute("CREATE TABLE kept (id BIGINT PRIMARY KEY, v BIGINT) PARTITION BY HASH (id) PARTITIONS 4")
             conn.execute("INSERT INTO kept VALUES (1, 10), (2, 20)")
         yield running
-
-
-def running(cluster: Cluster) -> int:
-    """Executions that members are busy with: statements, results that are being read, and jobs."""
-    found = 0
-    for member in cluster.members():
-        host, _, port = member.address.rpartition(":")
-        with closing(
-            Channel(host, int(port), token=cluster.token, identity=cluster._settings.identity(Role.CONTROLLER))
-        ) as channel:
-            stats = channel.request(GetMemberStats()).message
-            found += stats.open_results + stats.running_jobs
-    return found
 
 
 @pytest.mark.parametrize("sql", ENDLESS)
@@ -89,7 +74,7 @@ def test_others_go_on_beside_an_endless_statement(cluster: Cluster, sql: str) ->
         endless.join(60)
     assert not endless.is_alive(), "closing the connection ends the call"
     assert failed
-    eventually(lambda: running(cluster) == 0, "the members still work for a client that is gone")
+    eventually(lambda: executions(cluster) == 0, "the members still work for a client that is gone")
 
 
 @pytest.mark.parametrize(
@@ -174,7 +159,7 @@ def check_that_a_cluster_stops(sql: str) -> None:
         conn.execute("CREATE TABLE kept (id BIGINT PRIMARY KEY, v BIGINT)")
         endless = threading.Thread(target=run, args=(conn,), daemon=True)
         endless.start()
-        eventually(lambda: running(started) > 0, f"{sql} never began")
+        eventually(lambda: executions(started) > 0, f"{sql} never began")
     finally:
         stopping = threading.Thread(target=started.stop, daemon=True)
         stopping.start()

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Iterator
-from contextlib import closing
-from typing import Any
+from collections.abc import Collection, Iterator
 
 import duckdb
 import pyarrow as pa
 import pytest
+from asked_members import ask_members, executions
 from eventually import eventually
 
 import secateur
@@ -23,8 +22,7 @@ from secateur.errors import (
     LimitExceededError,
     MemberLostError,
 )
-from secateur.protocol import GetMemberStats, Role
-from secateur.wire import Channel
+from secateur.protocol import GetMemberStats, MemberStats
 
 pytestmark = pytest.mark.sampled(one_in=3)
 
@@ -70,21 +68,13 @@ def oracle() -> duckdb.DuckDBPyConnection:
     return con
 
 
-def stats(cluster: Cluster) -> list[Any]:
+def stats(cluster: Cluster) -> Collection[MemberStats]:
     """What the members say of themselves."""
-    found = []
-    for member in cluster.members():
-        if member.is_alive:
-            host, _, port = member.address.rpartition(":")
-            with closing(
-                Channel(host, int(port), token=cluster.token, identity=cluster._settings.identity(Role.CONTROLLER))
-            ) as channel:
-                found.append(channel.request(GetMemberStats()).message)
-    return found
+    return ask_members(cluster, GetMemberStats(), only_living=True).values()
 
 
 def nothing_is_open(cluster: Cluster) -> bool:
-    return not any(member.open_results or member.running_jobs for member in stats(cluster))
+    return executions(cluster, only_living=True) == 0
 
 
 @pytest.mark.parametrize(

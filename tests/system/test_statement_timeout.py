@@ -6,20 +6,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import closing
-from typing import Any, TypeVar
+from typing import Any
 
 import duckdb
 import pytest
+from asked_members import ask_members, executions
 from eventually import eventually
 
 import secateur
 from secateur.cluster import Cluster
 from secateur.errors import DeadlineError, InterfaceError, JobCancelledError, ProgrammingError
-from secateur.protocol import GetMemberStats, GetStatements, MemberStats, Message, Role
-from secateur.wire import Channel
-
-R = TypeVar("R")
+from secateur.protocol import GetMemberStats, GetStatements, MemberStats
 
 ENDLESS = "SELECT count(*) FROM range(1000000000000)"
 HEAVY = "SELECT count(*) FROM numbers a, numbers b, numbers c WHERE a.v + b.v + c.v = 7"
@@ -54,26 +51,14 @@ def cluster() -> Iterator[Cluster]:
         yield running
 
 
-def ask(cluster: Cluster, message: Message[R]) -> dict[str, R]:
-    """What each member answers, by its id."""
-    answers = {}
-    for member in cluster.members():
-        host, _, port = member.address.rpartition(":")
-        with closing(
-            Channel(host, int(port), token=cluster.token, identity=cluster._settings.identity(Role.CONTROLLER))
-        ) as channel:
-            answers[member.id] = channel.request(message).message
-    return answers
-
-
 def stats(cluster: Cluster) -> dict[str, MemberStats]:
-    return ask(cluster, GetMemberStats())
+    return ask_members(cluster, GetMemberStats())
 
 
 def work(cluster: Cluster) -> int:
     """What members are busy with."""
-    found = sum(member.open_results + member.running_jobs for member in stats(cluster).values())
-    logs = ask(cluster, GetStatements()).values()
+    found = executions(cluster)
+    logs = ask_members(cluster, GetStatements()).values()
     return found + sum(statement.state == "running" for log in logs for statement in log.statements)
 
 

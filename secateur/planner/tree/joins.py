@@ -25,7 +25,9 @@ def is_inner(relation: rel.AnyRelation) -> TypeGuard[Join]:
 def over_sides(relation: rel.AnyRelation) -> rel.AnyRelation:
     """Each condition of a join over all columns of its sides: DuckDB has it over those that the join returns."""
     relation = replace(relation, children=tuple(over_sides(child) for child in relation.children))
-    if not isinstance(relation, rel.LogicalConditionJoin):
+    if not isinstance(relation, rel.LogicalConditionJoin) or not (
+        relation.left_projection_map or relation.right_projection_map
+    ):
         return relation
     left, right = (len(column_types(child)) for child in relation.children)
     lefts, rights = relation.left_projection_map or range(left), relation.right_projection_map or range(right)
