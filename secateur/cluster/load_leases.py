@@ -142,7 +142,7 @@ class LoadLeases:
 
     def settled(self, told: changes.SettleLoad) -> None:
         """Take a decision as :meth:`settle` does."""
-        self._protocol.settled(told.load_id, changes.LoadVerdict(True, told.published, told.number))
+        self._protocol.settled(told.load_id, changes.LoadVerdict(True, told.published, told.number, told.rows))
         self._carry_out()
 
     async def stop(self) -> None:

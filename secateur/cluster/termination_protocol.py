@@ -68,7 +68,7 @@ class TwoPhases(Protocol):
     def is_prepared(self, load_id: str) -> bool:
         """Whether an operation is prepared here and has not ended."""
 
-    def publish(self, load_id: str, number: int) -> object:
+    def publish(self, load_id: str, number: int, rows: int) -> object:
         """Publish a prepared operation. Cannot fail."""
 
     def abort(self, load_id: str) -> object:
@@ -114,8 +114,8 @@ class _Decision:
 
 def decision(standings: Iterable[changes.StandingAnswer]) -> changes.LoadVerdict:
     """The decision about a load in doubt, from its progress on every living member."""
-    published = [told.number for told in standings if told.standing == LoadProgress.PUBLISHED]
-    return changes.LoadVerdict(True, bool(published), max(published, default=0))
+    published = [(told.number, told.rows) for told in standings if told.standing == LoadProgress.PUBLISHED]
+    return changes.LoadVerdict(True, True, *max(published)) if published else changes.LoadVerdict(True)
 
 
 class TerminationProtocol:
@@ -215,7 +215,7 @@ class TerminationProtocol:
         outcome = self._loads.outcome(load_id)
         if outcome is not None:
             progress = LoadProgress.PUBLISHED if outcome.published else LoadProgress.ABORTED
-            return changes.StandingAnswer(progress, outcome.number)
+            return changes.StandingAnswer(progress, outcome.number, outcome.rows)
         if self._loads.is_prepared(load_id):
             if load_id in self._holds:
                 self._holds[load_id].in_doubt = True
@@ -235,7 +235,7 @@ class TerminationProtocol:
         """A load in doubt was decided: give it the outcome that it has on all members."""
         self._deciding.pop(load_id, None)
         if decided.published and self._loads.is_prepared(load_id):
-            self._loads.publish(load_id, decided.number)
+            self._loads.publish(load_id, decided.number, decided.rows)
         else:
             self._loads.abort(load_id)
         self.released(load_id)
@@ -312,7 +312,7 @@ class TerminationProtocol:
         decided = decision(deciding.standings)
         outcome = "published" if decided.published else "aborted"
         _log.warning("%s %s was %s: its controller is gone", self._kind.value, load_id, outcome)
-        settle = changes.SettleLoad(load_id, decided.published, decided.number, self._kind)
+        settle = changes.SettleLoad(load_id, decided.published, decided.number, self._kind, decided.rows)
         others = [member for member in self._member_ids() if member != self._member_id]
         self.settled(load_id, decided)
         return [Ask(member, settle) for member in others]

@@ -419,18 +419,18 @@ class PrepareLoad(Message[PreparedRows], frozen=True):
     counted: list[int] = []  # noqa: RUF012 -- msgspec copies it
 
 
-class PublishPreparedLoad(Message[RowCount], frozen=True):
+class PublishPreparedLoad(Message[Acknowledged], frozen=True):
     """Second phase: make it visible under this number.
 
     Attributes:
         load_id: The load.
         number: Its number.
-        rows_total: The rows that it changes on all members, each once, for a client that asks again.
+        rows: The rows that it changes on all members, each once, for a client that asks again.
     """
 
     load_id: str
     number: int
-    rows_total: int = -1
+    rows: int = -1
 
 
 class PublishedEverywhere(Message[Acknowledged], frozen=True):
@@ -509,10 +509,17 @@ class HoldLoad(Message[Acknowledged], frozen=True):
 
 
 class StandingAnswer(msgspec.Struct, frozen=True):
-    """The progress of a load on a member, and the number under which it is published there."""
+    """The progress of a load on a member.
+
+    Attributes:
+        standing: The progress.
+        number: The number under which it is published there.
+        rows: The rows that it has changed on all members; -1 if this member does not know.
+    """
 
     standing: str
     number: int
+    rows: int = -1
 
 
 class StandingOfLoad(Message[StandingAnswer], frozen=True):
@@ -549,11 +556,13 @@ class LoadVerdict(msgspec.Struct, frozen=True):
         is_decided: Whether it was.
         published: Whether it is published.
         number: The number of its publication; 0 for none.
+        rows: The rows that it changes on all members; -1 if nobody knows.
     """
 
     is_decided: bool
     published: bool = False
     number: int = 0
+    rows: int = -1
 
 
 class DecideLoad(Message[LoadVerdict], frozen=True):
@@ -564,9 +573,10 @@ class DecideLoad(Message[LoadVerdict], frozen=True):
 
 
 class SettleLoad(Message[Acknowledged], frozen=True):
-    """A load in doubt was decided."""
+    """A load in doubt was decided; as in :class:`LoadVerdict`."""
 
     load_id: str
     published: bool
     number: int
     kind: TwoPhaseKind = TwoPhaseKind.LOAD
+    rows: int = -1

@@ -49,7 +49,10 @@ class LoadInfo:
 class LoadOutcome:
     """The outcome of a load: published or aborted.
 
-    A published load has its number of rows on this member, and a number that is the same on all members.
+    Attributes:
+        published: Whether it was published.
+        rows: The rows that it has changed on all members, each once; -1 if that is not known here.
+        number: The number of the publication, the same on all members.
     """
 
     published: bool

@@ -330,7 +330,7 @@ class StoreLoads:
         """The outcomes of loads that are remembered, the oldest first."""
         return self._registry.outcomes()
 
-    def publish(self, load_id: str, number: int | None = None) -> int:
+    def publish(self, load_id: str, number: int | None = None, rows: int | None = None) -> int:
         """Make a prepared load visible, all of it at once. Repeating the call does nothing.
 
         Cannot fail once the load is prepared. Costs microseconds per partition; only partitions that were written to
@@ -339,9 +339,10 @@ class StoreLoads:
         Args:
             load_id: The load.
             number: The new ``DataVersion.published``, the same on all members; None counts on from the last.
+            rows: The rows that it changes on all members, -1 if nobody knows; None for those that it brings here.
 
         Returns:
-            Rows it brought to this member.
+            The rows that it has changed on all members, as they were given first.
 
         Raises:
             LoadFailedError: The load is not prepared here, or was aborted.
@@ -371,7 +372,7 @@ class StoreLoads:
                         partition.feed.replaced(number)
         table.published = number
         table.changes.total += 1
-        outcome = LoadOutcome(published=True, rows=load.prepared_rows, number=table.published)
+        outcome = LoadOutcome(published=True, rows=load.prepared_rows if rows is None else rows, number=number)
         self._end(load_id, outcome)
         if table.layout.tdef.replicated:
             self.on_replicated(load.table_id, number)

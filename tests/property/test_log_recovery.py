@@ -18,7 +18,7 @@ from secateur.errors import DamagedDirectoryError
 from secateur.partitioning.schemes import PartitionScheme
 from secateur.partitioning.tables import Column, TableDef
 from secateur.partitioning.types import parse_type
-from secateur.storage import ChangeOperation, DuplicateKeys, MemberStore, TableLayout, sort_rows
+from secateur.storage import ChangeOperation, DuplicateKeys, LoadOutcome, MemberStore, TableLayout, sort_rows
 from secateur.storage.log.checkpoint import Checkpoint
 from secateur.storage.log.frames import HEAD_BYTES, FrameWriter, read_frames
 from secateur.storage.log.records import CheckpointHead, LoggedChange, MakeBody, body_of
@@ -161,16 +161,17 @@ def test_a_prepared_load_is_still_prepared_after_a_crash_and_can_be_published() 
         machine = _Machine(disk)
         assert machine.rows() == {1: 1, 2: 2}, turn
         assert sorted(load.load_id for load in machine.store.loads.prepared()) == ["a", "b"]
-    machine.store.loads.publish("a", 5)
+    machine.store.loads.publish("a", 5, 12)
     machine.store.loads.abort("b")
     machine.flush(syncs=True)
-    disk.crash()
-    machine = _Machine(disk)
-    assert machine.rows() == {1: 1, 2: 20, 3: 30}
-    assert machine.store.data_version(1).published == 5
-    outcome = machine.store.loads.outcome("b")
-    assert outcome is not None
-    assert not outcome.published
+    for turn in range(2):
+        disk.crash()
+        machine = _Machine(disk)
+        assert machine.rows() == {1: 1, 2: 20, 3: 30}, turn
+        assert machine.store.data_version(1).published == 5
+        outcomes = dict(machine.store.loads.outcomes())
+        assert outcomes["a"] == LoadOutcome(published=True, rows=12, number=5), "a client may ask again how many"
+        assert not outcomes["b"].published
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -149,6 +149,11 @@ class CallLog:
             if (rows := sorted(conn.execute(sql, values).fetchall())) != expected:
                 self.world.differs(f"{sql} with {values} has the rows {rows}, not {expected}", is_loaded=False)
 
+    def check_count(self, kind: str, count: int, *expected: int) -> None:
+        """A change says how many rows it has changed, also if it was asked for again: its client goes by that."""
+        if count not in expected:
+            self.world.violated(f"{kind} says that it has changed {count} rows")
+
     def until_answered(self, call: Callable[[], bool]) -> None:
         """Make a call until it is answered, which has to be soon."""
         end_s = self.world.now_s + _QUIET_S_MAX

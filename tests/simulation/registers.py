@@ -210,8 +210,9 @@ class Registers(TableGroup):
     def _write_if(self, key: int, value: int, expected: int | None, write: Callable[[], secateur.Cursor]) -> bool:
         began_s, ended_s, changed = self._log.world.now_s, math.inf, False
         with self._log.call("write if") as answered:
-            changed = write().rowcount == 1
-            ended_s = self._log.world.now_s
+            count = write().rowcount
+            changed, ended_s = count == 1, self._log.world.now_s
+            self._log.check_count(f"write {value} if {expected}", count, 0, 1)
         if not answered.says_unchanged:
             self._histories[key].append(Call(began_s, ended_s, "write if", value, expected, changed))
         return bool(answered)

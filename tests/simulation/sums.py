@@ -95,8 +95,7 @@ class Counters(TableGroup):
         with self._log.call(kind) as answered:
             cursor = conn.execute(sql, [key])
             self._acknowledged[key] += 1
-            if cursor.rowcount != 1:
-                self._log.world.violated(f"{kind} says that it has changed {cursor.rowcount} rows")
+            self._log.check_count(kind, cursor.rowcount, 1)
         return bool(answered)
 
 
@@ -126,9 +125,7 @@ class Accounts(TableGroup):
                 "UPDATE account SET amount = amount + CASE WHEN id = ? THEN 1 ELSE -1 END WHERE id IN (?, ?)",
                 [one, one, other],
             )
-            # Members that come back from disk know that a change was made, but may not know of how many rows.
-            if cursor.rowcount not in ((2, -1) if self._log.world.disks else (2,)):
-                self._log.world.violated(f"a transfer says that it has changed {cursor.rowcount} rows")
+            self._log.check_count("a transfer", cursor.rowcount, 2)
         return bool(answered)
 
     def total(self, conn: secateur.Connection) -> bool:

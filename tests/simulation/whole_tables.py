@@ -67,7 +67,7 @@ class State(TableGroup):
     def set_state(self, conn: secateur.Connection) -> bool:
         """A statement changes all rows."""
         value = self._log.next_value()
-        return self._change(value, lambda: conn.execute(f"UPDATE {self._name} SET v = ?", [value]))
+        return self._change(value, lambda: conn.execute(f"UPDATE {self._name} SET v = ?", [value]).rowcount)
 
     def load_state(self, conn: secateur.Connection) -> bool:
         """A load replaces all rows."""
@@ -82,7 +82,7 @@ class State(TableGroup):
             f"MERGE INTO {self._name} USING (SELECT id, CAST(? AS BIGINT) AS new FROM {self._name}) AS s USING (id)"
             " WHEN MATCHED THEN UPDATE SET v = new"
         )
-        return self._change(value, lambda: conn.execute(merge, [value]))
+        return self._change(value, lambda: conn.execute(merge, [value]).rowcount)
 
     def read_state(self, conn: secateur.Connection, *, is_last: bool = False) -> bool:
         """All rows have one value."""
@@ -116,13 +116,14 @@ class State(TableGroup):
                 self._history.append(Call(began_s, opened_s, "read", values[0]))
         return bool(answered)
 
-    def _change(self, value: int, change: Callable[[], Any]) -> bool:
+    def _change(self, value: int, change: Callable[[], int]) -> bool:
         if len(self._history) >= _HISTORY_MAX:
             return False
         began_s, ended_s = self._log.world.now_s, math.inf
         with self._log.call("change state") as answered:
-            change()
+            count = change()
             ended_s = self._log.world.now_s
+            self._log.check_count("a change of all rows", count, _ROWS)
         if not answered.says_unchanged:
             self._history.append(Call(began_s, ended_s, "write", value))
         return bool(answered)
@@ -155,16 +156,18 @@ class Batches(TableGroup):
         batch = self._next()
         rows = pa.table({"id": pa.array(_ids(batch), pa.int64()), "batch": pa.array([batch] * _BATCH_ROWS, pa.int64())})
         with self._log.call("load") as answered:
-            conn.table("batches").load(rows)
+            count = conn.table("batches").load(rows)
             self._acknowledged.add(batch)
+            self._log.check_count("a load", count, _BATCH_ROWS)
         return bool(answered)
 
     def insert_batch(self, conn: secateur.Connection) -> bool:
         """Rows come by one INSERT that is executed for each, whose rows become visible together."""
         batch = self._next()
         with self._log.call("insert several") as answered:
-            conn.executemany("INSERT INTO batches VALUES (?, ?)", [[row, batch] for row in _ids(batch)])
+            cursor = conn.executemany("INSERT INTO batches VALUES (?, ?)", [[row, batch] for row in _ids(batch)])
             self._acknowledged.add(batch)
+            self._log.check_count("an insertion of several rows", cursor.rowcount, _BATCH_ROWS)
         return bool(answered)
 
     def read_batches(self, conn: secateur.Connection) -> bool:

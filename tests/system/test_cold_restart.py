@@ -18,7 +18,7 @@ from healed import healed
 import secateur
 from secateur.cluster import Cluster
 from secateur.errors import DiskError, OperationalError, PartitionLostError, ProgrammingError, TopologyChangedError
-from secateur.protocol import WriteRows
+from secateur.protocol import ChangeSeveralPartitions, ChangeStatement, WriteRows
 from secateur.wire import encode_rows
 
 WRITER = Path(__file__).with_name("cold_restart_writer.py")
@@ -289,6 +289,21 @@ def test_a_change_that_is_asked_for_again_is_known_to_a_copy_that_was_built(tmp_
         for partition, key in keys.items():
             assert write(cluster, partition, key) == 1
         assert rows_of(cluster, "t") == sorted((key, key) for key in keys.values())
+
+
+def test_a_conditional_change_that_is_asked_for_again_says_whether_it_was_made(tmp_path: Path) -> None:
+    """Seed 2859404 of the simulation: it was made, and nobody knew of how many rows, so its client thought of none."""
+    with start(tmp_path) as cluster, cluster.connect() as conn:
+        conn.execute("CREATE TABLE everywhere (k INTEGER PRIMARY KEY, v INTEGER) REPLICATED")
+        conn.execute("INSERT INTO everywhere VALUES (1, 49)")
+        prepared, _ = conn._session.prepare("UPDATE everywhere SET v = ? WHERE k = ? AND v = ?", [68, 1, 49])
+        assert isinstance(prepared, ChangeStatement)
+        change = ChangeSeveralPartitions("the change", prepared.select.plan_id, [68, 1, 49], True, prepared.kind)
+        assert conn._session.ask(change).message.rows == 1
+    for _ in range(2):  # once from the log, once from a checkpoint
+        with start(tmp_path) as cluster, cluster.connect() as conn:
+            assert conn._session.ask(msgspec.structs.replace(change, is_repeat=True)).message.rows == 1
+            assert rows_of(cluster, "everywhere") == [(1, 68)]
 
 
 def test_a_directory_in_use_or_of_others_is_refused(tmp_path: Path) -> None:

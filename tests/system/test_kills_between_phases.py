@@ -103,6 +103,21 @@ def test_rows_of_returning_are_answered_by_a_controller_that_was_started_anew(cl
         assert conn.execute("SELECT min(v - id), max(v - id) FROM t").fetchall() == [(1, 1)]
 
 
+def test_a_change_that_is_asked_for_again_says_how_many_rows_it_has_changed(cluster: Cluster) -> None:
+    """Rows that it removes, moves and adds each count once, as in its first answer, which was lost."""
+    merge = (
+        "MERGE INTO t USING (SELECT range AS id FROM range(150, 250)) AS s ON t.id = s.id"
+        " WHEN MATCHED AND s.id < 170 THEN DELETE WHEN MATCHED THEN UPDATE SET id = -t.id"
+        " WHEN NOT MATCHED THEN INSERT VALUES (s.id, 1)"
+    )
+    with cluster.connect() as conn:
+        create(conn)
+        killed = kill_at(cluster, Operation.PUBLISH_PREPARED_LOAD, "controller")
+        assert conn.execute(merge).rowcount == 100
+        assert killed == ["controller"]
+        assert conn.execute("SELECT count(*), sum(id < 0) FROM t").fetchall() == [(ROWS + 50 - 20, 30)]
+
+
 @pytest.mark.parametrize("victim", VICTIMS)
 @pytest.mark.parametrize("operation", [Operation.PREPARE_RANGES, Operation.COMMIT_RANGES])
 @pytest.mark.parametrize("has_catch_all", [False, True], ids=["no default partition", "a default partition is cut"])

@@ -32,6 +32,7 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.protocol import changes
 from secateur.protocol.message import Message
 from secateur.protocol.profile import StageWork
+from secateur.storage.change import MIXED
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -51,6 +52,8 @@ class LoadPublication:
         attempts: The attempts that count, by partition, in the order of their rows: several tasks may bring a share of
             a partition each, and a task that is retried stages its share again under another number.
         copies: The partitions of which a member keeps a copy, by member id, for every member of the table.
+        rows: How many rows it changes, where one member has worked them out: of these, members prepare a row that moves
+            twice, and of one that goes the key alone. None where they count what they prepare.
     """
 
     load_id: str
@@ -59,6 +62,7 @@ class LoadPublication:
     mode: str
     attempts: Mapping[int, Sequence[int]]
     copies: Mapping[str, frozenset[int]]
+    rows: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +193,8 @@ class LoadPublisher:
             if not found.parts:
                 await self.abort(load.load_id, load.copies)
                 return found, PublishResult(0, tuple(found.work))
-            published = await self._published(replace(load, attempts=dict(sorted(found.parts.items()))))
+            rows = found.rows if load.mode == MIXED else None
+            published = await self._published(replace(load, attempts=dict(sorted(found.parts.items())), rows=rows))
             return found, PublishResult(published.rows, (*found.work, *published.work))
 
     async def _published(self, load: LoadPublication) -> PublishResult:
@@ -213,7 +218,7 @@ class LoadPublisher:
         published_s: dict[str, float] = {}
 
         def rows_total() -> int:
-            return sum(rows.rows_counted for rows, _ in prepared.values())
+            return sum(rows.rows_counted for rows, _ in prepared.values()) if load.rows is None else load.rows
 
         async def give(member: str, order: Order) -> None:
             match order:

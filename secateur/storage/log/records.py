@@ -135,7 +135,7 @@ class LoggedOutcome(_Record, frozen=True):
     Attributes:
         load_id: The load.
         published: Whether it was published.
-        rows: The number of rows that it brought.
+        rows: The rows that it has changed on all members, for clients that ask again; -1 where that is not known.
         number: The number of the publication.
     """
 

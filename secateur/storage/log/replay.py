@@ -203,7 +203,7 @@ class _Replay:
                 self._prepare(record, payload)
             case records.LoggedOutcome(load_id, published, rows, number):
                 if published and store.loads.is_prepared(load_id):
-                    store.loads.publish(load_id, number)
+                    store.loads.publish(load_id, number, rows)
                 else:
                     store.loads.remember(load_id, LoadOutcome(published, rows, number))
             case _:

@@ -29,6 +29,7 @@ from secateur.partitioning.types import SqlType, TypeKind
 from secateur.protocol import (
     AbortStagedLoad,
     DecideLoad,
+    GetLoadOutcome,
     HoldLoad,
     Message,
     Operation,
@@ -74,6 +75,7 @@ class Member:
             PrepareLoad: loads.prepare,
             PublishPreparedLoad: loads.publish,
             AbortStagedLoad: loads.abort,
+            GetLoadOutcome: loads.outcome,
             HoldLoad: self.leases.renew,
             StandingOfLoad: self.leases.standing,
             DecideLoad: self.leases.decide,
@@ -183,6 +185,17 @@ async def test_a_load_that_one_member_has_published_is_published_by_all_under_it
     await cluster.ask("m3", PublishPreparedLoad("l", 41))
     cluster.lose_controller()
     assert await cluster.all_open() == LOADED
+
+
+@on_cluster()
+async def test_members_that_have_decided_a_load_know_how_many_rows_it_has_changed_everywhere(cluster: Cluster) -> None:
+    """The member that was told may be lost before the client asks again."""
+    await cluster.stage()
+    await cluster.prepare(*NAMES)
+    await cluster.ask("m3", PublishPreparedLoad("l", 41, 7))
+    cluster.lose_controller()
+    assert await cluster.all_open() == LOADED
+    assert [(await cluster.ask(name, GetLoadOutcome("l"))).rows for name in NAMES] == [7, 7, 7]
 
 
 @on_cluster()

@@ -22,7 +22,6 @@ from secateur.protocol import (
     PreparedRows,
     PrepareLoad,
     PublishPreparedLoad,
-    RowCount,
     WorkedOut,
     WorkOutChange,
 )
@@ -36,7 +35,7 @@ LOAD = LoadPublication(
 REPLIES: dict[type[Message[Any]], Any] = {
     CloseForChange: Acknowledged(),
     PrepareLoad: PreparedRows(rows=20, rows_counted=10, rows_removed=0),
-    PublishPreparedLoad: RowCount(20),
+    PublishPreparedLoad: Acknowledged(),
     AbortStagedLoad: LoadDropped(True),
 }
 CLOSED = [CloseForChange] * 2
@@ -52,6 +51,11 @@ def members_of(failures: Failures | None = None) -> ScriptedMembers:
 def parts(members: ScriptedMembers) -> dict[str, list[tuple[int, list[int]]]]:
     """What each member was told to prepare."""
     return {member: message.parts for member, message in members.calls if isinstance(message, PrepareLoad)}
+
+
+def told(members: ScriptedMembers) -> dict[str, int]:
+    """How many rows the load changes on all members, as each was told that has published."""
+    return {member: message.rows for member, message in members.calls if isinstance(message, PublishPreparedLoad)}
 
 
 def publish(members: ScriptedMembers) -> int:
@@ -150,6 +154,7 @@ def test_a_change_is_worked_out_once_all_gates_are_closed_and_then_published() -
     assert members.asked == [*CLOSED, WorkOutChange, *PREPARED, *PUBLISHED]
     assert members.calls[2] == ("m2", WorkOutChange("load", 7, "plan", [5], False, "refused", "returning", True, True))
     assert parts(members) == {"m1": [(0, [1]), (1, [0, 2])], "m2": [(1, [0, 2])]}
+    assert told(members) == {"m1": 3, "m2": 3}, "members count a row that moves twice, and one that goes not at all"
 
 
 @pytest.mark.parametrize("found", [WorkedOut(), WorkedOut(missing_cells=[4, 7])], ids=["no row", "ranges to be made"])
@@ -180,3 +185,4 @@ def test_the_rows_of_each_partition_are_counted_once() -> None:
     publish(members)
     counted = {member: message.counted for member, message in members.calls if isinstance(message, PrepareLoad)}
     assert counted == {"m1": [0, 1], "m2": [2]}
+    assert told(members) == {"m1": 20, "m2": 20}

@@ -25,7 +25,7 @@ from secateur.storage import LoadOutcome
 
 REFUSED = LoadFailedError("load l was aborted")
 LOST = MemberLostError("no answer")
-NUMBER = 41
+NUMBER, ROWS = 41, 7
 CONNECTION = 7
 
 
@@ -42,9 +42,9 @@ class Loads:
     def is_prepared(self, load_id: str) -> bool:
         return self.prepared
 
-    def publish(self, load_id: str, number: int) -> None:
+    def publish(self, load_id: str, number: int, rows: int) -> None:
         assert self.prepared
-        self.prepared, self.ended = False, LoadOutcome(published=True, rows=1, number=number)
+        self.prepared, self.ended = False, LoadOutcome(published=True, rows=rows, number=number)
 
     def abort(self, load_id: str) -> None:
         if self.ended is None:
@@ -167,7 +167,7 @@ class World:
             self.orders.append((name, order))  # it waits for the decision
             return
         elif member.loads.prepared:
-            member.loads.publish("l", NUMBER)
+            member.loads.publish("l", NUMBER, ROWS)
             member.protocol.released("l")
         elif member.loads.ended is None or not member.loads.ended.published:
             answer = "refused"
@@ -192,9 +192,9 @@ class World:
                 case DecideLoad(load_id):
                     answer, asks = member.protocol.decide(load_id)
                     self.asks += [(ask.member, further) for further in asks]
-                case SettleLoad(load_id, published, number):
+                case SettleLoad(load_id, published, number, _, rows):
                     answer = None
-                    member.protocol.settled(load_id, LoadVerdict(True, published, number))
+                    member.protocol.settled(load_id, LoadVerdict(True, published, number, rows))
         self.told.append((source, ask, answer))
 
     def _answered(self, source: str, ask: Ask, answer: object) -> None:
@@ -238,6 +238,7 @@ class World:
             )
         outcomes = {member.loads.ended for member in living if member.loads.ended is not None}
         assert len({outcome.number for outcome in outcomes}) <= 1
+        assert {outcome.rows for outcome in outcomes if outcome.published} <= {ROWS}
         return "published" if any(outcome.published for outcome in outcomes) else "aborted"
 
     def _waits(self, name: str, order: Order) -> bool:
@@ -323,7 +324,7 @@ def test_the_random_cases_reach_both_outcomes_by_the_decision_of_members() -> No
 
 
 def test_who_has_published_is_followed() -> None:
-    prepared, published = StandingAnswer(LoadProgress.PREPARED, 0), StandingAnswer(LoadProgress.PUBLISHED, 5)
-    assert decision([prepared, published, StandingAnswer(LoadProgress.UNKNOWN, 0)]) == LoadVerdict(True, True, 5)
+    prepared, published = StandingAnswer(LoadProgress.PREPARED, 0), StandingAnswer(LoadProgress.PUBLISHED, 5, 7)
+    assert decision([prepared, published, StandingAnswer(LoadProgress.UNKNOWN, 0)]) == LoadVerdict(True, True, 5, 7)
     assert decision([prepared, prepared]) == LoadVerdict(True, False, 0)
     assert decision([StandingAnswer(LoadProgress.ABORTED, 0), prepared]) == LoadVerdict(True, False, 0)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import asynccontextmanager
@@ -26,6 +25,7 @@ from secateur.cluster.termination_protocol import LoadProgress
 from secateur.errors import ProtocolError
 from secateur.protocol import changes
 from secateur.protocol.catalog import CloseIfUnused, TableUse
+from secateur.protocol.message import Acknowledged
 from secateur.storage.block import message_bytes
 from secateur.storage.change import ChangeOperation
 from secateur.storage.load import Preparation
@@ -33,7 +33,6 @@ from secateur.storage.member_store import MemberStore
 from secateur.wire import PeerInfo, Reply, Request, encode_table
 
 _MERGE_NOTHING: Final = (ChangeOperation.OVERWRITE, ChangeOperation.OVERWRITE_RANGES, ChangeOperation.DELETE)
-_TOTALS_MAX: Final = 10_000
 
 
 class MemberLoads:
@@ -77,7 +76,6 @@ class MemberLoads:
         self._executor = executor
         self._leases = leases
         self._admission = admission
-        self._totals: OrderedDict[str, int] = OrderedDict()
 
     async def stage(self, request: Request[changes.StageRows]) -> Reply[changes.RowCount]:
         """Keep rows of a load aside, here and on the backups.
@@ -226,20 +224,17 @@ class MemberLoads:
             self._store.loads.keep_sorted(preparation)
         return preparation
 
-    async def publish(self, request: Request[changes.PublishPreparedLoad]) -> Reply[changes.RowCount]:
+    async def publish(self, request: Request[changes.PublishPreparedLoad]) -> Reply[Acknowledged]:
         """Second phase of publishing a load: make it visible."""
-        await self._leases.decided(request.message.load_id)
+        asked = request.message
+        await self._leases.decided(asked.load_id)
         try:
-            rows = self._store.loads.publish(request.message.load_id, request.message.number)
-            self._totals[request.message.load_id] = request.message.rows_total
-            if len(self._totals) > _TOTALS_MAX:
-                self._totals.popitem(last=False)
+            self._store.loads.publish(asked.load_id, asked.number, asked.rows)
         finally:
-            self._leases.release(
-                request.message.load_id
-            )  # also when the table was dropped meanwhile: its writes wait here, and shall learn of it
+            # Also when the table was dropped meanwhile: its writes wait here, and shall learn of it.
+            self._leases.release(asked.load_id)
         await self._flushed()
-        return Reply(changes.RowCount(rows))
+        return Reply(Acknowledged())
 
     def last_publication(self, request: Request[changes.GetPublication]) -> Reply[changes.PublicationNumber]:
         """The number of the last load of a table that was published here."""
@@ -259,11 +254,10 @@ class MemberLoads:
     async def outcome(self, request: Request[changes.GetLoadOutcome]) -> Reply[changes.LoadOutcomeAnswer]:
         """Tell the outcome of a load on this member. A load that is not prepared is aborted by the question."""
         load_id = request.message.load_id
-        standing = self._leases.asked(load_id).standing
-        is_published = standing == LoadProgress.PUBLISHED
-        rows = self._totals.get(load_id, -1) if is_published else 0
+        found = self._leases.asked(load_id)
         await self._flushed()
-        return Reply(changes.LoadOutcomeAnswer(is_published, standing == LoadProgress.PREPARED, rows))
+        is_published, is_in_doubt = found.standing == LoadProgress.PUBLISHED, found.standing == LoadProgress.PREPARED
+        return Reply(changes.LoadOutcomeAnswer(is_published, is_in_doubt, found.rows))
 
     def under_way(self, _: Request[changes.GetStagedLoads]) -> Reply[changes.StagedLoads]:
         """The loads that are neither published nor dropped here."""

@@ -87,7 +87,7 @@ class RangeChanges:
         change = self._changes.get(load_id)
         return change is not None and change.is_prepared
 
-    def publish(self, load_id: str, number: int = 0) -> None:
+    def publish(self, load_id: str, number: int = 0, rows: int = 0) -> None:
         """Take the new ranges of a change over. Nothing happens when it is not prepared."""
         if self.is_prepared(load_id):
             change = self._changes.pop(load_id)
