@@ -143,7 +143,7 @@ class ControllerCalls(_RunningStatements, ABC):
         """Send a request to the controller; wait for it if it is being started anew.
 
         A request is sent again after its connection broke if repeating it does no harm: the controller recognises loads
-        and DDL by their ids.
+        and DDL by their ids. A load or change that was sent, and cannot be asked for again, may have been made.
 
         Args:
             message: The request.
@@ -152,11 +152,13 @@ class ControllerCalls(_RunningStatements, ABC):
             waits: Whether to wait for a controller that cannot be reached, for :attr:`controller_wait_s`.
 
         Raises:
+            MemberLostError: It has ended before it answered.
             Error: It answers with an error, or cannot be reached.
         """
         self.check_open()
         wait_s = self.controller_wait_s if waits else 0.0
         end_s: float | None = None  # counted from the first failure: the request may have waited long for its answer
+        first = message
         repeatable = operation_of(message).is_idempotent
         while True:
             try:
@@ -165,7 +167,10 @@ class ControllerCalls(_RunningStatements, ABC):
             except UnreachableError as error:
                 end_s = end_s or time.monotonic() + wait_s
                 if time.monotonic() >= end_s:
-                    raise self._controller_gone(error) from error
+                    gone = self._controller_gone(error)
+                    if message is not first:
+                        raise MemberLostError(f"the controller has ended before it answered; {gone.message}") from error
+                    raise gone from error
             except MemberLostError:
                 end_s = end_s or time.monotonic() + wait_s
                 if not repeatable or time.monotonic() >= end_s:

@@ -286,8 +286,14 @@ class LoadPublisher:
             )
         # A member that refuses to publish has aborted the load, as all that live have: who has published it is dead.
         refused = [failure for failure in failures if isinstance(failure, errors.LoadFailedError)]
+        if not refused and not commit.committed and commit.is_committed and load.copies:
+            raise errors.OperationalError(
+                f"every member that had a copy of {load.table.name} has left the cluster while load {load.load_id} was"
+                " published: when they have come back, read the table to see whether its rows are visible",
+                table=load.table.name,
+            )
         if refused or not commit.committed:
-            gone = errors.MemberLostError("every member that had a copy of the table has left the cluster")
+            gone = errors.MemberLostError("there is no member that could have a copy of the table")
             failure = [*refused, *failures, gone][0]
             raise _as_load_failure(load, failure) from failure
         unexpected = [failure for failure in failures if not isinstance(failure, errors.OperationalError)]

@@ -22,6 +22,7 @@ from secateur.errors import (
     ProgrammingError,
     TopologyChangedError,
     UnknownColumnError,
+    UnreachableError,
 )
 
 
@@ -189,6 +190,16 @@ def test_a_publication_without_an_answer_is_not_called_a_failure(cluster: Any, c
         MemberLostError,
         match=r"the answer to its publication was lost: read the table to see whether its rows are visible. broke",
     ):
+        conn.table("orders").load(rows_of(100))
+    assert cluster.asked("abort_load") == []
+
+
+def test_a_publication_that_cannot_be_asked_for_again_is_not_called_a_failure(cluster: Any, conn: Connection) -> None:
+    """It was said not to have been sent, since its last attempt was not."""
+    broke, gone = MemberLostError("broke"), UnreachableError("nobody listens")
+    cluster.failures["controller", "publish_load"] = [broke, *[gone] * 100]
+    conn._session.controller_wait_s = 0.1
+    with pytest.raises(MemberLostError, match=r"answer to its publication was lost: read the table .*nobody listens"):
         conn.table("orders").load(rows_of(100))
     assert cluster.asked("abort_load") == []
 

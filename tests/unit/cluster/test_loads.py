@@ -9,7 +9,13 @@ import pytest
 from scripted_members import Failures, ScriptedMembers
 
 from secateur.cluster.controller import LoadPublication, LoadPublisher
-from secateur.errors import DuplicateKeyError, LoadFailedError, MemberLostError, TopologyChangedError
+from secateur.errors import (
+    DuplicateKeyError,
+    LoadFailedError,
+    MemberLostError,
+    OperationalError,
+    TopologyChangedError,
+)
 from secateur.partitioning.schemes import PartitionScheme
 from secateur.partitioning.tables import TableDef
 from secateur.protocol import (
@@ -101,6 +107,14 @@ def test_a_member_lost_before_it_prepared_fails_the_load() -> None:
 
 def test_a_member_lost_after_it_prepared_does_not_undo_the_load() -> None:
     assert publish(members_of({("m2", PublishPreparedLoad): MemberLostError("gone", member="m2")})) == 20
+
+
+def test_a_load_whose_members_are_lost_before_they_answer_may_have_been_published() -> None:
+    """It was said not to be, so the client made the change again, and it was there twice when they came back."""
+    lost: Failures = {(name, PublishPreparedLoad): MemberLostError("gone", member=name) for name in ("m1", "m2")}
+    with pytest.raises(OperationalError, match=r"every member that had a copy of t has left .* read the table") as told:
+        publish(members_of(lost))
+    assert not told.value.retry_safe
 
 
 def test_a_load_that_living_members_have_aborted_is_not_acknowledged() -> None:
