@@ -18,7 +18,7 @@ from held_requests import Held
 import secateur
 from secateur.cluster import Cluster
 from secateur.cluster.peers import Peers
-from secateur.errors import PartitionLostError, TopologyChangedError, UnreachableError
+from secateur.errors import OperationalError, PartitionLostError, TopologyChangedError, UnreachableError
 from secateur.protocol import OpenCopies, Operation
 
 SILENCE_S = 2.0
@@ -306,6 +306,36 @@ def test_replicated_rows_come_back_after_a_load_that_was_in_doubt(cluster: Clust
         with without(cluster, "m3", "m2", "m1"):
             pass
         eventually(lambda: everywhere(cluster, conn, total) == {(sum(range(ROWS)),)}, "rows are missing, or outdated")
+
+
+@pytest.mark.parametrize("others_join", [False, True])
+def test_a_change_feed_goes_on_behind_a_load_whose_members_were_away_before_they_told_of_it(
+    cluster: Cluster, others_join: bool
+) -> None:
+    """Versions went back to those before the load, so a reader that had read it missed the changes that followed."""
+    runtime: Any = cluster._runtime
+    with cluster.connect() as conn, cluster.connect() as other, ThreadPoolExecutor(1) as thread:
+        conn.execute(DDL.format(backups=1) + " WITH (change_feed = true)")
+        conn.table("t").load(rows(0))
+        feed = conn.changes("t")
+        members = list(runtime._members.values())
+        held = [Held(cluster, member.handlers, Operation.PUBLISH_PREPARED_LOAD, is_made=True) for member in members]
+        loading = thread.submit(other.table("t").load, rows(), mode="upsert")
+        assert all(answers.arrived.wait(20) for answers in held)
+        assert sum(changes.num_rows for changes in feed) == 2 * ROWS, "each row before and after"
+        with without(cluster, "m3", "m2", "m1"):
+            for answers in held:
+                answers.drop()
+            with pytest.raises(OperationalError, match="read the table to see whether its rows are visible"):
+                loading.result(60)
+            if others_join:
+                cluster.scale(2)
+        for member_id in ("m1", "m2"):  # the other one was the last owner of nothing
+            is_back(cluster, member_id)
+        assert conn.execute(TOTALS).fetchall() == TOTAL
+        for key in range(ROWS):
+            conn.execute("UPDATE t SET v = -1 WHERE id = ?", [key])
+        assert sum(changes.num_rows for changes in feed) == 2 * ROWS
 
 
 def test_rows_of_a_lost_partition_do_not_come_back_after_an_overwrite(cluster: Cluster) -> None:

@@ -439,7 +439,7 @@ class Controller:
         reports: Mapping[str, recovery.MemberReport],
         state: recovery.ControllerState,
     ) -> None:
-        self._publications.last_number = first_of(record.epoch)
+        self._loads.numbers.last = first_of(record.epoch)
         self._loads.numbers.taken_over(reports, record.topology.member_ids, state.last_loads)
         self._background.start(self._loads.numbers.settled(), "controller learns how loads in doubt have ended")
 

@@ -153,6 +153,7 @@ class Joining:
         async with self.loads.alone(), state.changing:
             if address in state.topology.members:
                 return True
+            self._pass_doubt()
             is_last_owner = not state.topology.members or address.id in absent_owners(state.topology)
             lost: Collection[int] = ()
             if not is_last_owner or self._numbers.are_in_doubt:
@@ -221,9 +222,17 @@ class Joining:
             if address.id in self._state.topology.member_ids:
                 at = self._state.topology.member(address.id)
                 raise ProgrammingError(f"member {address.id} is in the cluster already, at {at.host}:{at.port}")
+            self._pass_doubt()
             if self._state.catalog.tables():
                 await self._catch_up(address)
             await self._state.advance(MemberJoined(address))
+
+    def _pass_doubt(self) -> None:
+        """Before the first member comes to a cluster without any."""
+        if not self._state.topology.members:
+            for table in self._state.catalog.tables():
+                if not table.replicated:  # of those that are, the number says which rows are those of now
+                    self._numbers.pass_doubt(table.table_id)
 
     async def _catch_up(self, address: MemberAddress) -> None:
         newcomer = self._peer(address)

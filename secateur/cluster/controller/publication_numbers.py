@@ -29,6 +29,9 @@ class PublicationNumbers:
     Args:
         ask: Asks a member for its report.
         is_member: Whether a member is in the cluster.
+
+    Attributes:
+        last: The newest number that was given to a load, of any table.
     """
 
     def __init__(
@@ -36,9 +39,15 @@ class PublicationNumbers:
     ) -> None:
         self._ask = ask
         self._is_member = is_member
+        self.last = 0
         self._newest: dict[int, int] = {}
         self._in_doubt: dict[int, frozenset[str]] = {}  # the members that decide, by table
         self._told: dict[str, dict[int, LastLoad]] = {}  # since a member has come, also of those that have left
+
+    def following(self) -> int:
+        """The number of the next load."""
+        self.last += 1
+        return self.last
 
     def newest(self, table_id: int) -> int:
         """The number of the last publication that is known to be made; 0 for none."""
@@ -109,6 +118,15 @@ class PublicationNumbers:
     def maybe_made(self, table_id: int) -> None:
         """Members were sent the order to publish, and all were lost before one of them answered."""
         self._in_doubt[table_id] = _NOBODY
+
+    def pass_doubt(self, table_id: int) -> None:
+        """All members of a table with partitions are away: go on behind a load of it that these have made or not.
+
+        A member that comes back has a number that is not above this one. Versions of its change feed would go back, and
+        readers miss changes, if it went on from that before the load.
+        """
+        if table_id in self._in_doubt:
+            self.made(table_id, self.following())
 
     def forget(self, table_id: int) -> None:
         """A table was dropped; its id never comes again."""

@@ -26,7 +26,7 @@ from secateur.cluster.member.changes.change_turns import ChangeTurns
 from secateur.cluster.member.changes.changes import ATTEMPT
 from secateur.cluster.member.statements.local_execution import bound_partitions
 from secateur.engine.sql.select_plan import SelectPlan
-from secateur.errors import LoadFailedError, MemberLostError, PartitionLostError, ProgrammingError, TopologyChangedError
+from secateur.errors import LoadFailedError, MemberLostError, OperationalError, ProgrammingError, TopologyChangedError
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol import changes
@@ -63,7 +63,6 @@ class Publications:
     Attributes:
         history: What was published.
         streams: Which batches of streams were published.
-        last_number: The number of the newest publication; see :class:`LoadPublication`.
     """
 
     def __init__(
@@ -93,7 +92,6 @@ class Publications:
         self._answers = LoadAnswers(state.call, lambda: state.topology.member_ids, settled)
         self.history = LoadHistory()
         self.streams = StreamPublisher(state, self._answers.rows_published)
-        self.last_number = 0
 
     def publish_load(self, request: Request[changes.PublishLoad]) -> Handled:
         """Publish the rows that a load has staged."""
@@ -218,8 +216,7 @@ class Publications:
             member_id: frozenset(copies_of(self._state.topology, table, member_id))
             for member_id in self._state.topology.member_ids
         }
-        self.last_number += 1
-        return LoadPublication(load_id, self.last_number, table, mode, attempts, copies)
+        return LoadPublication(load_id, self._loads.numbers.following(), table, mode, attempts, copies)
 
     async def _change_several(self, request: Request[changes.ChangeSeveralPartitions]) -> Reply[changes.ChangedTable]:
         scan = self._statements.plan(request.message.plan).scans[0]
@@ -362,13 +359,14 @@ class LoadAnswers:
 
         Raises:
             LoadFailedError: It was not published, and never will be.
-            PartitionLostError: No member is left that could say.
+            OperationalError: No member is left that could say; no :class:`~secateur.errors.PartitionLostError`, since a
+                client makes a change again after that, under another id.
         """
         await self._settled()
         while True:
             members = self._members()
             if not members:
-                raise PartitionLostError(
+                raise OperationalError(
                     f"no member is left that could say whether load {load_id} was published: read the table when one"
                     " has come back",
                     load_id=load_id,

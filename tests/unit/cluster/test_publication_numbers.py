@@ -82,6 +82,18 @@ def test_a_load_whose_members_are_lost_before_they_answer_is_in_doubt() -> None:
     assert accepted(numbers) == [5, 6, 7, 8, 9]
 
 
+def test_a_table_goes_on_behind_a_load_in_doubt_whose_members_are_away() -> None:
+    numbers = taken_over(report("m1", 5))
+    numbers.last = 8
+    numbers.pass_doubt(TABLE)
+    assert numbers.newest(TABLE) == 5, "there is no doubt"
+    numbers.maybe_made(TABLE)  # as number 8
+    numbers.pass_doubt(TABLE)
+    assert numbers.newest(TABLE) == 9
+    assert numbers.following() == 10
+    assert not numbers.are_in_doubt
+
+
 @pytest.mark.parametrize("number", [5, 6])
 def test_members_that_decide_are_asked_until_they_have(number: int) -> None:
     members = Members(m1=[report("m1", 5, in_doubt=True)] * 2 + [report("m1", number)])
