@@ -10,7 +10,9 @@ from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.errors import NotSupportedError
 from secateur.planner.binding.evaluation import calls_only_bounded
 from secateur.planner.binding.functions import UNNESTING, aggregate_names, refuse_calls_of
+from secateur.planner.dml.composed import Composer
 from secateur.planner.dml.expressions import TextSpan
+from secateur.planner.text.parameters import NO_PARAMETERS
 from secateur.planner.text.syntax import SyntaxNode, nodes_of, parse_query
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.planner.text.tokens import tokenize
@@ -93,10 +95,9 @@ def row_expression(cursor: TokenCursor, clause: str, span: TextSpan) -> RowExpre
     Raises:
         SqlSyntaxError: It is none.
     """
-    text = cursor.sql[span.start : span.end].strip()
-    query = f"SELECT {text}"
-    node: Any = parse_query(query, tokenize(query)).node
+    query = Composer(cursor.sql, NO_PARAMETERS).say("SELECT ", span).finish()
+    node: Any = query.plan(lambda text, tokens, _: parse_query(text, tokens)).node
     items = node.get("select_list", ())
     if node.get("type") != "SELECT_NODE" or len(items) != 1 or node["from_table"].get("type") != "EMPTY":
         raise cursor.expected(f"one expression behind {clause}")
-    return RowExpression(clause, text, span, items[0])
+    return RowExpression(clause, cursor.sql[span.start : span.end].strip(), span, items[0])
