@@ -89,7 +89,8 @@ class Partition:
         Args:
             operation: The operation.
             rows: Rows of the table's schema; for a deletion, a table with at least the key columns; for an upsert,
-                columns may be missing, which keep their values in rows that are there and are NULL in new ones. Or
+                columns may be missing, which keep their values in rows that are there and have their default in new
+                ones. Or
                 plain values of all columns; for a deletion, of the key columns in key order. Or what :meth:`admit`
                 has returned for the operation.
             is_copy: Whether the primary of the partition has made the change already. It is then made here as well,

@@ -6,6 +6,7 @@ no cast. For any other value the controller evaluates the statement, as it does 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import groupby
@@ -53,7 +54,7 @@ def insert_values(call: StatementCall[InsertRows | EvaluatedInsert], work: list[
     Raises:
         Error: The error of the statement for these parameters, or as :func:`~secateur.client.loads.load.load_rows`.
     """
-    return _insert(call.session, call.sql, [Insertion(call.statement, call.params)], work, call.now)
+    return _insert(call.session, call.sql, [Insertion(call.statement, call.params)], work, call.started)
 
 
 def insert_many(session: Session, sql: str, insertions: Sequence[Insertion]) -> int:
@@ -62,7 +63,7 @@ def insert_many(session: Session, sql: str, insertions: Sequence[Insertion]) -> 
     Raises:
         Error: As :func:`insert_values`.
     """
-    return _insert(session, sql, insertions, None, datetime.now(UTC)).rows
+    return _insert(session, sql, insertions, None, time.time()).rows
 
 
 def insert_select(
@@ -92,23 +93,23 @@ def insert_select(
 
 
 def _insert(
-    session: Session, sql: str, insertions: Sequence[Insertion], work: list[StageWork] | None, now: datetime
+    session: Session, sql: str, insertions: Sequence[Insertion], work: list[StageWork] | None, started: float
 ) -> LoadResult:
     first = insertions[0].prepared
     insert = first.insert if isinstance(first, EvaluatedInsert) else first
     try:
-        few = _few_rows(insertions, now)
+        few = _few_rows(insertions, started)
         if few is not None:
             return load_rows(session, insert.table, few, LoadMode.of(insert.mode), same_table=True, work=work)
         rows = [part for _, group in groupby(insertions, key=_template_of) for part in _rows(session, sql, list(group))]
-        return _load(session, insert, rows, work, now)
+        return _load(session, insert, rows, work, started)
     except TopologyChangedError:
         # Rows that were made for a dropped table are not valid for the table that has its name now.
         renewed = [_evaluated(session, sql, params) for _, params in insertions]
-        return _load(session, renewed[0].insert, [evaluated.rows for evaluated in renewed], work, now)
+        return _load(session, renewed[0].insert, [evaluated.rows for evaluated in renewed], work, started)
 
 
-def _few_rows(insertions: Sequence[Insertion], now: datetime) -> ShortTable | None:
+def _few_rows(insertions: Sequence[Insertion], started: float) -> ShortTable | None:
     """The rows of a single set of parameters as plain values, if that is the way to send them."""
     if len(insertions) > 1:
         return None
@@ -118,7 +119,7 @@ def _few_rows(insertions: Sequence[Insertion], now: datetime) -> ShortTable | No
     template = prepared.template
     assert template is not None, "an INSERT that is kept has a template"
     ordered = ordered_values(params, template.parameter_count, template.parameter_names)
-    return few_filled_rows(prepared.table, template, ordered, now)
+    return few_filled_rows(prepared.table, template, ordered, started)
 
 
 def _template_of(insertion: Insertion) -> int:
@@ -151,9 +152,10 @@ def _evaluated(session: Session, sql: str, params: Params) -> EvaluatedInsert:
 
 
 def _load(
-    session: Session, insert: InsertRows, rows: Sequence[pa.Table], work: list[StageWork] | None, now: datetime
+    session: Session, insert: InsertRows, rows: Sequence[pa.Table], work: list[StageWork] | None, started: float
 ) -> LoadResult:
     table = insert.table
+    now = datetime.fromtimestamp(started, UTC) if table.defaults else None
     together = rows[0] if len(rows) == 1 else pa.concat_tables([conform(part, table, now=now) for part in rows])
     return load_rows(session, table, together, LoadMode.of(insert.mode), same_table=True, work=work, now=now)
 
@@ -181,7 +183,7 @@ def filled_rows(table: TableDef, template: InsertTemplate, values: Sequence[Sequ
 
 
 def few_filled_rows(
-    table: TableDef, template: InsertTemplate, values: Sequence[Any], now: datetime
+    table: TableDef, template: InsertTemplate, values: Sequence[Any], started: float
 ) -> ShortTable | None:
     """Return a few rows for one set of parameters as plain values of all columns of the table.
 
@@ -189,7 +191,7 @@ def few_filled_rows(
         table: The table of the rows.
         template: The rows, with parameters that are not bound yet.
         values: Plain parameters in the order of the statement.
-        now: The time at which the statement began, in UTC.
+        started: ``time.time()`` when the user called.
 
     Returns:
         The rows, with the default or NULL where the template has no column; None when a value is not exactly of its
@@ -216,7 +218,7 @@ def few_filled_rows(
             except DataError:
                 return None
         elif defaults and (default := defaults.get(column.name)) is not None:
-            plain = default.values(count, now)
+            plain = default.values(count, datetime.fromtimestamp(started, UTC))
         if None in plain and not column.nullable:
             return None
         columns.append(plain)

@@ -170,7 +170,7 @@ class _LoadExecution(Retryable[LoadResult]):
         self._progress = progress
         self._same_table = same_table
         self._stages = stages
-        self._now = now or datetime.now(UTC)
+        self._now = datetime.now(UTC) if now is None and table.defaults else now
         self._change_id = os.urandom(16).hex()
         self._written_to: str | None = None
         self._lost_answer: errors.MemberLostError | None = None
@@ -390,7 +390,7 @@ def _stage(
     table: TableDef,
     data: pa.Table | pa.RecordBatchReader,
     missing: MissingColumns,
-    now: datetime,
+    now: datetime | None,
     load_id: str,
     partitions: set[int],
     members: set[str],
@@ -434,7 +434,7 @@ def _conformed_chunks(
     data: pa.Table | pa.RecordBatchReader,
     table: TableDef,
     missing: MissingColumns,
-    now: datetime,
+    now: datetime | None,
     check: Callable[[], None],
 ) -> Iterator[pa.Table]:
     first_row = 1

@@ -38,7 +38,7 @@ class MissingColumns(StrEnum):
             return cls.KEPT if is_upsert else cls.REFUSED
         if missing != cls.NULL:
             raise ParameterError(
-                f"missing={missing!r}: 'null' has NULL in the columns that the data lack; leave it out"
+                f"missing={missing!r}: 'null' has the default or NULL in the columns that the data lack; leave it out"
             )
         return cls.NULL
 

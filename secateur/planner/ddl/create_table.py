@@ -2,9 +2,10 @@
 
 ::
 
-    CREATE [OR REPLACE] TABLE [IF NOT EXISTS] t (col TYPE [NOT NULL] [DEFAULT v] [[CONSTRAINT n] CHECK (c)], ...,
-        PRIMARY KEY (a, b, c), [CONSTRAINT n] CHECK (c), ...)
-        [PARTITION BY ...] [BACKUPS n] [WITH (change_feed = true)] | [REPLICATED]
+    CREATE [OR REPLACE] TABLE [IF NOT EXISTS] t (
+        col TYPE [NOT NULL] [DEFAULT v] [[CONSTRAINT n] CHECK (c)] [COMMENT 'text'], ...,
+        PRIMARY KEY (a, b, c), [CONSTRAINT n] CHECK (c), ...
+    ) [PARTITION BY ...] [BACKUPS n] [WITH (change_feed = true)] | [REPLICATED] [COMMENT 'text']
     DROP TABLE [IF EXISTS] t
 """
 
@@ -23,6 +24,7 @@ from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.table import Column, TableDef
 from secateur.planner.ddl.checks import WrittenCheck, checks_of, read_check
 from secateur.planner.ddl.column_type import read_type
+from secateur.planner.ddl.comment_on import read_text
 from secateur.planner.ddl.defaults import read_default
 from secateur.planner.ddl.partition_by import PartitionBy, read_partition_by
 from secateur.planner.statement import CreateTable, DropTable
@@ -66,6 +68,7 @@ class _Draft:
     offsets: dict[str, int] = field(default_factory=dict)
     not_null: set[str] = field(default_factory=set)
     defaults: dict[str, str] = field(default_factory=dict)
+    comments: dict[str, str] = field(default_factory=dict)
     checks: list[WrittenCheck] = field(default_factory=list)
     primary_key: tuple[str, ...] = ()
     primary_key_offset: int | None = None
@@ -81,6 +84,7 @@ class Clauses:
         backups: Copies beside the primary; None for the usual number.
         replicated: Whether every member has all rows.
         change_feed: Whether changes of its rows are kept for readers; None where it is not said.
+        comment: A text about it; None for none.
     """
 
     offset: int
@@ -88,6 +92,7 @@ class Clauses:
     backups: int | None = None
     replicated: bool = False
     change_feed: bool | None = None
+    comment: str | None = None
 
 
 def read_create_table(cursor: TokenCursor) -> CreateTable:
@@ -109,6 +114,7 @@ def read_create_table(cursor: TokenCursor) -> CreateTable:
             c.type,
             c.nullable and c.name not in draft.not_null and c.name not in draft.primary_key,
             draft.defaults.get(c.name),
+            draft.comments.get(c.name),
         )
         for c in draft.columns
     ]
@@ -163,9 +169,11 @@ def read_clauses(cursor: TokenCursor, *ends: str) -> Clauses:
             clauses = replace(clauses, replicated=True)
         elif clauses.change_feed is None and cursor.at("WITH"):
             clauses = replace(clauses, change_feed=_read_options(cursor))
+        elif clauses.comment is None and cursor.accept("COMMENT"):
+            clauses = replace(clauses, comment=read_text(cursor, "a text in single quotes"))
         else:
             raise cursor.expected(
-                f"PARTITION BY, BACKUPS, REPLICATED, WITH or {' or '.join(ends) or 'the end of the statement'}"
+                f"PARTITION BY, BACKUPS, REPLICATED, WITH, COMMENT or {' or '.join(ends) or 'the end of the statement'}"
             )
         if clauses.replicated and clauses.change_feed:
             raise cursor.unsupported(
@@ -208,6 +216,7 @@ def described(
         BACKUPS_DEFAULT if clauses.backups is None else clauses.backups,
         clauses.replicated,
         change_feed=bool(clauses.change_feed),
+        comment=clauses.comment,
     )
 
 
@@ -325,6 +334,8 @@ def _read_column(cursor: TokenCursor, draft: _Draft) -> None:
             draft.defaults[name] = read_default(cursor, name, draft.columns[-1].type)
         elif cursor.at("CHECK") or cursor.at("CONSTRAINT"):
             draft.checks.append(_read_check(cursor))
+        elif name not in draft.comments and cursor.accept("COMMENT"):
+            draft.comments[name] = read_text(cursor, "a text in single quotes")
         elif not cursor.accept("NULL"):
             raise (
                 _unsupported_constraint(cursor)

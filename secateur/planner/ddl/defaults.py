@@ -103,7 +103,7 @@ def _constant(expression: RowExpression, column: str, type_: SqlType) -> str:
         exact = "true"
     query = f"SELECT {cast} AS value, {exact} AS exact, ({text}) AS given"
     fragment = Fragment(query, (), (("value", str(type_)), ("exact", "BOOLEAN"), ("given", own)))
-    rows = evaluate(fragment, {})
+    rows = evaluate(fragment, {}, ends_soon=True)
     if rows is None:
         raise DataError("the value takes too much time or memory: write it as a literal")
     try:

@@ -29,7 +29,9 @@ def table_sql(table: TableDef, *, or_replace: bool = False) -> str:
         "REPLICATED" if table.replicated else f"PARTITION BY {partition_by_sql(table.scheme)} BACKUPS {table.backups}"
     )
     options = " WITH (change_feed = true)" if table.change_feed else ""
-    return f"CREATE {'OR REPLACE ' if or_replace else ''}TABLE {quoted(table.name)} ({elements}) {placed}{options}"
+    comment = _comment(table.comment)
+    made = f"CREATE {'OR REPLACE ' if or_replace else ''}TABLE {quoted(table.name)}"
+    return f"{made} ({elements}) {placed}{options}{comment}"
 
 
 def partition_by_sql(scheme: PartitionScheme) -> str:
@@ -57,7 +59,11 @@ def range_sql(partition: RangePartition, *, is_catch_all: bool = False) -> str:
 def _column(column: Column) -> str:
     not_null = "" if column.nullable else " NOT NULL"
     default = "" if column.default is None else f" DEFAULT {column.default}"
-    return f"{quoted(column.name)} {column.type}{not_null}{default}"
+    return f"{quoted(column.name)} {column.type}{not_null}{default}{_comment(column.comment)}"
+
+
+def _comment(text: str | None) -> str:
+    return "" if text is None else f" COMMENT {text_literal(text)}"
 
 
 def _ranges(component: RangeComponent) -> str:
