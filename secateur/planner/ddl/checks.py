@@ -14,9 +14,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from secateur.engine.kernels.duckdb.kernel import default_kernel
-from secateur.errors import Error, ProgrammingError
+from secateur.errors import Error, ProgrammingError, UnknownColumnError
 from secateur.partitioning.tables.identifier import folded
 from secateur.partitioning.tables.table import CheckDef, Column
+from secateur.planner.binding.suggestions import similar_names
 from secateur.planner.ddl.row_expression import RowExpression, row_expression
 from secateur.planner.dml.expressions import TextSpan, read_parenthesized
 from secateur.planner.text.token_cursor import TokenCursor
@@ -85,6 +86,7 @@ def check_of(
         ProgrammingError: It is no condition, or its name is taken.
     """
     expression = row_expression(cursor, "CHECK", written.span)
+    expression.check(cursor, _INSTEAD)
     by_name = {folded(column.name): column.name for column in columns}
     read: dict[str, None] = {}
     for node in expression.nodes():
@@ -96,7 +98,10 @@ def check_of(
                 raise expression.refused(cursor, first, _INSTEAD)
             elif first == folded(table) and len(node["column_names"]) > 1:
                 raise expression.refused(cursor, f"{table}.{node['column_names'][-1]}", "name the column alone")
-    expression.check(cursor, _INSTEAD)
+            else:
+                known = similar_names(node["column_names"][0], list(by_name.values()))
+                message = f"table {table} has no column {node['column_names'][0]!r}; {known}"
+                raise _error(cursor, UnknownColumnError, expression, message)
     _check_type(cursor, expression, columns)
     if not read:
         raise _error(cursor, ProgrammingError, expression, "the condition reads no column")

@@ -8,7 +8,7 @@ from typing import Any
 
 from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.errors import NotSupportedError
-from secateur.planner.binding.evaluation import calls_only_bounded
+from secateur.planner.binding.evaluation import bounded_functions
 from secateur.planner.binding.functions import UNNESTING, aggregate_names, refuse_calls_of
 from secateur.planner.dml.composed import Composer
 from secateur.planner.dml.expressions import TextSpan
@@ -63,6 +63,8 @@ class RowExpression:
             match node:
                 case {"class": "SUBQUERY"}:
                     raise self.refused(cursor, "a subquery", "the expression reads no other rows")
+                case {"class": "STAR" | "POSITIONAL_REFERENCE"}:
+                    raise self.refused(cursor, "* or #", "the expression names each column")
                 case {"class": "WINDOW"}:
                     raise self.refused(cursor, "a window function", "the expression reads no other rows")
                 case {"class": "FUNCTION", "function_name": str(written)}:
@@ -73,12 +75,11 @@ class RowExpression:
                         raise self.refused(cursor, f"{name}()", "the expression reads no other rows")
                     if is_unstable(name, len(arguments)):
                         raise self.refused(cursor, f"{name}()", instead)
+                    if name not in bounded_functions():
+                        what = f"{name}(), whose value may be much larger than its arguments,"
+                        raise self.refused(cursor, what, "write the value, or another function")
                 case _:
                     pass
-        if not calls_only_bounded(self.text):
-            raise self.refused(
-                cursor, "a function whose value may be much larger than its arguments", "write the value"
-            )
 
     def refused(self, cursor: TokenCursor, what: str, instead: str) -> NotSupportedError:
         return cursor.error(

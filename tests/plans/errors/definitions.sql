@@ -326,7 +326,7 @@ NotSupportedError: a subquery in CHECK is not supported: the expression reads no
 -- a check of a column that is not there
 CREATE TABLE t (a INT PRIMARY KEY, CHECK (b > 0))
 /*
-UnknownColumnError: CHECK (b > 0): Referenced column "b" not found in FROM clause! (line 1, column 42)
+UnknownColumnError: table t has no column 'b'; there is a (line 1, column 42)
   CREATE TABLE t (a INT PRIMARY KEY, CHECK (b > 0))
                                            ^^^^^^^
 */

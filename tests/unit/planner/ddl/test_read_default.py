@@ -38,6 +38,8 @@ CONSTANTS = [
     ("1 > 0", "BOOLEAN", "true", True),
     ("'it''s'", "VARCHAR", "'it''s'", "it's"),
     ("upper('x')", "VARCHAR", "'X'", "X"),
+    ("'n/a (none) repeat(x)'", "VARCHAR", "'n/a (none) repeat(x)'", "n/a (none) repeat(x)"),
+    ("CASE WHEN 1 IN (1, 2) THEN coalesce(NULL, 3) END", "INTEGER", "3", 3),
     ("5", "VARCHAR", "'5'", "5"),
     ("'ab'::BLOB", "BLOB", r"'\x61\x62'", b"ab"),
     ("DATE '2020-01-31'", "DATE", "'2020-01-31'", date(2020, 1, 31)),
