@@ -158,7 +158,7 @@ class TableLayout:
             NullKeyError: A NULL in a NOT NULL column.
         """
         names = rows.schema.names
-        if names == self.schema.names or not self.may_lack.intersection(self.schema.names).difference(names):
+        if names == self.schema.names or not self.may_lack.difference(names):
             return self._admit(rows, self.schema)
         needed = []
         for field in self.schema:

@@ -122,29 +122,35 @@ def filled(layout: TableLayout, rows: pa.Table, before: pa.Table, sources: npt.N
         before: Rows with all columns.
         sources: For each of ``rows``, the one of ``before`` that has the values; -1 for the default, or NULL.
     """
+    taken = pa.array(sources, pa.int64(), mask=sources < 0)
     given = set(rows.schema.names)
-    columns = [
-        rows.column(column.name)
-        if column.name in given
-        else _filled(layout, column, rows, before.column(column.name), sources)
-        for column in layout.tdef.columns
-    ]
+    columns = []
+    for column in layout.tdef.columns:
+        if column.name in given:
+            columns.append(rows.column(column.name))
+            continue
+        kept = (
+            before.column(column.name).take(taken)
+            if before.num_rows
+            else pa.chunked_array([pa.nulls(rows.num_rows, column.type.arrow)])
+        )
+        columns.append(kept if column.default is None else _with_default(layout, column, rows, kept, sources < 0))
     return pa.Table.from_arrays(columns, schema=layout.schema)
 
 
-def _filled(
-    layout: TableLayout, column: Column, rows: pa.Table, before: pa.ChunkedArray, sources: npt.NDArray[np.int64]
+def _with_default(
+    layout: TableLayout, column: Column, rows: pa.Table, kept: pa.ChunkedArray, is_new: npt.NDArray[np.bool_]
 ) -> pa.ChunkedArray:
+    """What rows that are there keep of a column, and new ones get."""
+    places = np.arange(len(is_new))
     made = made_default_name(column.name)
     if made in rows.schema.names:
-        others = rows.column(made)
-        taken = np.where(sources < 0, len(before) + np.arange(len(sources)), sources)
+        new = rows.column(made).chunks
+        places[is_new] += len(kept)
     else:
-        default = layout.tdef.defaults.get(column.name)
-        others = canonical_column([None if default is None else default.constant], column.type)
-        taken = np.where(sources < 0, len(before), sources)
-    chunks = others.chunks if isinstance(others, pa.ChunkedArray) else [others]
-    return pa.chunked_array([*before.chunks, *chunks], others.type).take(pa.array(taken, pa.int64()))
+        new = [canonical_column([layout.tdef.defaults[column.name].constant], column.type)]
+        places[is_new] = len(kept)
+    return pa.chunked_array([*kept.chunks, *new], column.type.arrow).take(pa.array(places, pa.int64()))
 
 
 def new_rows(layout: TableLayout, base: SortedRows, incoming: SortedRows) -> SortedRows:

@@ -90,9 +90,8 @@ class Partition:
             operation: The operation.
             rows: Rows of the table's schema; for a deletion, a table with at least the key columns; for an upsert,
                 columns may be missing, which keep their values in rows that are there and have their default in new
-                ones. Or
-                plain values of all columns; for a deletion, of the key columns in key order. Or what :meth:`admit`
-                has returned for the operation.
+                ones. Or plain values of all columns; for a deletion, of the key columns in key order. Or what
+                :meth:`admit` has returned for the operation.
             is_copy: Whether the primary of the partition has made the change already. It is then made here as well,
                 even if a load that is prepared here has one of the keys: the load meets the change at the primary, and
                 is not published.
