@@ -10,8 +10,7 @@ type: what a cast would round, cut or move is refused.
 
 from __future__ import annotations
 
-from decimal import Decimal, InvalidOperation
-from typing import Any, Final
+from typing import Final
 
 from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.engine.kernels.fragment import Fragment
@@ -111,7 +110,7 @@ def _constant(expression: RowExpression, column: str, type_: SqlType) -> str:
     except (OverflowError, ValueError) as error:
         raise NotSupportedError("a moment outside of the years 1 to 9999: give it with each row") from error
     if own == "VARCHAR" and (type_.is_integer or type_.kind is TypeKind.DECIMAL):
-        value = _number(given)
+        value = given  # its cast would round
     if is_exact is False:
         raise DataError(f"the value is not exactly one of {type_}: write one that is, or CAST it")
     made = literal_sql(coerce(value, type_, column=column), type_)
@@ -119,11 +118,3 @@ def _constant(expression: RowExpression, column: str, type_: SqlType) -> str:
     if type_.kind in NESTED and literal_sql(again.constant, type_) != made:
         raise NotSupportedError("the value cannot be kept: give it with each row")
     return made
-
-
-def _number(text: Any) -> Decimal | None:
-    """The number that a text spells; the cast of it has succeeded."""
-    try:
-        return None if text is None else Decimal(str(text).strip().replace("_", ""))
-    except InvalidOperation:
-        raise DataError(f"{text!r} is no decimal number: write one") from None
