@@ -147,7 +147,8 @@ def _shown(column: pa.ChunkedArray) -> str:
 
 @cache
 def _database() -> duckdb.DuckDBPyConnection:
-    database = open_database(threads="1", memory_limit=_MEMORY_LIMIT, temp_directory="")
+    # Without threads of its own: a forked process would wait for its parent's.
+    database = open_database(threads="1", async_threads="0", memory_limit=_MEMORY_LIMIT, temp_directory="")
     for setting in ("TimeZone = 'UTC'", "enable_external_access = false", "lock_configuration = true"):
         database.execute(f"SET GLOBAL {setting}")
     return database

@@ -17,7 +17,7 @@ from secateur.partitioning.tables.identifier import folded
 from secateur.planner.dml.expressions import TextSpan
 from secateur.planner.text.parameters import Parameters, read_parameters
 from secateur.planner.text.positions import located
-from secateur.planner.text.tokens import Token, tokenize
+from secateur.planner.text.tokens import Token, TokenKind, tokenize
 from secateur.protocol.clocks import CLOCKS
 
 _T = TypeVar("_T")
@@ -55,7 +55,7 @@ class Composed:
         """
         tokens, own = read_parameters(self.text, tokenize(self.text))
         whole = self.parameters
-        if whole.clock is None and not CLOCKS.keys().isdisjoint(folded(token.text) for token in tokens):
+        if whole.clock is None and any(map(_calls_clock, tokens, tokens[1:])):
             whole = whole.with_clock()  # of a default, which is not in the user's text
         try:
             # A parameter may occur only in another query of the same statement, so the count of the whole statement
@@ -83,6 +83,10 @@ class Composed:
             return self._pieces[0].origin if self._pieces else 0
         piece = before[-1]
         return piece.origin + min(offset - piece.start, max(piece.length - 1, 0))
+
+
+def _calls_clock(token: Token, behind: Token) -> bool:
+    return token.kind is TokenKind.WORD and behind.word == "(" and folded(token.text) in CLOCKS
 
 
 class Composer:
