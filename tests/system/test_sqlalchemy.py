@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 import sqlalchemy as sa
 from alembic import command
+from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.operations import Operations
@@ -221,6 +222,22 @@ def test_defaults_checks_and_comments_are_kept_and_reflected(engine: Engine, tab
             assert again.get_table_comment(copied.name) == {"text": "a table"}
         finally:
             copied.drop(engine)
+        own = {"include_name": lambda name, kind, _: kind != "table" or name == table_name}
+        with engine.begin() as conn:
+            context = MigrationContext.configure(conn, opts=own)
+            operations = Operations(context)
+            assert compare_metadata(context, made.metadata) == []
+            made.c.id.comment, made.comment = "the key", None
+            changes = compare_metadata(context, made.metadata)
+            assert sorted(change[0] if isinstance(change, tuple) else change[0][0] for change in changes) == [
+                "modify_comment",
+                "remove_table_comment",
+            ]
+            operations.alter_column(table_name, "id", comment="the key")
+            operations.drop_table_comment(table_name)
+            assert compare_metadata(context, made.metadata) == []
+            with pytest.raises(CompileError, match="cannot alter column 'v'"):
+                operations.alter_column(table_name, "v", nullable=False, comment="x")
     finally:
         made.drop(engine)
 
