@@ -20,6 +20,7 @@ The names required by PEP 249 are the trunk; ours are the branches::
         ├── IntegrityError              the data contradict a constraint
         │   ├── DuplicateKeyError       a primary key that is already there
         │   ├── NullKeyError            a NULL where the column is NOT NULL
+        │   ├── CheckFailedError        a row for which a CHECK of its table is FALSE
         │   └── NoRangeError            a row that no range partition covers
         ├── OperationalError            a transient failure: the same call may succeed later; see ``retry_safe``
         │   ├── UnreachableError        no process answers at that address
@@ -167,6 +168,10 @@ class DuplicateKeyError(IntegrityError):
 
 class NullKeyError(IntegrityError):
     """A NULL in a column that is NOT NULL. ``details`` has ``table`` and ``column``."""
+
+
+class CheckFailedError(IntegrityError):
+    """A row for which a CHECK of its table is FALSE. ``details`` has ``table``, ``constraint`` and ``condition``."""
 
 
 class NoRangeError(IntegrityError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final, Literal
 
 import pyarrow as pa
@@ -45,8 +46,8 @@ def table_sink(
         name: The table; it must exist when the job starts. Ranges that it makes on demand (``EVERY``) are made as rows
             need them.
         mode: ``"upsert"`` replaces rows with the same primary key; ``"append"`` refuses them.
-        missing: ``"null"`` has NULL in the columns of the table that the rows lack. Without it, an upsert keeps their
-            values in rows that are there, and has NULL in new ones; an append refuses.
+        missing: ``"null"`` has the default, or NULL, in the columns of the table that the rows lack. Without it, an
+            upsert keeps their values in rows that are there; an append refuses those without a default.
 
     Raises:
         DagError: There is no such mode.
@@ -114,6 +115,7 @@ class _Write(Processor):
         self._table = table
         self._mode = mode
         self._missing = missing
+        self._now = datetime.now(UTC)
         self._write = services.write_rows
         self._gathered: list[pa.Table] = []
         self._rows = 0
@@ -126,7 +128,7 @@ class _Write(Processor):
         self._id = f"{context.job_id}/{context.vertex}/{context.global_index}"
 
     def process(self, ordinal: int, batch: pa.RecordBatch) -> bool:
-        rows = conform(batch, self._table, self._missing)
+        rows = conform(batch, self._table, self._missing, now=self._now)
         if rows.num_rows:
             if self._gathered and self._gathered[0].schema != rows.schema:  # another input, which lacks other columns
                 self._flush()

@@ -15,6 +15,7 @@ _FILES = {
     "statement": [
         "AlterTable",
         "Command",
+        "CommentOn",
         "CreateIndex",
         "CreateTable",
         "CreateView",

@@ -194,6 +194,15 @@ class DropTable(_Definition):
 
 
 @dataclass(frozen=True, slots=True)
+class CommentOn(_Definition):
+    """A COMMENT ON a table, or on a column of it; without a comment, the one that is there goes."""
+
+    table: TableDef
+    column: str | None
+    comment: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class CreateView(_Definition):
     """A CREATE VIEW; ``view.view_id`` is 0: the catalog gives the id."""
 
@@ -275,6 +284,7 @@ Command: TypeAlias = (
     | DropView
     | CreateIndex
     | DropIndex
+    | CommentOn
     | SetGlobalPruning
     | KillStatement
     | KillJob

@@ -17,6 +17,7 @@ from secateur.planner.binding.refused import STATEMENTS as REFUSED_STATEMENTS
 from secateur.planner.cached_plan import Params, arrange, with_values
 from secateur.planner.cost_model import CostModel
 from secateur.planner.ddl.alter_table import read_alter_table
+from secateur.planner.ddl.comment_on import read_comment_on
 from secateur.planner.ddl.create_external_table import read_create_external_table
 from secateur.planner.ddl.create_index import read_create_index, read_drop_index
 from secateur.planner.ddl.create_table import read_create_table, read_drop_table
@@ -270,6 +271,7 @@ _KINDS: Final = (
     ),
     _Kind(("CREATE",), _create_table_as, lambda unread: is_create_table_as(unread.cursor), takes_parameters=True),
     _Kind(("CREATE",), lambda unread: read_create_table(unread.cursor)),
+    _Kind(("COMMENT",), lambda unread: read_comment_on(unread.cursor, unread.catalog.table), is_of_dialect=True),
     _Kind(("ALTER",), lambda unread: read_alter_table(unread.cursor, unread.catalog.table)),
     _Kind(("DROP VIEW",), lambda unread: read_drop_view(unread.cursor), takes_parameters=True, is_of_dialect=True),
     _Kind(("DROP INDEX",), lambda unread: read_drop_index(unread.cursor), is_of_dialect=True),

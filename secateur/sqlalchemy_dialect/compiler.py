@@ -97,8 +97,8 @@ class SecateurCompiler(postgresql.PGCompiler):
 class SecateurDdlCompiler(compiler.DDLCompiler):
     """Compiles the statements that make and drop tables, views and indexes.
 
-    What would be accepted and then not be kept is refused: constraints other than the key, defaults of the server,
-    identities and computed columns.
+    What would be accepted and then not be kept is refused: constraints other than the key and CHECK, identities and
+    computed columns.
     """
 
     dialect: Any
@@ -107,11 +107,13 @@ class SecateurDdlCompiler(compiler.DDLCompiler):
         for has, what in (
             (column.computed is not None, "a computed column"),
             (column.identity is not None, "an identity, which numbers rows"),
-            (column.server_default is not None, "a server_default"),
         ):
             if has:
                 raise CompileError(f"{what} is not supported: give the value in Python, by default= of the column")
         text = f"{self.preparer.format_column(column)} {self.dialect.type_compiler_instance.process(column.type)}"
+        default = self.get_column_default_string(column)
+        if default is not None:
+            text = f"{text} DEFAULT {default}"
         return text if column.nullable else f"{text} NOT NULL"
 
     def visit_create_table(self, create: Any, **kw: Any) -> str:
@@ -146,13 +148,6 @@ class SecateurDdlCompiler(compiler.DDLCompiler):
     def visit_unique_constraint(self, constraint: Any, **kw: Any) -> Any:
         self._unenforced("UNIQUE", constraint)
 
-    def visit_check_constraint(self, constraint: Any, **kw: Any) -> Any:
-        self._unenforced("CHECK", constraint)
-
-    def visit_column_check_constraint(self, constraint: Any, **kw: Any) -> str:
-        self._unenforced("CHECK", constraint)
-        return ""
-
     def _unenforced(self, what: str, constraint: Any) -> None:
         """Leave a constraint out.
 
@@ -161,8 +156,8 @@ class SecateurDdlCompiler(compiler.DDLCompiler):
         """
         if not self.dialect.leaves_out_constraints:
             raise CompileError(
-                f"table {constraint.table.name!r}: {what} is not supported, only the primary key is checked. To leave"
-                " such constraints out of CREATE TABLE, make the engine with create_engine(...,"
+                f"table {constraint.table.name!r}: {what} is not supported, only the primary key and CHECK are"
+                " checked. To leave such constraints out of CREATE TABLE, make the engine with create_engine(...,"
                 " leave_out_constraints=True)"
             )
 

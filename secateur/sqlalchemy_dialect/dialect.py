@@ -41,7 +41,7 @@ class SecateurDialect(Reflection, default.DefaultDialect):
     either.
 
     Args:
-        leave_out_constraints: Whether FOREIGN KEY, UNIQUE and CHECK are left out of CREATE TABLE. By default they are
+        leave_out_constraints: Whether FOREIGN KEY and UNIQUE are left out of CREATE TABLE. By default they are
             an error, since nobody checks them.
         json_serializer: Writes values of the type JSON, which are text in the cluster; by default ``json.dumps``.
         json_deserializer: Reads them; by default ``json.loads``.
@@ -70,7 +70,8 @@ class SecateurDialect(Reflection, default.DefaultDialect):
     returns_native_bytes = True
     supports_multivalues_insert = True
     use_insertmanyvalues = True
-    supports_default_values = False
+    supports_default_values = True
+    supports_comments = True
     supports_empty_insert = False
     supports_alter = False
     postfetch_lastrowid = False

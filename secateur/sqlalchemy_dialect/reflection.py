@@ -9,7 +9,13 @@ from typing import Any, Final
 
 from sqlalchemy import text
 from sqlalchemy.engine import reflection
-from sqlalchemy.engine.interfaces import ReflectedColumn, ReflectedIndex, ReflectedPrimaryKeyConstraint
+from sqlalchemy.engine.interfaces import (
+    ReflectedCheckConstraint,
+    ReflectedColumn,
+    ReflectedIndex,
+    ReflectedPrimaryKeyConstraint,
+    ReflectedTableComment,
+)
 from sqlalchemy.exc import NoSuchTableError
 
 from secateur.sqlalchemy_dialect.types import reflected_type
@@ -76,7 +82,8 @@ class Reflection:
                 "name": row.column_name,
                 "type": reflected_type(row.data_type),
                 "nullable": row.is_nullable,
-                "default": None,
+                "default": row.column_default,
+                "comment": row.comment,
             }
             for row in self._columns(connection, table_name, schema)
         ]
@@ -117,7 +124,23 @@ class Reflection:
         return []
 
     get_unique_constraints = get_foreign_keys
-    get_check_constraints = get_foreign_keys
+
+    @reflection.cache  # type: ignore[misc, unused-ignore]
+    def get_check_constraints(
+        self, connection: Any, table_name: str, schema: str | None = None, **_: Any
+    ) -> list[ReflectedCheckConstraint]:
+        self._columns(connection, table_name, schema)
+        sql = "SELECT * FROM secateur.checks WHERE lower(table_name) = lower(:name) ORDER BY check_name"
+        return [
+            {"name": row.check_name, "sqltext": row.condition}
+            for row in connection.execute(text(sql), {"name": table_name})
+        ]
+
+    @reflection.cache  # type: ignore[misc, unused-ignore]
+    def get_table_comment(
+        self, connection: Any, table_name: str, schema: str | None = None, **_: Any
+    ) -> ReflectedTableComment:
+        return {"text": self._table(connection, table_name, schema).comment}
 
     def _columns(self, connection: Any, table_name: str, schema: str | None) -> list[Any]:
         """The rows of the columns of a table or view.

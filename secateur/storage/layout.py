@@ -12,10 +12,12 @@ import pyarrow as pa
 
 from secateur.engine_limits import EngineLimits
 from secateur.errors import DataError, DuplicateKeyError, NullKeyError, TopologyChangedError
+from secateur.partitioning.tables.conform import made_default_name
 from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.types.coerce import uncertain_finder
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.empty_rows import empty_table
+from secateur.row_checks import RowChecks
 from secateur.storage.key_order import KeyOrder
 from secateur.wire import travels_short
 
@@ -69,6 +71,9 @@ class TableLayout:
         partition_of_prefix: The partition of the leading values of the key, by how many there are; None where it cannot
             be computed here, and where these leave several partitions.
         order: The order of the rows.
+        checks: The CHECKs of the table; None without any.
+        may_lack: The columns that rows of an upsert may lack.
+        makes_defaults: Whether a column has a default that is not constant.
         limits: Those of the member.
     """
 
@@ -84,6 +89,9 @@ class TableLayout:
     key_schema: pa.Schema
     partition_of_prefix: tuple[Callable[[Sequence[Any]], int] | None, ...]
     order: KeyOrder
+    checks: RowChecks | None
+    may_lack: frozenset[str]
+    makes_defaults: bool
     limits: EngineLimits
 
     @classmethod
@@ -122,6 +130,10 @@ class TableLayout:
             key_schema,
             of_prefix,
             order,
+            RowChecks(tdef) if tdef.checks else None,
+            frozenset(column.name for column in tdef.columns if column.nullable or column.default is not None)
+            - set(order.names),
+            not all(default.is_constant for default in tdef.defaults.values()),
             limits or EngineLimits(),
         )
 
@@ -137,23 +149,39 @@ class TableLayout:
     def admit(self, rows: pa.Table | pa.RecordBatch) -> pa.Table:
         """Check rows that come from outside; the returned rows can be stored, or completed and stored.
 
-        They may lack columns that can be NULL: rows of an upsert that keeps what they do not name. Everything is
-        checked, including that offsets stay inside buffers and text is UTF-8, because the bytes may come from a socket
-        and malformed ones could crash a kernel. Costs about 0.03 us a row and column.
+        They may lack columns that can be NULL or have a default: rows of an upsert that keeps what they do not name.
+        Everything is checked, including that offsets stay inside buffers and text is UTF-8, because the bytes may come
+        from a socket and malformed ones could crash a kernel. Costs about 0.03 us a row and column.
 
         Raises:
             DataError: Other columns, order or types than the table's, or a malformed array.
             NullKeyError: A NULL in a NOT NULL column.
         """
         names = rows.schema.names
-        if len(names) >= len(self.schema):
+        if names == self.schema.names or not self.may_lack.difference(names):
             return self._admit(rows, self.schema)
-        needed = [field for field in self.schema if field.name in names or not field.nullable]
+        needed = []
+        for field in self.schema:
+            if field.name in names or field.name not in self.may_lack:
+                needed.append(field)
+            elif (made := made_default_name(field.name)) in names:
+                needed.append(pa.field(made, field.type))
         return self._admit(rows, pa.schema(needed))
 
     def is_complete(self, rows: pa.Table) -> bool:
         """Whether admitted rows have all columns."""
-        return bool(rows.num_columns == len(self.schema))
+        return bool(rows.num_columns == len(self.schema)) and (
+            not self.makes_defaults or rows.schema.names == self.schema.names
+        )
+
+    def check_stored(self, rows: pa.Table) -> None:
+        """Check complete rows against the CHECKs of the table, before they are stored.
+
+        Raises:
+            CheckFailedError: One is FALSE for one of them.
+        """
+        if self.checks is not None:
+            self.checks.check(rows)
 
     def admit_keys(self, keys: pa.Table | pa.RecordBatch) -> pa.Table:
         """Check keys to delete: a table with at least the key columns, in any order; the others are ignored.

@@ -26,7 +26,7 @@ import pyarrow as pa
 from secateur.storage.block import message_bytes
 from secateur.storage.change import ChangeOperation, DuplicateKeys
 from secateur.storage.layout import TableLayout
-from secateur.storage.merge import merge, new_rows, sort_rows
+from secateur.storage.merge import completed, merge, new_rows, sort_rows
 from secateur.storage.snapshot import PartitionSnapshot
 from secateur.storage.sorted_rows import SortedRows
 
@@ -197,6 +197,7 @@ class Preparation:
 
         Raises:
             DuplicateKeyError: A key occurs twice, or for an append is there already.
+            CheckFailedError: A CHECK of the table is FALSE for a row.
             LimitExceededError: The rows do not fit into a partition.
             TopologyChangedError: Rows staged for the catch-all belong to a range that was added meanwhile.
         """
@@ -239,9 +240,13 @@ class Preparation:
         if self.operation is ChangeOperation.IGNORE:
             rows = new_rows(self.layout, part.snapshot.fold(), rows)
         if self.operation.replaces_all:
+            self.layout.check_stored(rows.table)
             return PreparedPart(part.partition, rows, rows, part.version, changed=rows.rows)
         base = part.snapshot.fold()
-        merged = merge(self.layout, base, rows, self.operation)
+        stored = completed(self.layout, base, rows) if self.operation is ChangeOperation.UPSERT else rows
+        if self.operation is not ChangeOperation.DELETE:
+            self.layout.check_stored(stored.table)
+        merged = merge(self.layout, base, stored, self.operation)
         changed = base.rows - merged.rows if self.operation is ChangeOperation.DELETE else rows.rows
         return PreparedPart(part.partition, rows, merged, part.version, changed=changed)
 
@@ -254,4 +259,5 @@ class Preparation:
         replaced = sort_rows(layout, part.tables, DuplicateKeys.LAST_WINS)
         merged = merge(layout, merge(layout, base, added, ChangeOperation.APPEND), replaced, ChangeOperation.UPSERT)
         brought = merge(layout, added, replaced, ChangeOperation.UPSERT)
+        layout.check_stored(brought.table)
         return PreparedPart(part.partition, brought, merged, part.version, removed, brought.rows)

@@ -16,6 +16,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from secateur.partitioning.tables.conform import made_default_name
+from secateur.partitioning.tables.table import Column
+from secateur.partitioning.types.python_column import canonical_column
 from secateur.storage.change import ChangeOperation, DuplicateKeys
 from secateur.storage.gather import concatenate, gather
 from secateur.storage.layout import TableLayout
@@ -98,7 +101,7 @@ def merge(layout: TableLayout, base: SortedRows, incoming: SortedRows, operation
 
 
 def completed(layout: TableLayout, base: SortedRows, incoming: SortedRows) -> SortedRows:
-    """Rows with the columns that they lack: the values that ``base`` has with the same key, NULL where it has none."""
+    """Rows with the columns that they lack: the values that ``base`` has with the same key; else their defaults."""
     if layout.is_complete(incoming.table):
         return incoming
     sources = np.full(incoming.rows, -1)
@@ -114,21 +117,40 @@ def filled(layout: TableLayout, rows: pa.Table, before: pa.Table, sources: npt.N
 
     Args:
         layout: The table's.
-        rows: Rows that lack columns.
+        rows: Rows that lack columns; in their place they have what was made for those with a default that is not
+            constant.
         before: Rows with all columns.
-        sources: For each of ``rows``, the one of ``before`` that has the values; -1 for NULL.
+        sources: For each of ``rows``, the one of ``before`` that has the values; -1 for the default, or NULL.
     """
     taken = pa.array(sources, pa.int64(), mask=sources < 0)
     given = set(rows.schema.names)
-    columns = [
-        rows.column(field.name)
-        if field.name in given
-        else before.column(field.name).take(taken)
-        if before.num_rows
-        else pa.chunked_array([pa.nulls(rows.num_rows, field.type)])
-        for field in layout.schema
-    ]
+    columns = []
+    for column in layout.tdef.columns:
+        if column.name in given:
+            columns.append(rows.column(column.name))
+            continue
+        kept = (
+            before.column(column.name).take(taken)
+            if before.num_rows
+            else pa.chunked_array([pa.nulls(rows.num_rows, column.type.arrow)])
+        )
+        columns.append(kept if column.default is None else _with_default(layout, column, rows, kept, sources < 0))
     return pa.Table.from_arrays(columns, schema=layout.schema)
+
+
+def _with_default(
+    layout: TableLayout, column: Column, rows: pa.Table, kept: pa.ChunkedArray, is_new: npt.NDArray[np.bool_]
+) -> pa.ChunkedArray:
+    """What rows that are there keep of a column, and new ones get."""
+    places = np.arange(len(is_new))
+    made = made_default_name(column.name)
+    if made in rows.schema.names:
+        new = rows.column(made).chunks
+        places[is_new] += len(kept)
+    else:
+        new = [canonical_column([layout.tdef.defaults[column.name].constant], column.type)]
+        places[is_new] = len(kept)
+    return pa.chunked_array([*kept.chunks, *new], column.type.arrow).take(pa.array(places, pa.int64()))
 
 
 def new_rows(layout: TableLayout, base: SortedRows, incoming: SortedRows) -> SortedRows:

@@ -17,7 +17,7 @@ from secateur.storage.gather import gather
 from secateur.storage.key_order import Cells
 from secateur.storage.layout import TableLayout
 from secateur.storage.load import PreparedPart
-from secateur.storage.merge import common_row, filled, merge, sort_rows
+from secateur.storage.merge import common_row, completed, filled, merge, new_rows, sort_rows
 from secateur.storage.snapshot import PartitionSnapshot
 from secateur.storage.sorted_rows import SortedRows
 from secateur.wire import ShortTable
@@ -89,9 +89,9 @@ class Partition:
         Args:
             operation: The operation.
             rows: Rows of the table's schema; for a deletion, a table with at least the key columns; for an upsert,
-                columns may be missing, which keep their values in rows that are there and are NULL in new ones. Or
-                plain values of all columns; for a deletion, of the key columns in key order. Or what :meth:`admit`
-                has returned for the operation.
+                columns may be missing, which keep their values in rows that are there and have their default in new
+                ones. Or plain values of all columns; for a deletion, of the key columns in key order. Or what
+                :meth:`admit` has returned for the operation.
             is_copy: Whether the primary of the partition has made the change already. It is then made here as well,
                 even if a load that is prepared here has one of the keys: the load meets the change at the primary, and
                 is not published.
@@ -104,6 +104,7 @@ class Partition:
             TopologyChangedError: The rows belong to another partition.
             NullKeyError: A NULL in a NOT NULL column.
             DuplicateKeyError: An append or overwrite has a key that is taken.
+            CheckFailedError: A CHECK of the table is FALSE for a row.
             LoadFailedError: A load that is about to be published holds one of the keys; the same call may succeed
                 later.
             LimitExceededError: The rows do not fit into one partition.
@@ -121,9 +122,9 @@ class Partition:
             admitted = _in_arrow(admitted)
         changed = None if self.feed is None else self._changed_rows(operation, _in_arrow(admitted), is_small=is_small)
         if is_small:
-            affected = self._apply_small(operation, admitted, check_reserved=not is_copy)
+            affected = self._apply_small(operation, admitted, is_copy=is_copy)
         else:
-            affected = self._apply_whole(operation, _in_arrow(admitted), check_reserved=not is_copy)
+            affected = self._apply_whole(operation, _in_arrow(admitted), is_copy=is_copy)
         if self.feed is not None:
             self.feed.note(changed)
         if affected or operation not in (ChangeOperation.DELETE, ChangeOperation.IGNORE):
@@ -323,7 +324,7 @@ class Partition:
             kinds.append((_copied(rows, new), ChangeType.INSERT))
         return typed_rows(kinds)
 
-    def _apply_small(self, operation: ChangeOperation, rows: pa.Table | FewRows, *, check_reserved: bool) -> int:
+    def _apply_small(self, operation: ChangeOperation, rows: pa.Table | FewRows, *, is_copy: bool) -> int:
         keys = rows.keys if isinstance(rows, FewRows) else self._layout.order.keys(rows)
         if operation is ChangeOperation.DELETE:
             return self._delta.remove(keys)
@@ -333,16 +334,24 @@ class Partition:
             keys, rows = self._only_new(keys, rows)
             if not keys:
                 return 0
-        if check_reserved and self._reserved:
-            self._check_keys_unreserved(keys, rows)
+        if not is_copy:
+            if self._layout.checks is not None:
+                self._layout.check_stored(_in_arrow(rows))
+            if self._reserved:
+                self._check_keys_unreserved(keys, rows)
         self._delta.put(keys, rows)
         return rows.num_rows
 
-    def _apply_whole(self, operation: ChangeOperation, rows: pa.Table, *, check_reserved: bool) -> int:
+    def _apply_whole(self, operation: ChangeOperation, rows: pa.Table, *, is_copy: bool) -> int:
         incoming = sort_rows(self._layout, [rows], operation.repeats)
-        if check_reserved and operation is not ChangeOperation.DELETE:
-            self._check_unreserved(incoming)
         before = self.snapshot().fold()
+        if operation is ChangeOperation.UPSERT:
+            incoming = completed(self._layout, before, incoming)
+        if not is_copy and operation is not ChangeOperation.DELETE:
+            self._check_unreserved(incoming)
+            if self._layout.checks is not None:
+                stored = new_rows(self._layout, before, incoming) if operation is ChangeOperation.IGNORE else incoming
+                self._layout.check_stored(stored.table)
         after = merge(self._layout, before, incoming, operation)
         self._delta = Delta(self._layout, after)
         match operation:

@@ -1,5 +1,5 @@
 """Random statements that change rows, for two tables: ``t (k, j, v, s, PRIMARY KEY (k, j))`` and
-``u (id, k, w, PRIMARY KEY (id))``.
+``u (id, k, w, PRIMARY KEY (id))``. Columns may have a DEFAULT, and the first table a CHECK.
 
 Where the dialect leaves open which of several rows decides, the statements have one: sources are joined by their key.
 """
@@ -13,6 +13,7 @@ __all__ = ["Statements"]
 
 KEYS = range(8)
 VALUES = ["NULL", "0", "1", "-3", "7"]
+TEXTS = ["'a'", "'b'", "'c'", "'c'", "DEFAULT"]
 
 
 class Statements:
@@ -50,7 +51,7 @@ class Statements:
 
     def value(self, text: str) -> str:
         """A literal, or a parameter with its value."""
-        if self.rng.random() < 0.7 or text == "NULL":
+        if self.rng.random() < 0.7 or text in ("NULL", "DEFAULT"):
             return text
         self.params.append(int(text))
         return f"${len(self.params)}"
@@ -58,10 +59,23 @@ class Statements:
     def rows(self, count: int) -> str:
         rng = self.rng
         return ", ".join(
-            f"({self.value(str(rng.choice(KEYS)))}, {rng.choice([1, 2])}, {self.value(rng.choice(VALUES))},"
-            f" '{rng.choice('abc')}')"
+            f"({self.value(str(rng.choice(KEYS)))}, {rng.choice([1, 2])},"
+            f" {self.value(rng.choice([*VALUES, 'DEFAULT']))}, {rng.choice(TEXTS)})"
             for _ in range(count)
         )
+
+    def few_columns(self) -> str:
+        """Rows that do not name all columns, behind INSERT [OR ...] INTO."""
+        rng = self.rng
+        names = rng.choice(["k, s", "s, k, j", "v, k", "k, j"])
+        columns = {
+            "k": lambda: self.value(str(rng.choice(KEYS))),
+            "j": lambda: rng.choice(["1", "2", "DEFAULT"]),
+            "v": lambda: self.value(rng.choice(VALUES)),
+            "s": lambda: rng.choice(TEXTS),
+        }
+        rows = [", ".join(columns[name]() for name in names.split(", ")) for _ in range(rng.choice([1, 1, 2, 4]))]
+        return f"{self.t} ({names}) VALUES ({'), ('.join(rows)})"
 
     def conflict(self) -> str:
         rng, t = self.rng, self.t
@@ -94,8 +108,13 @@ class Statements:
                 "INSERT OR REPLACE INTO {t} VALUES {rows}",
                 "INSERT OR IGNORE INTO {t} VALUES {rows}",
                 "",
+                "few",
             ]
         )
+        if form == "few":
+            self.params = []
+            word = rng.choice(["", "", " OR IGNORE", " OR REPLACE"])
+            return f"INSERT{word} INTO {self.few_columns()}{'' if word else self.conflict()}{self.returning()}"
         if form:
             return form.format(t=self.t, rows=rows) + self.returning()
         return f"INSERT INTO {self.t} VALUES {rows}{self.conflict()}{self.returning()}"
@@ -109,6 +128,9 @@ class Statements:
                 f"SELECT k, 2, max(w), 'm' FROM {self.u} WHERE k IS NOT NULL GROUP BY k",
             ]
         )
+        if rng.random() < 0.2:
+            some = rng.choice(["(k, s) SELECT id, 'p'", "(k, j) SELECT id, 2", "(v, k, j) SELECT w, id, 1"])
+            return f"INSERT INTO {self.t} {some} FROM {self.u}{rng.choice(['', self.conflict()])}{self.returning()}"
         if rng.random() < 0.2:
             return f"INSERT OR REPLACE INTO {self.t} (k, j, s) SELECT id, 1, 'p' FROM {self.u}{self.returning()}"
         return f"INSERT INTO {self.t} {source}{rng.choice(['', self.conflict(), self.conflict()])}{self.returning()}"
@@ -138,6 +160,8 @@ class Statements:
                 "v = v + 1",
                 f"v = {self.value('7')}, s = s || 'u'",
                 "(v, s) = (j, 'z')",
+                "v = DEFAULT",
+                "s = DEFAULT, v = v - 1",
                 f"v = (SELECT max(w) FROM {u} WHERE {u}.k = {t}.k)",
             ]
         )
@@ -185,6 +209,8 @@ class Statements:
                 "",
                 " WHEN NOT MATCHED THEN INSERT VALUES (x.id, 1, w, 'i')",
                 " WHEN NOT MATCHED AND w > 0 THEN INSERT (s, k, j) VALUES ('i', id, 2)",
+                " WHEN NOT MATCHED AND w > 0 THEN INSERT (k, v, j) VALUES (id, DEFAULT, 1)",
+                " WHEN NOT MATCHED THEN INSERT (k, s) VALUES (id, 'd')",
             ]
         )
         by_source = rng.choice(

@@ -34,8 +34,11 @@ class Twins:
         self.conn = conn
         self.duck = duckdb.connect()
         self.t, self.u = name, f"{name}_u"
-        columns = "(k BIGINT, j INTEGER, v INTEGER, s VARCHAR NOT NULL, PRIMARY KEY (k, j))"
-        others = "(id BIGINT PRIMARY KEY, k BIGINT, w INTEGER)"
+        # Without the one of s, NULL would be in rows that ON CONFLICT leaves out, and that DuckDB does not check.
+        v, s, j = rng.choice(["", " DEFAULT 4"]), " DEFAULT 'made'", rng.choice(["", " DEFAULT 2"])
+        check = rng.choice(["", "", ", CHECK (v < 8)", ", CHECK (v <> j OR s <> 'a')"])
+        columns = f"(k BIGINT, j INTEGER{j}, v INTEGER{v}, s VARCHAR{s} NOT NULL, PRIMARY KEY (k, j){check})"
+        others = f"(id BIGINT PRIMARY KEY, k BIGINT, w INTEGER{v})"
         for table, text, scheme in (
             (self.t, columns, rng.choice(SCHEMES)),
             (self.u, others, rng.choice(["", "REPLICATED"])),
@@ -44,7 +47,7 @@ class Twins:
             self.duck.execute(f"CREATE TABLE {table} {text}")
         for sql in (
             f"INSERT INTO {self.u} VALUES (1, 1, 5), (2, 2, NULL), (3, NULL, 1), (5, 2, -1)",
-            f"INSERT INTO {self.t} VALUES (1, 1, 1, 'a'), (2, 1, NULL, 'b'), (2, 2, 3, 'c'), (4, 1, 0, 'd')",
+            f"INSERT INTO {self.t} VALUES (1, 1, 1, 'z'), (2, 1, NULL, 'b'), (2, 2, 3, 'c'), (4, 1, 0, 'd')",
         ):
             conn.execute(sql)
             self.duck.execute(sql)

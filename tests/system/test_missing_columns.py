@@ -141,7 +141,7 @@ def test_null_may_be_asked_for(conn: secateur.Connection, table_name: str) -> No
         (5, None, 2.0, None),
         (6, "six", None, None),
     ]
-    with pytest.raises(ParameterError, match="missing='zero': 'null' has NULL"):
+    with pytest.raises(ParameterError, match="missing='zero': 'null' has the default or NULL"):
         table.put({"id": 1}, missing="zero")  # type: ignore[arg-type]
 
 

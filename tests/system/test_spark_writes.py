@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import IntegerType, LongType, StructType, TimestampType
 
 import secateur
 from secateur import errors
@@ -239,6 +240,46 @@ def test_an_upsert_keeps_what_the_dataframe_lacks(
         write(text_key.selectExpr("CAST(id AS BIGINT) AS id", "name", "price"), table_name, cluster, mode="upsert").rows
         == 5
     )
+
+
+def test_what_the_dataframe_lacks_is_the_default(
+    spark: SparkSession, cluster: Cluster, conn: secateur.Connection, table_name: str
+) -> None:
+    conn.execute(
+        f"CREATE TABLE {table_name} (id BIGINT PRIMARY KEY, name VARCHAR NOT NULL DEFAULT 'new', u UUID DEFAULT uuid(),"
+        " made TIMESTAMPTZ DEFAULT now(), price DOUBLE CHECK (price < 50), note VARCHAR)"
+    )
+    df = spark.range(0, 20, 1, 2).selectExpr("id", "CAST(id AS DOUBLE) AS price")
+    with pytest.raises(errors.DataError, match="the DataFrame lacks note: give"):
+        write(df, table_name, cluster)
+    assert write(df.selectExpr("*", "'x' AS note"), table_name, cluster).rows == 20
+    before = rows_of(conn, f"SELECT id, u, made FROM {table_name} ORDER BY id")
+    assert write(spark.range(10, 30).selectExpr("id", "1.0D AS price"), table_name, cluster, mode="upsert").rows == 20
+    assert rows_of(conn, f"SELECT id, u, made FROM {table_name} WHERE id < 20 ORDER BY id") == before
+    counted = f"SELECT name, note, count(*), count(DISTINCT u), count(made) FROM {table_name} GROUP BY ALL ORDER BY 2"
+    assert rows_of(conn, counted) == [
+        ("new", "x", 20, 20, 20),
+        ("new", None, 10, 10, 10),
+    ]
+    with pytest.raises((errors.CheckFailedError, errors.LoadFailedError), match="fails CHECK"):
+        write(spark.range(30, 60).selectExpr("id", "CAST(id AS DOUBLE) AS price", "'y' AS note"), table_name, cluster)
+    assert rows_of(conn, f"SELECT count(*) FROM {table_name}") == [(30,)]
+
+
+def test_a_created_table_has_the_defaults_and_comments_of_spark(
+    spark: SparkSession, cluster: Cluster, conn: secateur.Connection, table_name: str
+) -> None:
+    schema = (
+        StructType()
+        .add("id", LongType())
+        .add("v", IntegerType(), True, {"CURRENT_DEFAULT": "5", "comment": "it's v"})
+        .add("made", TimestampType(), True, {"CURRENT_DEFAULT": "current_timestamp()"})
+    )
+    write(spark.createDataFrame([], schema), table_name, cluster, primary_key=["id"])
+    conn.execute(f"INSERT INTO {table_name} (id) VALUES (1)")
+    assert rows_of(conn, f"SELECT id, v, made IS NULL FROM {table_name}") == [(1, 5, False)]
+    told = f"SELECT column_default, comment FROM secateur.columns WHERE table_name = '{table_name}' ORDER BY position"
+    assert rows_of(conn, told) == [(None, None), ("5", "it's v"), ("now()", None)]
 
 
 def test_only_the_range_partitions_of_the_rows_are_overwritten(

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 import sqlalchemy as sa
 from alembic import command
+from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.operations import Operations
@@ -184,6 +185,61 @@ def test_tables_and_views_are_reflected(engine: Engine, metadata: MetaData, item
     copied.indexes.clear()
     metadata.create_all(engine)
     assert sa.inspect(engine).get_table_options(copied.name) == sa.inspect(engine).get_table_options(items.name)
+
+
+def test_defaults_checks_and_comments_are_kept_and_reflected(engine: Engine, table_name: str) -> None:
+    made = sa.Table(
+        table_name,
+        sa.MetaData(),
+        sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+        sa.Column("v", sa.Integer, sa.CheckConstraint("v > 0", name="positive"), server_default="5", comment="it's v"),
+        sa.Column("made", sa.DateTime, server_default=sa.func.now()),
+        sa.CheckConstraint("v < id", name="small"),
+        comment="a table",
+    )
+    made.create(engine)
+    try:
+        with engine.begin() as conn:
+            inserted = conn.execute(made.insert().returning(made.c.v, made.c.made.is_(None)), {"id": 6})
+            assert inserted.all() == [(5, False)]
+            with pytest.raises(sa.exc.IntegrityError, match="small"):
+                conn.execute(made.insert(), {"id": 5})
+            conn.execute(made.update().values(v=sa.text("DEFAULT")))
+        inspector = sa.inspect(engine)
+        columns = inspector.get_columns(table_name)
+        assert [column["default"] for column in columns] == [None, "5", "now()"]
+        assert [column["comment"] for column in columns] == [None, "it's v", None]
+        assert inspector.get_table_comment(table_name) == {"text": "a table"}
+        checks = [(check["name"], check["sqltext"]) for check in inspector.get_check_constraints(table_name)]
+        assert checks == [("positive", "v > 0"), ("small", "v < id")]
+        found = sa.Table(table_name, sa.MetaData(), autoload_with=engine)
+        copied = found.to_metadata(sa.MetaData(), name=f"{table_name}_copy")
+        copied.create(engine)
+        try:
+            again = sa.inspect(engine)
+            assert again.get_check_constraints(copied.name) == inspector.get_check_constraints(table_name)
+            assert [column["default"] for column in again.get_columns(copied.name)] == [None, "5", "now()"]
+            assert again.get_table_comment(copied.name) == {"text": "a table"}
+        finally:
+            copied.drop(engine)
+        own = {"include_name": lambda name, kind, _: kind != "table" or name == table_name}
+        with engine.begin() as conn:
+            context = MigrationContext.configure(conn, opts=own)
+            operations = Operations(context)
+            assert compare_metadata(context, made.metadata) == []
+            made.c.id.comment, made.comment = "the key", None
+            changes = compare_metadata(context, made.metadata)
+            assert sorted(change[0] if isinstance(change, tuple) else change[0][0] for change in changes) == [
+                "modify_comment",
+                "remove_table_comment",
+            ]
+            operations.alter_column(table_name, "id", comment="the key")
+            operations.drop_table_comment(table_name)
+            assert compare_metadata(context, made.metadata) == []
+            with pytest.raises(CompileError, match="cannot alter column 'v'"):
+                operations.alter_column(table_name, "v", nullable=False, comment="x")
+    finally:
+        made.drop(engine)
 
 
 class Base(DeclarativeBase):

@@ -6,6 +6,7 @@ was tried first, returned other values for 7 of 32 types.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from itertools import chain
 from typing import Final
 
@@ -32,8 +33,11 @@ def copy_from(session: Session, copy: CopyFrom) -> int:
         DataError: It does not read, or has a value that its column cannot hold.
         Error: As :func:`~secateur.client.loads.load.load_rows`.
     """
+    now = datetime.now(UTC)
     columns, schema = [copy.table.column(name) for name in copy.columns], copy.table.arrow_schema
-    batches = (batch for read in read_batches(copy.file, columns) for batch in conform(read, copy.table).to_batches())
+    batches = (
+        batch for read in read_batches(copy.file, columns) for batch in conform(read, copy.table, now=now).to_batches()
+    )
     held: list[pa.RecordBatch] = []
     nbytes = 0
     for batch in batches:

@@ -6,7 +6,9 @@ no cast. For any other value the controller evaluates the statement, as it does 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -52,7 +54,7 @@ def insert_values(call: StatementCall[InsertRows | EvaluatedInsert], work: list[
     Raises:
         Error: The error of the statement for these parameters, or as :func:`~secateur.client.loads.load.load_rows`.
     """
-    return _insert(call.session, call.sql, [Insertion(call.statement, call.params)], work)
+    return _insert(call.session, call.sql, [Insertion(call.statement, call.params)], work, call.started)
 
 
 def insert_many(session: Session, sql: str, insertions: Sequence[Insertion]) -> int:
@@ -61,7 +63,7 @@ def insert_many(session: Session, sql: str, insertions: Sequence[Insertion]) -> 
     Raises:
         Error: As :func:`insert_values`.
     """
-    return _insert(session, sql, insertions, None).rows
+    return _insert(session, sql, insertions, None, time.time()).rows
 
 
 def insert_select(
@@ -82,30 +84,32 @@ def insert_select(
     rows = as_table(selected.result, selected.columns).rename_columns(list(insert.columns))
     mode = LoadMode.of(insert.mode)
     if mode is LoadMode.UPSERT:
-        rows = first_of_each_key(conform(rows, insert.table), insert.table)
+        rows = first_of_each_key(conform(rows, insert.table, now=call.now), insert.table)
     loading: list[StageWork] | None = None if work is None else []
-    loaded = load_rows(call.session, insert.table, rows, mode, work=loading)
+    loaded = load_rows(call.session, insert.table, rows, mode, work=loading, now=call.now)
     if work is not None:
         work += [*(selected.profile.work if selected.profile is not None else ()), *(loading or ())]
     return loaded
 
 
-def _insert(session: Session, sql: str, insertions: Sequence[Insertion], work: list[StageWork] | None) -> LoadResult:
+def _insert(
+    session: Session, sql: str, insertions: Sequence[Insertion], work: list[StageWork] | None, started: float
+) -> LoadResult:
     first = insertions[0].prepared
     insert = first.insert if isinstance(first, EvaluatedInsert) else first
     try:
-        few = _few_rows(insertions)
+        few = _few_rows(insertions, started)
         if few is not None:
             return load_rows(session, insert.table, few, LoadMode.of(insert.mode), same_table=True, work=work)
         rows = [part for _, group in groupby(insertions, key=_template_of) for part in _rows(session, sql, list(group))]
-        return _load(session, insert, rows, work)
+        return _load(session, insert, rows, work, started)
     except TopologyChangedError:
         # Rows that were made for a dropped table are not valid for the table that has its name now.
         renewed = [_evaluated(session, sql, params) for _, params in insertions]
-        return _load(session, renewed[0].insert, [evaluated.rows for evaluated in renewed], work)
+        return _load(session, renewed[0].insert, [evaluated.rows for evaluated in renewed], work, started)
 
 
-def _few_rows(insertions: Sequence[Insertion]) -> ShortTable | None:
+def _few_rows(insertions: Sequence[Insertion], started: float) -> ShortTable | None:
     """The rows of a single set of parameters as plain values, if that is the way to send them."""
     if len(insertions) > 1:
         return None
@@ -115,7 +119,7 @@ def _few_rows(insertions: Sequence[Insertion]) -> ShortTable | None:
     template = prepared.template
     assert template is not None, "an INSERT that is kept has a template"
     ordered = ordered_values(params, template.parameter_count, template.parameter_names)
-    return few_filled_rows(prepared.table, template, ordered)
+    return few_filled_rows(prepared.table, template, ordered, started)
 
 
 def _template_of(insertion: Insertion) -> int:
@@ -147,9 +151,13 @@ def _evaluated(session: Session, sql: str, params: Params) -> EvaluatedInsert:
     return prepared
 
 
-def _load(session: Session, insert: InsertRows, rows: Sequence[pa.Table], work: list[StageWork] | None) -> LoadResult:
-    together = rows[0] if len(rows) == 1 else pa.concat_tables([conform(part, insert.table) for part in rows])
-    return load_rows(session, insert.table, together, LoadMode.of(insert.mode), same_table=True, work=work)
+def _load(
+    session: Session, insert: InsertRows, rows: Sequence[pa.Table], work: list[StageWork] | None, started: float
+) -> LoadResult:
+    table = insert.table
+    now = datetime.fromtimestamp(started, UTC) if table.defaults else None
+    together = rows[0] if len(rows) == 1 else pa.concat_tables([conform(part, table, now=now) for part in rows])
+    return load_rows(session, table, together, LoadMode.of(insert.mode), same_table=True, work=work, now=now)
 
 
 def filled_rows(table: TableDef, template: InsertTemplate, values: Sequence[Sequence[Any]]) -> pa.Table | None:
@@ -174,17 +182,20 @@ def filled_rows(table: TableDef, template: InsertTemplate, values: Sequence[Sequ
     return pa.table(columns, names=list(template.columns))
 
 
-def few_filled_rows(table: TableDef, template: InsertTemplate, values: Sequence[Any]) -> ShortTable | None:
+def few_filled_rows(
+    table: TableDef, template: InsertTemplate, values: Sequence[Any], started: float
+) -> ShortTable | None:
     """Return a few rows for one set of parameters as plain values of all columns of the table.
 
     Args:
         table: The table of the rows.
         template: The rows, with parameters that are not bound yet.
         values: Plain parameters in the order of the statement.
+        started: ``time.time()`` when the user called.
 
     Returns:
-        The rows, with NULL where the template has no column; None when a value is not exactly of its column's type,
-        when the rows are better sent in Arrow, or when the table does not take a NULL.
+        The rows, with the default or NULL where the template has no column; None when a value is not exactly of its
+        column's type, when the rows are better sent in Arrow, or when the table does not take a NULL.
 
     Cost: a microsecond for each value.
     """
@@ -193,6 +204,7 @@ def few_filled_rows(table: TableDef, template: InsertTemplate, values: Sequence[
     if count > SHORT_ROWS_MAX or not travels_short(types):
         return None
     positions = {name.casefold(): position for position, name in enumerate(template.columns)}
+    defaults = table.defaults
     columns: list[list[Any]] = []
     for column in table.columns:
         position = positions.get(column.name.casefold())
@@ -205,6 +217,8 @@ def few_filled_rows(table: TableDef, template: InsertTemplate, values: Sequence[
                     plain[number] = canonical_as_it_stands(given, column.type)
             except DataError:
                 return None
+        elif defaults and (default := defaults.get(column.name)) is not None:
+            plain = default.values(count, datetime.fromtimestamp(started, UTC))
         if None in plain and not column.nullable:
             return None
         columns.append(plain)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import msgspec
@@ -43,6 +44,11 @@ class StatementCall(msgspec.Struct, Generic[S], frozen=True):
     def of(self, statement: T) -> StatementCall[T]:
         """The same call for another plan, such as the query that a change begins with."""
         return StatementCall(self.session, self.sql, self.params, statement, self.cached, self.started_s, self.started)
+
+    @property
+    def now(self) -> datetime:
+        """The time of the statement."""
+        return datetime.fromtimestamp(self.started, UTC)
 
     @property
     def elapsed_ms(self) -> float:

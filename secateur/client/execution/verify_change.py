@@ -25,6 +25,7 @@ from secateur.client.execution.verify import same_rows
 from secateur.client.session import Session
 from secateur.errors import InterfaceError, PruningMismatchError
 from secateur.partitioning.tables.identifier import quoted
+from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.struct_offsets import without_struct_offsets
 from secateur.protocol.clocks import CLOCKS
 from secateur.protocol.statements import (
@@ -100,11 +101,13 @@ def _left(call: StatementCall[C], tables: Mapping[str, _Rows], found: _Rows) -> 
 
     change: ChangeStatement[SelectStatement] | CoordinatedChange[SelectStatement] = call.statement
     table = change.table
+    if not all(default.is_constant for default in table.defaults.values()):
+        return None
     with open_database(enable_external_access="false") as database:
         try:
             database.execute("SET TimeZone = 'UTC'")
             for name, rows in tables.items():
-                _create(database, name, rows, table.primary_key if name == table.name else ())
+                _create(database, name, rows, table if name == table.name else None)
             _create(database, _OURS, tables[table.name])
             _create(database, _FOUND, found)
             decided = _delete(database, change) if isinstance(change, ChangeStatement) else _apply(database, change)
@@ -135,11 +138,13 @@ def _views(session: Session) -> list[str]:
     return [str(sql) for sql in rows.column(0).to_pylist()]
 
 
-def _create(database: duckdb.DuckDBPyConnection, name: str, rows: _Rows, key: tuple[str, ...] = ()) -> None:
+def _create(database: duckdb.DuckDBPyConnection, name: str, rows: _Rows, definition: TableDef | None = None) -> None:
     table, columns = rows
     said = [f"{quoted(column.name)} {column.type}" for column in columns]
-    if key:
-        said.append(f"PRIMARY KEY ({', '.join(map(quoted, key))})")
+    if definition is not None:
+        defaults = ("" if column.default is None else f" DEFAULT {column.default}" for column in definition.columns)
+        said = [f"{column}{default}" for column, default in zip(said, defaults, strict=True)]
+        said.append(f"PRIMARY KEY ({', '.join(map(quoted, definition.primary_key))})")
     database.execute(f"CREATE TABLE {quoted(name)} ({', '.join(said)})")
     database.register("arrow", without_struct_offsets(table))
     database.execute(f"INSERT INTO {quoted(name)} SELECT * FROM arrow")

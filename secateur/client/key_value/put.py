@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import pyarrow as pa
@@ -55,10 +56,18 @@ def put_rows(table: KeyTable, rows: Sequence[Any], missing: str | None = None) -
 def _given(keys: RowKeys, rows: Sequence[Any], missing: MissingColumns) -> pa.Table | ShortTable:
     """The rows as they are sent: a few as plain values, if those represent them completely."""
     table = keys.definition
-    absent = None if missing is MissingColumns.NULL else _ABSENT
+    absent = None if missing is MissingColumns.NULL and not table.defaults else _ABSENT
     ordered = [_in_order(table, row, absent) for row in rows]
     columns, named, types = [list(values) for values in zip(*ordered, strict=True)], table.columns, keys.types
-    if any(value is _ABSENT for row in ordered if type(row) is list for value in row):  # which a mapping has made
+    is_partial = absent is _ABSENT and any(
+        value is _ABSENT
+        for row in ordered
+        if type(row) is list
+        for value in row  # which a mapping has made
+    )
+    if is_partial and missing is MissingColumns.NULL:
+        columns = [_with_defaults(table, column, values) for column, values in zip(named, columns, strict=True)]
+    elif is_partial:
         named = tuple(
             column for column, values in zip(named, columns, strict=True) if not _is_lacking(table, column, values)
         )
@@ -81,6 +90,17 @@ def _given(keys: RowKeys, rows: Sequence[Any], missing: MissingColumns) -> pa.Ta
         return ShortTable(columns, len(rows))
     arrays = [canonical_column(values, kind) for kind, values in zip(types, columns, strict=True)]
     return pa.Table.from_arrays(arrays, names=[column.name for column in named])
+
+
+def _with_defaults(table: TableDef, column: Column, values: list[Any]) -> list[Any]:
+    """The values of a column, with its default, or NULL, in rows that do not name it."""
+    places = [at for at, value in enumerate(values) if value is _ABSENT]
+    if places:
+        default = table.defaults.get(column.name)
+        made = [None] * len(places) if default is None else default.values(len(places), datetime.now(UTC))
+        for at, value in zip(places, made, strict=True):
+            values[at] = value
+    return values
 
 
 def _is_lacking(table: TableDef, column: Column, values: Sequence[Any]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ from secateur.errors import DataError
 from secateur.partitioning.tables.identifier import text_literal
 from secateur.partitioning.types.arrow_form import inferred_array
 from secateur.partitioning.types.column_type import SqlType
+from secateur.partitioning.types.default_value import DefaultValue
 from secateur.partitioning.types.python_column import column_of
 
 _CHUNK_BYTES: Final = 32 << 20
@@ -22,7 +24,11 @@ _CHUNK_ROWS: Final = 1 << 20  # rows may grow when they are converted: a diction
 
 
 def as_table(
-    data: Any, types: Mapping[str, SqlType] = MappingProxyType({}), *, rows_name_all: bool = False
+    data: Any,
+    types: Mapping[str, SqlType] = MappingProxyType({}),
+    *,
+    rows_name_all: bool = False,
+    defaults: Mapping[str, DefaultValue] = MappingProxyType({}),
 ) -> pa.Table | pa.RecordBatchReader:
     """Convert an object to an Arrow table.
 
@@ -38,6 +44,7 @@ def as_table(
         types: The types of the columns that are known, by their names without regard to case; those of other Python
             values are inferred.
         rows_name_all: Whether a row that does not name a column of another row is an error; else it has NULL there.
+        defaults: What such a row has in a column instead, by the names of ``types``.
 
     Raises:
         DataError: It is none of these, or its values do not convert.
@@ -68,8 +75,8 @@ def as_table(
         if isinstance(data, (list, tuple)) and all(isinstance(row, Mapping) for row in data):
             names = list(dict.fromkeys(name for row in data for name in row))
             if rows_name_all:
-                _check_names(data, names)
-            return _of_columns([(name, [row.get(name) for row in data]) for name in names], types)
+                _check_names(data, [name for name in names if name.casefold() not in defaults])
+            return _of_columns([(name, _named(data, name, defaults.get(name.casefold()))) for name in names], types)
     except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
         raise DataError(f"the {type(data).__name__} does not convert to Arrow: {error}") from error
     if isinstance(data, (str, os.PathLike)):
@@ -83,6 +90,14 @@ def as_table(
         " DataFrame, a dict of columns, or a list of dicts, one a row"
     )
     raise DataError(f"a {type(data).__module__}.{type(data).__qualname__} is not a table: pass {kinds}")
+
+
+def _named(rows: Sequence[Mapping[str, Any]], name: str, default: DefaultValue | None) -> list[Any]:
+    """The values of one column of rows, of which some may not name it."""
+    if default is None:
+        return [row.get(name) for row in rows]
+    made = iter(default.values(sum(name not in row for row in rows), datetime.now(UTC)))
+    return [row[name] if name in row else next(made) for row in rows]
 
 
 def _check_names(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from secateur.client.loads.arrow_data import as_table
 from secateur.client.session import Session
 from secateur.errors import Error, NotSupportedError, ParameterError
-from secateur.partitioning.tables.identifier import quoted
+from secateur.partitioning.tables.identifier import quoted, text_literal
 from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.types.column_type import SqlType, type_of_arrow
 from secateur.protocol.catalog import DropUnusedTable
@@ -52,10 +52,7 @@ def create_table_sql(
     if replicated and (partition_by is not None or backups is not None):
         raise ParameterError("replicated=True: each member has all rows, so there are no partitions and no backups")
     key = [names[name.casefold()] for name in primary_key]
-    items = [
-        f"{quoted(column.name)} {column.type}{'' if column.nullable and column.name not in key else ' NOT NULL'}"
-        for column in columns
-    ]
+    items = [_column_sql(column, is_key=column.name in key) for column in columns]
     items.append(f"PRIMARY KEY ({', '.join(map(quoted, key))})")
     clauses = [
         "REPLICATED" if replicated else "",
@@ -64,6 +61,13 @@ def create_table_sql(
         "WITH (change_feed = true)" if change_feed else "",
     ]
     return " ".join([f"CREATE TABLE {quoted(name)} ({', '.join(items)})", *filter(None, clauses)])
+
+
+def _column_sql(column: Column, *, is_key: bool) -> str:
+    not_null = " NOT NULL" if is_key or not column.nullable else ""
+    default = "" if column.default is None else f" DEFAULT {column.default}"
+    comment = "" if column.comment is None else f" COMMENT {text_literal(column.comment)}"
+    return f"{quoted(column.name)} {column.type}{not_null}{default}{comment}"
 
 
 def columns_of(like: Any) -> list[Column]:

@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
 from typing import Final
@@ -102,6 +103,7 @@ def load_rows(
     progress: Progress | None = None,
     same_table: bool = False,
     work: list[StageWork] | None = None,
+    now: datetime | None = None,
 ) -> LoadResult:
     """Load rows into a table: all of them, or none.
 
@@ -114,10 +116,11 @@ def load_rows(
         data: Columns matched by name without regard to case, converted where that is exact. Or a few rows as canonical
             plain values of all columns of ``table``, without NULL where that has none.
         mode: The treatment of existing rows.
-        missing: The treatment of nullable columns that the data lack.
+        missing: The treatment of columns that the data lack.
         progress: Called after each chunk.
         same_table: Refuse to go on with a table that has taken the name of this one since.
         work: Gets what was sent to each member, and what the publication took, for EXPLAIN ANALYZE.
+        now: As :func:`~secateur.partitioning.tables.conform.conform`.
 
     Raises:
         TopologyChangedError: The table is another one by now, with ``same_table``; or partitions kept moving. Nothing
@@ -131,7 +134,7 @@ def load_rows(
             the message says so.
     """
     try:
-        return execute(_LoadExecution(session, table, data, mode, missing, progress, same_table, work))
+        return execute(_LoadExecution(session, table, data, mode, missing, progress, same_table, work, now))
     except errors.DuplicateKeyError as error:
         if isinstance(data, pa.Table):
             raise with_rows_of_key(error, conform(data, table, missing), table.primary_key) from error.__cause__
@@ -157,6 +160,7 @@ class _LoadExecution(Retryable[LoadResult]):
         progress: Progress | None,
         same_table: bool,
         stages: list[StageWork] | None,
+        now: datetime | None,
     ) -> None:
         self.session = session
         self._table = table
@@ -166,6 +170,7 @@ class _LoadExecution(Retryable[LoadResult]):
         self._progress = progress
         self._same_table = same_table
         self._stages = stages
+        self._now = datetime.now(UTC) if now is None and table.defaults else now
         self._change_id = os.urandom(16).hex()
         self._written_to: str | None = None
         self._lost_answer: errors.MemberLostError | None = None
@@ -267,7 +272,7 @@ class _LoadExecution(Retryable[LoadResult]):
             or data.num_rows > _WRITE_ROWS_MAX
         ):
             return None
-        self._data = data = conform(data, table, self._missing)
+        self._data = data = conform(data, table, self._missing, now=self._now)
         if data.num_rows == 0:
             return LoadResult(0, 0, 0)
         if table.scheme.makes_ranges:
@@ -300,8 +305,8 @@ class _LoadExecution(Retryable[LoadResult]):
         partitions: set[int] = set()
         members: set[str] = set()
         try:
-            staged = session, table, self._data, self._missing, load_id, partitions, members, self._progress, work
-            session.apart(partial(_stage, *staged))
+            how = self._missing, self._now, load_id, partitions, members, self._progress, work
+            session.apart(partial(_stage, session, table, self._data, *how))
         except _OUT_OF_REACH as error:
             _abort(session, load_id)
             if session.control is not None and session.control.error is error:
@@ -385,6 +390,7 @@ def _stage(
     table: TableDef,
     data: pa.Table | pa.RecordBatchReader,
     missing: MissingColumns,
+    now: datetime | None,
     load_id: str,
     partitions: set[int],
     members: set[str],
@@ -409,7 +415,7 @@ def _stage(
     sharing = OwnerRouting.of(table, topology)
     staged = 0
     with ThreadPoolExecutor(min(_SENDERS_MAX, len(topology.members)), thread_name_prefix="secateur-load") as senders:
-        for rows in _conformed_chunks(data, table, missing, session.check_control):
+        for rows in _conformed_chunks(data, table, missing, now, session.check_control):
             covered = with_ranges_for(session, table, rows)
             if covered is not table:
                 table, sharing = covered, OwnerRouting.of(covered, session.topology_of(covered))
@@ -425,11 +431,15 @@ def _stage(
 
 
 def _conformed_chunks(
-    data: pa.Table | pa.RecordBatchReader, table: TableDef, missing: MissingColumns, check: Callable[[], None]
+    data: pa.Table | pa.RecordBatchReader,
+    table: TableDef,
+    missing: MissingColumns,
+    now: datetime | None,
+    check: Callable[[], None],
 ) -> Iterator[pa.Table]:
     first_row = 1
     for chunk in as_chunks(data, check=check):
-        yield from as_chunks(conform(chunk, table, missing, first_row=first_row))
+        yield from as_chunks(conform(chunk, table, missing, first_row=first_row, now=now))
         first_row += chunk.num_rows
 
 

@@ -183,9 +183,10 @@ class TableHandle:
             mode: ``"append"`` (a key that is there already is an error), ``"overwrite"`` (replaces all rows of the
                 table), ``"overwrite_ranges"`` (replaces those of each range partition that gets a row), ``"upsert"``
                 (replaces rows with the same key) or ``"ignore"`` (leaves out rows whose key is there already).
-            missing: ``"null"`` has NULL in the columns of the table that the data do not have. Without it, an upsert
-                keeps their values in rows that are there, and has NULL in new ones; for every other mode they are an
-                error. A column that is NOT NULL has to be there in any case.
+            missing: The treatment of columns of the table that the data do not have. An upsert keeps their values in
+                rows that are there, and has their default, or NULL, in new ones. In every other mode they have their
+                default, and without one are an error. ``"null"`` has the default or NULL in all rows. A column that
+                is NOT NULL and has no default has to be there in any case.
             progress: True shows a line on ``sys.stderr``; a function is called with the rows sent so far, after each
                 chunk of about 32 MiB.
             file: How a file is written: ``delimiter=";"``, ``date_format="%d/%m/%Y"`` and all others of
@@ -210,7 +211,10 @@ class TableHandle:
         load_mode = LoadMode.of(mode)
         lacking = MissingColumns.of_load(missing, is_upsert=load_mode is LoadMode.UPSERT)
         types = {column.name.casefold(): column.type for column in self._table.columns}
-        table = as_table(data, types, rows_name_all=missing is None)
+        # Of an upsert that keeps columns, all rows keep the same ones.
+        made = {} if lacking is MissingColumns.KEPT else self._table.defaults
+        defaults = {name.casefold(): default for name, default in made.items()}
+        table = as_table(data, types, rows_name_all=missing is None, defaults=defaults)
         total = table.num_rows if isinstance(table, pa.Table) else None
         try:
             with progress_line(self.name, total, progress) as report:

@@ -187,6 +187,18 @@ class Catalog:
         table = self.table(name)
         return self._with(structs.replace(table, indexes=(*table.indexes, index)))
 
+    def with_comment(self, name: str, column: str | None, comment: str | None) -> Catalog:
+        """The catalog with another comment on a table, or on a column of it; None for no comment.
+
+        Raises:
+            UnknownTableError: No such table.
+        """
+        table = self.table(name)
+        if column is None:
+            return self._with(structs.replace(table, comment=comment))
+        columns = (structs.replace(one, comment=comment) if one.name == column else one for one in table.columns)
+        return self._with(structs.replace(table, columns=tuple(columns)))
+
     def without_index(self, name: str) -> Catalog:
         """The catalog without an index.
 

@@ -166,6 +166,9 @@ class StatementRequests:
             case planned.DropIndex(name, if_exists):
                 await self._table_commands.drop_index(name, if_exists=if_exists)
                 return "index dropped"
+            case planned.CommentOn(table, column, comment):
+                await self._table_commands.comment_on(table, column, comment)
+                return "comment changed"
             case planned.DropTable(name) if self._state.catalog.external_table(name) is not None:
                 await self._external_tables.drop(name)
                 return "external table dropped"

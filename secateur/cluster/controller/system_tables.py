@@ -92,6 +92,7 @@ class SystemTables:
             "tables": self._tables,
             "columns": self._columns,
             "indexes": self._indexes,
+            "checks": self._checks,
             "partitions": self._partitions,
             "jobs": self._job_rows,
             "events": self._events,
@@ -152,6 +153,7 @@ class SystemTables:
                     "rows": sum(data.rows.values()),
                     "bytes": data.bytes,
                     "sql": table_sql(table),
+                    "comment": table.comment,
                 }
             )
         rows.extend(
@@ -178,6 +180,18 @@ class SystemTables:
             for index in table.indexes
         ]
 
+    async def _checks(self) -> list[Row]:
+        return [
+            {
+                "table_name": table.name,
+                "check_name": check.name,
+                "condition": check.condition,
+                "columns": list(check.columns),
+            }
+            for table in self._state.catalog.tables()
+            for check in table.checks
+        ]
+
     async def _columns(self) -> list[Row]:
         rows: list[Row] = []
         external = [external.table for external in self._state.catalog.external_tables.values()]
@@ -194,6 +208,8 @@ class SystemTables:
                         "is_nullable": column.nullable,
                         "key_position": table.primary_key.index(name) + 1 if name in table.primary_key else None,
                         "partitioning_position": partitioning.index(name) + 1 if name in partitioning else None,
+                        "column_default": column.default,
+                        "comment": column.comment,
                     }
                 )
         for view in self._state.catalog.views.values():

@@ -144,6 +144,17 @@ class TableCommands:
                 )
             self._state.catalog = self._state.catalog.with_index(table.name, index)
 
+    async def comment_on(self, table: TableDef, column: str | None, comment: str | None) -> None:
+        """Note a comment in the catalog.
+
+        Raises:
+            UnknownTableError, UnknownColumnError: It was dropped meanwhile.
+        """
+        async with self._state.changing:
+            if column is not None:
+                self._state.catalog.table(table.name).column(column)
+            self._state.catalog = self._state.catalog.with_comment(table.name, column, comment)
+
     async def drop_index(self, name: str, *, if_exists: bool) -> None:
         """Forget an index. Its memory goes with the rows that it was made for.
 

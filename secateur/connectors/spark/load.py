@@ -106,8 +106,9 @@ def write(
             adds rows and replaces those with equal keys; of several rows with one key, the last in the order of the
             DataFrame stays. ``delete`` removes the rows with the keys of the DataFrame, which has at least the columns
             of the primary key; keys that are not there do not matter.
-        missing: ``"null"`` has NULL in the columns of the table that the DataFrame lacks. Without it, ``upsert`` keeps
-            their values in rows that are there, and has NULL in new ones; ``append`` and ``overwrite`` refuse.
+        missing: ``"null"`` has the default, or NULL, in the columns of the table that the DataFrame lacks. Without it,
+            ``upsert`` keeps their values in rows that are there; ``append`` and ``overwrite`` refuse those without a
+            default.
         address: ``cluster.address``; the default is the Spark setting ``spark.secateur.address`` or the variable
             ``SECATEUR_ADDRESS``.
         token: The secret of the cluster, if it has one; the default is ``spark.secateur.token`` or ``SECATEUR_TOKEN``.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from pyspark.sql.types import StructType
 
@@ -13,6 +14,10 @@ from secateur.connectors.spark.endpoint import Endpoint
 from secateur.connectors.spark.schema import column_type
 from secateur.errors import ProgrammingError, TableExistsError, UnknownTableError
 from secateur.partitioning.tables.table import Column, TableDef
+
+_DEFAULT: Final = "CURRENT_DEFAULT"
+_COMMENT: Final = "comment"
+"""Where Spark keeps the DEFAULT, as SQL, and the comment of a column: among the metadata of its field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +97,15 @@ def _create(endpoint: Endpoint, name: str, schema: StructType, new: NewTable) ->
             f"primaryKey names {missing[0]!r}, which is not a column of the DataFrame; it has"
             f" {', '.join(schema.fieldNames()) or 'no columns'}"
         )
-    columns = [Column(field.name, column_type(field.dataType, column=field.name)) for field in schema.fields]
+    columns = [
+        Column(
+            field.name,
+            column_type(field.dataType, column=field.name),
+            default=field.metadata.get(_DEFAULT),
+            comment=field.metadata.get(_COMMENT),
+        )
+        for field in schema.fields
+    ]
     sql = create_table_sql(
         name,
         columns,

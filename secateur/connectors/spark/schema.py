@@ -114,7 +114,8 @@ def check_columns(
             )
     conform(empty_table(pa.schema(fields)), table)
     given = {field.name.casefold() for field in schema.fields}
-    lacking = [column.name for column in table.columns if not column.nullable and column.name.casefold() not in given]
+    plain = [column for column in table.columns if column.name.casefold() not in given and column.default is None]
+    lacking = [column.name for column in plain if not column.nullable]
     if lacking:
         raise NullKeyError(
             f"table {table.name}: the DataFrame lacks {', '.join(lacking)}, which must not be NULL; it has"
@@ -122,7 +123,7 @@ def check_columns(
             table=table.name,
             column=lacking[0],
         )
-    absent = [column.name for column in table.columns if column.name.casefold() not in given]
+    absent = [column.name for column in plain]
     if absent and missing is MissingColumns.REFUSED and not keys_only:
         raise DataError(
             f"table {table.name}: the DataFrame lacks {', '.join(absent)}: give the columns, or pass missing='null' to"

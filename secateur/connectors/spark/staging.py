@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import Final, Self
 
@@ -70,6 +71,7 @@ class Stager:
         self._table = keys_of(table) if are_keys else table
         self._are_keys = are_keys
         self._missing = missing
+        self._now = datetime.now(UTC)
         self._make_ranges = make_ranges
         self._load_id = load_id
         self._attempt = attempt
@@ -126,7 +128,7 @@ class Stager:
         if self._are_keys:
             keys = {name.casefold() for name in self._table.primary_key}
             given = given.select([name for name in given.schema.names if name.casefold() in keys])
-        rows = conform(given, self._table, self._missing)
+        rows = conform(given, self._table, self._missing, now=self._now)
         if self._make_ranges is not None and self._table.scheme.missing_cells(rows):
             self._table, topology = self._make_ranges(self._table, rows)
             self._sharing = OwnerRouting.of(self._table, topology)

@@ -18,7 +18,7 @@ _FILES = {
         "TableSummary",
         "total",
     ],
-    "table": ["Column", "IndexDef", "TableDef", "TableDefinition"],
+    "table": ["CheckDef", "Column", "IndexDef", "TableDef", "TableDefinition"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

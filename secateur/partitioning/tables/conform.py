@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from enum import StrEnum
 
 import pyarrow as pa
@@ -11,19 +12,20 @@ from secateur.errors import DataError, NullKeyError, ParameterError, UnknownColu
 from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.types.cast import cast_column
 from secateur.partitioning.types.held_values import check_held, check_texts_of_column
+from secateur.partitioning.types.python_column import canonical_column
 
 
 class MissingColumns(StrEnum):
     """The treatment of columns of a table that the data do not have."""
 
     NULL = "null"
-    """They are NULL in each row."""
+    """They have their default in each row, or NULL."""
 
     KEPT = "kept"
-    """Rows that are there keep their values, and new ones have NULL: what an upsert does."""
+    """Rows that are there keep their values, and new ones have their default, or NULL: what an upsert does."""
 
     REFUSED = "refused"
-    """They are an error that names them."""
+    """Those without a default are an error that names them."""
 
     @classmethod
     def of_load(cls, missing: str | None, *, is_upsert: bool) -> MissingColumns:
@@ -36,7 +38,7 @@ class MissingColumns(StrEnum):
             return cls.KEPT if is_upsert else cls.REFUSED
         if missing != cls.NULL:
             raise ParameterError(
-                f"missing={missing!r}: 'null' has NULL in the columns that the data lack; leave it out"
+                f"missing={missing!r}: 'null' has the default or NULL in the columns that the data lack; leave it out"
             )
         return cls.NULL
 
@@ -47,18 +49,21 @@ def conform(
     missing: MissingColumns = MissingColumns.NULL,
     *,
     first_row: int = 1,
+    now: datetime | None = None,
 ) -> pa.Table:
     """Bring rows into ``tdef.arrow_schema``.
 
     Args:
         table: Rows with columns in any order, matched by name without regard to case.
         tdef: The table they are for.
-        missing: The treatment of nullable columns that the rows lack.
+        missing: The treatment of nullable columns, and of those with a default, that the rows lack.
         first_row: The number of the first row among the caller's rows, for messages; they count from 1.
+        now: The time at which the statement or load began, in UTC, for defaults of the clock; None for this moment.
 
     Returns:
-        The same rows in exactly ``tdef.arrow_schema``, without the columns that they lack if those are kept; columns
-        that fit already are not copied. :mod:`~secateur.partitioning.types.cast` says which types convert.
+        The same rows in exactly ``tdef.arrow_schema``, without the columns that they lack if those are kept: in place
+        of one whose default is not constant stands what a new row gets (:func:`made_default_name`). Columns that fit
+        already are not copied. :mod:`~secateur.partitioning.types.cast` says which types convert.
 
     Raises:
         UnknownColumnError: A column that the table does not have.
@@ -70,29 +75,60 @@ def conform(
     given = _by_name(rows, tdef)
     if len(given) < len(schema) and rows.num_rows:
         _check_missing([column for column in tdef.columns if column.name.casefold() not in given], tdef, missing)
-    columns = [
-        pa.chunked_array([pa.nulls(rows.num_rows, column.type.arrow)])
-        if (position := given.get(column.name.casefold())) is None
-        else _conform_column(rows.column(position), column, tdef, first_row)
-        for column in tdef.columns
-        if missing is not MissingColumns.KEPT or column.name.casefold() in given
-    ]
-    if len(columns) < len(schema):
-        schema = pa.schema([field for field in schema if field.name.casefold() in given])
+    names: list[str] = []
+    columns: list[pa.ChunkedArray] = []
+    for column in tdef.columns:
+        name = column.name
+        position = given.get(name.casefold())
+        made = None if position is not None else given.get(made_default_name(name).casefold())
+        if position is not None:
+            values = _conform_column(rows.column(position), column, tdef, first_row)
+        elif missing is not MissingColumns.KEPT or name in tdef.primary_key:
+            values = _default_column(column, tdef, rows.num_rows, now)
+        elif made is not None:  # the rows were conformed before
+            name, values = made_default_name(name), rows.column(made)
+        elif name in tdef.defaults and not tdef.defaults[name].is_constant:
+            name, values = made_default_name(name), _default_column(column, tdef, rows.num_rows, now)
+        else:
+            continue
+        names.append(name)
+        columns.append(values)
+    if names != schema.names:
+        own = {field.name: field for field in schema}
+        schema = pa.schema(
+            [own.get(name, pa.field(name, values.type)) for name, values in zip(names, columns, strict=True)]
+        )
     if rows.schema.equals(schema, check_metadata=True):
         return rows
     return pa.Table.from_arrays(columns, schema=schema)
 
 
+def made_default_name(column: str) -> str:
+    """The name under which the rows of an upsert have what new rows get in a column that they lack.
+
+    Whether a row is new is known where it is stored, by each copy for itself; but all copies have to store the same.
+    """
+    return f"\x01{column}"
+
+
+def _default_column(column: Column, tdef: TableDef, count: int, now: datetime | None) -> pa.ChunkedArray:
+    default = tdef.defaults.get(column.name)
+    if default is None or (default.is_constant and default.constant is None):
+        return pa.chunked_array([pa.nulls(count, column.type.arrow)])
+    values = default.values(count, now or datetime.now(UTC))
+    return pa.chunked_array([canonical_column(values, column.type)])
+
+
 def _check_missing(lacking: list[Column], tdef: TableDef, missing: MissingColumns) -> None:
-    needed = next((column for column in lacking if not column.nullable), None)
+    needed = next((column for column in lacking if not column.nullable and column.default in (None, "NULL")), None)
     if needed is not None:
         raise NullKeyError(
             f"table {tdef.name}: column {needed.name} is NOT NULL and the data lack it",
             table=tdef.name,
             column=needed.name,
         )
-    if missing is MissingColumns.REFUSED:
+    lacking = [column for column in lacking if column.default is None]
+    if lacking and missing is MissingColumns.REFUSED:
         names = ", ".join(column.name for column in lacking)
         raise DataError(
             f"table {tdef.name}: the data lack {names}: give the columns, or pass missing='null' (--missing null) to"
@@ -105,6 +141,8 @@ def _check_missing(lacking: list[Column], tdef: TableDef, missing: MissingColumn
 def _by_name(rows: pa.Table, tdef: TableDef) -> dict[str, int]:
     given: dict[str, int] = {}
     known = {column.name.casefold() for column in tdef.columns}
+    if tdef.defaults:
+        known |= {made_default_name(name).casefold() for name in tdef.defaults}
     for position, name in enumerate(rows.schema.names):
         folded = name.casefold()
         if folded not in known:

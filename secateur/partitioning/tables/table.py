@@ -6,7 +6,7 @@ from it, and clients route with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -19,6 +19,7 @@ from secateur.partitioning.schemes.components import HashComponent
 from secateur.partitioning.schemes.range_columns import RangeColumns
 from secateur.partitioning.schemes.scheme import PartitionScheme, find_scheme, scheme_of_reference
 from secateur.partitioning.types.column_type import SqlType
+from secateur.partitioning.types.default_value import DefaultValue
 
 
 class IndexDef(msgspec.Struct, frozen=True, array_like=True):
@@ -33,6 +34,20 @@ class IndexDef(msgspec.Struct, frozen=True, array_like=True):
     columns: tuple[str, ...]
 
 
+class CheckDef(msgspec.Struct, frozen=True, array_like=True):
+    """A condition that no row of a table fails: it is TRUE, or NULL.
+
+    Attributes:
+        name: Unique in the table, without regard to case.
+        condition: An expression of DuckDB over columns of one row, equal for equal rows at any time and place.
+        columns: The columns that it reads, as the table spells them.
+    """
+
+    name: str
+    condition: str
+    columns: tuple[str, ...]
+
+
 class Column(msgspec.Struct, frozen=True, array_like=True):
     """A column.
 
@@ -40,11 +55,16 @@ class Column(msgspec.Struct, frozen=True, array_like=True):
         name: As written in CREATE TABLE; matched without regard to case, as the dialect does.
         type: Its type.
         nullable: False for NOT NULL columns and all primary-key columns.
+        default: What a row gets that does not name it: the text of a
+            :class:`~secateur.partitioning.types.default_value.DefaultValue`; None for NULL.
+        comment: By COMMENT ON COLUMN; None for none.
     """
 
     name: str
     type: SqlType
     nullable: bool = True
+    default: str | None = None
+    comment: str | None = None
 
 
 class TableDef(msgspec.Struct, frozen=True, array_like=True, dict=True):
@@ -62,6 +82,8 @@ class TableDef(msgspec.Struct, frozen=True, array_like=True, dict=True):
         version: Grows with every ALTER TABLE.
         indexes: Secondary indexes; the rows that members hold do not depend on them.
         change_feed: Whether members keep the last changes of its rows for those who follow them.
+        checks: The conditions that its rows have to satisfy.
+        comment: By COMMENT ON TABLE; None for none.
     """
 
     name: str
@@ -74,6 +96,8 @@ class TableDef(msgspec.Struct, frozen=True, array_like=True, dict=True):
     version: int = 1
     indexes: tuple[IndexDef, ...] = ()
     change_feed: bool = False
+    checks: tuple[CheckDef, ...] = ()
+    comment: str | None = None
 
     def __post_init__(self) -> None:
         force_setattr(self, "scheme_or_reference", self.scheme.reference or self.scheme)
@@ -96,6 +120,11 @@ class TableDef(msgspec.Struct, frozen=True, array_like=True, dict=True):
     def never_null(self) -> frozenset[str]:
         """The names of the columns that do not hold NULL."""
         return frozenset(column.name for column in self.columns if not column.nullable)
+
+    @cached_property
+    def defaults(self) -> Mapping[str, DefaultValue]:
+        """The defaults of its columns that have one, by their names."""
+        return {c.name: DefaultValue.of(c.default, c.type) for c in self.columns if c.default is not None}
 
     @property
     def partition_count(self) -> int:

@@ -11,6 +11,7 @@ _FILES = {
     "column_type": ["NESTED", "Field", "SqlType", "TypeKind", "parse_type", "type_of_arrow"],
     "comparable_columns": ["comparable", "order_floats"],
     "decimals": ["below_power_of_ten", "fits", "floored", "from_unscaled", "negated", "rescaled", "unscaled"],
+    "default_value": ["DefaultValue"],
     "empty_rows": ["empty_batch", "empty_table"],
     "encoding": ["ByteKeys", "WordKeys", "encode_array", "scalar_encoder"],
     "held_values": ["check_held", "check_texts", "long_intervals_sql"],

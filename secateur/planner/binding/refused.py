@@ -34,7 +34,6 @@ STATEMENTS: Final = {
     "EXECUTE": _PREPARED,
     "DEALLOCATE": _PREPARED,
     "CHECKPOINT": "tables are in memory",
-    "COMMENT": "tables and columns have no comments",
     "GRANT": "tokens have roles, and tables that they are for: conn.tokens.create, or `secateur token create`",
     "REVOKE": "tokens have roles, and tables that they are for: conn.tokens.revoke, or `secateur token revoke`",
 }

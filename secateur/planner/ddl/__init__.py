@@ -5,6 +5,7 @@ from __future__ import annotations
 from secateur.exports import exports
 
 _FILES = {
+    "defaults": ["read_default"],
     "table_sql": ["partition_by_sql", "range_sql"],
 }
 

@@ -2,8 +2,10 @@
 
 ::
 
-    CREATE [OR REPLACE] TABLE [IF NOT EXISTS] t (col TYPE [NOT NULL], ..., PRIMARY KEY (a, b, c))
-        [PARTITION BY ...] [BACKUPS n] [WITH (change_feed = true)] | [REPLICATED]
+    CREATE [OR REPLACE] TABLE [IF NOT EXISTS] t (
+        col TYPE [NOT NULL] [DEFAULT v] [[CONSTRAINT n] CHECK (c)] [COMMENT 'text'], ...,
+        PRIMARY KEY (a, b, c), [CONSTRAINT n] CHECK (c), ...
+    ) [PARTITION BY ...] [BACKUPS n] [WITH (change_feed = true)] | [REPLICATED] [COMMENT 'text']
     DROP TABLE [IF EXISTS] t
 """
 
@@ -13,12 +15,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from msgspec.structs import replace as replace_fields
+
 from secateur.errors import NotSupportedError, SchemeError, SqlSyntaxError
 from secateur.partitioning.schemes.build import build_scheme
 from secateur.partitioning.schemes.components import HashComponent
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.table import Column, TableDef
+from secateur.planner.ddl.checks import WrittenCheck, checks_of, read_check
 from secateur.planner.ddl.column_type import read_type
+from secateur.planner.ddl.comment_on import read_text
+from secateur.planner.ddl.defaults import read_default
 from secateur.planner.ddl.partition_by import PartitionBy, read_partition_by
 from secateur.planner.statement import CreateTable, DropTable
 from secateur.planner.text.positions import located
@@ -29,14 +36,12 @@ PARTITIONS_DEFAULT: Final = 271
 BACKUPS_DEFAULT: Final = 1
 _BACKUPS_MAX: Final = 16
 REFUSED_CLAUSES: Final = {
-    "DEFAULT": "give the value with each row",
     "UNIQUE": "only the primary key is unique",
-    "CHECK": "check the data before they are loaded",
     "REFERENCES": "there are no foreign keys",
     "FOREIGN": "there are no foreign keys",
     "GENERATED": "compute the column before it is loaded, or in the query",
     "COLLATE": "strings compare by their bytes",
-    "CONSTRAINT": "write PRIMARY KEY (...) without a name",
+    "CONSTRAINT": "only a CHECK has a name: write PRIMARY KEY (...) and NOT NULL without one",
 }
 
 
@@ -62,6 +67,9 @@ class _Draft:
     columns: list[Column] = field(default_factory=list)
     offsets: dict[str, int] = field(default_factory=dict)
     not_null: set[str] = field(default_factory=set)
+    defaults: dict[str, str] = field(default_factory=dict)
+    comments: dict[str, str] = field(default_factory=dict)
+    checks: list[WrittenCheck] = field(default_factory=list)
     primary_key: tuple[str, ...] = ()
     primary_key_offset: int | None = None
 
@@ -76,6 +84,7 @@ class Clauses:
         backups: Copies beside the primary; None for the usual number.
         replicated: Whether every member has all rows.
         change_feed: Whether changes of its rows are kept for readers; None where it is not said.
+        comment: A text about it; None for none.
     """
 
     offset: int
@@ -83,6 +92,7 @@ class Clauses:
     backups: int | None = None
     replicated: bool = False
     change_feed: bool | None = None
+    comment: str | None = None
 
 
 def read_create_table(cursor: TokenCursor) -> CreateTable:
@@ -99,11 +109,19 @@ def read_create_table(cursor: TokenCursor) -> CreateTable:
     clauses = read_clauses(cursor)
     cursor.expect_end()
     columns = [
-        Column(c.name, c.type, c.nullable and c.name not in draft.not_null and c.name not in draft.primary_key)
+        Column(
+            c.name,
+            c.type,
+            c.nullable and c.name not in draft.not_null and c.name not in draft.primary_key,
+            draft.defaults.get(c.name),
+            draft.comments.get(c.name),
+        )
         for c in draft.columns
     ]
     tdef = described(cursor.sql, name, columns, draft.primary_key, clauses, draft.primary_key_offset or 0)
-    return CreateTable(tdef, if_not_exists, or_replace)
+    return CreateTable(
+        replace_fields(tdef, checks=checks_of(cursor, draft.checks, name, columns)), if_not_exists, or_replace
+    )
 
 
 def read_create(cursor: TokenCursor) -> tuple[bool, bool]:
@@ -151,9 +169,11 @@ def read_clauses(cursor: TokenCursor, *ends: str) -> Clauses:
             clauses = replace(clauses, replicated=True)
         elif clauses.change_feed is None and cursor.at("WITH"):
             clauses = replace(clauses, change_feed=_read_options(cursor))
+        elif clauses.comment is None and cursor.accept("COMMENT"):
+            clauses = replace(clauses, comment=read_text(cursor, "a text in single quotes"))
         else:
             raise cursor.expected(
-                f"PARTITION BY, BACKUPS, REPLICATED, WITH or {' or '.join(ends) or 'the end of the statement'}"
+                f"PARTITION BY, BACKUPS, REPLICATED, WITH, COMMENT or {' or '.join(ends) or 'the end of the statement'}"
             )
         if clauses.replicated and clauses.change_feed:
             raise cursor.unsupported(
@@ -196,6 +216,7 @@ def described(
         BACKUPS_DEFAULT if clauses.backups is None else clauses.backups,
         clauses.replicated,
         change_feed=bool(clauses.change_feed),
+        comment=clauses.comment,
     )
 
 
@@ -252,7 +273,9 @@ def _read_elements(cursor: TokenCursor, table: str) -> _Draft:
             offset = cursor.offset
             cursor.expect("PRIMARY", "KEY")
             _set_primary_key(cursor, draft, cursor.names("a column"), offset)
-        elif any(cursor.at(word, "(") or cursor.at(word, "KEY") for word in REFUSED_CLAUSES) or cursor.at("CONSTRAINT"):
+        elif cursor.at("CHECK", "(") or cursor.at("CONSTRAINT"):
+            draft.checks.append(_read_check(cursor))
+        elif any(cursor.at(word, "(") or cursor.at(word, "KEY") for word in REFUSED_CLAUSES):
             raise _unsupported_constraint(cursor)
         else:
             _read_column(cursor, draft)
@@ -305,12 +328,32 @@ def _read_column(cursor: TokenCursor, draft: _Draft) -> None:
         elif cursor.accept("PRIMARY"):
             cursor.expect("KEY")
             _set_primary_key(cursor, draft, (name,), constraint_offset)
+        elif cursor.at("DEFAULT") and name in draft.defaults:
+            raise cursor.error(SqlSyntaxError, f"column {name!r} has two DEFAULTs", constraint_offset, len("DEFAULT"))
+        elif cursor.accept("DEFAULT"):
+            draft.defaults[name] = read_default(cursor, name, draft.columns[-1].type)
+        elif cursor.at("CHECK") or cursor.at("CONSTRAINT"):
+            draft.checks.append(_read_check(cursor))
+        elif name not in draft.comments and cursor.accept("COMMENT"):
+            draft.comments[name] = read_text(cursor, "a text in single quotes")
         elif not cursor.accept("NULL"):
             raise (
                 _unsupported_constraint(cursor)
                 if any(cursor.at(word) for word in REFUSED_CLAUSES)
-                else cursor.expected("NOT NULL, ',' or ')'")
+                else cursor.expected("NOT NULL, DEFAULT, CHECK, ',' or ')'")
             )
+
+
+def _read_check(cursor: TokenCursor) -> WrittenCheck:
+    """Read ``[CONSTRAINT name] CHECK (condition)``."""
+    name = None
+    if cursor.at("CONSTRAINT"):
+        if not cursor.at_ahead(2, "CHECK"):
+            raise _unsupported_constraint(cursor)
+        cursor.expect("CONSTRAINT")
+        name = cursor.name("the name of the constraint")
+    cursor.expect("CHECK")
+    return read_check(cursor, name)
 
 
 def _set_primary_key(cursor: TokenCursor, draft: _Draft, columns: tuple[str, ...], offset: int) -> None:

@@ -99,7 +99,7 @@ def is_create_table_as(cursor: TokenCursor) -> bool:
         behind += 2
     ahead = [cursor.peek(behind + offset) for offset in (1, 2)]
     words = [token.text.upper() if token is not None else "" for token in ahead]
-    return words[0] in ("AS", "PARTITION", "BACKUPS", "REPLICATED", "WITH") or words == ["PRIMARY", "KEY"]
+    return words[0] in ("AS", "PARTITION", "BACKUPS", "REPLICATED", "WITH", "COMMENT") or words == ["PRIMARY", "KEY"]
 
 
 def read_create_table_as(cursor: TokenCursor) -> TableAs:

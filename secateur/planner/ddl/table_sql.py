@@ -16,22 +16,22 @@ from secateur.partitioning.schemes.components import HashComponent, RangeCompone
 from secateur.partitioning.schemes.interval import IntervalPartitioning, IntervalUnit
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.identifier import quoted, text_literal
-from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.tables.table import Column, TableDef
 
 _UNITS: Final = {IntervalUnit.MONTH: "MONTH", IntervalUnit.DAY: "DAY", IntervalUnit.MICROSECOND: "MICROSECOND"}
 
 
 def table_sql(table: TableDef, *, or_replace: bool = False) -> str:
     """The statement, on one line."""
-    columns = [
-        f"{quoted(column.name)} {column.type}{'' if column.nullable else ' NOT NULL'}" for column in table.columns
-    ]
-    elements = ", ".join([*columns, f"PRIMARY KEY {_names(table.primary_key)}"])
+    checks = [f"CONSTRAINT {quoted(check.name)} CHECK ({check.condition})" for check in table.checks]
+    elements = ", ".join([*map(_column, table.columns), f"PRIMARY KEY {_names(table.primary_key)}", *checks])
     placed = (
         "REPLICATED" if table.replicated else f"PARTITION BY {partition_by_sql(table.scheme)} BACKUPS {table.backups}"
     )
     options = " WITH (change_feed = true)" if table.change_feed else ""
-    return f"CREATE {'OR REPLACE ' if or_replace else ''}TABLE {quoted(table.name)} ({elements}) {placed}{options}"
+    comment = _comment(table.comment)
+    made = f"CREATE {'OR REPLACE ' if or_replace else ''}TABLE {quoted(table.name)}"
+    return f"{made} ({elements}) {placed}{options}{comment}"
 
 
 def partition_by_sql(scheme: PartitionScheme) -> str:
@@ -54,6 +54,16 @@ def range_sql(partition: RangePartition, *, is_catch_all: bool = False) -> str:
     if partition.hashes is not None:
         words.append(", ".join(map(_hash, partition.hashes)) or "NO HASH")
     return " ".join(words)
+
+
+def _column(column: Column) -> str:
+    not_null = "" if column.nullable else " NOT NULL"
+    default = "" if column.default is None else f" DEFAULT {column.default}"
+    return f"{quoted(column.name)} {column.type}{not_null}{default}{_comment(column.comment)}"
+
+
+def _comment(text: str | None) -> str:
+    return "" if text is None else f" COMMENT {text_literal(text)}"
 
 
 def _ranges(component: RangeComponent) -> str:

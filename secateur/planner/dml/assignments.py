@@ -16,7 +16,7 @@ _QUERIES: Final = ("SELECT", "WITH", "FROM", "VALUES")
 
 
 Assignments: TypeAlias = dict[str, TextSpan | None]
-"""The place of each new value in the text, by column as the table spells it; None for DEFAULT, which is NULL."""
+"""The place of each new value in the text, by column as the table spells it; None for DEFAULT."""
 
 
 def read_assignments(cursor: TokenCursor, table: TableDef, *ends: str) -> Assignments:

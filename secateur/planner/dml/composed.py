@@ -13,10 +13,12 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from secateur.errors import Error
+from secateur.partitioning.tables.identifier import folded
 from secateur.planner.dml.expressions import TextSpan
 from secateur.planner.text.parameters import Parameters, read_parameters
 from secateur.planner.text.positions import located
-from secateur.planner.text.tokens import Token, tokenize
+from secateur.planner.text.tokens import Token, TokenKind, tokenize
+from secateur.protocol.clocks import CLOCKS
 
 _T = TypeVar("_T")
 _POSITION: Final = re.compile(r" \(line \d+, column \d+\)\n[^\n]*\n *(\^*)(\n.*)?$", re.DOTALL)
@@ -52,14 +54,13 @@ class Composed:
             Error: The statement is invalid; with its position in the user's text.
         """
         tokens, own = read_parameters(self.text, tokenize(self.text))
+        whole = self.parameters
+        if whole.clock is None and any(map(_calls_clock, tokens, tokens[1:])):
+            whole = whole.with_clock()  # of a default, which is not in the user's text
         try:
             # A parameter may occur only in another query of the same statement, so the count of the whole statement
             # holds.
-            return plan(
-                self.text,
-                tokens,
-                replace(own, count=self.parameters.count, names=self.parameters.names, clock=self.parameters.clock),
-            )
+            return plan(self.text, tokens, replace(own, count=whole.count, names=whole.names, clock=whole.clock))
         except Error as error:
             raise self._relocated(error) from error.__cause__
 
@@ -82,6 +83,10 @@ class Composed:
             return self._pieces[0].origin if self._pieces else 0
         piece = before[-1]
         return piece.origin + min(offset - piece.start, max(piece.length - 1, 0))
+
+
+def _calls_clock(token: Token, behind: Token) -> bool:
+    return token.kind is TokenKind.WORD and behind.word == "(" and folded(token.text) in CLOCKS
 
 
 class Composer:

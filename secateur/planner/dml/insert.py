@@ -5,7 +5,8 @@
     [WITH ...] INSERT [OR REPLACE | OR IGNORE] INTO t [AS x] [(a, b, ...)] [BY NAME] { VALUES (...), ... | <query> }
       [ON CONFLICT ...] [RETURNING ...]
 
-Each value is cast to the type of its column separately, as the dialect does; columns that are not named become NULL.
+Each value is cast to the type of its column separately, as the dialect does; columns that are not named get
+their default, or NULL.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from dataclasses import replace as replace_fields
 from typing import Any, Final
 
 import pyarrow as pa
@@ -24,7 +26,8 @@ from secateur.errors import ProgrammingError, UnknownColumnError
 from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.distinct_keys import first_of_each_key
 from secateur.partitioning.tables.identifier import quoted, text_literal
-from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.tables.table import Column, TableDef
+from secateur.partitioning.types.default_value import FUNCTIONS
 from secateur.planner.binding.evaluation import calls_only_bounded
 from secateur.planner.dml.assignments import read_column
 from secateur.planner.dml.composed import Composed, Composer
@@ -163,15 +166,27 @@ class Insert:
         )
         return any(_QUERY.search(text) or not calls_only_bounded(text) for text in texts)
 
+    def made_keys(self, columns: Sequence[str]) -> list[str]:
+        """The columns of the key that the rows do not name, and that have a default."""
+        table = self.target.table
+        return [name for name in table.primary_key if name not in columns and name in table.defaults]
+
     def values(self) -> InsertValues:
         """The rows of a VALUES clause, for a statement that is a load."""
         assert isinstance(self.source, ValuesRows)
         assert isinstance(self.conflict, InsertMode)
         assert self.columns is not None
-        template = _template(self.columns, self.source.values, self.parameters, self.conflict)
-        return InsertValues(
-            self.target.table, self.columns, self.query().text, self.conflict, template, self.source.span
-        )
+        table, whole = self.target.table, self
+        if table.defaults:  # in the query, so that all values of a statement are of one moment
+            absent = [table.column(name) for name in table.defaults if name not in self.columns]
+            made = tuple(map(default_value, absent))
+            rows = tuple((*row, *made) for row in self.source.values)
+            columns = (*self.columns, *(column.name for column in absent))
+            whole = replace_fields(self, columns=columns, source=ValuesRows(rows, self.source.span))
+        assert isinstance(whole.source, ValuesRows)
+        assert whole.columns is not None
+        template = _template(whole.columns, whole.source.values, self.parameters, self.conflict)
+        return InsertValues(table, whole.columns, whole.query().text, self.conflict, template, self.source.span)
 
     def query(self) -> Composed:
         """The query for the rows; that of VALUES has each value cast to the type of its column."""
@@ -204,9 +219,10 @@ class Insert:
         (row,) = source.values
         found = [value.parameter(self.parameters) for value in row]
         cells = tuple((index, name) for index, name in zip(found, columns, strict=True) if index is not None)
-        if not all(value.is_literal or index is not None for value, index in zip(row, found, strict=True)) or len(
-            cells
-        ) < len(self.parameters.spans):
+        is_known = (
+            value.is_literal or value.span is None or index is not None for value, index in zip(row, found, strict=True)
+        )
+        if not all(is_known) or len(cells) < len(self.parameters.spans):
             return None
         table = self.target.table
         if any(
@@ -228,22 +244,31 @@ class Insert:
         self.say_rows(composer.say("SELECT * FROM "), columns)
         return composer.finish()
 
-    def say_rows(self, composer: Composer, columns: Sequence[str]) -> None:
-        """Say the rows as an item of a FROM clause, with the names and types of these columns of the table."""
-        types = [self.target.table.column(name).type for name in columns]
+    def say_rows(self, composer: Composer, columns: Sequence[str], made: Sequence[str] = ()) -> None:
+        """Say the rows as an item of a FROM clause, with the names and types of columns of the table.
+
+        Args:
+            composer: Receives the text.
+            columns: Those that the rows have, in order.
+            made: Others, which get their default.
+        """
+        table = self.target.table
+        types = [table.column(name).type for name in (*columns, *made)]
         if isinstance(self.source, TextSpan):
             names = [f"c{position}" for position in range(len(columns))]
-            casts = zip(names, types, columns, strict=True)
-            items = ", ".join(f"CAST({name} AS {type_}) AS {quoted(column)}" for name, type_, column in casts)
+            values = [*names, *(table.column(name).default or "NULL" for name in made)]
+            casts = zip(values, types, (*columns, *made), strict=True)
+            items = ", ".join(f"CAST({value} AS {type_}) AS {quoted(column)}" for value, type_, column in casts)
             composer.say(f"(SELECT {items} FROM (\n", self.source, f"\n) AS source({', '.join(names)})) AS v")
             return
         composer.say("(VALUES ")
         for number, row in enumerate(self.source.values):
             composer.say(", (" if number else "(")
-            for position, (value, type_) in enumerate(zip(row, types, strict=True)):
+            cells = (*row, *(default_value(table.column(name)) for name in made))
+            for position, (value, type_) in enumerate(zip(cells, types, strict=True)):
                 composer.say(", " if position else "", "CAST(", *value.words, f" AS {type_})")
             composer.say(")")
-        composer.say(f") AS v({', '.join(map(quoted, columns))})")
+        composer.say(f") AS v({', '.join(map(quoted, (*columns, *made)))})")
 
 
 def read_insert(
@@ -290,11 +315,13 @@ def read_insert(
     start = cursor.offset
     if cursor.accept("DEFAULT", "VALUES"):
         columns = tuple(column.name for column in table.columns)
-        source = ValuesRows((tuple(DEFAULT for _ in columns),), TextSpan(start, start))
+        last = cursor.peek(-1)
+        assert last is not None
+        source = ValuesRows((tuple(map(default_value, table.columns)),), TextSpan(start, last.end + 1))
     elif cursor.at("VALUES"):
         if columns is None:
             raise cursor.unsupported("BY NAME with VALUES", "name the columns behind the table")
-        rows = _read_rows(cursor, columns)
+        rows = _read_rows(cursor, [table.column(name) for name in columns])
         last = cursor.peek(-1)
         source = ValuesRows(rows, TextSpan(start, start if last is None else last.end + 1))
     else:
@@ -324,17 +351,19 @@ class Value:
     """A value of a VALUES clause.
 
     Attributes:
-        span: Its place in the text; None for DEFAULT, which is NULL.
-        is_literal: Whether it is a single literal, or DEFAULT.
+        span: Its place in the text; None for DEFAULT.
+        is_literal: Whether it is a single literal, or a DEFAULT that is constant.
+        text: What DEFAULT means.
     """
 
     span: TextSpan | None
     is_literal: bool
+    text: str = "NULL"
 
     @property
     def words(self) -> tuple[str | TextSpan, ...]:
         """Return it as a part of a composed query."""
-        return ("NULL",) if self.span is None else (self.span,)
+        return (self.text,) if self.span is None else (self.span,)
 
     def parameter(self, parameters: Parameters) -> int | None:
         """The index of the parameter that it is; None when it is something else."""
@@ -345,11 +374,16 @@ class Value:
         )
 
 
-DEFAULT: Final = Value(None, True)
-"""DEFAULT as a value of a VALUES clause, and what a column without one gets."""
+_DEFAULT: Final = Value(None, True)
+"""DEFAULT before its column is known."""
 
 
-def _read_rows(cursor: TokenCursor, columns: Sequence[str]) -> tuple[tuple[Value, ...], ...]:
+def default_value(column: Column) -> Value:
+    """DEFAULT as a value of a column, and what a column without one gets."""
+    return Value(None, column.default not in FUNCTIONS, column.default or "NULL")
+
+
+def _read_rows(cursor: TokenCursor, columns: Sequence[Column]) -> tuple[tuple[Value, ...], ...]:
     cursor.expect("VALUES")
     rows: list[tuple[Value, ...]] = []
     while True:
@@ -358,10 +392,15 @@ def _read_rows(cursor: TokenCursor, columns: Sequence[str]) -> tuple[tuple[Value
         if len(values) != len(columns):
             message = (
                 f"row {len(rows) + 1} has {count_text(len(values), 'value')} for the {len(columns)}"
-                f" columns {', '.join(columns)}"
+                f" columns {', '.join(column.name for column in columns)}"
             )
             raise cursor.error(ProgrammingError, message, offset)
-        rows.append(values)
+        rows.append(
+            tuple(
+                default_value(column) if value is _DEFAULT else value
+                for value, column in zip(values, columns, strict=True)
+            )
+        )
         if not cursor.accept(",") or not cursor.at("("):  # the dialect takes a comma behind the last row
             return tuple(rows)
 
@@ -374,9 +413,15 @@ def _template(
         return None  # whether two rows have one key is for the controller to see
     if not parameters.count or len(rows) * len(columns) > _CELLS_MAX:
         return None
+    made = [{value.span is None and not value.is_literal for value in values} for values in zip(*rows, strict=True)]
+    if {True, False} in made:
+        return None
+    # What is made of each row anew, the client makes as for a column that is not there.
+    columns = [name for name, is_made in zip(columns, made, strict=True) if is_made == {False}]
     index_of = {(start, end): index for start, end, index in parameters.spans}
     cells: list[tuple[int | Literal, ...]] = []
-    for row in rows:
+    for values in rows:
+        row = [value for value, is_made in zip(values, made, strict=True) if is_made == {False}]
         found = [None if value.span is None else index_of.get((value.span.start, value.span.end)) for value in row]
         if not all(value.is_literal or index is not None for value, index in zip(row, found, strict=True)):
             return None
@@ -390,7 +435,7 @@ def _read_row(cursor: TokenCursor) -> tuple[Value, ...]:
     while True:
         if is_default(cursor, ",", ")"):
             cursor.take()
-            values.append(DEFAULT)
+            values.append(_DEFAULT)
         else:
             first = cursor.peek()
             span = read_expression(cursor, ",", ")")

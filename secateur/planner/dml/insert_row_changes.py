@@ -46,20 +46,23 @@ def insert_row_changes(insert: Insert, columns: Sequence[str]) -> RowChangesQuer
         columns: The columns of the table that its rows have, in order.
     """
     table, conflict = insert.target.table, insert.conflict
+    made = insert.made_keys(columns)
     query, names_action = insert.returning or (None, False)
     if conflict is InsertMode.APPEND:
-        return RowChangesQuery(table, _appended(insert, columns), DuplicateMatchPolicy.REFUSED, query, names_action)
+        return RowChangesQuery(
+            table, _appended(insert, columns, made), DuplicateMatchPolicy.REFUSED, query, names_action
+        )
     changed: dict[str, Words] = {}
     condition: TextSpan | None = None
     if isinstance(conflict, DoUpdate):
-        changed, condition = assigned_values(conflict.assignments), conflict.condition
+        changed, condition = assigned_values(conflict.assignments, table), conflict.condition
     elif conflict is InsertMode.UPSERT:
         changed = {name: (f"excluded.{quoted(name)}",) for name in columns if name not in table.primary_key}
     has_keys = _has_plain_keys(insert, columns)
     moves = any(name in table.primary_key for name in changed)
     is_single_partition = has_keys and not moves and insert.returning is None
     composer = _merged(
-        insert, columns, changed, condition, has_keys=has_keys, updates=conflict is not InsertMode.IGNORE
+        insert, columns, made, changed, condition, has_keys=has_keys, updates=conflict is not InsertMode.IGNORE
     )
     return RowChangesQuery(
         table, composer.finish(), DuplicateMatchPolicy.FIRST, query, names_action, is_single_partition
@@ -81,19 +84,20 @@ def key_query(insert: Insert, columns: Sequence[str]) -> Composed:
     return composer.finish()
 
 
-def _appended(insert: Insert, columns: Sequence[str]) -> Composed:
+def _appended(insert: Insert, columns: Sequence[str], made: Sequence[str]) -> Composed:
     """The rows as they are given."""
     composer = Composer(insert.sql, insert.parameters, insert.ctes)
     composer.say("SELECT ")
-    values: dict[str, Words] = {name: (quoted(name),) for name in columns}
+    values: dict[str, Words] = {name: (quoted(name),) for name in (*columns, *made)}
     row_changes_items(composer, insert.target, (action_text(RowAction.INSERT),), values, is_there=False)
-    insert.say_rows(composer.say(" FROM "), columns)
+    insert.say_rows(composer.say(" FROM "), columns, made)
     return composer.finish()
 
 
 def _merged(
     insert: Insert,
     columns: Sequence[str],
+    made: Sequence[str],
     changed: dict[str, Words],
     condition: TextSpan | None,
     *,
@@ -122,18 +126,18 @@ def _merged(
         (f"CASE WHEN {absent} THEN {action_text(RowAction.INSERT)} ELSE {action_text(RowAction.UPDATE)} END",),
         values,
     )
-    named = ", ".join(f"'{name.replace(chr(39), chr(39) * 2)}': {quoted(name)}" for name in columns)
+    named = ", ".join(f"'{name.replace(chr(39), chr(39) * 2)}': {quoted(name)}" for name in (*columns, *made))
     nothing = "".join(
-        f", '{column.name.replace(chr(39), chr(39) * 2)}': CAST(NULL AS {column.type})"
+        f", '{column.name.replace(chr(39), chr(39) * 2)}': CAST({column.default or 'NULL'} AS {column.type})"
         for column in table.columns
-        if column.name not in columns
+        if column.name not in columns and column.name not in made
     )
     composer.say(f" FROM (SELECT {{{named}{nothing}}} AS excluded FROM ")
     if isinstance(insert.source, ValuesRows) and len(insert.source.values) == 1:
-        insert.say_rows(composer, columns)
+        insert.say_rows(composer, columns, made)
     else:
-        insert.say_rows(composer.say('(SELECT *, row_number() OVER () AS "row" FROM '), columns)
-        distinct = ", ".join(map(quoted, _given(keys, columns)))
+        insert.say_rows(composer.say('(SELECT *, row_number() OVER () AS "row" FROM '), columns, made)
+        distinct = ", ".join(map(quoted, _given(keys, (*columns, *made))))
         composer.say(f') QUALIFY row_number() OVER (PARTITION BY {distinct} ORDER BY "row") = 1')
     composer.say(') AS "source row" LEFT JOIN ')
     if has_keys:

@@ -35,6 +35,7 @@ from secateur.planner.dml.row_changes import (
     action_text,
     assigned_values,
     column_of,
+    default_words,
     row_changes_items,
     target_text,
 )
@@ -151,7 +152,7 @@ class Merge:
         composer.say("SELECT ")
         chosen: dict[str, Value] = {}
         for column in table.columns:
-            stays: Value = (column_of(target, column.name),) if is_there else ("NULL",)
+            stays: Value = (column_of(target, column.name),) if is_there else default_words(column)
             each = [
                 ("CAST((", *own[column.name], f") AS {column.type})") if column.name in own else stays for own in values
             ]
@@ -303,7 +304,7 @@ def _read_update(cursor: TokenCursor, table: TableDef, kind: _Kind) -> dict[str,
     if cursor.accept("SET", "*"):
         return _Columns.BY_POSITION
     if cursor.accept("SET"):
-        return assigned_values(read_assignments(cursor, table, *_BEHIND))
+        return assigned_values(read_assignments(cursor, table, *_BEHIND), table)
     return _read_by(cursor)
 
 
@@ -326,14 +327,17 @@ def _read_insert(cursor: TokenCursor, table: TableDef) -> dict[str, Value] | _Co
     if len(values) != len(columns):
         message = f"{count_text(len(values), 'value')} for the {len(columns)} columns {', '.join(columns)}"
         raise cursor.error(ProgrammingError, message, offset)
-    return dict(zip(columns, values, strict=True))
+    return {
+        name: default_words(table.column(name)) if value is None else (value,)
+        for name, value in zip(columns, values, strict=True)
+    }
 
 
-def _read_value(cursor: TokenCursor) -> Value:
+def _read_value(cursor: TokenCursor) -> TextSpan | None:
     if is_default(cursor, ",", ")"):
         cursor.take()
-        return ("NULL",)
-    return (read_expression(cursor, ",", ")"),)
+        return None
+    return read_expression(cursor, ",", ")")
 
 
 def _read_by(cursor: TokenCursor) -> _Columns:

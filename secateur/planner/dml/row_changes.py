@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from secateur.engine.sql.row_changes import RowAction
 from secateur.partitioning.tables.identifier import quoted
-from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.tables.table import Column, TableDef
 from secateur.planner.dml.assignments import Assignments
 from secateur.planner.dml.composed import Composed, Composer
 from secateur.planner.dml.expressions import TextSpan
@@ -21,9 +21,16 @@ Value = tuple[str | TextSpan, ...]
 """An expression, as words of ours and pieces of the user's."""
 
 
-def assigned_values(assignments: Assignments) -> dict[str, Value]:
-    """The values by column; DEFAULT is NULL."""
-    return {column: ("NULL",) if place is None else (place,) for column, place in assignments.items()}
+def default_words(column: Column) -> Value:
+    """What DEFAULT means for a column."""
+    return (column.default or "NULL",)
+
+
+def assigned_values(assignments: Assignments, table: TableDef) -> dict[str, Value]:
+    """The values by column of a table."""
+    return {
+        name: default_words(table.column(name)) if place is None else (place,) for name, place in assignments.items()
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,19 +76,20 @@ def row_changes_items(
         action: The action of the row.
         values: The new values by column; other columns keep theirs.
         is_there: Whether the target is visible, so that its old key and columns can be named; else columns without a
-            value become NULL.
+            value get their default.
     """
     table = target.table
     composer.say("CAST(", *action, ' AS VARCHAR) AS "action"')
     for position, name in enumerate(table.primary_key):
         old = column_of(target, name) if is_there else f"CAST(NULL AS {table.column(name).type})"
         composer.say(f', {old} AS "old {position}"')
-    absent: Value = ("NULL",)
     say_values(
         composer,
         target,
         {
-            column.name: values.get(column.name, (column_of(target, column.name),) if is_there else absent)
+            column.name: values.get(
+                column.name, (column_of(target, column.name),) if is_there else default_words(column)
+            )
             for column in table.columns
         },
     )

@@ -16,12 +16,13 @@ from secateur.engine.kernels.arrow.fragment import ArrowFragment
 from secateur.engine.sql.row_upsert import GivenValue, RowUpsert
 from secateur.errors import Error
 from secateur.partitioning.tables.identifier import folded, quoted
+from secateur.partitioning.tables.table import Column
 from secateur.partitioning.types.column_type import SqlType
 from secateur.planner.binding.parameter_types import TypeUses
 from secateur.planner.dml.composed import Composer
 from secateur.planner.dml.conflict import DoUpdate
 from secateur.planner.dml.expressions import TextSpan
-from secateur.planner.dml.insert import DEFAULT, Insert, Value, ValuesRows
+from secateur.planner.dml.insert import Insert, Value, ValuesRows, default_value
 from secateur.planner.dml.literal_columns import literal_column
 from secateur.planner.dml.row_changes import Value as Words
 from secateur.planner.dml.row_changes import column_of, target_text
@@ -66,15 +67,17 @@ def _row_upsert(insert: Insert, columns: Sequence[str], plan: PlanQuery) -> tupl
         raise _NoneError
     if any(table.column(name).type.is_float for name in table.primary_key):  # NaN, and two zeros
         raise _NoneError
-    row = dict(zip(columns, insert.source.values[0], strict=True))
-    given = tuple(_given(insert, row.get(column.name, DEFAULT), column.type) for column in table.columns)
+    named = dict(zip(columns, insert.source.values[0], strict=True))
+    row = {column.name: named.get(column.name) or default_value(column) for column in table.columns}
+    given = tuple(_given(insert, row[column.name], column.type) for column in table.columns)
     assigned: dict[str, GivenValue] = {}
     computed: dict[str, Words] = {}
     condition: Words | None = None
     if isinstance(insert.conflict, DoUpdate):
         for name, place in insert.conflict.assignments.items():
-            value = _value_of(insert, place, row, table.column(name).type)
+            value = _value_of(insert, place, row, table.column(name))
             if value is None:
+                assert place is not None, "DEFAULT is a value"
                 computed[name] = _in_terms_of_row(insert, place, row)
             else:
                 assigned[name] = _given(insert, value, table.column(name).type)
@@ -120,7 +123,7 @@ def _given(insert: Insert, value: Value, type_: SqlType) -> GivenValue:
     index = value.parameter(insert.parameters)
     if index is not None:
         return ParameterExpression(index + 1, type_)
-    text = None if value.span is None else insert.sql[value.span.start : value.span.end]
+    text = value.text if value.span is None else insert.sql[value.span.start : value.span.end]
     column = literal_column([text], type_)
     if column is None:
         raise _NoneError
@@ -128,24 +131,22 @@ def _given(insert: Insert, value: Value, type_: SqlType) -> GivenValue:
     return None if literal is None else ConstantExpression(literal, type_)
 
 
-def _value_of(insert: Insert, span: TextSpan | None, row: Mapping[str, Value], type_: SqlType) -> Value | None:
+def _value_of(insert: Insert, span: TextSpan | None, row: Mapping[str, Value], column: Column) -> Value | None:
     """A literal, a parameter, or a value of the row of the type, if that is the whole of an expression; else None."""
     if span is None:
-        return DEFAULT
-    value = Value(span, literal_column([insert.sql[span.start : span.end]], type_) is not None)
+        return default_value(column)
+    value = Value(span, literal_column([insert.sql[span.start : span.end]], column.type) is not None)
     if value.is_literal or value.parameter(insert.parameters) is not None:
         return value
     tokens = tokenize(insert.sql[span.start : span.end])
     name = _column_behind(insert, tokens, 0) if len(tokens) == 3 else None
-    if name is None or insert.target.table.column(name).type != type_:
+    if name is None or insert.target.table.column(name).type != column.type:
         return None
-    return row.get(name, DEFAULT)
+    return row[name]
 
 
-def _in_terms_of_row(insert: Insert, span: TextSpan | None, row: Mapping[str, Value]) -> Words:
-    """An expression in which the values of ``excluded`` are those of the row; DEFAULT is NULL."""
-    if span is None:
-        return ("NULL",)
+def _in_terms_of_row(insert: Insert, span: TextSpan, row: Mapping[str, Value]) -> Words:
+    """An expression in which the values of ``excluded`` are those of the row."""
     text = insert.sql[span.start : span.end]
     if _QUERY.search(text):
         raise _NoneError
@@ -159,7 +160,7 @@ def _in_terms_of_row(insert: Insert, span: TextSpan | None, row: Mapping[str, Va
         if name is None:
             raise _NoneError
         words.append(TextSpan(start, span.start + token.start))
-        words += ["CAST(", *row.get(name, DEFAULT).words, f" AS {table.column(name).type})"]
+        words += ["CAST(", *row[name].words, f" AS {table.column(name).type})"]
         start = span.start + tokens[position + 2].end + 1
     return (*words, TextSpan(start, span.end))
 

@@ -138,7 +138,8 @@ def read_searched_change(
         action, joins = RowAction.UPDATE, "FROM"
         target = read_target(cursor, find)
         cursor.expect("SET")
-        values = assigned_values(read_assignments(cursor, target.table, "FROM", "WHERE", "RETURNING"))
+        assignments = read_assignments(cursor, target.table, "FROM", "WHERE", "RETURNING")
+        values = assigned_values(assignments, target.table)
     else:
         action, joins = RowAction.DELETE, "USING"
         cursor.expect("DELETE")

@@ -48,7 +48,15 @@ def read_relation(cursor: TokenCursor, find: Callable[[str], _R]) -> _R:
     Raises:
         Error: As :func:`read_table`.
     """
-    name = cursor.name_in_main("the name of a table")
+    return found(cursor, cursor.name_in_main("the name of a table"), find)
+
+
+def found(cursor: TokenCursor, name: str, find: Callable[[str], _R]) -> _R:
+    """The object that ``find`` finds for the name that was read last.
+
+    Raises:
+        UnknownTableError: There is none; with the position of the name.
+    """
     token = cursor.peek(-1)
     assert token is not None
     try:

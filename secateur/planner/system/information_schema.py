@@ -18,6 +18,8 @@ _CONSTRAINT: Final = (
     " '_') || '_pkey' AS constraint_name"
 )
 
+_CHECK: Final = "'secateur' AS constraint_catalog, 'main' AS constraint_schema, check_name AS constraint_name"
+
 
 def _null(kind: str, *names: str) -> str:
     return ", ".join(f"CAST(NULL AS {kind}) AS {name}" for name in names)
@@ -37,7 +39,7 @@ SELECT {_PLACE}, table_type,
   {_null("VARCHAR", "self_referencing_column_name", "reference_generation")},
   {_null("VARCHAR", "user_defined_type_catalog", "user_defined_type_schema", "user_defined_type_name")},
   CASE table_type WHEN 'BASE TABLE' THEN 'YES' ELSE 'NO' END AS is_insertable_into, 'NO' AS is_typed,
-  {_null("VARCHAR", "commit_action", "TABLE_COMMENT")}
+  {_null("VARCHAR", "commit_action")}, comment AS "TABLE_COMMENT"
 FROM secateur.tables"""
     ),
     "views": (
@@ -48,7 +50,7 @@ FROM secateur.tables WHERE table_type = 'VIEW'"""
     ),
     "columns": (
         f"""
-SELECT {_PLACE}, column_name, position AS ordinal_position, {_null("VARCHAR", "column_default")},
+SELECT {_PLACE}, column_name, position AS ordinal_position, column_default,
   CASE WHEN is_nullable THEN 'YES' ELSE 'NO' END AS is_nullable, data_type,
   {_null("INTEGER", "character_maximum_length", "character_octet_length")},
   CASE data_type WHEN 'TINYINT' THEN 8 WHEN 'SMALLINT' THEN 16 WHEN 'INTEGER' THEN 32 WHEN 'BIGINT' THEN 64
@@ -71,14 +73,18 @@ SELECT {_PLACE}, column_name, position AS ordinal_position, {_null("VARCHAR", "c
   {_null("VARCHAR", "identity_maximum", "identity_minimum")},
   {_null("BOOLEAN", "identity_cycle")}, 'NEVER' AS is_generated, {_null("VARCHAR", "generation_expression")},
   {_null("BOOLEAN", "is_updatable")},
-  {_null("VARCHAR", "COLUMN_COMMENT")}
+  comment AS "COLUMN_COMMENT"
 FROM secateur.columns"""
     ),
     "table_constraints": (
         f"""
 SELECT {_CONSTRAINT}, {_PLACE}, 'PRIMARY KEY' AS constraint_type, 'NO' AS is_deferrable, 'NO' AS initially_deferred,
   'YES' AS enforced, 'YES' AS nulls_distinct
-FROM secateur.tables WHERE table_type = 'BASE TABLE'"""
+FROM secateur.tables WHERE table_type = 'BASE TABLE'
+UNION ALL
+SELECT {_CHECK}, {_PLACE}, 'CHECK' AS constraint_type, 'NO' AS is_deferrable, 'NO' AS initially_deferred,
+  'YES' AS enforced, 'YES' AS nulls_distinct
+FROM secateur.checks"""
     ),
     "key_column_usage": (
         f"""
@@ -90,7 +96,10 @@ FROM secateur.columns JOIN secateur.tables USING (table_name) WHERE key_position
         f"""
 SELECT {_PLACE}, column_name, {_CONSTRAINT}, 'PRIMARY KEY' AS constraint_type,
   'PRIMARY KEY(' || array_to_string(primary_key, ', ') || ')' AS constraint_text
-FROM secateur.columns JOIN secateur.tables USING (table_name) WHERE key_position IS NOT NULL"""
+FROM secateur.columns JOIN secateur.tables USING (table_name) WHERE key_position IS NOT NULL
+UNION ALL
+SELECT {_PLACE}, column_name, {_CHECK}, 'CHECK' AS constraint_type, 'CHECK((' || condition || '))' AS constraint_text
+FROM (SELECT table_name, check_name, condition, unnest(columns) AS column_name FROM secateur.checks)"""
     ),
     "referential_constraints": (
         f"""

@@ -119,7 +119,7 @@ def read_show(
 
 def described_sql(columns: Iterable[tuple[str, str]]) -> str:
     """Return the query that answers DESCRIBE for columns of known names and types."""
-    return _described_rows([(name, kind, "YES", None) for name, kind in columns])
+    return _described_rows([(name, kind, "YES", None, None) for name, kind in columns])
 
 
 def summarized_sql(query: str) -> str:
@@ -154,14 +154,15 @@ def described_relation_sql(relation: TableDef | ViewDef | ExternalTable) -> str:
                     str(column.type),
                     "YES" if column.nullable else "NO",
                     "PRI" if column.name in key else None,
+                    column.default,
                 )
                 for column in relation.columns
             ]
             return _described_rows(rows)
 
 
-def _described_rows(rows: Sequence[tuple[str, str, str, str | None]]) -> str:
-    listed = ", ".join(f"({', '.join(map(_text, row))}, CAST(NULL AS VARCHAR), CAST(NULL AS VARCHAR))" for row in rows)
+def _described_rows(rows: Sequence[tuple[str, str, str, str | None, str | None]]) -> str:
+    listed = ", ".join(f"({', '.join(map(_text, row))}, CAST(NULL AS VARCHAR))" for row in rows)
     return f"SELECT * FROM (VALUES {listed}) AS described({', '.join(map(quoted, _DESCRIBED))})"
 
 

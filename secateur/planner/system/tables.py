@@ -79,6 +79,7 @@ _TABLES: Final = (
         rows=_NUMBER,
         bytes=_NUMBER,
         sql=_TEXT,
+        comment=_TEXT,
     ),
     _table(
         "columns",
@@ -88,7 +89,10 @@ _TABLES: Final = (
         is_nullable=_FLAG,
         key_position="INTEGER",
         partitioning_position="INTEGER",
+        column_default=_TEXT,
+        comment=_TEXT,
     ),
+    _table("checks", {"table_name": _TEXT, "check_name": _TEXT}, condition=_TEXT, columns=_TEXTS),
     _table("indexes", {"index_name": _TEXT}, table_name=_TEXT, columns=_TEXTS),
     _table(
         "partitions",

@@ -85,17 +85,16 @@ def unstable_call(nodes: Iterable[ex.AnyExpression]) -> ex.Call | None:
             one
             for node in nodes
             for one in within(node)
-            if isinstance(one, ex.Call)
-            and one.name != "error"
-            and (
-                one.name in CLOCKS or (one.name, len(one.children)) == _AGE or _is_unstable(one.name, len(one.children))
-            )
+            if isinstance(one, ex.Call) and one.name != "error" and is_unstable(one.name, len(one.children))
         ),
         None,
     )
 
 
-def _is_unstable(name: str, arguments: int) -> bool:
+def is_unstable(name: str, arguments: int) -> bool:
+    """Whether a call of a function, by its name in lower case, may have another value elsewhere or at another time."""
+    if name in CLOCKS:
+        return True
     forms = _unstable().get(name, frozenset())
     return arguments in forms or -1 in forms or (name, arguments) == _AGE
 

@@ -230,7 +230,7 @@ SchemeError: BACKUPS 99: at most 16 copies beside the primary (line 1, column 44
 -- backups twice
 CREATE TABLE t (a INT PRIMARY KEY) BACKUPS 1 BACKUPS 2
 /*
-SqlSyntaxError: expected PARTITION BY, BACKUPS, REPLICATED, WITH or the end of the statement, found 'BACKUPS' (line 1, column 46)
+SqlSyntaxError: expected PARTITION BY, BACKUPS, REPLICATED, WITH, COMMENT or the end of the statement, found 'BACKUPS' (line 1, column 46)
   CREATE TABLE t (a INT PRIMARY KEY) BACKUPS 1 BACKUPS 2
                                                ^^^^^^^
 */
@@ -238,7 +238,7 @@ SqlSyntaxError: expected PARTITION BY, BACKUPS, REPLICATED, WITH or the end of t
 -- something else
 CREATE TABLE t (a INT PRIMARY KEY) USING x
 /*
-SqlSyntaxError: expected PARTITION BY, BACKUPS, REPLICATED, WITH or the end of the statement, found 'USING' (line 1, column 36)
+SqlSyntaxError: expected PARTITION BY, BACKUPS, REPLICATED, WITH, COMMENT or the end of the statement, found 'USING' (line 1, column 36)
   CREATE TABLE t (a INT PRIMARY KEY) USING x
                                      ^^^^^
 */
@@ -267,20 +267,124 @@ NotSupportedError: REPLICATED with a change feed is not supported: the writes of
                                                                          ^
 */
 ----
--- a default
-CREATE TABLE t (a INT DEFAULT 3, PRIMARY KEY (a))
+-- a default that is random
+CREATE TABLE t (a INT PRIMARY KEY, b DOUBLE DEFAULT random())
 /*
-NotSupportedError: DEFAULT is not supported: give the value with each row (line 1, column 23)
-  CREATE TABLE t (a INT DEFAULT 3, PRIMARY KEY (a))
-                        ^^^^^^^
+NotSupportedError: random() in DEFAULT is not supported: now(), current_date, localtimestamp, localtime, uuid() and uuidv7() may stand in DEFAULT alone; give any other value that is not constant with each row (line 1, column 53)
+  CREATE TABLE t (a INT PRIMARY KEY, b DOUBLE DEFAULT random())
+                                                      ^^^^^^^^
 */
 ----
--- a check
-CREATE TABLE t (a INT PRIMARY KEY, CHECK (a > 0))
+-- a default of a column
+CREATE TABLE t (a INT PRIMARY KEY, b INT DEFAULT a + 1)
 /*
-NotSupportedError: CHECK is not supported: check the data before they are loaded (line 1, column 36)
-  CREATE TABLE t (a INT PRIMARY KEY, CHECK (a > 0))
-                                     ^^^^^
+NotSupportedError: the column 'a' in DEFAULT is not supported: it is computed without a row; now(), current_date, localtimestamp, localtime, uuid() and uuidv7() may stand in DEFAULT alone (line 1, column 50)
+  CREATE TABLE t (a INT PRIMARY KEY, b INT DEFAULT a + 1)
+                                                   ^^^^^
+*/
+----
+-- a default that does not fit
+CREATE TABLE t (a INT PRIMARY KEY, b INT DEFAULT 1.5 NOT NULL)
+/*
+DataError: column 'b': DEFAULT 1.5: the value is not exactly one of INTEGER: write one that is, or CAST it (line 1, column 50)
+  CREATE TABLE t (a INT PRIMARY KEY, b INT DEFAULT 1.5 NOT NULL)
+                                                   ^^^
+*/
+----
+-- a default of the clock that does not fit
+CREATE TABLE t (a INT PRIMARY KEY, b DATE DEFAULT now())
+/*
+DataError: column 'b': now() is a value for a column of type TIMESTAMP or TIMESTAMP WITH TIME ZONE, and this one is DATE (line 1, column 51)
+  CREATE TABLE t (a INT PRIMARY KEY, b DATE DEFAULT now())
+                                                    ^^^^^
+*/
+----
+-- two defaults
+CREATE TABLE t (a INT PRIMARY KEY, b INT DEFAULT 1 DEFAULT 2)
+/*
+SqlSyntaxError: column 'b' has two DEFAULTs (line 1, column 52)
+  CREATE TABLE t (a INT PRIMARY KEY, b INT DEFAULT 1 DEFAULT 2)
+                                                     ^^^^^^^
+*/
+----
+-- a check of the clock
+CREATE TABLE t (a INT PRIMARY KEY, b DATE, CHECK (b < current_date))
+/*
+NotSupportedError: current_date in CHECK is not supported: a condition is the same at any time and place: compare with a column that has the value as its DEFAULT (line 1, column 50)
+  CREATE TABLE t (a INT PRIMARY KEY, b DATE, CHECK (b < current_date))
+                                                   ^^^^^^^^^^^^^^^^^^
+*/
+----
+-- a check of other rows
+CREATE TABLE t (a INT PRIMARY KEY, CHECK (a > (SELECT max(n) FROM days)))
+/*
+NotSupportedError: a subquery in CHECK is not supported: the expression reads no other rows (line 1, column 42)
+  CREATE TABLE t (a INT PRIMARY KEY, CHECK (a > (SELECT max(n) FROM days)))
+                                           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+*/
+----
+-- a check of a column that is not there
+CREATE TABLE t (a INT PRIMARY KEY, CHECK (b > 0))
+/*
+UnknownColumnError: table t has no column 'b'; there is a (line 1, column 42)
+  CREATE TABLE t (a INT PRIMARY KEY, CHECK (b > 0))
+                                           ^^^^^^^
+*/
+----
+-- a check that is no condition
+CREATE TABLE t (a INT PRIMARY KEY CHECK (a + 1))
+/*
+ProgrammingError: CHECK takes a condition, and the expression is of type INTEGER (line 1, column 41)
+  CREATE TABLE t (a INT PRIMARY KEY CHECK (a + 1))
+                                          ^^^^^^^
+*/
+----
+-- a check without parentheses
+CREATE TABLE t (a INT PRIMARY KEY, CONSTRAINT c CHECK a > 0)
+/*
+SqlSyntaxError: expected '(' and a condition, found 'a' (line 1, column 55)
+  CREATE TABLE t (a INT PRIMARY KEY, CONSTRAINT c CHECK a > 0)
+                                                        ^
+*/
+----
+-- two constraints of one name
+CREATE TABLE t (a INT PRIMARY KEY, CONSTRAINT c CHECK (a > 0), CONSTRAINT C CHECK (a > 1))
+/*
+ProgrammingError: table t has two constraints named 'C' (line 1, column 83)
+  CREATE TABLE t (a INT PRIMARY KEY, CONSTRAINT c CHECK (a > 0), CONSTRAINT C CHECK (a > 1))
+                                                                                    ^^^^^^^
+*/
+----
+-- a primary key with a name
+CREATE TABLE t (a INT, CONSTRAINT c PRIMARY KEY (a))
+/*
+NotSupportedError: CONSTRAINT is not supported: only a CHECK has a name: write PRIMARY KEY (...) and NOT NULL without one (line 1, column 24)
+  CREATE TABLE t (a INT, CONSTRAINT c PRIMARY KEY (a))
+                         ^^^^^^^^^^
+*/
+----
+-- a comment that is no text
+COMMENT ON TABLE days IS 5
+/*
+SqlSyntaxError: expected a text in single quotes, or NULL, found '5' (line 1, column 26)
+  COMMENT ON TABLE days IS 5
+                           ^
+*/
+----
+-- a comment on a column that is not there
+COMMENT ON COLUMN days.x IS 'y'
+/*
+UnknownColumnError: table days has no column 'x'; there is n, id (line 1, column 24)
+  COMMENT ON COLUMN days.x IS 'y'
+                         ^
+*/
+----
+-- a comment on a view
+COMMENT ON VIEW v IS 'y'
+/*
+NotSupportedError: COMMENT ON VIEW is not supported: tables and their columns have comments (line 1, column 12)
+  COMMENT ON VIEW v IS 'y'
+             ^^^^
 */
 ----
 -- two wishes
@@ -499,7 +603,7 @@ SchemeError: table t: EVERY does not fit column a of type INTEGER: write a numbe
 -- ranges on demand, 8
 CREATE TABLE t (a INT PRIMARY KEY) PARTITION BY RANGE (a) EVERY 10 SPLIT AT (5)
 /*
-SqlSyntaxError: expected PARTITION BY, BACKUPS, REPLICATED, WITH or the end of the statement, found 'SPLIT' (line 1, column 68)
+SqlSyntaxError: expected PARTITION BY, BACKUPS, REPLICATED, WITH, COMMENT or the end of the statement, found 'SPLIT' (line 1, column 68)
   CREATE TABLE t (a INT PRIMARY KEY) PARTITION BY RANGE (a) EVERY 10 SPLIT AT (5)
                                                                      ^^^^^
 */
@@ -797,7 +901,7 @@ SchemeError: table x: hash component 1 names column b, which is not in the prima
 -- no clause
 CREATE TABLE x PRIMARY KEY (a) SOMEHOW AS SELECT 1 AS a
 /*
-SqlSyntaxError: expected PARTITION BY, BACKUPS, REPLICATED, WITH or AS, found 'SOMEHOW' (line 1, column 32)
+SqlSyntaxError: expected PARTITION BY, BACKUPS, REPLICATED, WITH, COMMENT or AS, found 'SOMEHOW' (line 1, column 32)
   CREATE TABLE x PRIMARY KEY (a) SOMEHOW AS SELECT 1 AS a
                                  ^^^^^^^
 */

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -14,13 +15,18 @@ HERE = Path(__file__).parent
 
 
 class Exclusions:
-    """Skips the tests of ``EXCLUDED``; classes have the name of the database behind their own."""
+    """Skips the tests of ``EXCLUDED``, some of them for one first argument alone.
+
+    Classes have the name of the database behind their own.
+    """
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         for item in items:
-            _, group, test = item.nodeid.partition("[")[0].split("::")
-            reason = EXCLUDED.get(f"{group.partition('_')[0]}.{test}")
+            named, _, options = item.nodeid.partition("[")
+            _, group, test = named.split("::")
+            name = f"{group.partition('_')[0]}.{test}"
+            reason = EXCLUDED.get(name, EXCLUDED.get(f"{name}[{re.split('[]-]', options)[0]}]"))
             if reason is not None:
                 item.add_marker(pytest.mark.skip(reason=reason))
 

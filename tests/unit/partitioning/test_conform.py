@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pyarrow as pa
 import pytest
 
 from secateur.errors import DataError, NullKeyError, UnknownColumnError
 from secateur.partitioning.schemes import PartitionScheme
 from secateur.partitioning.tables import Column, TableDef
-from secateur.partitioning.tables.conform import MissingColumns, conform
+from secateur.partitioning.tables.conform import MissingColumns, conform, made_default_name
 from secateur.partitioning.types import parse_type
 
 FLIGHTS = TableDef(
@@ -62,6 +64,35 @@ def test_missing_columns_are_kept_or_refused() -> None:
     for missing in MissingColumns:
         with pytest.raises(NullKeyError, match="column tailnum is NOT NULL and the data lack it"):
             conform(pa.table({"delay": [1]}), FLIGHTS, missing)
+
+
+def test_columns_with_a_default_need_not_be_there() -> None:
+    told = TableDef(
+        "told",
+        1,
+        (
+            Column("k", parse_type("INTEGER"), nullable=False),
+            Column("name", parse_type("VARCHAR"), nullable=False, default="'new'"),
+            Column("u", parse_type("UUID"), default="uuid()"),
+            Column("made", parse_type("TIMESTAMP"), default="now()"),
+            Column("nothing", parse_type("INTEGER"), default="NULL"),
+        ),
+        ("k",),
+        PartitionScheme(),
+    )
+    now = datetime(2024, 2, 29, 12, tzinfo=UTC)
+    for missing in (MissingColumns.NULL, MissingColumns.REFUSED):
+        rows = conform(pa.table({"K": [1, 2]}), told, missing, now=now)
+        assert rows.schema == told.arrow_schema
+        (first, second) = rows.to_pylist()
+        assert first.pop("u") != second.pop("u")
+        expected = {"name": "new", "made": datetime(2024, 2, 29, 12), "nothing": None}
+        assert (first, second) == ({"k": 1, **expected}, {"k": 2, **expected})
+    kept = conform(pa.table({"k": [1, 2]}), told, MissingColumns.KEPT, now=now)
+    assert kept.schema.names == ["k", made_default_name("u"), made_default_name("made")]
+    assert conform(kept, told, MissingColumns.KEPT).equals(kept), "they are made once"
+    with pytest.raises(NullKeyError, match="column name is NOT NULL, but 1 of 1 rows"):
+        conform(pa.table({"k": [1], "name": pa.nulls(1, pa.string())}), told)
 
 
 def test_rows_are_counted_as_the_caller_counts_them() -> None:

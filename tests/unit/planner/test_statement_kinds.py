@@ -45,6 +45,7 @@ ROLES = {
     "CreateTable": ADMIN,
     "CreateExternalTable": ADMIN,
     "CreateIndex": ADMIN,
+    "CommentOn": ADMIN,
     "CreateView": ADMIN,
     "AlterTable": ADMIN,
     "DropTable": ADMIN,

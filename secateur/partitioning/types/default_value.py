@@ -1,0 +1,94 @@
+"""What a column gets that is not named: a constant, or the value of a function of the clock or of random numbers.
+
+A default is kept as text. That of a constant is its literal (:mod:`~secateur.partitioning.types.literals`), so that it
+is a plain value wherever the table is known; the few functions are those of :data:`FUNCTIONS`.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from datetime import time as time_of_day
+from typing import Any, Final
+from uuid import UUID, uuid4
+
+from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.partitioning.types.literals import read_literal
+
+
+def _uuid7() -> UUID:
+    """A UUID that begins with the milliseconds since 1970. Source: RFC 9562, section 5.7."""
+    number = (time.time_ns() // 1_000_000) << 80 | secrets.randbits(80)
+    return UUID(int=number & ~(0xF << 76) & ~(0x3 << 62) | 0x7 << 76 | 0x2 << 62)
+
+
+_RANDOM: Final[Mapping[str, Callable[[], UUID]]] = {"uuid()": uuid4, "uuidv7()": _uuid7}
+_INSTANT: Final = frozenset({TypeKind.TIMESTAMPTZ, TypeKind.TIMESTAMP})
+_CLOCKS: Final[Mapping[str, frozenset[TypeKind]]] = {
+    "now()": _INSTANT,
+    "current_localtimestamp()": _INSTANT,
+    "current_date()": frozenset({TypeKind.DATE, *_INSTANT}),
+    "current_localtime()": frozenset({TypeKind.TIME}),
+}
+FUNCTIONS: Final[Mapping[str, frozenset[TypeKind]]] = {
+    **_CLOCKS,
+    **dict.fromkeys(_RANDOM, frozenset({TypeKind.UUID, TypeKind.VARCHAR})),
+}
+"""The functions whose value a column may get, as DuckDB calls them, and the types that hold all of their values."""
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultValue:
+    """A default.
+
+    Attributes:
+        text: Its text.
+        type: The type of the column.
+        constant: The value of a constant; None for a function.
+    """
+
+    text: str
+    type: SqlType
+    constant: Any
+
+    @classmethod
+    def of(cls, text: str, type_: SqlType) -> DefaultValue:
+        """Read a default of a column.
+
+        Raises:
+            DataError: It is no text that DEFAULT has been read to.
+        """
+        return cls(text, type_, None if text in FUNCTIONS else read_literal(text, type_))
+
+    @property
+    def is_constant(self) -> bool:
+        return self.text not in FUNCTIONS
+
+    def values(self, count: int, now: datetime) -> list[Any]:
+        """Canonical values for some rows of a statement: each row gets a UUID of its own, and all the same moment.
+
+        Args:
+            count: The number of rows.
+            now: The time at which the statement started, in UTC.
+        """
+        make = _RANDOM.get(self.text)
+        if make is None:
+            return [self.constant if self.is_constant else self._at(now)] * count
+        made = [make() for _ in range(count)]
+        return made if self.type.kind is TypeKind.UUID else list(map(str, made))
+
+    def _at(self, now: datetime) -> Any:
+        if self.text == "current_date()":
+            now = datetime.combine(now.date(), time_of_day(), UTC)
+        match self.type.kind:
+            case TypeKind.DATE:
+                return now.date()
+            case TypeKind.TIME:
+                return now.time()
+            case TypeKind.TIMESTAMP:
+                return now.replace(tzinfo=None)
+            case _:
+                return now

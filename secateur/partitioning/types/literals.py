@@ -1,0 +1,201 @@
+"""Values of column types as SQL literals, and back without DuckDB.
+
+A literal means its value under a cast to the type: ``'2020-01-31'`` of a DATE, ``[1, NULL]`` of an INTEGER[]. Only the
+literals that :func:`literal_sql` makes are read.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any, Final
+from uuid import UUID
+
+import numpy as np
+import pyarrow as pa
+
+from secateur.errors import DataError
+from secateur.partitioning.types.column_type import SqlType, TypeKind
+
+_TOKEN: Final = re.compile(r"\s*('(?:[^']|'')*'|[^\s'\[\]{}:,]+|[\[\]{}:,])", re.ASCII)
+_DECIMAL_DIGITS_MAX: Final = 15
+"""DuckDB reads a number of so many digits as a decimal, which is the nearest double; of a longer one with an exponent
+it makes a double at once."""
+_INTERVAL: Final = re.compile(r"(-?\d+) months (-?\d+) days (-?\d+) microseconds", re.ASCII)
+
+
+def literal_sql(value: Any, type_: SqlType) -> str:
+    """A canonical value of a type, as :func:`~.coerce.coerce` returns it, as a literal.
+
+    Raises:
+        DataError: There is no literal of it.
+    """
+    if value is None:
+        return "NULL"
+    match type_.kind, value:
+        case TypeKind.BOOLEAN, _:
+            return "true" if value else "false"
+        case TypeKind.FLOAT | TypeKind.DOUBLE, float():
+            return _number(value, type_)
+        case TypeKind.DECIMAL, Decimal():
+            return f"{value:f}"
+        case TypeKind.BLOB, bytes():
+            return "'" + "".join(f"\\x{byte:02X}" for byte in value) + "'"
+        case TypeKind.INTERVAL, _:
+            return f"'{_interval(value)}'"
+        case TypeKind.LIST, list():
+            assert type_.element is not None
+            element = type_.element
+            return f"[{', '.join(literal_sql(item, element) for item in value)}]"
+        case TypeKind.STRUCT, Mapping():
+            fields = (f"{_text(field.name)}: {literal_sql(value[field.name], field.type)}" for field in type_.fields)
+            return f"{{{', '.join(fields)}}}"
+        case TypeKind.MAP, list():
+            key, held = type_.fields
+            pairs = (f"{literal_sql(k, key.type)}: {literal_sql(v, held.type)}" for k, v in value)
+            return f"MAP {{{', '.join(pairs)}}}"
+        case _, str():
+            return _text(value)
+        case _, int():
+            return str(value)
+        case _, datetime():
+            return f"'{value.isoformat(' ')}'"
+        case _, date() | time():
+            return f"'{value.isoformat()}'"
+        case _, UUID():
+            return f"'{value}'"
+        case _:
+            raise DataError(f"{value!r} has no literal of type {type_}", type=str(type_))
+
+
+def read_literal(text: str, type_: SqlType) -> Any:
+    """The canonical value of a literal that :func:`literal_sql` has made.
+
+    Raises:
+        DataError: It is another text.
+    """
+    tokens = _TOKEN.findall(text)
+    try:
+        value = _read(tokens, type_)
+    except (LookupError, ValueError, ArithmeticError) as error:
+        raise DataError(f"{text} is no literal of type {type_}", type=str(type_)) from error
+    if tokens:
+        raise DataError(f"{text} is no literal of type {type_}", type=str(type_))
+    return value
+
+
+def _text(text: str) -> str:
+    if "\0" in text:
+        raise DataError("a text with the character NUL has no literal", type="VARCHAR")
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _number(value: float, type_: SqlType) -> str:
+    if not math.isfinite(value):
+        return f"'{value}'"
+    text = str(np.float32(value)) if type_.kind is TypeKind.FLOAT else repr(value)
+    is_long = sum(map(str.isdigit, text)) > _DECIMAL_DIGITS_MAX
+    return f"{text}e0" if is_long and "e" not in text else text
+
+
+def _interval(value: Any) -> str:
+    """Of a ``timedelta``, or a ``MonthDayNano`` of whole microseconds."""
+    if isinstance(value, timedelta):
+        return f"0 months {value.days} days {value.seconds * 1_000_000 + value.microseconds} microseconds"
+    return f"{value.months} months {value.days} days {value.nanoseconds // 1000} microseconds"
+
+
+def _read(tokens: list[str], type_: SqlType) -> Any:
+    """Read the value at the beginning of some tokens, and take them."""
+    first = tokens.pop(0)
+    if first == "NULL":
+        return None
+    match type_.kind:
+        case TypeKind.LIST if type_.element is not None:
+            _expect(first, "[")
+            items: list[Any] = []
+            while not _ends(tokens, "]", items):
+                items.append(_read(tokens, type_.element))
+            return items
+        case TypeKind.STRUCT:
+            _expect(first, "{")
+            found: dict[str, Any] = {}
+            for field in type_.fields:
+                if found:
+                    _expect(tokens.pop(0), ",")
+                _expect(tokens.pop(0), _text(field.name))
+                _expect(tokens.pop(0), ":")
+                found[field.name] = _read(tokens, field.type)
+            _expect(tokens.pop(0), "}")
+            return found
+        case TypeKind.MAP:
+            _expect(first, "MAP")
+            _expect(tokens.pop(0), "{")
+            key, held = type_.fields
+            pairs: list[tuple[Any, Any]] = []
+            while not _ends(tokens, "}", pairs):
+                name = _read(tokens, key.type)
+                _expect(tokens.pop(0), ":")
+                pairs.append((name, _read(tokens, held.type)))
+            return pairs
+        case _:
+            return _scalar(first, type_)
+
+
+def _expect(token: str, expected: str) -> None:
+    if token != expected:
+        raise ValueError(token)
+
+
+def _ends(tokens: list[str], end: str, before: list[Any]) -> bool:
+    """Whether a list ends here; else its next item is, behind a comma if there is one ``before``."""
+    if tokens[0] == end:
+        tokens.pop(0)
+        return True
+    if before:
+        _expect(tokens.pop(0), ",")
+    return False
+
+
+def _unquoted(token: str) -> str:
+    _expect(token[0] + token[-1], "''")
+    return token[1:-1].replace("''", "'")
+
+
+def _scalar(token: str, type_: SqlType) -> Any:
+    if type_.is_integer:
+        return int(token)
+    text = _unquoted(token) if token.startswith("'") else token
+    match type_.kind:
+        case TypeKind.BOOLEAN:
+            return {"true": True, "false": False}[token]
+        case TypeKind.HUGEINT:
+            return int(token)
+        case TypeKind.FLOAT:
+            return float(np.float32(float(text)))
+        case TypeKind.DOUBLE:
+            return float(text)
+        case TypeKind.DECIMAL:
+            return Decimal(token)
+        case TypeKind.VARCHAR:
+            return _unquoted(token)
+        case TypeKind.BLOB:
+            return bytes.fromhex(_unquoted(token).replace("\\x", ""))
+        case TypeKind.DATE:
+            return date.fromisoformat(text)
+        case TypeKind.TIME:
+            return time.fromisoformat(text)
+        case TypeKind.TIMESTAMP:
+            return datetime.fromisoformat(text)
+        case TypeKind.TIMESTAMPTZ:
+            return datetime.fromisoformat(text).astimezone(UTC)
+        case TypeKind.UUID:
+            return UUID(text)
+        case TypeKind.INTERVAL:
+            months, days, micros = map(int, _INTERVAL.findall(text)[0])
+            return pa.MonthDayNano([months, days, micros * 1000])
+        case _:
+            raise ValueError(token)
