@@ -13,6 +13,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 PIP_INSTALL := $(PY) -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
+comma := ,
 EXTRAS := aio,ray,spark,fast,cli,server,http,otel,demo,docs,dev
 
 # Spark's workers must be this environment, Ray must not call home, and nobody's running cluster or other Spark may be picked up by accident.
@@ -168,7 +169,7 @@ pictures: $(STAMP) browser ## the pictures of docs/dashboard.md, of a cluster un
 
 lock: $(STAMP) ## resolve pyproject.toml anew into constraints.txt, for every supported Python and platform
 	@printf '%s\n' '# What the tests and the demo run with. Made by `make lock` from pyproject.toml; do not edit.' > constraints.txt.new
-	@$(PY) -m uv pip compile --quiet --universal --python-version 3.11 --all-extras --upgrade \
+	@$(PY) -m uv pip compile --quiet --universal --python-version 3.11 $(patsubst %,--extra %,$(subst $(comma), ,$(EXTRAS))) --upgrade \
 		--no-annotate --no-header --no-emit-index-url --no-emit-find-links pyproject.toml >> constraints.txt.new
 	@mv constraints.txt.new constraints.txt
 

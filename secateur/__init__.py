@@ -171,6 +171,7 @@ _LATER: Final = {
     "between": "secateur.dag",
     "connect": "secateur.client.connect",
     "from_": "secateur.dag",
+    "load_ipython_extension": "secateur.notebook",
     "paramstyle": "secateur.client.dbapi.pep249",
     "start": "secateur.cluster",
     "threadsafety": "secateur.client.dbapi.pep249",

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+
 import secateur
+from secateur.cluster import Cluster
 from secateur.connectors import collect, table_source
 
 
@@ -66,3 +70,31 @@ def test_a_table_shows_its_columns(conn: secateur.Connection, table_name: str) -
     assert html.startswith(f"<pre>&lt;Table {table_name}:")
     assert "<td>a</td><td>VARCHAR</td><td>NOT NULL</td><td>2</td><td>1</td>" in html
     assert "<td>c</td><td>DOUBLE</td><td></td><td></td><td></td>" in html
+
+
+def test_sql_in_cells(cluster: Cluster, conn: secateur.Connection, table_name: str) -> None:
+    shell = InteractiveShell()
+    shell.run_line_magic("load_ext", "secateur")
+    shell.user_ns |= {"conn": conn, "least": 2, "other": 9}
+    create = f"CREATE TABLE {table_name} (k INTEGER PRIMARY KEY, v VARCHAR)"
+    assert shell.run_line_magic("sql", create) is None
+    insert = f"INSERT INTO {table_name} -- $other\nVALUES (1, 'a'), ($least, '$least'), (3, $$c $other$$)"
+    assert shell.run_cell_magic("sql", "", insert) is None
+    found = shell.run_line_magic("sql", f"SELECT k, v FROM {table_name} WHERE k >= $least ORDER BY k")
+    assert "$least" in repr(found)
+    assert found.fetchall() == [(2, "$least"), (3, "c $other")]
+    with pytest.raises(secateur.ProgrammingError, match="nothing stands behind %%sql"):
+        shell.run_cell_magic("sql", "other", "FROM t")
+    shell.user_ns["conn"] = 7
+    with pytest.raises(secateur.ProgrammingError, match="the variable conn is a int"):
+        shell.run_line_magic("sql", "SELECT 1")
+
+
+def test_without_a_connection_the_environment_says_where(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECATEUR_ADDRESS", cluster.address)
+    monkeypatch.setenv("SECATEUR_TOKEN", cluster.token or "")
+    shell = InteractiveShell()
+    shell.run_line_magic("load_ext", "secateur")
+    assert shell.run_line_magic("sql", "SELECT 41 + 1").fetchall() == [(42,)]
+    with shell.user_ns["conn"] as conn:
+        assert not conn.closed

@@ -34,7 +34,7 @@ FLOORS = [
     {"wire"},
     {"expression_values", "row_checks"},
     {"client", "dag"},
-    {"storage", "http", "aio"},
+    {"storage", "http", "aio", "notebook"},
     {"sqlalchemy_dialect"},
     {"engine"},
     {"connectors", "processors"},
