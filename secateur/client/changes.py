@@ -42,7 +42,7 @@ _NEW_PARTITION: Final = 0
 
 
 class _Token(msgspec.Struct, frozen=True, array_like=True):
-    table_id: int
+    origin: int
     versions: dict[int, int]
 
 
@@ -51,15 +51,15 @@ class Position:
     """A position in the changes of a table: those up to it were read. ``str()`` of it is text to keep.
 
     Attributes:
-        table_id: The table; another one that takes its name later has other changes.
+        origin: The table, by the id with which it was created; another one that takes its name later has other changes.
         versions: By partition, the version of the last change that was read.
     """
 
-    table_id: int
+    origin: int
     versions: Mapping[int, int] = field(repr=False)
 
     def __str__(self) -> str:
-        packed = encode(_Token(self.table_id, dict(sorted(self.versions.items()))))
+        packed = encode(_Token(self.origin, dict(sorted(self.versions.items()))))
         return base64.urlsafe_b64encode(packed).decode("ascii").rstrip("=")
 
     @classmethod
@@ -76,7 +76,7 @@ class Position:
             raise ParameterError(
                 f"since={text!r} is no position: pass str(changes.position), 'earliest', or None for now"
             ) from error
-        return cls(token.table_id, MappingProxyType(token.versions))
+        return cls(token.origin, MappingProxyType(token.versions))
 
 
 class Changes(Iterator[pa.RecordBatch]):
@@ -102,7 +102,7 @@ class Changes(Iterator[pa.RecordBatch]):
         if isinstance(since, str) and since != _EARLIEST:
             since = Position.parse(since)
         if isinstance(since, Position):
-            if since.table_id != table.table_id:
+            if since.origin != table.origin:
                 raise ProgrammingError(
                     f"the position is one of another table: {table.name} was dropped and created again since; read it"
                     " again, and follow it from now",
@@ -168,7 +168,7 @@ class _AskingOwners(Retryable[R]):
 
     def prepare_again(self, because: Error) -> None:
         table = self.session.table(self.table.name)
-        if table.table_id != self.table.table_id:
+        if table.origin != self.table.origin:
             raise ProgrammingError(f"table {table.name} was dropped while its changes were read", table=table.name)
         self.table = table
 
@@ -220,7 +220,7 @@ class ChangesBounder(_AskingOwners[Position]):
 
         answers = self.session.ask_members([(member, bound(versions)) for member, versions in asked.items()])
         reached = {partition: at for answer in answers for partition, at in answer.message.reached}
-        return Position(self.table.table_id, MappingProxyType(reached))
+        return Position(self.table.origin, MappingProxyType(reached))
 
 
 class ChangesReader(_AskingOwners[tuple[pa.RecordBatch | None, bool]]):
@@ -260,7 +260,7 @@ class ChangesReader(_AskingOwners[tuple[pa.RecordBatch | None, bool]]):
     @property
     def position(self) -> Position:
         """Behind what was read."""
-        return Position(self.table.table_id, MappingProxyType(dict(self.versions)))
+        return Position(self.table.origin, MappingProxyType(dict(self.versions)))
 
     def attempt(self) -> tuple[pa.RecordBatch | None, bool]:
         until = self._until

@@ -13,6 +13,7 @@ _FILES = {
     "segmented_stack": ["FRAMES_MAX", "on_segmented_stack", "with_deep_stack"],
     "select": ["BoundSelect"],
     "statement": [
+        "AlterColumns",
         "AlterTable",
         "Command",
         "CommentOn",

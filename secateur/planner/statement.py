@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.partitioning.schemes.range_changes import RangeChange
+from secateur.partitioning.tables.alteration import ColumnChange
 from secateur.partitioning.tables.table import IndexDef, TableDef
 from secateur.planner.binding.parameter_types import NO_USES, TypeUses
 from secateur.planner.prune.scan_bounds import ScanBounds
@@ -186,6 +187,14 @@ class AlterTable(_Definition):
 
 
 @dataclass(frozen=True, slots=True)
+class AlterColumns(_Definition):
+    """An ALTER TABLE of columns or of the name: the table as it was when the changes were checked against it."""
+
+    table: TableDef
+    changes: tuple[ColumnChange, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class DropTable(_Definition):
     """A DROP TABLE."""
 
@@ -279,6 +288,7 @@ Command: TypeAlias = (
     CreateTable
     | CreateExternalTable
     | AlterTable
+    | AlterColumns
     | DropTable
     | CreateView
     | DropView

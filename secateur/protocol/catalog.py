@@ -197,7 +197,7 @@ class CreateStoredTable(Message[Acknowledged], frozen=True):
     """Have a table, and copies of these partitions.
 
     Attributes:
-        table: The table, encoded as in :class:`PrepareRanges`.
+        table: The table, encoded as in :class:`PrepareAlter`.
         partitions: Those of which the member keeps copies.
     """
 
@@ -218,8 +218,8 @@ class AdoptViews(Message[Acknowledged], frozen=True):
     views: list[int]
 
 
-class PrepareRanges(Message[Acknowledged], frozen=True):
-    """First phase of ALTER TABLE: check whether a table can have other ranges.
+class PrepareAlter(Message[Acknowledged], frozen=True):
+    """First phase of ALTER TABLE: check whether a table can have other ranges, or other columns.
 
     Attributes:
         load_id: Names the change.
@@ -234,14 +234,13 @@ class PrepareRanges(Message[Acknowledged], frozen=True):
     partitions: list[int]
 
 
-class CommitRanges(Message[Acknowledged], frozen=True):
-    """Second phase: the table has the ranges that were prepared."""
+class CommitAlter(Message[Acknowledged], frozen=True):
+    """Second phase: the table is as it was prepared."""
 
     load_id: str
-    table_id: int
 
 
-class AbortRanges(Message[Acknowledged], frozen=True):
+class AbortAlter(Message[Acknowledged], frozen=True):
     """Forget the first phase."""
 
     load_id: str
@@ -257,7 +256,7 @@ class CatchUp(Message[CaughtUp], frozen=True):
     """Have a table that other members have already.
 
     Attributes:
-        table: The table, encoded as in :class:`PrepareRanges`.
+        table: The table, encoded as in :class:`PrepareAlter`.
         sources: The members to copy it from: the first that has it.
         is_current: Whether the rows of a replicated table that are here are those of now. If not, they give way to
             those of others, or to nothing.

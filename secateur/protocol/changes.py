@@ -497,7 +497,7 @@ class TwoPhaseKind(Enum):
     """The kinds of two-phase changes, which members prepare, and then publish or abort."""
 
     LOAD = "load"
-    RANGES = "ranges"
+    ALTER = "alter"
     """A change of the ranges of a table."""
 
 

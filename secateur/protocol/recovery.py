@@ -23,13 +23,13 @@ class PublishedBatch(msgspec.Struct, frozen=True):
     """The last batch of a stream for one table; see :mod:`secateur.cluster.controller.stream_batches`.
 
     Attributes:
-        table_id: The table.
+        origin: The table, by the id with which it was created.
         batch: The batch.
         load_id: The load that brought it, or was to bring it.
         is_published: Whether that load is known to be published. If not, the members know.
     """
 
-    table_id: int
+    origin: int
     batch: StreamBatch
     load_id: str
     is_published: bool = False
@@ -56,7 +56,7 @@ class ControllerState(msgspec.Struct, frozen=True, kw_only=True):
         book: Begins the references of large schemes; never reused.
         tables: Each an encoded :class:`~secateur.partitioning.tables.table.TableDefinition`, so that those that have
             not changed need not be encoded again.
-        changing: The table whose ranges are being changed, as it is to be; encoded in the same way. None for none.
+        changing: The table that is being altered, as it is to be; encoded in the same way. None for none.
         changing_for: The id of the request that changes it; None where it has none.
         views: Each an encoded view.
         external_tables: The external tables.
@@ -67,7 +67,7 @@ class ControllerState(msgspec.Struct, frozen=True, kw_only=True):
         tokens: The tokens of clients beside that of the cluster, as digests.
         draining: The members that are to own nothing, so that they can leave.
         drained: The members that own nothing and never will: their processes are to be ended.
-        last_loads: Of each member that has left as the last owner of partitions, by the id of the table.
+        last_loads: Of each member that has left as the last owner of partitions, by the origin of the table.
     """
 
     catalog_version: int
@@ -109,11 +109,12 @@ class HeldTable(msgspec.Struct, frozen=True):
 
     Attributes:
         table_id: The table.
-        version: The version of its ranges there.
+        version: Its version there.
         published: The number of the last load that was published there.
         has_load_in_doubt: Whether a load of it is prepared there, and its outcome is not known.
         partitions: The partitions that were complete on the disk of a member that was started anew; None of others.
         last_load: The load in doubt, or else the last one that was published; empty if the member does not know it.
+        created_as: The id with which it was created; 0 if that is its own.
     """
 
     table_id: int
@@ -122,6 +123,12 @@ class HeldTable(msgspec.Struct, frozen=True):
     has_load_in_doubt: bool = False
     partitions: tuple[int, ...] | None = None
     last_load: str = ""
+    created_as: int = 0
+
+    @property
+    def origin(self) -> int:
+        """As :attr:`~secateur.partitioning.tables.table.TableDef.origin`: the same at members that have altered it."""
+        return self.created_as or self.table_id
 
 
 class MemberReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,7 +142,7 @@ class MemberReport(msgspec.Struct, frozen=True, kw_only=True):
         holds_lease: Whether its lease is valid: then no member has acted on a topology without it.
         tables: The tables that it knows.
         views_version: The newest version of the catalog of which it has heard.
-        range_changes_in_doubt: How many changes of ranges it has prepared whose outcome members are to decide.
+        alterations_in_doubt: How many changes of tables it has prepared whose outcome members are to decide.
         damage: Why it cannot use its data directory; empty for a member that can, or has none.
         cut_bytes: The bytes at the end of its log that were not completely written when its process ended.
     """
@@ -145,7 +152,7 @@ class MemberReport(msgspec.Struct, frozen=True, kw_only=True):
     holds_lease: bool
     tables: tuple[HeldTable, ...] = ()
     views_version: int = 0
-    range_changes_in_doubt: int = 0
+    alterations_in_doubt: int = 0
     damage: str = ""
     cut_bytes: int = 0
     is_restored: bool = False

@@ -12,10 +12,10 @@ The types of changes, and the columns of a feed, are those of Delta Lake's chang
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Final, assert_never
 
 import numpy as np
@@ -163,6 +163,28 @@ class ChangeFeed:
         cuts = [0, *(np.flatnonzero(np.diff(versions)) + 1).tolist(), len(versions)]
         for first, last in pairwise(cuts):
             self._keep(FeedEntry(int(versions[first]), table.slice(first, last - first)))
+
+    @property
+    def rows(self) -> int:
+        """The number of rows of all changes that are kept."""
+        return sum(entry.rows.num_rows for entry in self._entries)
+
+    def follow(self, before: ChangeFeed, alter: Callable[[pa.Table], pa.Table]) -> None:
+        """Go on where the feed of the same partition was, when the columns of the table have changed.
+
+        Args:
+            before: The feed.
+            alter: Makes rows with the columns of now of rows with those of before.
+        """
+        entries = before.entries()
+        if entries:  # all at once, since there may be many of them
+            rows = pa.concat_tables([entry.rows for entry in entries])
+            changed = alter(rows).append_column(_TYPE_FIELD, rows.column(CHANGE_TYPE))
+            ends = [*accumulate(entry.rows.num_rows for entry in entries)]
+            for entry, end in zip(entries, ends, strict=True):
+                self._keep(FeedEntry(entry.version, changed.slice(end - entry.rows.num_rows, entry.rows.num_rows)))
+        self.start = max(self.start, before.start)
+        self._sequence = before._sequence
 
     def go_on(self, sequence: int) -> None:
         """The last change was the one with this number."""

@@ -88,7 +88,8 @@ class HostedTables(dict[int, HostedTable]):
             return self[table_id]
         except KeyError:
             message = (
-                f"this member has no table with id {table_id}; it was dropped, or the catalog here is older than yours"
+                f"this member has no table with id {table_id}; it was dropped or altered, or the catalog here is"
+                " older than yours"
             )
             raise UnknownTableError(message, table_id=table_id) from None
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 
 import pyarrow as pa
 
@@ -15,6 +16,7 @@ from secateur.partitioning.pruning.key_range import IndexSlice, KeyRanges, KeySl
 from secateur.partitioning.schemes.garbage_collection import no_garbage_collection
 from secateur.partitioning.tables.table import TableDef, TableDefinition
 from secateur.protocol.codec import encode
+from secateur.storage.altered_rows import AlteredRows, PreparedRows
 from secateur.storage.change import ChangeCount, ChangeOperation, load_mode
 from secateur.storage.change_feed import ChangeFeed
 from secateur.storage.few_found import FindFew, few_finder
@@ -215,19 +217,34 @@ class MemberStore:
         self._tables.table(table_id).published = published
 
     @no_garbage_collection()
-    def alter_table(self, tdef: TableDef, partitions: Iterable[int]) -> None:
-        """Take over new ranges of a table.
+    def alter_table(
+        self, tdef: TableDef, partitions: Iterable[int], prepared: Mapping[int, PreparedRows] = MappingProxyType({})
+    ) -> None:
+        """Take over new ranges, or new columns, of a table.
 
-        New partitions start empty; partitions that are not named any more are dropped with their rows.
+        New partitions start empty; partitions that are not named any more are dropped with their rows. With other
+        columns it has another id: nothing is here under the one before any more, and its loads have ended.
 
         Args:
-            tdef: The table as it is now: only its ranges may differ.
+            tdef: The table as it is now.
             partitions: All partitions that are hosted here from now on.
+            prepared: Rows of partitions with their new columns, as :meth:`altering` makes them. What has changed since
+                is made anew.
 
         Raises:
             UnknownTableError: The table is not here.
         """
-        table = self._tables.table(tdef.table_id)
+        succession = tdef.succession
+        is_new = tdef.table_id not in self._tables and succession is not None
+        before = self._tables.table(succession.before if is_new and succession is not None else tdef.table_id)
+        table = (
+            self._succeeded(tdef, before, partitions, prepared) if is_new else self._follow(tdef, before, partitions)
+        )
+        table.arriving.intersection_update(table.partitions)
+        table.changes.total += 1
+        self._record_partitions(table)
+
+    def _follow(self, tdef: TableDef, table: HostedTable, partitions: Iterable[int]) -> HostedTable:
         layout = TableLayout.of(tdef, self._limits)
         kept = {
             number: table.partitions.get(number) or Partition(layout, number, table.changes) for number in partitions
@@ -235,9 +252,53 @@ class MemberStore:
         for partition in kept.values():
             partition.adopt(layout)
         table.layout, table.partitions = layout, kept
-        table.arriving.intersection_update(kept)
-        table.changes.total += 1
-        self._record_partitions(table)
+        return table
+
+    def _succeeded(
+        self, tdef: TableDef, before: HostedTable, partitions: Iterable[int], prepared: Mapping[int, PreparedRows]
+    ) -> HostedTable:
+        layout = TableLayout.of(tdef, self._limits)
+        hosted = {
+            number: partition for number in partitions if (partition := before.partitions.get(number)) is not None
+        }
+        rows_max = max((partition.rows_max for partition in hosted.values()), default=0)
+        alter = AlteredRows(layout, rows_max)
+        kept: dict[int, Partition] = {}
+        for number, partition in hosted.items():
+            ready = prepared.get(number)
+            is_ready = ready is not None and ready.version == partition.version
+            rows = ready.rows if ready is not None and is_ready else alter.sorted(partition.snapshot())
+            kept[number] = partition.altered(layout, rows, alter.table)
+        table = HostedTable(layout, kept, before.changes, before.published, before.arriving)
+        self.loads.forget_table(before.layout.tdef.table_id)
+        del self._tables[before.layout.tdef.table_id]
+        self._tables[tdef.table_id] = table
+        return table
+
+    def altering(self, tdef: TableDef, partitions: Iterable[int]) -> Callable[[], dict[int, PreparedRows]]:
+        """What makes the rows of a table whose columns are about to change, in any thread.
+
+        Args:
+            tdef: The table as it is to be.
+            partitions: Partitions of it that are here.
+
+        Raises:
+            UnknownTableError: The table is not here.
+            TopologyChangedError: A partition is not here.
+        """
+        assert tdef.succession is not None
+        before = self._tables.table(tdef.succession.before)
+        layout = TableLayout.of(tdef, self._limits)
+        current = [(partition, partition.snapshot(), partition.version) for partition in before.pick(partitions)]
+
+        def make() -> dict[int, PreparedRows]:
+            alter = AlteredRows(layout, max((snapshot.rows for _, snapshot, _ in current), default=0))
+            return {
+                partition.number: PreparedRows(alter.sorted(snapshot), version)
+                for partition, snapshot, version in current
+            }
+
+        return make
 
     def begin_copy(self, table_id: int, partition: int) -> TableLayout:
         """Host a partition whose rows are on their way from another member; it is empty until :meth:`install_copy`.
@@ -300,7 +361,7 @@ class MemberStore:
 
     def _record_partitions(self, table: HostedTable) -> None:
         if self._journal is not None:
-            self._journal.append(partial(_ranges_body, table.layout.tdef, tuple(table.partitions)))
+            self._journal.append(partial(_alter_body, table.layout.tdef, tuple(table.partitions)))
 
     def table(self, table_id: int) -> TableDef:
         """The description of a table.
@@ -578,8 +639,8 @@ def table_body(tdef: TableDef, partitions: tuple[int, ...], published: int) -> S
     )
 
 
-def _ranges_body(tdef: TableDef, partitions: tuple[int, ...]) -> Sequence[bytes | memoryview]:
-    return records.body_of(records.LoggedRanges(tdef.table_id, partitions), (encode(TableDefinition.of(tdef)),))
+def _alter_body(tdef: TableDef, partitions: tuple[int, ...]) -> Sequence[bytes | memoryview]:
+    return records.body_of(records.LoggedAlter(tdef.table_id, partitions), (encode(TableDefinition.of(tdef)),))
 
 
 def _built_body(table_id: int, partition: int, rows: pa.Table) -> Sequence[bytes | memoryview]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -65,6 +65,11 @@ class Partition:
         return self._delta.rows
 
     @property
+    def rows_max(self) -> int:
+        """At least the number of rows of each change that is kept, and of all rows."""
+        return self.rows if self.feed is None else max(self.rows, self.feed.rows)
+
+    @property
     def nbytes(self) -> int:
         """Bytes of the Arrow buffers that the rows take, recent changes included."""
         self._settle()
@@ -79,6 +84,21 @@ class Partition:
     def adopt(self, layout: TableLayout) -> None:
         """The table has other ranges; which rows are this partition's is for the new layout to say."""
         self._layout = layout
+
+    def altered(self, layout: TableLayout, rows: SortedRows, alter: Callable[[pa.Table], pa.Table]) -> Partition:
+        """The same partition of a table with other columns.
+
+        Args:
+            layout: The table's.
+            rows: All rows of this moment, with those columns.
+            alter: Makes such rows of those that the table had before, for the change feed.
+        """
+        after = Partition(layout, self.number, self._changes)
+        after._delta = Delta(layout, rows)
+        after.reads, after.writes = self.reads, self.writes
+        if self.feed is not None and after.feed is not None:
+            after.feed.follow(self.feed, alter)
+        return after
 
     def apply(self, operation: ChangeOperation, rows: pa.Table | ShortTable | FewRows, *, is_copy: bool = False) -> int:
         """Make one change.

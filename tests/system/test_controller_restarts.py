@@ -53,7 +53,7 @@ def test_a_member_that_fails_while_new_ranges_are_settled_keeps_nobody_waiting(m
     """One controller had made the change at some members; the next one met an error, and everybody waited for good."""
     runtime: Any = mortal._runtime
     late = runtime._members["m2"]
-    prepare, failures = late.handlers[Operation.PREPARE_RANGES], []
+    prepare, failures = late.handlers[Operation.PREPARE_ALTER], []
 
     def fail_once(request: Any) -> Any:
         if not failures:
@@ -63,12 +63,12 @@ def test_a_member_that_fails_while_new_ranges_are_settled_keeps_nobody_waiting(m
 
     with mortal.connect() as conn, ThreadPoolExecutor(1) as thread:
         conn.execute("CREATE TABLE r (k BIGINT PRIMARY KEY) PARTITION BY RANGE (k) (PARTITION VALUES < 100) BACKUPS 1")
-        commit = Held(mortal, late.handlers, Operation.COMMIT_RANGES)
+        commit = Held(mortal, late.handlers, Operation.COMMIT_ALTER)
         changed = thread.submit(conn.execute, "ALTER TABLE r ADD PARTITION 100 <= VALUES < 200")
         assert commit.arrived.wait(20)
         others = [runtime._members[name]._store for name in ("m1", "m3")]
         eventually(lambda: all(store.tables()[0].version == 2 for store in others), "the others have not committed")
-        late.handlers[Operation.PREPARE_RANGES] = fail_once
+        late.handlers[Operation.PREPARE_ALTER] = fail_once
         mortal.kill_controller()
         commit.drop()
         changed.result(30)

@@ -119,7 +119,7 @@ def test_a_change_that_is_asked_for_again_says_how_many_rows_it_has_changed(clus
 
 
 @pytest.mark.parametrize("victim", VICTIMS)
-@pytest.mark.parametrize("operation", [Operation.PREPARE_RANGES, Operation.COMMIT_RANGES])
+@pytest.mark.parametrize("operation", [Operation.PREPARE_ALTER, Operation.COMMIT_ALTER])
 @pytest.mark.parametrize("has_catch_all", [False, True], ids=["no default partition", "a default partition is cut"])
 def test_new_ranges_are_there_or_not(cluster: Cluster, operation: Operation, victim: str, has_catch_all: bool) -> None:
     with cluster.connect() as conn, cluster.connect() as other:
@@ -146,6 +146,32 @@ def test_new_ranges_are_there_or_not(cluster: Cluster, operation: Operation, vic
         assert other.execute("SELECT count(*) FROM t").fetchall() == [(3,)]
         assert conn.execute("SELECT v FROM t WHERE id = 12").fetchall() == [(1,)]
         conn.execute("ALTER TABLE t ADD PARTITION 20 <= VALUES < 30")
+        healed(conn)
+        all_equal(cluster, "t")
+
+
+@pytest.mark.parametrize("victim", VICTIMS)
+@pytest.mark.parametrize("operation", [Operation.CLOSE_FOR_CHANGE, Operation.PREPARE_ALTER, Operation.COMMIT_ALTER])
+def test_a_new_column_is_there_or_not(cluster: Cluster, operation: Operation, victim: str) -> None:
+    with cluster.connect() as conn, cluster.connect() as other:
+        create(conn)
+        other.execute("SELECT * FROM t WHERE id = ?", [1]).fetchall()
+        killed = kill_at(cluster, operation, victim)
+        for _ in range(5):
+            try:
+                conn.execute("ALTER TABLE t ADD COLUMN w BIGINT DEFAULT 5")
+            except Error as error:
+                if "already" in str(error):  # the one before has added it
+                    break
+                if not error.retry_safe:
+                    raise
+            else:
+                break
+        assert killed == [victim]
+        assert other.execute("SELECT * FROM t WHERE id = ?", [1]).fetchall() == [(1, 0, 5)]
+        assert other.execute("UPDATE t SET w = w + 1").rowcount == ROWS
+        assert other.execute("UPDATE t SET w = w + 1 WHERE id = 2").rowcount == 1
+        assert conn.execute("SELECT count(*), sum(v), sum(w) FROM t").fetchall() == [(ROWS, 0, 6 * ROWS + 1)]
         healed(conn)
         all_equal(cluster, "t")
 

@@ -17,7 +17,7 @@ from secateur.protocol import CreateStoredTable, DropStoredTable, Operation, enc
 from secateur.wire import Request
 
 RANGES = 20_000
-ASKED = {Operation.CREATE_STORED_TABLE, Operation.PREPARE_RANGES, Operation.COMMIT_RANGES}
+ASKED = {Operation.CREATE_STORED_TABLE, Operation.PREPARE_ALTER, Operation.COMMIT_ALTER}
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def test_each_member_is_asked_once(own: Cluster) -> None:
         for change in ("DROP", "ADD"):
             with requests_of(own, ASKED) as seen:
                 conn.execute(f"ALTER TABLE t {change} PARTITION {RANGES - 1} <= VALUES")
-            assert seen == [*[Operation.PREPARE_RANGES] * 3, *[Operation.COMMIT_RANGES] * 3]
+            assert seen == [*[Operation.PREPARE_ALTER] * 3, *[Operation.COMMIT_ALTER] * 3]
         conn.execute("INSERT INTO t VALUES (?), (?)", [5, RANGES])
         assert conn.execute("SELECT k FROM t WHERE k > ?", [RANGES - 1]).fetchall() == [(RANGES,)]
         conn.execute("DROP TABLE t")

@@ -236,8 +236,7 @@ def test_defaults_checks_and_comments_are_kept_and_reflected(engine: Engine, tab
             operations.alter_column(table_name, "id", comment="the key")
             operations.drop_table_comment(table_name)
             assert compare_metadata(context, made.metadata) == []
-            with pytest.raises(CompileError, match="cannot alter column 'v'"):
-                operations.alter_column(table_name, "v", nullable=False, comment="x")
+            operations.alter_column(table_name, "v", nullable=True, comment="the value")
     finally:
         made.drop(engine)
 
@@ -366,13 +365,41 @@ def test_migrations_go_up_and_down(engine: Engine, table_name: str, tmp_path: Pa
         conn.exec_driver_sql("DROP TABLE alembic_version")
 
 
+def test_migrations_change_columns_and_find_what_has_changed(engine: Engine, table_name: str) -> None:
+    def is_ours(name: str | None, kind: str, _: object) -> bool:
+        return kind != "table" or name == table_name
+
+    with engine.connect() as conn:
+        context = MigrationContext.configure(conn, opts={"include_name": is_ours})
+        op = Operations(context)
+        key = Column("id", Integer, primary_key=True)
+        op.create_table(table_name, key, Column("n", Integer))
+        conn.exec_driver_sql(f"INSERT INTO {table_name} VALUES (1, 10)")
+        op.add_column(table_name, Column("name", sa.String, server_default="nobody"))
+        op.add_column(table_name, Column("extra", sa.Date))
+        op.alter_column(table_name, "n", type_=sa.BigInteger)
+        op.alter_column(table_name, "n", nullable=False)
+        op.alter_column(table_name, "n", new_column_name="amount")
+        op.alter_column(table_name, "name", server_default=None)
+        op.drop_column(table_name, "extra")
+        rows = conn.exec_driver_sql(f"SELECT * FROM {table_name}").mappings().all()
+        assert rows == [{"id": 1, "amount": 10, "name": "nobody"}]
+        columns = [Column("amount", sa.BigInteger, nullable=False), Column("name", sa.String)]
+        wanted = sa.MetaData()
+        table = sa.Table(table_name, wanted, Column("id", Integer, primary_key=True), *columns)
+        assert compare_metadata(context, wanted) == []
+        table.append_column(Column("more", sa.Float))
+        ((change, _, changed, column),) = compare_metadata(context, wanted)
+        assert (change, changed, column.name) == ("add_column", table_name, "more")
+        op.rename_table(table_name, f"{table_name}_renamed")
+        assert sa.inspect(conn).has_table(f"{table_name}_renamed")
+        op.drop_table(f"{table_name}_renamed")
+        conn.commit()
+
+
 @pytest.mark.parametrize(
     ("operation", "message"),
     [
-        (lambda op: op.add_column("t", Column("m", Integer)), "cannot add column 'm'"),
-        (lambda op: op.drop_column("t", "n"), "cannot drop column 'n'"),
-        (lambda op: op.alter_column("t", "n", new_column_name="m"), "cannot alter column 'n'"),
-        (lambda op: op.rename_table("t", "u"), "cannot rename it to 'u'"),
         (lambda op: op.create_unique_constraint("u", "t", ["n"]), "ADD CONSTRAINT is not supported"),
         (lambda op: op.drop_constraint("u", "t"), "DROP CONSTRAINT is not supported"),
     ],

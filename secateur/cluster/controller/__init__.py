@@ -46,7 +46,7 @@ _FILES = {
     "planning": ["PlanningThreads"],
     "publication_numbers": ["PublicationNumbers"],
     "publications": ["LoadAnswers"],
-    "range_change": ["RangeChanger"],
+    "alteration": ["TableAlterer"],
     "rebalancing": ["CopiesOfGroup", "CopyMove", "Move", "empty", "moves_of"],
     "standby": ["is_free", "serve_when_free"],
     "statistics_cache": ["StatisticsCache"],

@@ -164,6 +164,19 @@ class Catalog:
         by_name = MappingProxyType({**self.by_name, table.name.casefold(): table})
         return replace(self, version=self.version + 1, by_name=by_name), table
 
+    def with_altered(self, before: TableDef, after: TableDef) -> Catalog:
+        """The catalog with a table that has its columns, or its name, in the place of another one.
+
+        Raises:
+            TableExistsError: The new name is taken.
+            NotSupportedError: The new name has a schema in front.
+            ProgrammingError: A name in it is empty.
+        """
+        others = {key: table for key, table in self.by_name.items() if table is not before}
+        catalog, _ = replace(self, by_name=MappingProxyType(others)).with_table(after)
+        by_name = MappingProxyType({**others, after.name.casefold(): after})
+        return replace(catalog, last_table_id=max(self.last_table_id, after.table_id), by_name=by_name)
+
     def index_holder(self, name: str) -> TableDef | None:
         """The table with an index of that name without regard to case, or None."""
         folded = name.casefold()

@@ -103,7 +103,9 @@ class Controller:
         requests = RunningRequests()
         self._schemes = ThreadPoolExecutor(1, thread_name_prefix="secateur-schemes")
         statements = StatementReplies(settings.plan_cache_max, settings.cost_model)
-        self._table_commands = TableCommands(self._state, self._loads, self._statistics, self._schemes)
+        self._table_commands = TableCommands(
+            self._state, self._loads, self._joining.loads.shared, self._statistics, self._schemes
+        )
         view_commands = ViewCommands(self._state)
         tokens = TokenCommands(self._state, has_token=settings.token is not None)
         self._jobs = ControllerJobs(

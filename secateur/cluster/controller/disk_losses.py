@@ -113,7 +113,7 @@ def _held(table: TableDef, reports: Mapping[str, MemberReport]) -> dict[str, Hel
         member: held
         for member, report in reports.items()
         for held in report.tables
-        if held.table_id == table.table_id and not report.damage
+        if held.origin == table.origin and not report.damage
     }
 
 
@@ -128,17 +128,17 @@ def lost_by(
         report: The report of the member.
         tables: All tables.
         topology: Members and owners.
-        last_loads: The loads that it was told to publish before it left, by table.
+        last_loads: The loads that it was told to publish before it left, by the origin of the table.
     """
-    known = {held.table_id: held for held in report.tables}
+    known = {held.origin: held for held in report.tables}
     for table in tables:
         last_owned = [] if table.replicated else primaries_of(topology, table, report.address.id)
         if not last_owned:
             continue
-        held = known.get(table.table_id)
+        held = known.get(table.origin)
         if held is None:
             return _lost(f"table {table.name}")
-        if held.published < last_loads.get(table.table_id, _NO_LOAD).number:
+        if held.published < last_loads.get(table.origin, _NO_LOAD).number:
             return _lost(f"a load of {table.name}")
         if held.partitions is not None and held.version == table.version:  # ranges that were made since it left are new
             for partition in sorted(set(last_owned).difference(held.partitions)):

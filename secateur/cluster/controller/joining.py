@@ -109,7 +109,7 @@ class Joining:
         published and no table changed. Costs a round trip for each replicated table, besides the rows.
 
         Returns:
-            The tables whose rows nobody has.
+            The origins of the tables whose rows nobody has.
 
         Raises:
             Error: A member could not be asked, or could not get the rows.
@@ -130,7 +130,7 @@ class Joining:
             if failures:
                 raise failures[0]
             if not any(isinstance(answer, CaughtUp) and answer.has_rows for answer in answers):
-                lost.add(table.table_id)
+                lost.add(table.origin)
         self._may_lack_rows = bool(lost)
         return frozenset(lost)
 
@@ -165,8 +165,8 @@ class Joining:
                 return False
             await state.advance(MemberReturned(address))
             self._numbers.came(address.id)
-            for table_id, published in brought.items():
-                self._numbers.made(table_id, published)
+            for origin, published in brought.items():
+                self._numbers.made(origin, published)
             return True
 
     async def _bring_up_to_date(
@@ -176,7 +176,7 @@ class Joining:
 
         Args:
             address: The member.
-            lost: The replicated tables whose rows no member has, as far as that was found out.
+            lost: The origins of the replicated tables whose rows no member has, as far as that was found out.
             is_last_owner: Whether it is to come even if it has none of these.
 
         Returns:
@@ -190,11 +190,11 @@ class Joining:
             settled = tuple(SettleLoad(load.load_id, True, load.number) for load in last_loads.values() if load.load_id)
             report = (await returning.request(BeginReturn(state.topology, settled))).message
             current = {
-                held.table_id: held.published
+                held.origin: held.published
                 for held in report.tables
-                if self._numbers.is_current(held.table_id, held.published, has_holders=held.table_id not in lost)
+                if self._numbers.is_current(held.origin, held.published, has_holders=held.origin not in lost)
             }
-            brought = {table_id: current[table_id] for table_id in lost if table_id in current}
+            brought = {origin: current[origin] for origin in lost if origin in current}
             damage = report.damage or lost_by(report, state.catalog.tables(), state.topology, last_loads)
             if damage:
                 state.events.add("data_directory_damaged", address.id, damage)
@@ -202,7 +202,7 @@ class Joining:
                 return None
             await self._drop_unknown(returning, report)
             for table in state.catalog.tables():
-                await self._copy(returning, table, is_current=table.table_id in current)
+                await self._copy(returning, table, is_current=table.origin in current)
             await returning.request(AdoptViews(state.catalog.version, state.catalog.adopted_ids))
         finally:
             await returning.close()
@@ -232,7 +232,7 @@ class Joining:
         if not self._state.topology.members:
             for table in self._state.catalog.tables():
                 if not table.replicated:  # of those that are, the number says which rows are those of now
-                    self._numbers.pass_doubt(table.table_id)
+                    self._numbers.pass_doubt(table.origin)
 
     async def _catch_up(self, address: MemberAddress) -> None:
         newcomer = self._peer(address)
@@ -247,15 +247,15 @@ class Joining:
 
     async def _drop_unknown(self, member: Peer, report: MemberReport) -> None:
         """Have a member drop the tables that were dropped while it was none."""
-        there_are = {table.table_id for table in self._state.catalog.tables()}
+        there_are = {table.origin for table in self._state.catalog.tables()}
         for held in report.tables:
-            if held.table_id not in there_are:
+            if held.origin not in there_are:
                 await member.request(DropStoredTable(held.table_id))
 
     def _catching_up(
         self, table: TableDef, definition: bytes, sources: tuple[str, ...], *, is_current: bool
     ) -> CatchUp:
-        return CatchUp(definition, sources, is_current, self._numbers.newest(table.table_id))
+        return CatchUp(definition, sources, is_current, self._numbers.newest(table.origin))
 
     async def _copy(self, newcomer: Peer, table: TableDef, *, is_current: bool = False) -> None:
         """Have the newcomer copy a table from a member; from one of those that are left when one is lost meanwhile.

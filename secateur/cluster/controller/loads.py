@@ -270,9 +270,9 @@ class LoadPublisher:
             isinstance(error, errors.LoadFailedError) for error in commit.failures.values()
         ):
             if commit.committed:
-                self.numbers.made(load.table.table_id, load.number, load.load_id, load.copies)
+                self.numbers.made(load.table.origin, load.number, load.load_id, load.copies)
             else:
-                self.numbers.maybe_made(load.table.table_id)
+                self.numbers.maybe_made(load.table.origin)
 
     @staticmethod
     def _check_published(load: LoadPublication, commit: TwoPhaseCommit, *, is_stopped: bool) -> None:
@@ -310,10 +310,14 @@ class LoadPublisher:
         """The lock of a table, held to publish a load and to change anything that preparing a load depends on."""
         return self._locks[table_id]
 
-    def forget(self, table_id: int) -> None:
-        """A table was dropped; its id never comes again."""
+    def altered(self, table_id: int) -> None:
+        """A table has another id."""
         self._locks.pop(table_id, None)
-        self.numbers.forget(table_id)
+
+    def forget(self, table: TableDef) -> None:
+        """A table was dropped; its id never comes again."""
+        self._locks.pop(table.table_id, None)
+        self.numbers.forget(table.origin)
 
     async def abort(self, load_id: str, members: Iterable[str]) -> None:
         """Drop a staged load everywhere. Members that cannot be reached have lost it anyway."""

@@ -49,9 +49,9 @@ class PublicationNumbers:
         self.last += 1
         return self.last
 
-    def newest(self, table_id: int) -> int:
+    def newest(self, origin: int) -> int:
         """The number of the last publication that is known to be made; 0 for none."""
-        return self._newest.get(table_id, 0)
+        return self._newest.get(origin, 0)
 
     @property
     def are_in_doubt(self) -> bool:
@@ -91,7 +91,7 @@ class PublicationNumbers:
             last_loads: The last loads of the members that had left before, from the record.
         """
         newest = newest_publications(reports)
-        self._newest.update((table_id, load.number) for table_id, load in newest.items())
+        self._newest.update((origin, load.number) for origin, load in newest.items())
         self._told = {
             **{owner: dict(loads) for owner, loads in last_loads.items()},
             **{m: dict(newest) for m in members},
@@ -99,52 +99,52 @@ class PublicationNumbers:
         for member, report in reports.items():
             for held in report.tables:
                 if held.has_load_in_doubt:
-                    self._in_doubt[held.table_id] = self._in_doubt.get(held.table_id, _NOBODY) | {member}
+                    self._in_doubt[held.origin] = self._in_doubt.get(held.origin, _NOBODY) | {member}
 
-    def made(self, table_id: int, number: int, load_id: str = "", members: Iterable[str] = ()) -> None:
+    def made(self, origin: int, number: int, load_id: str = "", members: Iterable[str] = ()) -> None:
         """A member has told that it has published, or has come back as the only one that can say.
 
         Args:
-            table_id: The table.
+            origin: The table, by the id with which it was created.
             number: The number of the publication.
             load_id: The load.
             members: All that had prepared it; those that have ended since have it on disk.
         """
-        self._newest[table_id] = number
-        self._in_doubt.pop(table_id, None)
+        self._newest[origin] = number
+        self._in_doubt.pop(origin, None)
         for member in members:
-            self._told.setdefault(member, {})[table_id] = LastLoad(number, load_id)
+            self._told.setdefault(member, {})[origin] = LastLoad(number, load_id)
 
-    def maybe_made(self, table_id: int) -> None:
+    def maybe_made(self, origin: int) -> None:
         """Members were sent the order to publish, and all were lost before one of them answered."""
-        self._in_doubt[table_id] = _NOBODY
+        self._in_doubt[origin] = _NOBODY
 
-    def pass_doubt(self, table_id: int) -> None:
+    def pass_doubt(self, origin: int) -> None:
         """All members of a table with partitions are away: go on behind a load of it that these have made or not.
 
         A member that comes back has a number that is not above this one. Versions of its change feed would go back, and
         readers miss changes, if it went on from that before the load.
         """
-        if table_id in self._in_doubt:
-            self.made(table_id, self.following())
+        if origin in self._in_doubt:
+            self.made(origin, self.following())
 
-    def forget(self, table_id: int) -> None:
+    def forget(self, origin: int) -> None:
         """A table was dropped; its id never comes again."""
-        self._newest.pop(table_id, None)
-        self._in_doubt.pop(table_id, None)
+        self._newest.pop(origin, None)
+        self._in_doubt.pop(origin, None)
         for told in self._told.values():
-            told.pop(table_id, None)
+            told.pop(origin, None)
 
-    def is_current(self, table_id: int, number: int, *, has_holders: bool) -> bool:
+    def is_current(self, origin: int, number: int, *, has_holders: bool) -> bool:
         """Whether a member that comes back has all that was acknowledged, and nothing that was refused.
 
         Args:
-            table_id: The table.
+            origin: The table, by the id with which it was created.
             number: The number of the last publication there.
             has_holders: Whether members of the cluster have the rows. What is in doubt is for these to decide.
         """
-        newest = self.newest(table_id)
-        if table_id in self._in_doubt:
+        newest = self.newest(origin)
+        if origin in self._in_doubt:
             return number >= newest and not has_holders
         return number == newest or not newest  # of 0, it may be that nobody has told
 
@@ -162,5 +162,5 @@ class PublicationNumbers:
         except Error:
             return  # it is asked again, unless it is lost
         for held in report.tables:
-            if not held.has_load_in_doubt and member in self._in_doubt.get(held.table_id, _NOBODY):
-                self.made(held.table_id, held.published)
+            if not held.has_load_in_doubt and member in self._in_doubt.get(held.origin, _NOBODY):
+                self.made(held.origin, held.published)

@@ -143,6 +143,14 @@ class Publications:
         return Reply(changes.LoadedRows(rows=0, was_published=True, **self._versions()))
 
     async def _publish_rows(self, asked: changes.PublishLoad, table: TableDef) -> Reply[changes.LoadedRows]:
+        succession = table.succession
+        if succession is not None and asked.table_id == succession.before:
+            raise LoadFailedError(
+                f"ALTER TABLE has changed the columns of {table.name} while rows were staged for it by those of before;"
+                " nothing was loaded: load them again",
+                table=table.name,
+                load_id=asked.load_id,
+            )
         if asked.table_id is not None and asked.table_id != table.table_id:
             raise TopologyChangedError(
                 f"table {table.name} was dropped and created again while rows were staged for it; nothing was loaded",

@@ -140,7 +140,7 @@ def recovered_from_disk(reports: Mapping[str, MemberReport]) -> Recovered | None
 
 
 def outdated(reports: Mapping[str, MemberReport]) -> dict[str, int]:
-    """The members that lack a load which another member has published, with its table.
+    """The members that lack a load which another member has published, with the origin of its table.
 
     A load is on the disks of all members before it is published on the first. So their disks have lost what they said
     was written, or were never asked to write it (``fsync="off"``). One that has prepared the last load, and nothing
@@ -148,23 +148,23 @@ def outdated(reports: Mapping[str, MemberReport]) -> dict[str, int]:
     """
     newest = newest_publications(reports)
     return {
-        member: held.table_id
+        member: held.origin
         for member, report in reports.items()
         for held in report.tables
-        if held.published < (last := newest[held.table_id]).number
+        if held.published < (last := newest[held.origin]).number
         and not (held.has_load_in_doubt and held.last_load == last.load_id)
     }
 
 
 def newest_publications(reports: Mapping[str, MemberReport]) -> dict[int, LastLoad]:
-    """The last load of each table that a member has published, as far as the members know."""
+    """The last load of each table that a member has published, by its origin, as far as the members know."""
     newest: dict[int, LastLoad] = {}
     for report in reports.values():
         for held in report.tables:
             last = LastLoad(held.published, "" if held.has_load_in_doubt else held.last_load)
-            known = newest.setdefault(held.table_id, last)
+            known = newest.setdefault(held.origin, last)
             if (last.number, last.load_id) > (known.number, known.load_id):
-                newest[held.table_id] = last
+                newest[held.origin] = last
     return newest
 
 

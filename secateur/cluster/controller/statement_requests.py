@@ -188,6 +188,9 @@ class StatementRequests:
             case planned.AlterTable(table, changes):
                 await self._table_commands.alter(table.name, changes)
                 return "table altered"
+            case planned.AlterColumns(table, changes):
+                await self._table_commands.alter_columns(table.name, changes)
+                return "table altered"
             case planned.CreateView(view, or_replace, if_not_exists):
                 await self._view_commands.create(view, or_replace=or_replace, if_not_exists=if_not_exists)
                 return "view created"

@@ -37,25 +37,23 @@ class StreamBatches:
 
     entries: tuple[PublishedBatch, ...] = ()
 
-    def find(self, table_id: int, stream: str) -> PublishedBatch | None:
-        """The last batch of a stream for a table."""
-        return next(
-            (entry for entry in self.entries if entry.table_id == table_id and entry.batch.stream == stream), None
-        )
+    def find(self, origin: int, stream: str) -> PublishedBatch | None:
+        """The last batch of a stream for a table, given by the id with which it was created."""
+        return next((entry for entry in self.entries if entry.origin == origin and entry.batch.stream == stream), None)
 
     def begun(self, entry: PublishedBatch, tables: Collection[int]) -> StreamBatches:
         """A batch is about to be published: it takes the place of the one before.
 
         Args:
             entry: The batch.
-            tables: The tables that there are; batches of others are forgotten.
+            tables: The origins of the tables that there are; batches of others are forgotten.
         """
         kept = [
             other
             for other in self.entries
-            if other.table_id in tables and (other.table_id, other.batch.stream) != (entry.table_id, entry.batch.stream)
+            if other.origin in tables and (other.origin, other.batch.stream) != (entry.origin, entry.batch.stream)
         ]
-        of_table = [other for other in kept if other.table_id == entry.table_id]
+        of_table = [other for other in kept if other.origin == entry.origin]
         if len(of_table) >= _STREAMS_MAX:
             kept.remove(of_table[0])
         return StreamBatches((*kept, entry))

@@ -43,11 +43,11 @@ class StreamPublisher:
             ProgrammingError: The stream has published this batch, or a later one, from another query.
             Error: As ``publish``.
         """
-        async with self._locks.setdefault((table.table_id, batch.stream), asyncio.Lock()):
+        async with self._locks.setdefault((table.origin, batch.stream), asyncio.Lock()):
             if await self._was_published(table, batch):
                 return None
-            entry = PublishedBatch(table.table_id, batch, load_id)
-            tables = {known.table_id for known in self._state.catalog.tables()}
+            entry = PublishedBatch(table.origin, batch, load_id)
+            tables = {known.origin for known in self._state.catalog.tables()}
             self._state.streams = self._state.streams.begun(entry, tables)
             await self._state.all_reached()
             answer = await publish()
@@ -69,7 +69,7 @@ class StreamPublisher:
                 self._state.streams = self._state.streams.published(entry.load_id)
 
     async def _was_published(self, table: TableDef, batch: StreamBatch) -> bool:
-        last = self._state.streams.find(table.table_id, batch.stream)
+        last = self._state.streams.find(table.origin, batch.stream)
         if last is None or last.batch.batch < batch.batch:
             return False
         if last.batch.query != batch.query:

@@ -1,8 +1,8 @@
 """CREATE, DROP and ALTER TABLE at the controller: owners first, then every member, and only then the catalog.
 
-A table, or a range, exists only once every member has it: a command that fails leaves nothing behind, and no client can
-write to something that a member does not know. A member that turns out to be lost on the way is left out, and the
-survivors are asked again; so are all if members are told to leave on the way, since those get nothing new.
+A table, a range, or a column exists only once every member has it: a command that fails leaves nothing behind, and no
+client can write to something that a member does not know. A member that turns out to be lost on the way is left out,
+and the survivors are asked again; so are all if members are told to leave on the way, since those get nothing new.
 """
 
 from __future__ import annotations
@@ -10,11 +10,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import AbstractAsyncContextManager
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
 
+import pyarrow as pa
 from msgspec import structs
 
+from secateur.cluster.controller.alteration import TableAlterer
 from secateur.cluster.controller.catalog import encoded_table
 from secateur.cluster.controller.cluster_state import GONE, ClusterState
 from secateur.cluster.controller.holders import copies_of
@@ -26,14 +30,17 @@ from secateur.cluster.controller.membership import (
     group_after,
     group_of_new,
 )
-from secateur.cluster.controller.range_change import RangeChanger
 from secateur.cluster.controller.statistics_cache import StatisticsCache
-from secateur.cluster.controller.table_use import closed_if_unused
+from secateur.cluster.controller.table_use import closed, closed_if_unused
 from secateur.errors import MemberLostError, ProtocolError, TopologyChangedError
 from secateur.partitioning.schemes.range_changes import RangeChange, alter_ranges, with_cells
 from secateur.partitioning.schemes.scheme import RANGES_INLINE_MAX, PartitionScheme
-from secateur.partitioning.tables.table import IndexDef, TableDef
-from secateur.protocol.catalog import CreateStoredTable, DropStoredTable
+from secateur.partitioning.tables.alteration import Altered, ColumnChange, altered
+from secateur.partitioning.tables.table import IndexDef, Succession, TableDef
+from secateur.partitioning.types.python_column import canonical_column
+from secateur.protocol.catalog import CatchUp, CreateStoredTable, DropStoredTable
+from secateur.protocol.changes import CloseForChange
+from secateur.wire import ShortTable, encode_rows, travels_short
 
 _TRIES_MAX: Final = 5
 """Attempts at a command during which members are lost or their connections break."""
@@ -44,19 +51,26 @@ class TableCommands:
 
     Args:
         state: Catalog and topology.
-        loads: The loads, none of which may be published while ranges change.
+        loads: The loads, none of which may be published while their table changes.
+        loading: Shared by what publishes loads, and held alone while copies are built or a member joins.
         statistics: Forget those of a table that is dropped.
         executor: Where large schemes are computed.
     """
 
     def __init__(
-        self, state: ClusterState, loads: LoadPublisher, statistics: StatisticsCache, executor: Executor
+        self,
+        state: ClusterState,
+        loads: LoadPublisher,
+        loading: Callable[[], AbstractAsyncContextManager[None]],
+        statistics: StatisticsCache,
+        executor: Executor,
     ) -> None:
         self._state = state
         self._loads = loads
+        self._loading = loading
         self._statistics = statistics
         self._executor = executor
-        self._ranges = RangeChanger(state)
+        self._alterer = TableAlterer(state)
 
     async def create(self, table: TableDef, *, if_not_exists: bool, or_replace: bool = False) -> None:
         """Give a table its id and owners, and inform the members; a replaced table is dropped once the new one exists.
@@ -183,6 +197,68 @@ class TableCommands:
             )
             return await self._change_ranges(before, change)
 
+    async def alter_columns(self, name: str, changes: Sequence[ColumnChange]) -> TableDef:
+        """Change the columns of a table, or its name: all the changes, or an error and none.
+
+        Writes wait meanwhile. First those that are on their way come to an end: a copy that cannot make one is counted
+        out, for which the catalog must not be changing. Then the table is changed at the members.
+
+        Raises:
+            UnknownTableError, UnknownColumnError: There is no such table or column.
+            TableExistsError: The new name is taken.
+            SchemeError: The changes do not fit the columns as they are now.
+            NullKeyError: A column is to be NOT NULL, and has NULLs.
+            PartitionLostError: A partition has no owner now.
+            TopologyChangedError: Members were lost again and again.
+        """
+        for tries_left in reversed(range(_TRIES_MAX)):
+            table = self._state.catalog.table(name)
+            try:
+                async with (
+                    self._loading(),
+                    self._loads.exclusive(table.table_id),
+                    closed(self._state, table, CloseForChange),
+                    self._state.changing,
+                ):
+                    if self._state.catalog.find(name) is table:
+                        return await self._alter_at_members(table, changes)
+            except (*GONE, TopologyChangedError) as error:
+                member_id = error.details.get("member")
+                if isinstance(member_id, str):
+                    await self._state.still_there(member_id)
+                if not tries_left:
+                    raise
+        raise _unsettled(f"ALTER TABLE {name}")
+
+    async def _alter_at_members(self, before: TableDef, changes: Sequence[ColumnChange]) -> TableDef:
+        state, done = self._state, altered(before, changes, datetime.now(UTC))
+        if done.table == before:
+            return before
+        if not before.replicated:
+            live = before.scheme.live_partitions().tolist()
+            owners = state.topology.ownership(before.scheme.affinity_group()).owners_of(live) if live else ()
+            state.topology.check_live(owners)
+        after = structs.replace(
+            done.table,
+            table_id=state.catalog.last_table_id + 1,
+            version=before.version + 1,
+            created_as=before.origin,
+            succession=Succession(before.table_id, done.sources, _filling(done)),
+        )
+        state.spend_id(after.table_id)
+        catalog = state.catalog.with_altered(before, after)
+        state.changing_table = after  # so that a controller that starts anew can complete the change
+        await state.all_reached()
+        try:
+            await self._alterer.change(after, self._hosted(after, state.topology.member_ids))
+        except BaseException:
+            state.changing_table = None
+            raise
+        state.catalog = catalog
+        self._loads.altered(before.table_id)
+        self._statistics.forget(before.table_id)
+        return after
+
     async def make_ranges(self, name: str, table_id: int, cells: Sequence[Any]) -> None:
         """Make the ranges for rows that are about to be written to a table with EVERY.
 
@@ -285,7 +361,7 @@ class TableCommands:
         self._state.changing_table = after  # so that a controller that starts anew can complete the change
         await self._state.advance(RangesChanged(before.scheme, scheme))
         try:
-            await self._ranges.change(after, self._hosted(after, self._state.topology.member_ids))
+            await self._alterer.change(after, self._hosted(after, self._state.topology.member_ids))
         except MemberLostError as lost:
             await self._state.still_there(lost.details["member"])
             await self._give_up_change(after)
@@ -307,9 +383,9 @@ class TableCommands:
         await self._forget_owners(table.scheme.affinity_group())
 
     async def settle_change(self, after: TableDef, versions: Mapping[str, int]) -> None:
-        """Complete or give up a change of ranges that an earlier controller had begun.
+        """Complete or give up a change of a table that an earlier controller had begun.
 
-        It is completed if a member has the new ranges already: then all had prepared it.
+        It is completed if a member has made it already: then all had prepared it.
 
         Args:
             after: The table as it is to be.
@@ -319,9 +395,15 @@ class TableCommands:
             if after.version not in versions.values():
                 await self._give_up_change(after)
                 return
-            before = self._state.catalog.table(after.name)
+            before = next(table for table in self._state.catalog.tables() if table.origin == after.origin)
             behind = [member_id for member_id, version in versions.items() if version < after.version]
-            await self._ranges.change(after, self._hosted(after, behind))
+            if after.table_id != before.table_id:
+                # They were started anew. Their copies are not compared with those of members that have another table.
+                follow = CatchUp(await encoded_table(after), (), is_current=True)
+                await asyncio.gather(*(self._state.call(member_id, follow) for member_id in behind))
+                self._state.catalog = self._state.catalog.with_altered(before, after)
+                return
+            await self._alterer.change(after, self._hosted(after, behind))
             self._state.catalog = self._state.catalog.with_scheme(after.name, after.scheme)[0]
             await self._forget_owners(before.scheme.affinity_group())
 
@@ -354,7 +436,7 @@ class TableCommands:
         """
         await self._state.all_reached()
         await self._drop_at_members(table)
-        self._loads.forget(table.table_id)
+        self._loads.forget(table)
         self._statistics.forget(table.table_id)
         await self._forget_owners(table.scheme.affinity_group())
 
@@ -373,6 +455,18 @@ class TableCommands:
             return_exceptions=True,
         )
         await self._state.all_reached()
+
+
+def _filling(done: Altered) -> bytes:
+    """The row of the values that new columns have in the rows that are there."""
+    new = [column for column, source in zip(done.table.columns, done.sources, strict=True) if source is None]
+    if not new:
+        return b""
+    types, values = [column.type for column in new], [[done.fill[column.name]] for column in new]
+    if travels_short(types):
+        return bytes(encode_rows(ShortTable(values, 1)))
+    arrays = list(map(canonical_column, values, types))
+    return bytes(encode_rows(pa.Table.from_arrays(arrays, names=[column.name for column in new])))
 
 
 def _unsettled(what: str) -> TopologyChangedError:

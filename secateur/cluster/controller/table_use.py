@@ -1,4 +1,4 @@
-"""Whether a table was ever used, asked of all members while none of them lets a write to it in.
+"""Asks all members something about a table while none of them lets a write to it in: whether it was ever used.
 
 A table that was created for rows is to go again if these do not come, unless somebody else has begun to use it. A write
 of one partition goes to its owner, past the controller, so the members are asked; and so that none comes in between the
@@ -8,8 +8,9 @@ answer and the drop, each closes its latch for writes first, as for a change of 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import TypeVar
 from uuid import uuid4
 
 from secateur.cluster.controller.cluster_state import ClusterState
@@ -17,14 +18,50 @@ from secateur.cluster.load_leases import renewed
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.catalog import CloseIfUnused
 from secateur.protocol.changes import AbortStagedLoad, HoldLoad, TwoPhaseKind
+from secateur.protocol.message import Message
+
+R = TypeVar("R")
+
+
+@asynccontextmanager
+async def closed(
+    state: ClusterState, table: TableDef, closing: Callable[[str, int], Message[R]]
+) -> AsyncIterator[list[R]]:
+    """While open, no member lets a write to a table in; yields what they answered.
+
+    Costs one round trip to all members at once, and another at the end. To be called while no load of the table is
+    published.
+
+    Args:
+        state: The members.
+        table: The table.
+        closing: Makes the request that closes the latch of a table, for a holder.
+
+    Raises:
+        Error: A member could not be asked.
+    """
+    members, holder = state.topology.member_ids, uuid4().hex
+    async with renewed(state, members, HoldLoad(holder, TwoPhaseKind.LOAD)):
+        try:
+            # All are waited for: one that was still to come would close a latch that was opened before.
+            answers = await asyncio.gather(
+                *(state.call(member_id, closing(holder, table.table_id)) for member_id in members),
+                return_exceptions=True,
+            )
+            told = [answer for answer in answers if not isinstance(answer, BaseException)]
+            if len(told) < len(answers):
+                raise next(answer for answer in answers if isinstance(answer, BaseException))
+            yield told
+        finally:
+            opening = AbortStagedLoad(holder)
+            await asyncio.gather(*(state.call(member_id, opening) for member_id in members), return_exceptions=True)
 
 
 @asynccontextmanager
 async def closed_if_unused(state: ClusterState, table: TableDef) -> AsyncIterator[bool]:
     """While open, no member lets a write to a table in; yields whether there never was one, and none waits at a member.
 
-    Costs one round trip to all members at once, and another at the end. To be called while no load of the table is
-    published, and the catalog does not change.
+    To be called while no load of the table is published, and the catalog does not change.
 
     Raises:
         Error: A member could not be asked.
@@ -32,21 +69,8 @@ async def closed_if_unused(state: ClusterState, table: TableDef) -> AsyncIterato
     if _is_referred_to(state, table) or _has_lost_owners(state, table):
         yield False
         return
-    members, holder = state.topology.member_ids, uuid4().hex
-    async with renewed(state, members, HoldLoad(holder, TwoPhaseKind.LOAD)):
-        try:
-            closing = CloseIfUnused(holder, table.table_id)
-            # All are waited for: one that was still to come would close a latch that was opened before.
-            answers = await asyncio.gather(
-                *(state.call(member_id, closing) for member_id in members), return_exceptions=True
-            )
-            uses = [answer for answer in answers if not isinstance(answer, BaseException)]
-            if len(uses) < len(answers):
-                raise next(answer for answer in answers if isinstance(answer, BaseException))
-            yield all(use.is_unused for use in uses)
-        finally:
-            opening = AbortStagedLoad(holder)
-            await asyncio.gather(*(state.call(member_id, opening) for member_id in members), return_exceptions=True)
+    async with closed(state, table, CloseIfUnused) as uses:
+        yield all(use.is_unused for use in uses)
 
 
 def _is_referred_to(state: ClusterState, table: TableDef) -> bool:

@@ -156,9 +156,9 @@ class Takeover:
         changing = self._state.changing_table
         reports = await self._reports_again()
         while self._state.changing_table is not None:
-            reports = await self._settled_ranges(self._state.changing_table, state.changing_for)
+            reports = await self._settled_alter(self._state.changing_table, state.changing_for)
         if self._is_cold_start:
-            await self._catch_up(reports, None if changing is None else changing.table_id)
+            await self._catch_up(reports, None if changing is None else changing.origin)
         await self._table_commands.settle_tables(
             {member_id: [held.table_id for held in report.tables] for member_id, report in reports.items()}
         )
@@ -173,8 +173,8 @@ class Takeover:
             self._tell_of_disks(losses)
         _log.warning("the controller goes on in epoch %d with members %s", self._state.epoch, ", ".join(self._reports))
 
-    async def _settled_ranges(self, changing: TableDef, changing_for: str | None) -> dict[str, MemberReport]:
-        """Complete or give up a change of ranges; it is still under way afterwards if a member was lost meanwhile.
+    async def _settled_alter(self, changing: TableDef, changing_for: str | None) -> dict[str, MemberReport]:
+        """Complete or give up an ALTER TABLE; it is still under way afterwards if a member was lost meanwhile.
 
         Nobody else would do it, and everybody waits for it, so whatever fails is tried again.
 
@@ -182,44 +182,42 @@ class Takeover:
             What the members had before.
         """
         reports = await self._reports_again()
-        while any(report.range_changes_in_doubt for report in reports.values()):
+        while any(report.alterations_in_doubt for report in reports.values()):
             await asyncio.sleep(_ASK_AGAIN_S)
             reports = await self._reports_again()
         versions = {
             member_id: held.version
             for member_id, report in reports.items()
             for held in report.tables
-            if held.table_id == changing.table_id
+            if held.origin == changing.origin
         }
         try:
             with self._state.on_behalf_of(changing_for):
                 await self._table_commands.settle_change(changing, versions)
         except Error as error:
-            _log.warning("the change of the ranges of %s cannot be settled yet: %s", changing.name, error)
+            _log.warning("ALTER TABLE %s cannot be settled yet: %s", changing.name, error)
             await asyncio.sleep(_ASK_AGAIN_S)
         return reports
 
     async def _catch_up(self, reports: Mapping[str, MemberReport], settled: int | None) -> None:
-        """Have members whose disks have lost a change of ranges take it over.
+        """Have members whose disks have lost an ALTER TABLE take it over.
 
         As of a member that returns, new partitions of which it is the only owner are empty; others are built.
 
         Args:
             reports: The reports of the members.
-            settled: A table whose members have the same ranges by now, whatever they have reported.
+            settled: The origin of a table whose members have all altered it by now, whatever they have reported.
         """
         for table in self._state.catalog.tables():
             for member_id, report in reports.items():
-                has_older = any(
-                    held.table_id == table.table_id and held.version < table.version for held in report.tables
-                )
-                if has_older and table.table_id != settled:
-                    detail = f"its disk has lost a change of the ranges of {table.name}"
+                has_older = any(held.origin == table.origin and held.version < table.version for held in report.tables)
+                if has_older and table.origin != settled:
+                    detail = f"its disk has lost an ALTER TABLE {table.name}"
                     self._state.events.add("data_directory_damaged", member_id, detail)
                     try:
                         await self._state.call(member_id, CatchUp(await encoded_table(table), (), is_current=True))
                     except Error as error:
-                        _log.warning("member %s does not take the ranges of %s: %s", member_id, table.name, error)
+                        _log.warning("member %s does not follow ALTER TABLE %s: %s", member_id, table.name, error)
 
     def _tell_of_disks(self, losses: DiskLosses) -> None:
         for member_id, why in losses.members.items():

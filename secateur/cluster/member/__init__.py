@@ -32,7 +32,7 @@ _FILES = {
     "statements.read_state": ["check_state", "marks_of", "read_here"],
     "statements.statement_run": ["in_some_form"],
     "table_checks": ["MemberTableChecks"],
-    "tables.ranges": ["MemberRanges", "RangeChanges"],
+    "tables.alterations": ["MemberAlterations", "Alterations"],
     "tables.table_directory": ["TableDirectory"],
 }
 

@@ -123,9 +123,9 @@ class Member(MemberParts):
             Operation.DROP_STORED_TABLE: self._stored_tables.drop,
             Operation.CLOSE_IF_UNUSED: self._loads.close_if_unused,
             Operation.ADOPT_VIEWS: self._membership.take_views,
-            Operation.PREPARE_RANGES: self._ranges.prepare,
-            Operation.COMMIT_RANGES: self._stored_tables.commit_ranges,
-            Operation.ABORT_RANGES: self._ranges.abort,
+            Operation.PREPARE_ALTER: self._alterations.prepare,
+            Operation.COMMIT_ALTER: self._stored_tables.commit_alter,
+            Operation.ABORT_ALTER: self._alterations.abort,
             Operation.TAKE_TOPOLOGY: self._membership.take_topology,
             Operation.BEGIN_RETURN: self._membership.begin_return,
             Operation.GET_REPORT: lambda _: Reply(self._membership.report()),
@@ -241,7 +241,7 @@ class Member(MemberParts):
         await self._attempts.close()
         await self._jobs.close()
         await self._leases.stop()
-        await self._range_leases.stop()
+        await self._alter_leases.stop()
         await self._replication.close()
         await self._peers.close()
         await self._controller.close()

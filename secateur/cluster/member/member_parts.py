@@ -51,7 +51,7 @@ from secateur.cluster.member.statements.snapshots import MemberSnapshots
 from secateur.cluster.member.statements.source_queries import SourceQueries
 from secateur.cluster.member.statements.statements import StatementRunner
 from secateur.cluster.member.table_checks import MemberTableChecks
-from secateur.cluster.member.tables.ranges import MemberRanges, RangeChanges
+from secateur.cluster.member.tables.alterations import Alterations, MemberAlterations
 from secateur.cluster.member.tables.stored_tables import StoredTables
 from secateur.cluster.member.tables.table_directory import TableDirectory
 from secateur.cluster.peers import Peers
@@ -188,12 +188,12 @@ class MemberParts(ABC):
             self._log,
             abandoned_after_s=settings.staged_load_idle_s,
         )
-        range_changes = RangeChanges(self._store, self._adopt_ranges)
-        self._range_leases = LoadLeases(
-            TerminationProtocol(member_id, range_changes, member_ids, TwoPhaseKind.RANGES), self._peers
+        alterations = Alterations(self._store, self._adopt_altered)
+        self._alter_leases = LoadLeases(
+            TerminationProtocol(member_id, alterations, member_ids, TwoPhaseKind.ALTER), self._peers
         )
-        self._ranges = MemberRanges(
-            self._store, self._places.latch, threads.changing, range_changes, self._range_leases
+        self._alterations = MemberAlterations(
+            self._store, self._places.latch, threads.changing, alterations, self._alter_leases, self._replication.level
         )
 
         services = MemberServices(
@@ -277,7 +277,7 @@ class MemberParts(ABC):
             self._replication,
             self._copies,
             self._built_copies,
-            self._ranges,
+            self._alterations,
             threads.changing,
             self._log,
             self._owners,
@@ -293,8 +293,8 @@ class MemberParts(ABC):
             self._replication,
             self._built_copies,
             self._leases,
-            self._range_leases,
-            self._ranges,
+            self._alter_leases,
+            self._alterations,
             self._persistence,
             self._server.take_tokens,
             self._jobs.member_lost,
@@ -331,7 +331,7 @@ class MemberParts(ABC):
         self._results.gone(peer)
         self._statement_log.close(peer)
         self._leases.connection_gone(peer.connection_id)
-        self._range_leases.connection_gone(peer.connection_id)
+        self._alter_leases.connection_gone(peer.connection_id)
 
     async def _plan_query(self, query: SourceQuery) -> PlannedQuery:
         return await self._source_queries.planned(query)
@@ -353,8 +353,16 @@ class MemberParts(ABC):
         at = self._own_address
         return MemberAddress(self.member_id, at.advertised_host, self._server.port, at.node)
 
-    def _adopt_ranges(self, table: TableDef) -> None:
-        """The ranges of a table have changed."""
+    def _adopt_altered(self, table: TableDef) -> None:
+        """The ranges of a table have changed, or its columns, and then its id."""
+        before = None if table.succession is None else table.succession.before
+        if before is not None and self._places.knows(before):
+            self._places.remove_table(before)
+            self._places.add_table(table)
+            self._built_copies.forget_table(before)
+            self._change_registry.succeed(before, table.table_id)
+            self._replication.succeed(before, table)
+            return
         self._places.add_table(table)
         self._replication.forget_dropped_ranges(table)
         self._built_copies.forget_dropped_ranges(table)

@@ -5,6 +5,20 @@ from __future__ import annotations
 from secateur.exports import exports
 
 _FILES = {
+    "alteration": [
+        "AddColumn",
+        "Altered",
+        "ColumnChange",
+        "DropColumn",
+        "RenameColumn",
+        "RenameTable",
+        "SetDefault",
+        "SetNullable",
+        "SetType",
+        "altered",
+        "is_wider",
+        "key_columns",
+    ],
     "distinct_keys": ["first_of_each_key"],
     "distinct_sketch": ["DistinctSketch", "SKETCH_HASHES_MAX"],
     "external_table": ["ExternalTable"],
@@ -18,7 +32,7 @@ _FILES = {
         "TableSummary",
         "total",
     ],
-    "table": ["CheckDef", "Column", "IndexDef", "TableDef", "TableDefinition"],
+    "table": ["CheckDef", "Column", "IndexDef", "Succession", "TableDef", "TableDefinition"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

@@ -67,12 +67,28 @@ class Column(msgspec.Struct, frozen=True, array_like=True):
     comment: str | None = None
 
 
+class Succession(msgspec.Struct, frozen=True, array_like=True):
+    """How the rows that a table had under its id of before, with other columns, become those that it has now.
+
+    Attributes:
+        before: The id.
+        sources: For each column, the one of before whose values it takes; None for a new column.
+        fill: One row of the values that the rows of then have in the new columns, as rows travel
+            (:func:`secateur.wire.short_table.encode_rows`); empty where there are none.
+    """
+
+    before: int
+    sources: tuple[str | None, ...]
+    fill: bytes
+
+
 class TableDef(msgspec.Struct, frozen=True, array_like=True, dict=True):
     """A table.
 
     Attributes:
         name: As written in CREATE TABLE; matched without regard to case.
-        table_id: Never reused: a table that is dropped and created again gets another.
+        table_id: Never reused: a table that is dropped and created again gets another, and so does one whose columns
+            change.
         columns: In the order declared.
         primary_key: Column names in key order; rows inside a partition are sorted by them.
         scheme_or_reference: The scheme, or the reference of a large one, by which it travels; see
@@ -84,6 +100,8 @@ class TableDef(msgspec.Struct, frozen=True, array_like=True, dict=True):
         change_feed: Whether members keep the last changes of its rows for those who follow them.
         checks: The conditions that its rows have to satisfy.
         comment: By COMMENT ON TABLE; None for none.
+        created_as: The id with which it was created; 0 if that is its own.
+        succession: How its rows have come from those before the last ALTER TABLE that changed its columns.
     """
 
     name: str
@@ -98,6 +116,8 @@ class TableDef(msgspec.Struct, frozen=True, array_like=True, dict=True):
     change_feed: bool = False
     checks: tuple[CheckDef, ...] = ()
     comment: str | None = None
+    created_as: int = 0
+    succession: Succession | None = None
 
     def __post_init__(self) -> None:
         force_setattr(self, "scheme_or_reference", self.scheme.reference or self.scheme)
@@ -115,6 +135,15 @@ class TableDef(msgspec.Struct, frozen=True, array_like=True, dict=True):
         A replicated table has the scheme without components: one partition.
         """
         return find_scheme(self.scheme_or_reference, table=self.name)
+
+    @property
+    def origin(self) -> int:
+        """The id with which it was created, which stays when columns change.
+
+        It stands for the table in what outlives that: numbers of loads, positions in its change feed, batches of
+        streams.
+        """
+        return self.created_as or self.table_id
 
     @property
     def never_null(self) -> frozenset[str]:

@@ -67,6 +67,11 @@ class DefaultValue:
     def is_constant(self) -> bool:
         return self.text not in FUNCTIONS
 
+    @property
+    def is_random(self) -> bool:
+        """Whether each row gets another value."""
+        return self.text in _RANDOM
+
     def values(self, count: int, now: datetime) -> list[Any]:
         """Canonical values for some rows of a statement: each row gets a UUID of its own, and all the same moment.
 

@@ -1,9 +1,16 @@
-"""ALTER TABLE: adds and drops ranges.
+"""ALTER TABLE: changes the ranges or the columns of a table.
 
 ::
 
+    ALTER TABLE t <range change> [, <range change> ...]
+    <range change> := ADD <range>  |  DROP <range>  |  DROP PARTITION name  |  DROP DEFAULT PARTITION
+
     ALTER TABLE t <change> [, <change> ...]
-    <change> := ADD <range>  |  DROP <range>  |  DROP PARTITION name  |  DROP DEFAULT PARTITION
+    <change> := ADD [COLUMN] [IF NOT EXISTS] c <type> [DEFAULT <value>] [NOT NULL]
+              | DROP [COLUMN] [IF EXISTS] c
+              | RENAME [COLUMN] a TO b  |  RENAME TO u
+              | ALTER [COLUMN] c { SET DEFAULT <value> | DROP DEFAULT | SET NOT NULL | DROP NOT NULL
+                                 | [SET DATA] TYPE <wider type> }
 
 Several changes are made in the order written, all or none. A range is dropped by its name or by exactly its bounds.
 """
@@ -11,30 +18,47 @@ Several changes are made in the order written, all or none. A range is dropped b
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
-from secateur.errors import SchemeError
+from msgspec.structs import replace
+
+from secateur.errors import SchemeError, UnknownColumnError
 from secateur.partitioning.schemes.range_changes import AddRange, DropNamed, DropRange, RangeChange, alter_ranges
-from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.tables.alteration import (
+    AddColumn,
+    ColumnChange,
+    DropColumn,
+    RenameColumn,
+    RenameTable,
+    SetDefault,
+    SetNullable,
+    SetType,
+    altered,
+)
+from secateur.partitioning.tables.table import Column, TableDef
+from secateur.planner.ddl.column_type import read_type
+from secateur.planner.ddl.defaults import read_default
 from secateur.planner.ddl.partition_by import read_range
+from secateur.planner.dml.assignments import read_column
 from secateur.planner.dml.target import read_table
-from secateur.planner.statement import AlterTable
+from secateur.planner.statement import AlterColumns, AlterTable
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor
 
 _WHAT_CAN_BE_ALTERED: Final = (
-    "the ranges of a table can be altered: ADD PARTITION ..., DROP PARTITION ...; for anything else create a new table"
-    " and INSERT INTO it SELECT"
+    "the columns of a table, its name and its ranges can be altered: ADD, DROP, RENAME and ALTER COLUMN, RENAME TO, ADD"
+    " and DROP PARTITION; for anything else create a new table and INSERT INTO it SELECT"
 )
-_OF_COLUMNS: Final = (
-    ("ADD", "COLUMN"),
-    ("DROP", "COLUMN"),
-    ("RENAME",),
-    ("ALTER",),
+_REFUSED: Final = (
     ("SET",),
     ("RESET",),
     ("ADD", "PRIMARY"),
     ("ADD", "CONSTRAINT"),
+    ("ADD", "CHECK"),
+    ("ADD", "UNIQUE"),
+    ("ADD", "FOREIGN"),
+    ("DROP", "CONSTRAINT"),
 )
 
 
@@ -46,7 +70,7 @@ class _Written(NamedTuple):
     end: int
 
 
-def read_alter_table(cursor: TokenCursor, find: Callable[[str], TableDef]) -> AlterTable:
+def read_alter_table(cursor: TokenCursor, find: Callable[[str], TableDef]) -> AlterTable | AlterColumns:
     """Read an ALTER statement and check it against the table as it is.
 
     Args:
@@ -56,17 +80,20 @@ def read_alter_table(cursor: TokenCursor, find: Callable[[str], TableDef]) -> Al
     Raises:
         SqlSyntaxError: At the first token that cannot be.
         UnknownTableError: With the position of the name.
+        UnknownColumnError: There is no such column.
         SchemeError: A change that cannot be, with its position.
-        NotSupportedError: ALTER of something else than the ranges of a table.
+        NotSupportedError: ALTER of something else.
     """
     cursor.expect("ALTER")
     if not cursor.accept("TABLE"):
-        raise cursor.unsupported(f"ALTER {cursor.word()}", "the ranges of tables can be altered; views can be replaced")
+        raise cursor.unsupported(f"ALTER {cursor.word()}", "tables can be altered; views can be replaced")
     offset = cursor.offset
     table = read_table(cursor, find)
-    for words in _OF_COLUMNS:
+    for words in _REFUSED:
         if cursor.at(*words):
             raise cursor.unsupported(f"ALTER TABLE {' '.join(words)}", _WHAT_CAN_BE_ALTERED)
+    if not _is_of_ranges(cursor):
+        return _read_columns(cursor, table)
     component = table.scheme.range
     if component is None:
         message = (
@@ -78,6 +105,91 @@ def read_alter_table(cursor: TokenCursor, find: Callable[[str], TableDef]) -> Al
     cursor.expect_end()
     _check(cursor.sql, table, written)
     return AlterTable(table, tuple(change for change, _, _ in written))
+
+
+def _is_of_ranges(cursor: TokenCursor) -> bool:
+    """Whether the next change is one of ranges; anything unknown is read as one of columns, which says what it may be.
+
+    PARTITION may be the name of a column where a type follows.
+    """
+    return any(
+        cursor.at(verb, *words) for verb in ("ADD", "DROP") for words in (("PARTITION",), ("DEFAULT", "PARTITION"))
+    )
+
+
+def _read_columns(cursor: TokenCursor, table: TableDef) -> AlterColumns:
+    now = datetime.now(UTC)
+    changes: list[ColumnChange] = []
+    while True:
+        start = cursor.offset
+        changes.append(_read_column_change(cursor, altered(table, changes, now).table))
+        try:
+            altered(table, changes, now)
+        except (SchemeError, UnknownColumnError) as error:
+            text = cursor.sql[start : cursor.offset].rstrip(" ,\n\t;")
+            raise located(type(error), error.message, cursor.sql, start, len(text), **error.details) from error
+        if not cursor.accept(","):
+            break
+    cursor.expect_end()
+    return AlterColumns(table, tuple(changes))
+
+
+def _read_column_change(cursor: TokenCursor, table: TableDef) -> ColumnChange:
+    """One change of a table as those before it leave it."""
+    if cursor.accept("RENAME"):
+        if cursor.accept("TO"):
+            return RenameTable(cursor.name_in_main("the new name of the table"))
+        cursor.accept("COLUMN")
+        name = cursor.name("the name of a column")
+        cursor.expect("TO")
+        return RenameColumn(name, cursor.name("the new name of the column"))
+    if cursor.accept("DROP"):
+        cursor.accept("COLUMN")
+        if_exists = cursor.accept("IF", "EXISTS")
+        drop = DropColumn(cursor.name("the name of a column"), if_exists)
+        if cursor.at("CASCADE"):
+            raise cursor.unsupported("CASCADE", "views that read the column stay, and say so when they are read")
+        cursor.accept("RESTRICT")
+        return drop
+    if cursor.accept("ADD"):
+        cursor.accept("COLUMN")
+        return _read_add(cursor)
+    if not cursor.accept("ALTER"):
+        raise cursor.expected("ADD, DROP, RENAME or ALTER")
+    cursor.accept("COLUMN")
+    column = table.column(read_column(cursor, table))
+    if cursor.accept("SET", "DEFAULT"):
+        return SetDefault(column.name, read_default(cursor, column.name, column.type))
+    if cursor.accept("DROP", "DEFAULT"):
+        return SetDefault(column.name, None)
+    if cursor.accept("SET", "NOT", "NULL"):
+        return SetNullable(column.name, nullable=False)
+    if cursor.accept("DROP", "NOT", "NULL"):
+        return SetNullable(column.name, nullable=True)
+    if not (cursor.accept("TYPE") or cursor.accept("SET", "DATA", "TYPE")):
+        raise cursor.expected("SET DEFAULT, DROP DEFAULT, SET NOT NULL, DROP NOT NULL or TYPE")
+    type_ = read_type(cursor, column.name)
+    if cursor.at("USING") or cursor.at("COLLATE"):
+        raise cursor.unsupported(
+            cursor.word(), "a type may become a wider one; for another value add a column, UPDATE it and drop this one"
+        )
+    return SetType(column.name, type_)
+
+
+def _read_add(cursor: TokenCursor) -> AddColumn:
+    if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
+    name = cursor.name("the name of a column")
+    column = Column(name, read_type(cursor, name))
+    while not (cursor.at_end or cursor.at(",")):
+        if cursor.accept("DEFAULT"):
+            column = replace(column, default=read_default(cursor, name, column.type))
+        elif cursor.accept("NOT", "NULL"):
+            column = replace(column, nullable=False)
+        elif not cursor.accept("NULL"):
+            raise cursor.unsupported(
+                cursor.word(), "a column that is added may have DEFAULT and NOT NULL; a TABLE is created with the rest"
+            )
+    return AddColumn(column, if_not_exists)
 
 
 def _read_change(cursor: TokenCursor, columns: int) -> _Written:
@@ -92,9 +204,10 @@ def _read_change(cursor: TokenCursor, columns: int) -> _Written:
     elif cursor.at("DROP", "PARTITION") or cursor.at("DROP", "DEFAULT", "PARTITION"):
         cursor.expect("DROP")
         change = DropRange(read_range(cursor, columns))
-    elif cursor.at("ADD") or cursor.at("DROP"):
-        cursor.take()
-        raise cursor.unsupported("this change", _WHAT_CAN_BE_ALTERED)
+    elif not _is_of_ranges(cursor):
+        raise cursor.unsupported(
+            cursor.word() or "this change", "a statement changes either the ranges or the columns of a table: write two"
+        )
     else:
         raise cursor.expected("ADD PARTITION or DROP PARTITION")
     return _Written(change, start, cursor.offset)

@@ -43,11 +43,11 @@ class LoggedTable(_Record, frozen=True):
     published: int = 0
 
 
-class LoggedRanges(_Record, frozen=True):
-    """A table has other ranges; the payload is its encoded definition.
+class LoggedAlter(_Record, frozen=True):
+    """A table has other ranges, or other columns and therefore another id; the payload is its encoded definition.
 
     Attributes:
-        table_id: The table.
+        table_id: The table, by its id of now.
         partitions: All partitions that are hosted from now on. Those that are there keep their rows.
     """
 
@@ -174,7 +174,7 @@ class LoggedCopy(_Record, frozen=True):
 LogRecord: TypeAlias = (
     CheckpointHead
     | LoggedTable
-    | LoggedRanges
+    | LoggedAlter
     | LoggedBuild
     | LoggedBuilt
     | LoggedDrop

@@ -183,8 +183,11 @@ class _Replay:
             case records.LoggedTable(table_id, partitions, published):
                 store.create_table(_table(payload), partitions)
                 store.set_published(table_id, published)
-            case records.LoggedRanges(_, partitions):
-                store.alter_table(_table(payload), partitions)
+            case records.LoggedAlter(_, partitions):
+                table = _table(payload)
+                store.alter_table(table, partitions)
+                if table.succession is not None:
+                    self._succeed(table.succession.before, table.table_id)
             case records.LoggedBuild(table_id, partition):
                 store.begin_copy(table_id, partition)
             case records.LoggedBuilt(table_id, partition):
@@ -208,6 +211,19 @@ class _Replay:
                     store.loads.remember(load_id, LoadOutcome(published, rows, number))
             case _:
                 assert_never(record)
+
+    def _succeed(self, before: int, after: int) -> None:
+        """What was known of the copies of a table is known of those of the table that has come in its place.
+
+        All copies had every change then.
+        """
+        found = self._found
+        for key in [key for key in found.copies if key[0] == before]:
+            copy = found.copies.pop(key)
+            found.copies[after, key[1]] = RecoveredCopy(copy.term, copy.last, copy.last)
+        found.known = [
+            msgspec.structs.replace(made, table_id=after) if made.table_id == before else made for made in found.known
+        ]
 
     def _install(self, record: records.LoggedSnapshot) -> None:
         data = self._disk.read(record.file)

@@ -162,6 +162,19 @@ assert len(spent) == 10
 engine.dispose(); cluster.stop()
 """,
     ),
+    "docs/schema_changes.md": Page(
+        languages=("python", "sql"),
+        before=f"""
+{EMBEDDED}
+def sql(text):
+    for statement in filter(str.strip, text.split(";")):
+        conn.execute(statement)
+""",
+        after=f"""
+assert conn.execute("SELECT amount, state, sent FROM orders WHERE customer = 3").fetchall() == [(1, "new", None)]
+{STOP}
+""",
+    ),
     "docs/key_value.md": Page(
         before=f"""
 {EMBEDDED}

@@ -142,8 +142,8 @@ def test_a_dropped_table_leaves_nothing_at_the_publisher() -> None:
     async def load_and_drop() -> LoadPublisher:
         publisher = LoadPublisher(members_of(), bool)
         await publisher.publish(LOAD)
-        publisher.forget(TABLE.table_id)
-        publisher.forget(TABLE.table_id)
+        publisher.forget(TABLE)
+        publisher.forget(TABLE)
         return publisher
 
     assert not asyncio.run(load_and_drop())._locks

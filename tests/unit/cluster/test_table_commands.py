@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -97,7 +98,7 @@ class World:
         self.lost: list[str] = []
         self.state = ClusterState(self.peers, self.lost.append, LeaseTimes(5.0))
         loads, statistics = LoadPublisher(self.state, bool), StatisticsCache(self.peers, lambda _: None)
-        self.commands = TableCommands(self.state, loads, statistics, ThreadPoolExecutor(1))
+        self.commands = TableCommands(self.state, loads, nullcontext, statistics, ThreadPoolExecutor(1))
 
     def asked(self, member_id: str) -> list[type[Message[Any]]]:
         """What a member was asked, but for topologies."""

@@ -47,6 +47,7 @@ ROLES = {
     "CreateIndex": ADMIN,
     "CommentOn": ADMIN,
     "CreateView": ADMIN,
+    "AlterColumns": ADMIN,
     "AlterTable": ADMIN,
     "DropTable": ADMIN,
     "DropIndex": ADMIN,

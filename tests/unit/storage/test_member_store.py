@@ -152,7 +152,7 @@ def test_a_partition_that_is_elsewhere(store: MemberStore) -> None:
     ],
 )
 def test_an_unknown_table(store: MemberStore, call: Any) -> None:
-    with pytest.raises(UnknownTableError, match="no table with id 8; it was dropped, or"):
+    with pytest.raises(UnknownTableError, match="no table with id 8; it was dropped or altered, or"):
         call(store)
 
 

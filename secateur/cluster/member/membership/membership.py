@@ -12,7 +12,7 @@ from secateur.cluster.load_leases import LoadLeases
 from secateur.cluster.member.persistence.persistence import Persistence
 from secateur.cluster.member.replication.built_copies import BuiltCopies
 from secateur.cluster.member.replication.replication import Replication
-from secateur.cluster.member.tables.ranges import MemberRanges
+from secateur.cluster.member.tables.alterations import MemberAlterations
 from secateur.cluster.member.tables.table_directory import TableDirectory
 from secateur.cluster.peers import Peers
 from secateur.cluster.settings import ClusterSettings
@@ -52,8 +52,8 @@ class Membership:
         replication: Its copies.
         built_copies: The copies that it builds or lets build.
         load_leases: The loads that are prepared here.
-        range_leases: The changes of ranges that are prepared here.
-        ranges: The ranges that are being added or dropped.
+        alter_leases: The changes of tables that are prepared here.
+        alterations: The alterations of tables that are under way.
         persistence: Keeps the record on disk; None for a member without a data directory.
         take_tokens: Has the tokens accepted that the record names.
         on_lost: Called for a member that has left the cluster.
@@ -78,7 +78,7 @@ class Membership:
         built_copies: BuiltCopies,
         load_leases: LoadLeases,
         range_leases: LoadLeases,
-        ranges: MemberRanges,
+        alterations: MemberAlterations,
         persistence: Persistence | None,
         take_tokens: Callable[[Iterable[GrantedToken]], None],
         on_lost: Callable[[str], None],
@@ -94,8 +94,8 @@ class Membership:
         self._replication = replication
         self._built_copies = built_copies
         self._load_leases = load_leases
-        self._range_leases = range_leases
-        self._ranges = ranges
+        self._alter_leases = range_leases
+        self._alterations = alterations
         self._persistence = persistence
         self._take_tokens = take_tokens
         self._on_lost = on_lost
@@ -130,7 +130,7 @@ class Membership:
         answer = self._take(topology)
         if isinstance(answer, Awaitable):
             await answer
-        await asyncio.gather(self._load_leases.settle_held(), self._range_leases.settle_held())
+        await asyncio.gather(self._load_leases.settle_held(), self._alter_leases.settle_held())
         return Reply(self.report())
 
     def take_topology(self, request: Request[TakeTopology]) -> Handled:
@@ -187,8 +187,8 @@ class Membership:
             self._know_tokens(told.state)
         if told.epoch > before.epoch:
             self._load_leases.controller_replaced()
-            self._range_leases.controller_replaced()
-            self._ranges.controller_replaced()
+            self._alter_leases.controller_replaced()
+            self._alterations.controller_replaced()
             self._has_old_builds = True
 
     def take_views(self, request: Request[AdoptViews]) -> Reply[Acknowledged]:
@@ -221,11 +221,12 @@ class Membership:
                     table.table_id in in_doubt,
                     self._complete(table.table_id) if self._is_restored else None,
                     in_doubt.get(table.table_id) or published.get(number, ""),
+                    table.created_as,
                 )
                 for table in self._store.tables()
             ),
             views_version=self._views_version,
-            range_changes_in_doubt=self._range_leases.held,
+            alterations_in_doubt=self._alter_leases.held,
             damage=self.damage,
             cut_bytes=0 if self._persistence is None else self._persistence.cut_bytes,
             is_restored=self._is_restored,
@@ -274,7 +275,7 @@ class Membership:
         return self.leases_of(request.message.kind).decide(request)
 
     def leases_of(self, kind: changes.TwoPhaseKind) -> LoadLeases:
-        return self._load_leases if kind is changes.TwoPhaseKind.LOAD else self._range_leases
+        return self._load_leases if kind is changes.TwoPhaseKind.LOAD else self._alter_leases
 
     def promise(self, request: Request[AskForPromise]) -> Reply[LeaseAnswer]:
         """Another member cannot reach the controller, and asks for a lease; see :mod:`secateur.cluster.lease`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 
-from secateur.cluster.member.tables.ranges import check_catch_all, cuts_catch_all
+from secateur.cluster.member.tables.alterations import check_catch_all, cuts_catch_all
 from secateur.cluster.peers import Peers
 from secateur.errors import PartitionLostError
 from secateur.partitioning.tables.table import TableDef

@@ -9,6 +9,7 @@ is sent to other copies (:mod:`~secateur.cluster.member.replication.sent_changes
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
@@ -39,8 +40,11 @@ from secateur.storage.hosted_tables import HostedTable
 from secateur.storage.log.records import MakeBody
 from secateur.storage.log.replay import RecoveredCopy
 from secateur.storage.member_store import MemberStore
+from secateur.storage.read_lease import lease_clock_s
 from secateur.wire import ShortTable, encode_rows
 
+_LEVEL_S: Final = 5.0
+_LEVEL_PAUSE_S: Final = 0.002
 _UNSETTLED_MAX: Final = 4096
 """Changes of one partition that some copy has not confirmed; each is kept in memory for it."""
 
@@ -338,8 +342,49 @@ class Replication:
                 replica.left(member)
         self._sent.opened(key, replica)
 
+    async def level(self, table_id: int) -> None:
+        """Return once every copy has all changes of the partitions of a table of which this member is the primary.
+
+        To be called while no write of the table is on its way here.
+
+        Raises:
+            TopologyChangedError: A copy does not get what it lacks.
+        """
+        await self.takeovers.wait_all(table_id)
+        deadline_s = lease_clock_s() + _LEVEL_S
+        while behind := [
+            key
+            for key, replica in self._replicas.items()
+            if key[0] == table_id and replica.phase is not ReplicaPhase.BACKUP and replica.unsettled
+        ]:
+            if lease_clock_s() > deadline_s:
+                raise TopologyChangedError(
+                    f"{self._replicas.name(behind[0])}: some of {', '.join(self._replicas.others(behind[0]))} lack"
+                    f" changes that {self._replicas.member_id} has",
+                    table_id=table_id,
+                )
+            await asyncio.sleep(_LEVEL_PAUSE_S)
+
+    def succeed(self, before: int, table: TableDef) -> None:
+        """A table has other columns, and therefore another id, from now on.
+
+        All copies had every change of the one before. Those that take it over later than this one are asked for that
+        before this member changes anything, as if it had just become the primary.
+        """
+        me, topology = self._replicas.member_id, self._replicas.topology
+        written = []
+        for (table_id, partition), replica in list(self._replicas.items()):
+            if table_id == before:
+                last = replica.last
+                self._replicas[table.table_id, partition] = Replica.built(replica.term, last, last, ())
+                written.append(partition)
+        self.forget(before)
+        if not table.replicated:
+            owned = set(owned_by(me, topology, table.scheme.affinity_group())).intersection(written)
+            self.takeovers.begin(table, sorted(owned))
+
     def forget(self, table_id: int) -> None:
-        """A table was dropped."""
+        """A table was dropped, or has another id."""
         dropped = TopologyChangedError(
             f"table {table_id} was dropped while a write to it waited for its copies", table_id=table_id
         )

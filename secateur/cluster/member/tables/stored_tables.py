@@ -10,7 +10,7 @@ from secateur.cluster.member.persistence.member_log import MemberLog
 from secateur.cluster.member.replication.built_copies import BuiltCopies
 from secateur.cluster.member.replication.copies import MemberCopies
 from secateur.cluster.member.replication.replication import Replication
-from secateur.cluster.member.tables.ranges import MemberRanges, resolved_table
+from secateur.cluster.member.tables.alterations import MemberAlterations, resolved_table
 from secateur.cluster.member.tables.table_directory import TableDirectory
 from secateur.errors import TopologyChangedError
 from secateur.partitioning.topology.topology import Topology
@@ -30,7 +30,7 @@ class StoredTables:
         replication: Knows the copies.
         copies: Fetches the rows of tables that others have already.
         built_copies: The copies that were built while others write.
-        ranges: The ranges that are being added or dropped.
+        alterations: The alterations of tables that are under way.
         threads: What resolves definitions with many ranges.
         log: Records definitions; None for a member without a data directory.
         owners: This member's newest topology.
@@ -43,7 +43,7 @@ class StoredTables:
         replication: Replication,
         copies: MemberCopies,
         built_copies: BuiltCopies,
-        ranges: MemberRanges,
+        alterations: MemberAlterations,
         threads: Executor,
         log: MemberLog | None,
         owners: Callable[[], Topology],
@@ -53,7 +53,7 @@ class StoredTables:
         self._replication = replication
         self._copies = copies
         self._built_copies = built_copies
-        self._ranges = ranges
+        self._alterations = alterations
         self._threads = threads
         self._log = log
         self._owners = owners
@@ -82,6 +82,7 @@ class StoredTables:
     async def catch_up(self, request: Request[catalog.CatchUp]) -> Reply[catalog.CaughtUp]:
         """Have a table that the other members have already; this member is about to join, or to return."""
         table = await resolved_table(request.message.table, self._threads)
+        self._alterations.follow(table)
         is_here = self._store.find(table.table_id) is not None
         if is_here:
             self._built_copies.give_up(table.table_id)
@@ -113,9 +114,9 @@ class StoredTables:
         self._places.remove_table(table_id)
         return await self._recorded()
 
-    async def commit_ranges(self, request: Request[catalog.CommitRanges]) -> Reply[Acknowledged]:
-        """Have the ranges that were prepared."""
-        await self._ranges.commit(request)
+    async def commit_alter(self, request: Request[catalog.CommitAlter]) -> Reply[Acknowledged]:
+        """Have the table as it was prepared."""
+        await self._alterations.commit(request)
         return await self._recorded()
 
 

@@ -52,6 +52,10 @@ class TableDirectory:
         self._names = {name: known for name, known in self._names.items() if known != table_id}
         self._latches.pop(table_id, None)
 
+    def knows(self, table_id: int) -> bool:
+        """Whether a table is here."""
+        return table_id in self._tables
+
     def tables(self) -> list[TableDef]:
         """All tables here."""
         return list(self._tables.values())

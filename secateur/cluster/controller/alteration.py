@@ -1,15 +1,16 @@
-"""ALTER TABLE on the cluster: changes the ranges on all members, or on none.
+"""ALTER TABLE on the cluster: changes a table on all members, or on none.
 
 The controller runs two phases, as it does for a load. Every member *prepares*: all that can fail fails here, such as a
-range that is to be added over rows in the catch-all. Then every member *commits*: it takes the new scheme over, makes
-the new partitions and drops those of dropped ranges; that cannot fail. Only when all have done so does the catalog say
-that the ranges have changed, so no client can write to a new range before every member knows it.
+range that is to be added over rows in the catch-all, or NULLs in a column that is to be NOT NULL. Then every member
+*commits*: it takes the new table over, which cannot fail. Only when all have done so does the catalog say that the
+table has changed, so no client can write to a new range, or with new columns, before every member knows it.
 
-Where the catch-all is cut, members let no write in between the phases, under a lease that the controller renews. When
-it is gone, they decide by themselves (:mod:`secateur.cluster.termination_protocol`).
+Where the catch-all is cut, and where columns change, members let no write in between the phases, under a lease that the
+controller renews. When it is gone, they decide by themselves (:mod:`secateur.cluster.termination_protocol`).
 
-**Invariant**: a member refuses a statement that was planned for other ranges than it knows. A client with an old plan
-therefore has to plan again, and no row of a new range is missed.
+**Invariant**: a member refuses a statement that was planned for other ranges than it knows, or for other columns: with
+these the table has another id. A client with an old plan therefore has to plan again, and no row of a new range is
+missed.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from secateur.cluster.load_leases import renewed
 from secateur.cluster.peers import MemberCaller
 from secateur.errors import MemberLostError, UnreachableError
 from secateur.partitioning.tables.table import TableDef
-from secateur.protocol.catalog import AbortRanges, CommitRanges, PrepareRanges
+from secateur.protocol.catalog import AbortAlter, CommitAlter, PrepareAlter
 from secateur.protocol.changes import HoldLoad, TwoPhaseKind
 
 _GONE = (MemberLostError, UnreachableError)
 
 
-class RangeChanger:
+class TableAlterer:
     """Runs the two phases.
 
     Args:
@@ -41,7 +42,7 @@ class RangeChanger:
         self._members = members
 
     async def change(self, table: TableDef, hosted: Mapping[str, Sequence[int]]) -> None:
-        """Give a table its new ranges on every member.
+        """Have a table as it is to be on every member.
 
         One that is lost once all have prepared takes only its own copies with it.
 
@@ -51,7 +52,8 @@ class RangeChanger:
 
         Raises:
             SchemeError: A range to be added has rows in the catch-all. The table is as it was.
-            MemberLostError: A member is gone, so the new ranges want other owners; ``details`` has ``member``. The
+            NullKeyError: A column that is to be NOT NULL has NULLs. The table is as it was.
+            MemberLostError: A member is gone, so new ranges want other owners; ``details`` has ``member``. The
                 table is as it was.
             LoadFailedError: The members have given the change up: this controller had sent them nothing for too long.
                 The table is as it was.
@@ -59,7 +61,7 @@ class RangeChanger:
         """
         # An id of its own for each try: members remember how one has ended.
         load_id = uuid.uuid4().hex
-        async with renewed(self._members, hosted, HoldLoad(load_id, TwoPhaseKind.RANGES)):
+        async with renewed(self._members, hosted, HoldLoad(load_id, TwoPhaseKind.ALTER)):
             await self._change(table, hosted, load_id)
 
     async def _change(self, table: TableDef, hosted: Mapping[str, Sequence[int]], load_id: str) -> None:
@@ -69,11 +71,11 @@ class RangeChanger:
         async def give(member: str, order: Order) -> None:
             match order:
                 case Order.PREPARE:
-                    await self._members.call(member, PrepareRanges(load_id, definition, list(hosted[member])))
+                    await self._members.call(member, PrepareAlter(load_id, definition, list(hosted[member])))
                 case Order.COMMIT:
-                    await self._members.call(member, CommitRanges(load_id, table.table_id))
+                    await self._members.call(member, CommitAlter(load_id))
                 case Order.ABORT:
-                    await self._members.call(member, AbortRanges(load_id))
+                    await self._members.call(member, AbortAlter(load_id))
                 case _:
                     assert_never(order)
 
@@ -83,8 +85,7 @@ class RangeChanger:
             failure = commit.failures.get(member)
             if isinstance(failure, _GONE) and not commit.is_committed:
                 raise MemberLostError(
-                    f"member {member} left the cluster while the ranges of {table.name} were changed; nothing was"
-                    " changed",
+                    f"member {member} left the cluster while table {table.name} was altered; nothing was changed",
                     member=member,
                 )
             if failure is not None:

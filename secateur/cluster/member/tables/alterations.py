@@ -1,19 +1,22 @@
-"""ALTER TABLE on one member: the two phases of :mod:`secateur.cluster.controller.range_change`.
+"""ALTER TABLE on one member: the two phases of :mod:`secateur.cluster.controller.alteration`.
 
 When ranges are cut out of the catch-all, it may contain rows of them, and further rows may be on their way into it.
-Therefore the writes of the table wait from the check until the member uses the new ranges; other changes block no
-writes. The latch is held under a lease (:mod:`secateur.cluster.load_leases`): when the controller is gone, the members
-commit what one of them has committed, and give up everything else.
+When columns change, no change may be on its way that was made for those of before. Therefore the writes of the table
+wait from the check until the member uses the new table; other changes of ranges block no writes. The latch is held
+under a lease (:mod:`secateur.cluster.load_leases`): when the controller is gone, the members commit what one of them
+has committed, and give up everything else.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, field
+from functools import partial
+from types import MappingProxyType
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -21,13 +24,16 @@ from secateur.cluster.load_leases import LoadLeases
 from secateur.cluster.write_latch import WriteLatch
 from secateur.errors import LoadFailedError, SchemeError
 from secateur.partitioning.tables.table import TableDef, TableDefinition
-from secateur.protocol.catalog import AbortRanges, CommitRanges, PrepareRanges
+from secateur.protocol.catalog import AbortAlter, CommitAlter, PrepareAlter
 from secateur.protocol.codec import decode
 from secateur.protocol.message import Acknowledged
+from secateur.storage.altered_rows import PreparedRows
 from secateur.storage.load_registry import LoadOutcome
 from secateur.storage.member_store import MemberStore
 from secateur.storage.snapshot import PartitionSnapshot
-from secateur.wire import Reply, Request
+from secateur.wire import PeerInfo, Reply, Request
+
+R = TypeVar("R")
 
 _OUTCOMES_MAX: Final = 1_000
 _DECODED_HERE_MAX: Final = 64 << 10
@@ -40,15 +46,16 @@ _COMMITTED: Final = LoadOutcome(published=True, rows=0)
 class _Change:
     table: TableDef
     partitions: tuple[int, ...]
+    rows: Mapping[int, PreparedRows] = field(default_factory=dict)
     is_prepared: bool = False
 
 
-class RangeChanges:
-    """The changes of ranges that a member is about to make, by id, and how the last ones ended.
+class Alterations:
+    """The changes of tables that a member is about to make, by id, and how the last ones ended.
 
     Args:
         store: The partitions of this member.
-        adopt: Called with the table once its ranges have changed.
+        adopt: Called with the table once it has changed.
     """
 
     def __init__(self, store: MemberStore, adopt: Callable[[TableDef], None]) -> None:
@@ -64,18 +71,19 @@ class RangeChanges:
             LoadFailedError: It has ended.
         """
         if load_id in self._outcomes:
-            raise self.given_up(table)
+            raise self.given_up()
         self._changes[load_id] = _Change(table, partitions)
 
-    def prepared(self, load_id: str, table: TableDef) -> None:
-        """A change is prepared: nothing can fail any more.
+    def prepared(self, load_id: str, rows: Mapping[int, PreparedRows] = MappingProxyType({})) -> None:
+        """A change is prepared, with the rows of each partition if they get other columns: nothing can fail any more.
 
         Raises:
             LoadFailedError: It has ended meanwhile.
         """
         change = self._changes.get(load_id)
         if change is None:
-            raise self.given_up(table)
+            raise self.given_up()
+        change.rows = rows
         change.is_prepared = True
 
     def outcome(self, load_id: str) -> LoadOutcome | None:
@@ -88,10 +96,10 @@ class RangeChanges:
         return change is not None and change.is_prepared
 
     def publish(self, load_id: str, number: int = 0, rows: int = 0) -> None:
-        """Take the new ranges of a change over. Nothing happens when it is not prepared."""
+        """Take the new table of a change over. Nothing happens when it is not prepared."""
         if self.is_prepared(load_id):
             change = self._changes.pop(load_id)
-            self._store.alter_table(change.table, change.partitions)
+            self._store.alter_table(change.table, change.partitions, change.rows)
             self._adopt(change.table)
             self._end(load_id, _COMMITTED)
 
@@ -101,17 +109,28 @@ class RangeChanges:
         if load_id not in self._outcomes:
             self._end(load_id, _ABORTED)
 
+    def follow(self, table: TableDef) -> None:
+        """Take over what was altered while this member was away, if it has the table as it was before.
+
+        Raises:
+            NullKeyError: A disk has lost what made a column NOT NULL.
+        """
+        succession = table.succession
+        if succession is None or self._store.find(table.table_id) or not self._store.find(succession.before):
+            return
+        self._store.alter_table(table, self._store.hosted(succession.before))
+        self._adopt(table)
+
     def under_way(self) -> list[str]:
         """The ids of the changes that have not ended."""
         return list(self._changes)
 
     @staticmethod
-    def given_up(table: TableDef) -> LoadFailedError:
+    def given_up() -> LoadFailedError:
         """The error for a change that has ended before the controller said so."""
         return LoadFailedError(
-            f"the change of the ranges of {table.name} was aborted, because its members received nothing"
-            " from the controller for too long: nothing was changed, try again",
-            table=table.name,
+            "ALTER TABLE was aborted, because the members received nothing from the controller for too long: nothing"
+            " was changed, try again"
         )
 
     def _end(self, load_id: str, outcome: LoadOutcome) -> None:
@@ -120,15 +139,17 @@ class RangeChanges:
             self._outcomes.popitem(last=False)
 
 
-class MemberRanges:
-    """Answers ``prepare_ranges``, ``commit_ranges`` and ``abort_ranges``. Lives on the member's event loop.
+class MemberAlterations:
+    """Answers ``prepare_alter``, ``commit_alter`` and ``abort_alter``. Lives on the member's event loop.
 
     Args:
         store: The partitions of this member.
         latch: Finds the latch of a table's writes by the table's id.
-        executor: Threads for reading the catch-all.
+        executor: Threads for reading the catch-all, and for making rows with other columns.
         changes: The changes that are prepared, and those that have ended.
         leases: The latches that are closed.
+        level: Returns once all copies have every change of a table's partitions that are this member's, whose writes
+            have ended.
     """
 
     def __init__(
@@ -136,41 +157,64 @@ class MemberRanges:
         store: MemberStore,
         latch: Callable[[int], WriteLatch],
         executor: Executor,
-        changes: RangeChanges,
+        changes: Alterations,
         leases: LoadLeases,
+        level: Callable[[int], Awaitable[None]],
     ) -> None:
         self._store = store
         self._latch = latch
         self._executor = executor
         self._changes = changes
         self._leases = leases
+        self._level = level
 
-    async def prepare(self, request: Request[PrepareRanges]) -> Reply[Acknowledged]:
+    async def prepare(self, request: Request[PrepareAlter]) -> Reply[Acknowledged]:
         """First phase.
 
         Raises:
             SchemeError: The catch-all has rows of a range that is to be added.
+            NullKeyError: A column is to be NOT NULL, and has NULLs.
             UnknownTableError: The table is not here.
+            TopologyChangedError: A copy lacks rows or changes.
             LoadFailedError: The members have given the change up.
         """
         asked = request.message
         table = await resolved_table(asked.table, self._executor)
         load_id, partitions = asked.load_id, tuple(asked.partitions)
+        succession = table.succession
+        if succession is not None and self._store.find(table.table_id) is None:
+            before = self._store.table(succession.before)
+            self._changes.begin(load_id, table, partitions)
+            await self._close(load_id, before, request.peer)
+            await self._level(before.table_id)
+            rows = await self._in_thread(self._store.altering(table, partitions))
+            self._changes.prepared(load_id, rows)
+            return Reply(Acknowledged())
         cuts = cuts_catch_all(self._store.table(table.table_id), table)
         self._changes.begin(load_id, table, partitions)
         if cuts:
-            await self._leases.close(load_id, table.table_id, self._latch(table.table_id), request.peer.connection_id)
+            await self._close(load_id, table, request.peer)
             rest = {
                 number: self._store.partition(table.table_id, number).snapshot()
                 for number in partitions
                 if table.scheme.is_catch_all(number)
             }
-            await asyncio.get_running_loop().run_in_executor(self._executor, check_catch_all, table, rest)
-        self._changes.prepared(load_id, table)
+            await self._in_thread(partial(check_catch_all, table, rest))
+        self._changes.prepared(load_id)
         return Reply(Acknowledged())
 
-    async def commit(self, request: Request[CommitRanges]) -> Reply[Acknowledged]:
-        """Second phase: take the new ranges over.
+    async def _close(self, load_id: str, table: TableDef, peer: PeerInfo) -> None:
+        await self._leases.close(load_id, table.table_id, self._latch(table.table_id), peer.connection_id)
+
+    async def _in_thread(self, work: Callable[[], R]) -> R:
+        return await asyncio.get_running_loop().run_in_executor(self._executor, work)
+
+    def follow(self, table: TableDef) -> None:
+        """As :meth:`Alterations.follow`."""
+        self._changes.follow(table)
+
+    async def commit(self, request: Request[CommitAlter]) -> Reply[Acknowledged]:
+        """Second phase: take the new table over.
 
         Raises:
             LoadFailedError: The members have given the change up.
@@ -179,7 +223,7 @@ class MemberRanges:
         await self._leases.decided(load_id)
         outcome = self._changes.outcome(load_id)
         if outcome is not None and not outcome.published:
-            raise self._changes.given_up(self._store.table(request.message.table_id))
+            raise self._changes.given_up()
         self._changes.publish(load_id)
         self._leases.release(load_id)
         return Reply(Acknowledged())
@@ -193,7 +237,7 @@ class MemberRanges:
             if not self._leases.holds(load_id):
                 self._changes.abort(load_id)
 
-    async def abort(self, request: Request[AbortRanges]) -> Reply[Acknowledged]:
+    async def abort(self, request: Request[AbortAlter]) -> Reply[Acknowledged]:
         """Forget a preparation; nothing happens when there is none."""
         self._changes.abort(request.message.load_id)
         self._leases.release(request.message.load_id)

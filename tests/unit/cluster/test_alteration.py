@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from scripted_members import Failures, ScriptedMembers
 
-from secateur.cluster.controller import RangeChanger
+from secateur.cluster.controller import TableAlterer
 from secateur.errors import (
     DeadlineError,
     Error,
@@ -21,31 +21,31 @@ from secateur.errors import (
 )
 from secateur.partitioning.schemes import PartitionScheme
 from secateur.partitioning.tables import TableDef, TableDefinition
-from secateur.protocol import AbortRanges, Acknowledged, CommitRanges, Message, PrepareRanges, encode
+from secateur.protocol import AbortAlter, Acknowledged, CommitAlter, Message, PrepareAlter, encode
 
 TABLE = TableDef("t", 7, (), (), PartitionScheme(), version=2)
 HOSTED = {"m1": [0, 1], "m2": [1, 2]}
 
 
-REPLIES: dict[type[Message[Any]], Any] = {kind: Acknowledged() for kind in (PrepareRanges, CommitRanges, AbortRanges)}
-PREPARED = [PrepareRanges] * 2
-COMMITTED = [*PREPARED, *[CommitRanges] * 2]
-ABORTED = [*PREPARED, *[AbortRanges] * 2]
+REPLIES: dict[type[Message[Any]], Any] = {kind: Acknowledged() for kind in (PrepareAlter, CommitAlter, AbortAlter)}
+PREPARED = [PrepareAlter] * 2
+COMMITTED = [*PREPARED, *[CommitAlter] * 2]
+ABORTED = [*PREPARED, *[AbortAlter] * 2]
 
 
 def change(members: ScriptedMembers) -> None:
     """Change the ranges, and check that every request says which change of which table it belongs to."""
     try:
-        asyncio.run(RangeChanger(members).change(TABLE, HOSTED))
+        asyncio.run(TableAlterer(members).change(TABLE, HOSTED))
     finally:
         load_id = members.calls[0][1].load_id
         for member, message in members.calls:
             assert (
                 message
                 == {
-                    PrepareRanges: PrepareRanges(load_id, encode(TableDefinition.of(TABLE)), HOSTED[member]),
-                    CommitRanges: CommitRanges(load_id, TABLE.table_id),
-                    AbortRanges: AbortRanges(load_id),
+                    PrepareAlter: PrepareAlter(load_id, encode(TableDefinition.of(TABLE)), HOSTED[member]),
+                    CommitAlter: CommitAlter(load_id),
+                    AbortAlter: AbortAlter(load_id),
                 }[type(message)]
             )
 
@@ -63,15 +63,15 @@ def test_every_member_prepares_before_any_commits() -> None:
 
 @pytest.mark.parametrize("failure", [SchemeError("the catch-all has rows"), DeadlineError("too slow")])
 def test_a_member_that_cannot_prepare_ends_it_for_all(failure: Error) -> None:
-    assert asked({("m2", PrepareRanges): failure}, type(failure)) == ABORTED
+    assert asked({("m2", PrepareAlter): failure}, type(failure)) == ABORTED
 
 
 def test_a_member_that_is_gone_owns_nothing_new() -> None:
     members = ScriptedMembers(
-        REPLIES, {("m2", kind): UnreachableError("nobody there") for kind in (PrepareRanges, AbortRanges)}
+        REPLIES, {("m2", kind): UnreachableError("nobody there") for kind in (PrepareAlter, AbortAlter)}
     )
     with pytest.raises(
-        MemberLostError, match="member m2 left the cluster while the ranges of t were changed; nothing was changed"
+        MemberLostError, match="member m2 left the cluster while table t was altered; nothing was changed"
     ) as raised:
         change(members)
     assert raised.value.details == {"member": "m2"}
@@ -79,15 +79,15 @@ def test_a_member_that_is_gone_owns_nothing_new() -> None:
 
 
 def test_a_member_lost_after_it_prepared_stops_nobody() -> None:
-    assert asked({("m1", CommitRanges): MemberLostError("gone", member="m1")}) == COMMITTED
+    assert asked({("m1", CommitAlter): MemberLostError("gone", member="m1")}) == COMMITTED
 
 
 def test_what_cannot_fail_and_does_is_our_bug() -> None:
-    assert asked({("m1", CommitRanges): InternalError("bug")}, InternalError) == COMMITTED
+    assert asked({("m1", CommitAlter): InternalError("bug")}, InternalError) == COMMITTED
 
 
 def test_what_members_have_given_up_is_not_changed() -> None:
     """They had not heard from the controller for too long: all of them, or those that say so have asked all others."""
     assert (
-        asked({(member, CommitRanges): LoadFailedError("given up") for member in HOSTED}, LoadFailedError) == COMMITTED
+        asked({(member, CommitAlter): LoadFailedError("given up") for member in HOSTED}, LoadFailedError) == COMMITTED
     )

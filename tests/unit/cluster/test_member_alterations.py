@@ -15,7 +15,7 @@ from links import Links
 from msgspec import structs
 
 from secateur.cluster.load_leases import LoadLeases
-from secateur.cluster.member import MemberRanges, RangeChanges
+from secateur.cluster.member import Alterations, MemberAlterations
 from secateur.cluster.termination_protocol import TerminationProtocol
 from secateur.cluster.write_latch import WriteLatch
 from secateur.errors import LoadFailedError, SchemeError, UnknownTableError
@@ -31,10 +31,10 @@ from secateur.partitioning.schemes import (
 from secateur.partitioning.tables import Column, TableDef, TableDefinition
 from secateur.partitioning.types import parse_type
 from secateur.protocol import (
-    AbortRanges,
-    CommitRanges,
+    AbortAlter,
+    CommitAlter,
     DecideLoad,
-    PrepareRanges,
+    PrepareAlter,
     SettleLoad,
     StandingOfLoad,
     TwoPhaseKind,
@@ -72,23 +72,27 @@ class Setting:
         self.store.create_table(TABLE, [0, 1])
         self.latch = WriteLatch("t", 20.0)
         self.adopted: list[TableDef] = []
-        changes = RangeChanges(self.store, self.adopted.append)
+        changes = Alterations(self.store, self.adopted.append)
         protocol = TerminationProtocol(
             name,
             changes,
             lambda: sorted(self.links.answers),
-            TwoPhaseKind.RANGES,
+            TwoPhaseKind.ALTER,
             lease_s=lease_s,
             reconnect_s=0.0,
             pause_s=0.001,
         )
         self.leases = LoadLeases(protocol, self.links.of(name))
-        self.ranges = MemberRanges(self.store, lambda _: self.latch, executor, changes, self.leases)
+        self.ranges = MemberAlterations(self.store, lambda _: self.latch, executor, changes, self.leases, self.level)
         self.links.answers[name] = {
             StandingOfLoad: self.leases.standing,
             DecideLoad: self.leases.decide,
             SettleLoad: self.leases.settle,
         }
+
+    async def level(self, table_id: int) -> None:
+        assert table_id == TABLE.table_id
+        assert self.latch.is_closed
 
     def rows(self, *keys: int) -> pa.Table:
         return pa.table({"n": keys}, schema=TABLE.arrow_schema)
@@ -97,13 +101,13 @@ class Setting:
         asked: Any
         match op:
             case "prepare":
-                asked = PrepareRanges(
+                asked = PrepareAlter(
                     load_id, encode(TableDefinition.of(table)), table.scheme.live_partitions().tolist()
                 )
             case "commit":
-                asked = CommitRanges(load_id, table.table_id)
+                asked = CommitAlter(load_id)
             case _:
-                asked = AbortRanges(load_id)
+                asked = AbortAlter(load_id)
         await getattr(self.ranges, op)(Request(operation_of(asked), asked, memoryview(b""), CONNECTION))
 
     def writes_wait(self) -> bool:
@@ -210,7 +214,7 @@ def test_writes_go_on_when_the_controller_is_gone_between_the_phases() -> None:
         await setting.latch.wait_open()
         assert setting.store.table(1).version == 1
         for op in ("commit", "prepare"):
-            with pytest.raises(LoadFailedError, match="the change of the ranges of t was aborted"):
+            with pytest.raises(LoadFailedError, match="ALTER TABLE was aborted"):
                 await setting.ask(op, changed(ADDED))  # the controller was only slow
         await setting.ask("prepare", changed(ADDED), "another try")
         await setting.ask("commit", changed(ADDED), "another try")
