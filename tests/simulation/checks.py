@@ -159,7 +159,7 @@ def _left_at(member: Member, topology: Topology, tables: Iterable[TableDef]) -> 
             [key for key, replica in replication._replicas.items() if replica.takes_writes and replica.unsettled],
         ),
         ("repairs", [key for key, replica in replication._replicas.items() if replica.is_repairing]),
-        ("changes of ranges", list(member._ranges._changes._changes)),
+        ("alterations", list(member._alterations._changes._changes)),
         ("running statements", [*member._jobs.jobs, *member._jobs._executions]),
         (
             "messages of jobs that are not sent",

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from typing import Final
 
 import secateur
+from alterations import Altered
 from call_log import CallLog, Kind, TableGroup
 from cancellations import CancellableConnection, Cancellations
 from definitions import Definitions
@@ -21,7 +22,17 @@ from world import World
 __all__ = ["GROUPS", "PAUSE_S", "Workload"]
 
 PAUSE_S: Final = 0.08
-GROUPS: Final = ("registers", "counters", "accounts", "state", "batches", "followed", "definitions", "replicated")
+GROUPS: Final = (
+    "registers",
+    "counters",
+    "accounts",
+    "state",
+    "batches",
+    "followed",
+    "definitions",
+    "replicated",
+    "altered",
+)
 """The tables that there may be, by the promise that they are about."""
 
 _PARTITIONS: Final = (4, 5, 7)
@@ -70,7 +81,7 @@ class Workload:
         placements = iter(
             [
                 f"PARTITION BY HASH (id) PARTITIONS {world.random.choice(_PARTITIONS)} BACKUPS {backups}"
-                for _ in range(6)
+                for _ in range(7)
             ]
         )
         made: dict[str, TableGroup] = {
@@ -82,6 +93,7 @@ class Workload:
             "followed": FollowedTable(self.log, next(placements)),
             "definitions": Definitions(self.log, backups),
             "replicated": Registers(self.log, "everywhere", "REPLICATED"),
+            "altered": Altered(self.log, next(placements)),
         }
         self._groups = {name: group for name, group in made.items() if name in groups}
         names = {kind.__name__ for group in self._groups.values() for kind, _ in group.kinds()}

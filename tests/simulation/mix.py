@@ -79,6 +79,17 @@ LEANINGS: Final[dict[str, Leaning]] = {
     "leaving": Leaning(faults=("kill_controller",), calls=("upsert", "increment"), scales_without_backups=True),
     "distances": Leaning(("replicated",), ("slow",), ("upsert", "get"), pause_s=0.03),
     "cancellations": Leaning(("registers", "counters", "accounts", "state", "batches"), cancelled_share=0.4),
+    "alterations": Leaning(
+        ("altered",),
+        ("kill_member", "kill_controller"),
+        ("alter", "increment", "increment_on_conflict", "read_all"),
+    ),
+    "altered_disks": Leaning(
+        ("altered",),
+        ("kill_member", "kill_controller", "lose_power"),
+        ("alter", "increment", "increment_on_conflict", "read_all"),
+        is_durable=True,
+    ),
     "creations": Leaning(("registers", "definitions"), ("reset",), ("create_table",), scales_without_backups=True),
 }
 """The kinds of trouble, by name."""

@@ -16,6 +16,7 @@ import time
 import weakref
 from asyncio import events
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from machine import Thread, machine
@@ -71,6 +72,23 @@ class Lock:
 
     def __exit__(self, *_: object) -> None:
         self.release()
+
+
+class Timer(Thread):
+    """Calls a function after a while, unless it is cancelled, with the interface of :class:`threading.Timer`."""
+
+    def __init__(self, interval: float, function: Callable[[], object]) -> None:
+        super().__init__()
+        self._interval = interval
+        self._function = function
+        self._cancelled = threading.Event()
+
+    def run(self) -> None:
+        if not self._cancelled.wait(self._interval):
+            self._function()
+
+    def cancel(self) -> None:
+        self._cancelled.set()
 
 
 class Local:
@@ -155,7 +173,7 @@ def install() -> None:
     os.setpriority = lambda *_: None
     queue.time = _monotonic  # type: ignore[attr-defined]
     vars(random).update(_urandom=_urandom)
-    vars(threading).update(_allocate_lock=Lock, _CRLock=None, _time=_monotonic, Lock=Lock, Thread=Thread)
+    vars(threading).update(_allocate_lock=Lock, _CRLock=None, _time=_monotonic, Lock=Lock, Thread=Thread, Timer=Timer)
     vars(threading)["_after_fork"].__code__ = _nothing.__code__
     threading.current_thread = lambda: machine().current  # type: ignore[assignment, return-value]
     threading.get_ident = lambda: machine().current.ident

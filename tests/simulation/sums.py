@@ -19,15 +19,16 @@ _BALANCE: Final = 100
 class Counters(TableGroup):
     """Rows that are incremented: each as often as was acknowledged, and at most as often as was tried."""
 
-    def __init__(self, log: CallLog, placement: str) -> None:
+    def __init__(self, log: CallLog, placement: str, table: str = "counter") -> None:
         super().__init__(log, placement)
+        self._table = table
         self._tried: dict[int, int] = defaultdict(int)
         self._acknowledged: dict[int, int] = defaultdict(int)
 
     def create(self, conn: secateur.Connection) -> None:
         """Make the table, with rows."""
-        self._create(conn, "counter", "n")
-        conn.table("counter").load({"id": list(range(_COUNTERS)), "n": [0] * _COUNTERS})
+        self._create(conn, self._table, "n")
+        conn.table(self._table).load({"id": list(range(_COUNTERS)), "n": [0] * _COUNTERS})
 
     def kinds(self) -> list[tuple[Kind, int]]:
         """What clients do."""
@@ -47,20 +48,20 @@ class Counters(TableGroup):
         """A counter is what it must be."""
         at_least = self._acknowledged[key]
         with self._log.call("read counter") as answered:
-            rows = conn.execute("SELECT n FROM counter WHERE id = ?", [key]).fetchall()
+            rows = conn.execute(f"SELECT n FROM {self._table} WHERE id = ?", [key]).fetchall()
             if len(rows) != 1 or not at_least <= rows[0][0] <= self._tried[key]:
                 self._differs(
-                    f"counter {key} is {rows}: {at_least} increments were acknowledged, {self._tried[key]} tried"
+                    f"{self._table} {key} is {rows}: {at_least} increments were acknowledged, {self._tried[key]} tried"
                 )
         return bool(answered)
 
     def increment(self, conn: secateur.Connection) -> bool:
         """One more, of a row that is there."""
-        return self._add(conn, "increment", "UPDATE counter SET n = n + 1 WHERE id = ?")
+        return self._add(conn, "increment", f"UPDATE {self._table} SET n = n + 1 WHERE id = ?")
 
     def increment_on_conflict(self, conn: secateur.Connection) -> bool:
         """One more, of a row that might not be there."""
-        sql = "INSERT INTO counter VALUES (?, 1) ON CONFLICT (id) DO UPDATE SET n = n + excluded.n"
+        sql = f"INSERT INTO {self._table} (id, n) VALUES (?, 1) ON CONFLICT (id) DO UPDATE SET n = n + excluded.n"
         return self._add(conn, "increment on conflict", sql)
 
     def increment_several(self, conn: secateur.Connection) -> bool:
@@ -70,7 +71,7 @@ class Counters(TableGroup):
         for key in keys:
             self._tried[key] += 1
         with self._log.call("increment several") as answered:
-            conn.executemany("UPDATE counter SET n = n + 1 WHERE id = ?", [[key] for key in keys])
+            conn.executemany(f"UPDATE {self._table} SET n = n + 1 WHERE id = ?", [[key] for key in keys])
             for key in keys:
                 self._acknowledged[key] += 1
         return bool(answered)
@@ -81,11 +82,12 @@ class Counters(TableGroup):
         self._tried[key] += 1
         at_least = self._acknowledged[key] + 1
         with self._log.call("increment returning") as answered:
-            rows = conn.execute("UPDATE counter SET n = n + 1 WHERE id = ? RETURNING n", [key]).fetchall()
+            rows = conn.execute(f"UPDATE {self._table} SET n = n + 1 WHERE id = ? RETURNING n", [key]).fetchall()
             self._acknowledged[key] += 1
             if len(rows) != 1 or not at_least <= rows[0][0] <= self._tried[key]:
                 self._differs(
-                    f"an increment of counter {key} has made it {rows}: {at_least} at least, {self._tried[key]} at most"
+                    f"an increment of {self._table} {key} has made it {rows}: at least {at_least}, at most"
+                    f" {self._tried[key]}"
                 )
         return bool(answered)
 
