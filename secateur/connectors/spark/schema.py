@@ -31,6 +31,7 @@ from pyspark.sql.types import (
 
 from secateur.errors import DataError, NotSupportedError, NullKeyError
 from secateur.partitioning.tables.conform import MissingColumns, conform
+from secateur.partitioning.tables.row_ids import check_writable
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.column_type import SqlType, TypeKind, type_of_arrow
 from secateur.partitioning.types.empty_rows import empty_table
@@ -112,9 +113,13 @@ def check_columns(
                 f" {column.type}: cast the column of the DataFrame",
                 column=column.name,
             )
-    conform(empty_table(pa.schema(fields)), table)
+    given_schema = pa.schema(fields)
+    check_writable(given_schema, table)
+    conform(empty_table(given_schema), table)
     given = {field.name.casefold() for field in schema.fields}
-    lacking = [column.name for column in table.columns if not column.nullable and column.name.casefold() not in given]
+    lacking = [
+        column.name for column in table.visible_columns if not column.nullable and column.name.casefold() not in given
+    ]
     if lacking:
         raise NullKeyError(
             f"table {table.name}: the DataFrame lacks {', '.join(lacking)}, which must not be NULL; it has"
@@ -122,7 +127,7 @@ def check_columns(
             table=table.name,
             column=lacking[0],
         )
-    absent = [column.name for column in table.columns if column.name.casefold() not in given]
+    absent = [column.name for column in table.visible_columns if column.name.casefold() not in given]
     if absent and missing is MissingColumns.REFUSED and not keys_only:
         raise DataError(
             f"table {table.name}: the DataFrame lacks {', '.join(absent)}: give the columns, or pass missing='null' to"

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from secateur.errors import DataError, NullKeyError, ParameterError, UnknownColumnError
+from secateur.partitioning.tables.row_ids import row_id_array
 from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.types.cast import cast_column
 from secateur.partitioning.types.held_values import check_held, check_texts_of_column
@@ -58,7 +59,8 @@ def conform(
 
     Returns:
         The same rows in exactly ``tdef.arrow_schema``, without the columns that they lack if those are kept; columns
-        that fit already are not copied. :mod:`~secateur.partitioning.types.cast` says which types convert.
+        that fit already are not copied. :mod:`~secateur.partitioning.types.cast` says which types convert. Rows of a
+        table without a primary key get the ids that they lack.
 
     Raises:
         UnknownColumnError: A column that the table does not have.
@@ -69,9 +71,11 @@ def conform(
     schema = tdef.arrow_schema
     given = _by_name(rows, tdef)
     if len(given) < len(schema) and rows.num_rows:
-        _check_missing([column for column in tdef.columns if column.name.casefold() not in given], tdef, missing)
+        lacking = [column for column in tdef.visible_columns if column.name.casefold() not in given]
+        if lacking:
+            _check_missing(lacking, tdef, missing)
     columns = [
-        pa.chunked_array([pa.nulls(rows.num_rows, column.type.arrow)])
+        pa.chunked_array([_lacking(column, rows.num_rows)])
         if (position := given.get(column.name.casefold())) is None
         else _conform_column(rows.column(position), column, tdef, first_row)
         for column in tdef.columns
@@ -82,6 +86,11 @@ def conform(
     if rows.schema.equals(schema, check_metadata=True):
         return rows
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _lacking(column: Column, count: int) -> pa.Array:
+    """The values of a column that the rows do not have."""
+    return row_id_array(count) if column.hidden else pa.nulls(count, column.type.arrow)
 
 
 def _check_missing(lacking: list[Column], tdef: TableDef, missing: MissingColumns) -> None:
@@ -108,7 +117,7 @@ def _by_name(rows: pa.Table, tdef: TableDef) -> dict[str, int]:
     for position, name in enumerate(rows.schema.names):
         folded = name.casefold()
         if folded not in known:
-            expected = ", ".join(c.name for c in tdef.columns)
+            expected = ", ".join(c.name for c in tdef.visible_columns)
             raise UnknownColumnError(
                 f"table {tdef.name} has no column {name!r}, which the data have; it has {expected}",
                 table=tdef.name,

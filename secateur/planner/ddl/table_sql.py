@@ -24,9 +24,11 @@ _UNITS: Final = {IntervalUnit.MONTH: "MONTH", IntervalUnit.DAY: "DAY", IntervalU
 def table_sql(table: TableDef, *, or_replace: bool = False) -> str:
     """The statement, on one line."""
     columns = [
-        f"{quoted(column.name)} {column.type}{'' if column.nullable else ' NOT NULL'}" for column in table.columns
+        f"{quoted(column.name)} {column.type}{'' if column.nullable else ' NOT NULL'}"
+        for column in table.visible_columns
     ]
-    elements = ", ".join([*columns, f"PRIMARY KEY {_names(table.primary_key)}"])
+    key = [f"PRIMARY KEY {_names(table.declared_key)}"] if table.declared_key else []
+    elements = ", ".join([*columns, *key])
     placed = (
         "REPLICATED" if table.replicated else f"PARTITION BY {partition_by_sql(table.scheme)} BACKUPS {table.backups}"
     )
@@ -71,7 +73,8 @@ def _every(every: IntervalPartitioning) -> str:
 
 def _hash(component: HashComponent) -> str:
     seed = f" SEED {component.seed}" if component.seed else ""
-    return f"HASH {_names(component.columns)} PARTITIONS {component.partitions}{seed}"
+    spread = "RANDOM" if component.is_random else f"HASH {_names(component.columns)}"
+    return f"{spread} PARTITIONS {component.partitions}{seed}"
 
 
 def _names(columns: Sequence[str]) -> str:

@@ -24,11 +24,12 @@ from secateur.errors import ProgrammingError, UnknownColumnError
 from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.distinct_keys import first_of_each_key
 from secateur.partitioning.tables.identifier import quoted, text_literal
+from secateur.partitioning.tables.row_ids import without_row_ids
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.binding.evaluation import calls_only_bounded
 from secateur.planner.dml.assignments import read_column
 from secateur.planner.dml.composed import Composed, Composer
-from secateur.planner.dml.conflict import Conflict, DoUpdate, read_conflict
+from secateur.planner.dml.conflict import Conflict, DoUpdate, check_conflicts, read_conflict
 from secateur.planner.dml.expressions import TextSpan, is_default, read_expression
 from secateur.planner.dml.returning import read_returning
 from secateur.planner.dml.target import ChangeTarget, read_insert_target
@@ -80,7 +81,8 @@ class InsertValues(Statement):
             DataError: A value that its column cannot hold.
             NullKeyError: NULL, or nothing, for a column that is NOT NULL.
         """
-        rows = conform(default_kernel().run(self.sql, {}, list(params), names=list(self.columns)), self.table)
+        found = default_kernel().run(self.sql, {}, list(params), names=list(self.columns))
+        rows = without_row_ids(conform(found, self.table))
         if self.mode is InsertMode.UPSERT:
             rows = first_of_each_key(rows, self.table)
         template = None if self.template is None else _with_literals(self.template, rows)
@@ -264,7 +266,7 @@ def read_insert(
         NotSupportedError: A form that we do not have.
     """
     cursor.expect("INSERT")
-    mode = InsertMode.APPEND
+    mode, start = InsertMode.APPEND, cursor.offset
     if cursor.accept("OR", "REPLACE"):
         mode = InsertMode.UPSERT
     elif cursor.accept("OR"):
@@ -273,7 +275,9 @@ def read_insert(
     cursor.expect("INTO")
     target = read_insert_target(cursor, find)
     table = target.table
-    columns: tuple[str, ...] | None = tuple(column.name for column in table.columns)
+    if mode is not InsertMode.APPEND:
+        check_conflicts(cursor, table, start)
+    columns: tuple[str, ...] | None = tuple(column.name for column in table.visible_columns)
     if cursor.at("(") and not (
         cursor.at("(", "SELECT")
         or cursor.at("(", "WITH")
@@ -289,7 +293,7 @@ def read_insert(
     source: ValuesRows | TextSpan
     start = cursor.offset
     if cursor.accept("DEFAULT", "VALUES"):
-        columns = tuple(column.name for column in table.columns)
+        columns = tuple(column.name for column in table.visible_columns)
         source = ValuesRows((tuple(DEFAULT for _ in columns),), TextSpan(start, start))
     elif cursor.at("VALUES"):
         if columns is None:

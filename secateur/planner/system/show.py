@@ -147,7 +147,7 @@ def described_relation_sql(relation: TableDef | ViewDef | ExternalTable) -> str:
         case ExternalTable(table):
             return described_relation_sql(table)
         case TableDef():
-            key = relation.primary_key
+            key = relation.declared_key
             rows = [
                 (
                     column.name,
@@ -155,7 +155,7 @@ def described_relation_sql(relation: TableDef | ViewDef | ExternalTable) -> str:
                     "YES" if column.nullable else "NO",
                     "PRI" if column.name in key else None,
                 )
-                for column in relation.columns
+                for column in relation.visible_columns
             ]
             return _described_rows(rows)
 
