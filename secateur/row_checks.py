@@ -90,7 +90,7 @@ class RowChecks:
 
     def _failed(self, check: CheckDef, row: pa.Table) -> CheckFailedError:
         table = self._table
-        shown = dict.fromkeys([*table.primary_key, *check.columns, *(column.name for column in table.columns)])
+        shown = dict.fromkeys([*table.declared_key, *check.columns, *(column.name for column in table.visible_columns)])
         values = ", ".join(f"{name}: {_shown(row.column(name))}" for name in shown)
         if len(values) > _ROW_SHOWN_MAX:
             values = f"{values[:_ROW_SHOWN_MAX]}..."

@@ -34,7 +34,8 @@ def load(
         bool, typer.Option("--create", help="Create the table with the columns of the first file.")
     ] = False,
     primary_key: Annotated[
-        str | None, typer.Option(help="With --create: the columns of the key, separated by commas.")
+        str | None,
+        typer.Option(help="With --create: the columns of the key, separated by commas; else rows may be there twice."),
     ] = None,
     partition_by: Annotated[
         str | None, typer.Option(help='With --create: such as "HASH (customer_id) PARTITIONS 16".')
@@ -89,12 +90,10 @@ def load(
     """
     if not create and (primary_key or partition_by or backups is not None):
         raise typer.BadParameter("--primary-key, --partition-by and --backups are of a table that --create creates")
-    if create and not primary_key:
-        raise typer.BadParameter("--create needs --primary-key, the columns that identify a row")
     nulls = None if null is None else tuple(null)
     options = FileOptions(file_format, columns, delimiter, header, quote, nulls, date_format, encoding)
     lacking = MissingColumns.of_load(missing, is_upsert=mode is LoadMode.UPSERT)
-    key = [column.strip() for column in (primary_key or "").split(",")]
+    key = [column.strip() for column in primary_key.split(",")] if primary_key else []
     done: dict[str, Any] = {"table": table, "rows": 0}
     with connected(name, address, token) as connection:
         known = None if create else connection.table(table).columns

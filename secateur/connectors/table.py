@@ -135,7 +135,8 @@ class TableSource(PartitionsReader):
 
     def resolve(self, context: MetaContext) -> ReadRequest:
         table = context.table(self.name)
-        columns = None if self.columns is None else tuple(table.column(column).name for column in self.columns)
+        wanted = table.visible_schema.names if self.columns is None and table.has_row_ids else self.columns
+        columns = None if wanted is None else tuple(table.visible_column(column).name for column in wanted)
         lookup = None if self.keys is None else _lookup(table, self.keys, context.params)
         partitions = self.partitions_in(table, context.params) if lookup is None else lookup.partitions
         self._scan = SourceScan(

@@ -15,6 +15,7 @@ from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorS
 from secateur.engine.runtime.services import MemberServices
 from secateur.errors import DagError, NotSupportedError
 from secateur.partitioning.tables.conform import MissingColumns, conform
+from secateur.partitioning.tables.row_ids import check_has_key
 from secateur.partitioning.tables.table import TableDef
 
 _MODES: Final = ("upsert", "append")
@@ -43,8 +44,8 @@ def table_sink(
     ``JobConfig(on_member_lost="fail")``. For all rows or none: collect, then ``TableHandle.load``.
 
     Args:
-        name: The table; it must exist when the job starts. Ranges that it makes on demand (``EVERY``) are made as rows
-            need them.
+        name: The table; it must exist when the job starts, and have a primary key. Ranges that it makes on demand
+            (``EVERY``) are made as rows need them.
         mode: ``"upsert"`` replaces rows with the same primary key; ``"append"`` refuses them.
         missing: ``"null"`` has the default, or NULL, in the columns of the table that the rows lack. Without it, an
             upsert keeps their values in rows that are there; an append refuses those without a default.
@@ -73,11 +74,13 @@ class TableSink(ProcessorMetaSupplier):
     missing: MissingColumns
 
     def init(self, context: MetaContext) -> None:
-        if context.table(self.table).replicated:
+        table = context.table(self.table)
+        if table.replicated:
             raise NotSupportedError(
                 f"table {self.table} is replicated, and a job cannot write into that: collect the rows, then load them"
                 " with TableHandle.load"
             )
+        check_has_key(table, "a job that is run again would write its rows twice: collect them, and load them")
 
     def get(self, members: Sequence[str]) -> Mapping[str, ProcessorSupplier]:
         return {member: TableSinkSupplier(self.table, self.mode, self.missing) for member in members}

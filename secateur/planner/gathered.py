@@ -64,8 +64,8 @@ class GatheredScan:
     def rows(self) -> AnyRelation:
         """The same as a relation."""
         scan = self.references[0].scan
-        names = tuple(column.name for column in scan.table.columns)
-        types = tuple(LogicalType(str(column.type)) for column in scan.table.columns)
+        names = tuple(column.name for column in scan.visible_columns)
+        types = tuple(LogicalType(str(column.type)) for column in scan.visible_columns)
         rows: AnyRelation = LogicalStageRows(name=scan.relation, names=names, types=types)
         if self.filter is not None:
             rows = LogicalFilter(children=(rows,), expressions=(self.filter.condition,))

@@ -256,7 +256,7 @@ class BoundSelect:
         if is_unsettled(self._query):
             return Unreadable("it reads the clock in a place where that is not taken out of it")
         whole = {
-            scan.relation: {column.name: column.type for column in scan.table.columns} for scan in self._query.scans
+            scan.relation: {column.name: column.type for column in scan.visible_columns} for scan in self._query.scans
         }
         return bind_to_plan(default_kernel(), self._query.sql, whole, self._samples)
 
@@ -289,7 +289,7 @@ class BoundSelect:
         ``ARRAY(SELECT a FROM t ORDER BY ALL)`` is one: DuckDB orders by all columns of ``t``.
         """
         scans = {scan.relation: scan for scan in self._query.scans}
-        if all(len(scan.columns) == len(scan.table.columns) for scan in scans.values()):
+        if all(len(scan.columns) == len(scan.visible_columns) for scan in scans.values()):
             return False
         if isinstance(self._plan, BoundPlan) and all(
             set(names) <= set(scans[relation].columns) for relation, names in columns_read(self._plan.root)
@@ -390,7 +390,7 @@ def _described(query: Query, schemas: Schemas, params: Sequence[Any]) -> tuple[t
         raise in_users_terms(
             error,
             query,
-            {scan.relation: {column.name: column.type for column in scan.table.columns} for scan in query.scans},
+            {scan.relation: {column.name: column.type for column in scan.visible_columns} for scan in query.scans},
         ) from None
 
 
@@ -409,7 +409,7 @@ def _own_name(name: str, query: Query) -> str:
 
 
 def _schema(scan: TableReference) -> dict[str, SqlType | str]:
-    return {column.name: column.type for column in scan.table.columns if column.name in scan.columns}
+    return {column.name: column.type for column in scan.visible_columns if column.name in scan.columns}
 
 
 def _arrow(

@@ -194,9 +194,11 @@ def _create_view(unread: _Unread) -> Statement:
 
 def _create_table_as(unread: _Unread) -> Statement:
     values = unread.given_values
-    created = read_create_table_as(unread.cursor).statement(
-        lambda query: unread.queries.select(unread.sql, query, unread.parameters, values)
-    )
+    written = read_create_table_as(unread.cursor)
+    from_file = written.from_file()
+    if from_file is not None:
+        return from_file
+    created = written.statement(lambda query: unread.queries.select(unread.sql, query, unread.parameters, values))
     return created if created.select is None else with_fields(created, select=replace(created.select, params=values))
 
 

@@ -29,8 +29,8 @@ from secateur.protocol.steps import SteppedQuery
 from secateur.protocol.table_rights import TableRights, TokenRole
 
 _FILES_REFUSED: Final = (
-    "COPY, BACKUP and RESTORE read and write files of the client's machine, and this connection executes statements of"
-    " others: execute them over a connection of your own, from secateur.connect()"
+    "COPY, BACKUP, RESTORE and tables of files read and write files of the client's machine, and this connection"
+    " executes statements of others: execute them over a connection of your own, from secateur.connect()"
 )
 _SET_REFUSED: Final = (
     "SET changes a connection, and this one executes statements of others: give the setting with the statement that"
@@ -257,6 +257,31 @@ class CreateTableAs(_Prepared, Generic[Q], frozen=True):
     or_replace: bool
     create: str
     select: Q | None
+
+
+class CreateTableFrom(_Prepared, frozen=True):
+    """``CREATE TABLE ... AS SELECT * FROM 'file'``: the client makes the table with the columns of a file.
+
+    Attributes:
+        name: The table's name.
+        primary_key: The columns of its key; none for a table without one.
+        clauses: How it is partitioned and copied, as written.
+        path: The file.
+        if_not_exists: Whether nothing is done when there is such a table.
+        or_replace: Whether the table takes the place of one of its name.
+        with_data: Whether the rows are wanted.
+    """
+
+    role = TokenRole.ADMIN
+    refused_to_others = _FILES_REFUSED
+    explained = "CREATE TABLE {0.name} at the controller, with the columns and rows of {0.path}, which the client reads"
+    name: str
+    primary_key: tuple[str, ...]
+    clauses: str
+    path: str
+    if_not_exists: bool
+    or_replace: bool
+    with_data: bool
 
 
 class CopyFrom(RowChange, frozen=True):
@@ -513,6 +538,7 @@ PreparedStatement: TypeAlias = (
     SelectStatement
     | Done
     | CreateTableAs[SelectStatement]
+    | CreateTableFrom
     | CopyFrom
     | CopyTo[SelectStatement]
     | BackupTo

@@ -127,14 +127,9 @@ class SecateurDdlCompiler(compiler.DDLCompiler):
 
     def create_table_constraints(self, table: Any, _include_foreign_key_constraints: Any = None, **kw: Any) -> str:
         constraints = super().create_table_constraints(table, _include_foreign_key_constraints, **kw)
-        if table.primary_key.columns:
-            return constraints
         indexed = [column for column in table.columns if column.index]
-        if not indexed:
-            raise CompileError(
-                f"table {table.name!r} has no primary key, and secateur needs one: it orders the rows of a partition."
-                " Declare columns with primary_key=True; of a DataFrame, call set_index() with the columns of the key"
-            )
+        if table.primary_key.columns or not indexed:  # a table without one may have a row several times
+            return constraints
         key = ", ".join(self.preparer.format_column(column) for column in indexed)
         return ", \n\t".join(filter(None, (constraints, f"PRIMARY KEY ({key})")))
 

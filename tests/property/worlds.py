@@ -29,6 +29,7 @@ from secateur.errors import DatabaseError, DataError, UnknownTableError
 from secateur.expression_values import complete
 from secateur.partitioning.tables import NO_STATISTICS, ColumnStatistics, StatisticsSnapshot, TableDef, TableStatistics
 from secateur.partitioning.tables.conform import conform
+from secateur.partitioning.tables.row_ids import without_row_ids
 from secateur.partitioning.tables.split import split
 from secateur.partitioning.types import TypeKind
 from secateur.planner import CreateTable, CreateView, PlannedSelect, PlannedSteps, Planner
@@ -103,7 +104,7 @@ class World:
         """Take the statistics of the tables."""
         for table in self.tables.values():
             columns = {}
-            for column in table.columns:
+            for column in table.visible_columns:
                 name = f'"{column.name}"'
                 nulls, distinct, low, high = self.duck.execute(
                     f"SELECT count(*) - count({name}), count(DISTINCT {name}), min({name}), max({name}) FROM"
@@ -141,9 +142,7 @@ class World:
         self.duck.execute("SET TimeZone = 'UTC'")
         self._add(
             table,
-            conform(
-                self.duck.sql(query).to_arrow_table().rename_columns([column.name for column in table.columns]), table
-            ),
+            conform(self.duck.sql(query).to_arrow_table().rename_columns(table.visible_schema.names), table),
         )
         return table
 
@@ -165,7 +164,7 @@ class World:
         ]
         replaced = f" REPLACE ({', '.join(huge)})" if huge else ""
         for name, rows in ((table.name, data), (f"placed_{table.name}", pa.concat_tables(placed))):
-            self.duck.register("rows", rows)
+            self.duck.register("rows", without_row_ids(rows))
             self.duck.execute(f'CREATE TABLE "{name}" AS SELECT *{replaced} FROM rows')
             self.duck.unregister("rows")
         self.version += 1

@@ -275,6 +275,17 @@ def test_files_become_a_table_and_a_table_becomes_files(run: Run, served: Cluste
     assert (tmp_path / "some.csv").read_text() == "order_id\n3\n"
 
 
+def test_a_table_of_files_without_a_key_has_each_row(run: Run, served: Cluster, tmp_path: Path) -> None:
+    (tmp_path / "twice.csv").write_text("a,b\n1,2\n1,2\n")
+    words = ["load", str(tmp_path / "twice.csv"), "--table", "without_key"]
+    assert "PRIMARY KEY" not in run(*words, "--create", "--dry-run").stdout
+    run(*words, "--create", "--partition-by", "HASH (a) PARTITIONS 3")
+    assert "2 rows loaded" in run(*words).stderr
+    with served.connect() as conn:
+        assert conn.execute("SELECT a, b, count(*) FROM without_key GROUP BY ALL").fetchall() == [(1, 2, 4)]
+        conn.execute("DROP TABLE without_key")
+
+
 def test_a_load_that_fails_leaves_no_table_behind(run: Run, tmp_path: Path) -> None:
     (tmp_path / "twice.csv").write_text("a,b\n1,2\n1,3\n")
     words = ["load", str(tmp_path / "twice.csv"), "--table", "twice", "--create", "--primary-key"]

@@ -49,7 +49,6 @@ def test_columns_are_those_of_the_data(conn: secateur.Connection, table_name: st
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"primary_key": []}, ParameterError, "at least one"),
         ({"primary_key": "id"}, ParameterError, "a list of the columns"),
         ({"primary_key": ["nope"]}, ParameterError, "there is no column 'nope'; there is id, Who, at"),
         ({"primary_key": ["id"], "replicated": True, "backups": 1}, ParameterError, "no backups"),

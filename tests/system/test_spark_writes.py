@@ -418,3 +418,33 @@ def test_spark_and_secateur_agree_on_the_partition_of_every_row(
 
 def batched(names: list[str], size: int) -> list[list[str]]:
     return [names[start : start + size] for start in range(0, len(names), size)]
+
+
+@pytest.mark.parametrize("partition_by", [None, "HASH (kind) PARTITIONS 5"])
+def test_a_table_without_a_key_keeps_each_row_of_the_dataframe(
+    spark: SparkSession, cluster: Cluster, conn: secateur.Connection, table_name: str, partition_by: str | None
+) -> None:
+    df = spark.range(0, 300, 1, 4).selectExpr("concat('k', id % 3) AS kind", "IF(id % 2 = 0, NULL, id % 5) AS v")
+    options = {"address": cluster.address, "token": cluster.token, "table": table_name}
+    created = {"createTable": "true"} if partition_by is None else {"createTable": "true", "partitionBy": partition_by}
+    df.write.mode("append").options(**options, **created).format("secateur").save()
+    report = write(df, table_name, cluster, tasks=2)
+    assert (report.rows, report.tasks) == (300, 2)
+    assert [row[:3] for row in rows_of(conn, f"DESCRIBE {table_name}")] == [
+        ("kind", "VARCHAR", "YES" if partition_by is None else "NO"),
+        ("v", "BIGINT", "YES"),
+    ]
+    read = spark.read.format("secateur").options(**options).load()
+    assert read.columns == ["kind", "v"]
+    assert sorted(map(tuple, read.groupBy("kind", "v").count().collect()), key=repr) == sorted(
+        ((kind, v, 2 * count) for kind, v, count in map(tuple, df.groupBy("kind", "v").count().collect())), key=repr
+    )
+    assert read.filter("kind = 'k1'").count() == 200
+    assert write(df, table_name, cluster, mode="overwrite", primary_key=[]).rows == 300
+    for mode in ("upsert", "delete"):
+        with pytest.raises(errors.ProgrammingError, match=f"no primary key, so {mode} cannot find its rows"):
+            write(df, table_name, cluster, mode=mode)
+    hidden = df.selectExpr("kind", "v", "uuid() AS _SECATEUR_ROW_ID")
+    with pytest.raises(errors.UnknownColumnError, match="no column '_secateur_row_id'"):
+        write(hidden, table_name, cluster)
+    assert rows_of(conn, f"SELECT count(*), count(v) FROM {table_name}") == [(300, 150)]

@@ -20,6 +20,7 @@ from secateur.client.session import Session
 from secateur.errors import ProgrammingError, UnknownTableError
 from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.identifier import quoted
+from secateur.partitioning.tables.row_ids import without_row_ids
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.statements import BackupTo
 
@@ -76,8 +77,8 @@ def _write(session: Session, backup: BackupTo, folder: Path) -> int:
             manifests.BackedUpTable(
                 name=table.name,
                 sql=relation.sql,
-                columns=tuple(manifests.BackedUpColumn(c.name, str(c.type), c.nullable) for c in table.columns),
-                primary_key=table.primary_key,
+                columns=tuple(manifests.BackedUpColumn(c.name, str(c.type), c.nullable) for c in table.visible_columns),
+                primary_key=table.declared_key,
                 partitioning=None if table.replicated else relation.partitioning,
                 ranges=tuple(manifests.BackedUpRange(*one) for one in ranges.get(table.name, ())),
                 backups=table.backups,
@@ -104,12 +105,13 @@ def _write(session: Session, backup: BackupTo, folder: Path) -> int:
 def _write_table(session: Session, table: TableDef, folder: Path, name: str) -> Iterator[manifests.BackedUpFile]:
     """Write the rows of a table; yields each file when it is complete."""
     (folder / name).mkdir(parents=True)
-    columns = ", ".join(quoted(column.name) for column in table.columns)
-    written = TableFiles(folder, name, table.arrow_schema)
+    schema = table.visible_schema
+    columns = ", ".join(map(quoted, schema.names))
+    written = TableFiles(folder, name, schema)
     with closing(tables_of(session, f"SELECT {columns} FROM {quoted(table.name)}")) as parts, closing(written):
         for rows in parts:
             session.check_control()
-            yield from written.add(conform(rows.rename_columns(table.arrow_schema.names), table))
+            yield from written.add(without_row_ids(conform(rows.rename_columns(schema.names), table)))
         yield from written.finish()
     to_disk(folder / name)
 

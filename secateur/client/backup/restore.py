@@ -22,6 +22,7 @@ from secateur.client.loads.load import LoadMode, load_rows
 from secateur.client.session import Session
 from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.identifier import quoted
+from secateur.partitioning.tables.row_ids import without_row_ids
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.statements import RestoreFrom
 
@@ -124,7 +125,7 @@ def _restore_table(session: Session, table: BackedUpTable, folder: Path, existin
 def _load(session: Session, table: TableDef, backed_up: BackedUpTable, folder: Path, mode: LoadMode) -> None:
     attempts = 0
     while True:
-        reader = pa.RecordBatchReader.from_batches(table.arrow_schema, _batches(session, table, backed_up, folder))
+        reader = pa.RecordBatchReader.from_batches(table.visible_schema, _batches(session, table, backed_up, folder))
         attempts += 1
         try:
             loaded = load_rows(session, table, reader, mode, same_table=True)
@@ -140,7 +141,7 @@ def _load(session: Session, table: TableDef, backed_up: BackedUpTable, folder: P
 
 
 def _batches(session: Session, table: TableDef, backed_up: BackedUpTable, folder: Path) -> Iterator[pa.RecordBatch]:
-    expected = parquet_schema(table.arrow_schema)
+    expected = parquet_schema(table.visible_schema)
     for file in backed_up.files:
         with pq.ParquetFile(folder / file.path) as parquet:
             if parquet.schema_arrow.names != expected.names:
@@ -150,8 +151,8 @@ def _batches(session: Session, table: TableDef, backed_up: BackedUpTable, folder
                 )
             for batch in parquet.iter_batches():
                 session.check_control()
-                rows = pa.Table.from_batches([from_parquet(batch, table.arrow_schema)])
-                yield from conform(rows, table).to_batches()
+                rows = pa.Table.from_batches([from_parquet(batch, table.visible_schema)])
+                yield from without_row_ids(conform(rows, table)).to_batches()
 
 
 def _restore_indexes(session: Session, table: BackedUpTable) -> None:

@@ -258,7 +258,7 @@ class Connection:
         name: str,
         like: Any,
         *,
-        primary_key: Sequence[str],
+        primary_key: Sequence[str] = (),
         partition_by: str | None = None,
         backups: int | None = None,
         replicated: bool = False,
@@ -281,7 +281,7 @@ class Connection:
 
         Raises:
             TableExistsError: The name is taken.
-            ParameterError: There is no key, or it names no column.
+            ParameterError: The key names no column.
             NotSupportedError: A column has a type that SQL does not have.
             SchemeError: ``partition_by`` is not valid.
         """

@@ -15,6 +15,7 @@ import pyarrow as pa
 from secateur.client.backup.backup import back_up
 from secateur.client.backup.restore import restore
 from secateur.client.copy.copy import copy_from, copy_to
+from secateur.client.copy.create_table_from import create_table_from
 from secateur.client.dbapi.frames import pandas_frame, polars_frame
 from secateur.client.dbapi.html_table import html_table
 from secateur.client.dbapi.parameters import Parameters, plain_values
@@ -526,6 +527,8 @@ class Cursor:
                 self._rowcount = self._session.apart(partial(back_up, self._session, prepared))
             case statements.RestoreFrom():
                 self._rowcount = self._session.apart(partial(restore, self._session, prepared))
+            case statements.CreateTableFrom():
+                self._rowcount = self._session.apart(partial(create_table_from, self._session, prepared))
             case statements.CreateTableAs():
                 self._rowcount = create_table_as(call.of(prepared))
             case statements.Done():

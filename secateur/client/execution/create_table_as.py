@@ -38,7 +38,7 @@ def create_table_as(call: StatementCall[CreateTableAs[SelectStatement]]) -> int:
         session.prepare_anew(statement.create, [])
         return 0
     selected = run_select(call.of(statement.select))
-    rows = as_table(selected.result, selected.columns).rename_columns([column.name for column in table.columns])
+    rows = as_table(selected.result, selected.columns).rename_columns(table.visible_schema.names)
     _check(rows, table)
     session.prepare_anew(statement.create, [])
     created = session.table(table.name)
@@ -49,7 +49,7 @@ def create_table_as(call: StatementCall[CreateTableAs[SelectStatement]]) -> int:
 def _check(rows: pa.Table, table: TableDef) -> None:
     """Find out that rows do not fit while nothing has been replaced by them."""
     rows = conform(rows, table)
-    if (first := first_positions(rows, table)) is not None:
+    if not table.has_row_ids and (first := first_positions(rows, table)) is not None:
         raise DuplicateKeyError(
             f"{table.name}: the query returns {rows.num_rows:,} rows, but only {len(first):,} different"
             f" values of the key ({', '.join(table.primary_key)}): choose a key that is unique",

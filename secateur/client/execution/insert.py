@@ -23,6 +23,7 @@ from secateur.client.session import Session
 from secateur.errors import DataError, InterfaceError, TopologyChangedError
 from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.distinct_keys import first_of_each_key
+from secateur.partitioning.tables.row_ids import new_row_ids
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.python_column import as_they_stand, canonical_as_it_stands
 from secateur.protocol.profile import StageWork
@@ -208,7 +209,7 @@ def few_filled_rows(
     columns: list[list[Any]] = []
     for column in table.columns:
         position = positions.get(column.name.casefold())
-        plain = [None] * count
+        plain: list[Any] = new_row_ids(count) if column.hidden else [None] * count
         if position is not None:
             try:
                 for number, row in enumerate(template.rows):

@@ -25,6 +25,7 @@ from secateur.client.execution.verify import same_rows
 from secateur.client.session import Session
 from secateur.errors import InterfaceError, PruningMismatchError
 from secateur.partitioning.tables.identifier import quoted
+from secateur.partitioning.tables.row_ids import WITH_ROW_IDS, without_row_ids
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.struct_offsets import without_struct_offsets
 from secateur.protocol.clocks import CLOCKS
@@ -69,8 +70,11 @@ def check_change(call: StatementCall[C]) -> None:
             return
         names = sorted({change.table.name, *(scan.table for scan in change.select.scans)})
         tables = {name: _read(call.session, f"SELECT * FROM {quoted(name)}") for name in names}
+        stored = tables[change.table.name]
+        if change.table.has_row_ids:
+            stored = _read(call.session, f"SELECT * FROM {quoted(WITH_ROW_IDS)}.{quoted(change.table.name)}")
         found = as_table(selected.result, selected.columns), selected.columns
-        left = _left(call, tables, found)
+        left = _left(call, tables, stored, found)
         if left is None or same_rows(*left):
             return
     assert left is not None
@@ -93,8 +97,17 @@ def _read(session: Session, sql: str) -> _Rows:
     return as_table(selected.result, selected.columns), selected.columns
 
 
-def _left(call: StatementCall[C], tables: Mapping[str, _Rows], found: _Rows) -> tuple[pa.Table, pa.Table] | None:
-    """The rows that the change leaves, by what it has found and by DuckDB; None where they cannot be compared."""
+def _left(
+    call: StatementCall[C], tables: Mapping[str, _Rows], stored: _Rows, found: _Rows
+) -> tuple[pa.Table, pa.Table] | None:
+    """The rows that the change leaves, by what it has found and by DuckDB; None where they cannot be compared.
+
+    Args:
+        call: The change.
+        tables: The rows of each table that it reads.
+        stored: Those of the table that it changes, with the ids that a table without a primary key has.
+        found: What it has found.
+    """
     import duckdb  # a hard dependency, but some 20 ms to load
 
     from secateur.memory_database import open_database
@@ -108,7 +121,7 @@ def _left(call: StatementCall[C], tables: Mapping[str, _Rows], found: _Rows) -> 
             database.execute("SET TimeZone = 'UTC'")
             for name, rows in tables.items():
                 _create(database, name, rows, table if name == table.name else None)
-            _create(database, _OURS, tables[table.name])
+            _create(database, _OURS, stored)
             _create(database, _FOUND, found)
             decided = _delete(database, change) if isinstance(change, ChangeStatement) else _apply(database, change)
             if not decided:
@@ -120,7 +133,7 @@ def _left(call: StatementCall[C], tables: Mapping[str, _Rows], found: _Rows) -> 
                 _set_clock(database, call.started)
             database.execute(call.sql, call.params)
             target = database.table(quoted(table.name)).to_arrow_table()
-            return database.table(quoted(_OURS)).to_arrow_table(), target
+            return without_row_ids(database.table(quoted(_OURS)).to_arrow_table()), target
         except duckdb.Error:
             return None
 
@@ -142,9 +155,11 @@ def _create(database: duckdb.DuckDBPyConnection, name: str, rows: _Rows, definit
     table, columns = rows
     said = [f"{quoted(column.name)} {column.type}" for column in columns]
     if definition is not None:
-        defaults = ("" if column.default is None else f" DEFAULT {column.default}" for column in definition.columns)
+        known = definition.visible_columns
+        defaults = ("" if column.default is None else f" DEFAULT {column.default}" for column in known)
         said = [f"{column}{default}" for column, default in zip(said, defaults, strict=True)]
-        said.append(f"PRIMARY KEY ({', '.join(map(quoted, definition.primary_key))})")
+        if definition.declared_key:
+            said.append(f"PRIMARY KEY ({', '.join(map(quoted, definition.declared_key))})")
     database.execute(f"CREATE TABLE {quoted(name)} ({', '.join(said)})")
     database.register("arrow", without_struct_offsets(table))
     database.execute(f"INSERT INTO {quoted(name)} SELECT * FROM arrow")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from secateur.errors import NullKeyError, ParameterError
+from secateur.partitioning.tables.row_ids import check_has_key
 from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.types.coerce import coerce, uncertain_finder
 from secateur.protocol.statements import ResultColumn
@@ -20,6 +21,9 @@ class RowKeys:
 
     Args:
         table: The table.
+
+    Raises:
+        ProgrammingError: It has no primary key.
 
     Attributes:
         definition: The table.
@@ -45,6 +49,7 @@ class RowKeys:
     )
 
     def __init__(self, table: TableDef) -> None:
+        check_has_key(table, "get, put and delete cannot find its rows")
         self.definition = table
         self.group = "" if table.replicated else table.scheme.affinity_group()
         self.result_columns = tuple(ResultColumn(column.name, str(column.type)) for column in table.columns)

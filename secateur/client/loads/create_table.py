@@ -21,29 +21,32 @@ def create_table_sql(
     name: str,
     columns: Sequence[Column],
     *,
-    primary_key: Sequence[str],
+    primary_key: Sequence[str] = (),
     partition_by: str | None = None,
     backups: int | None = None,
     replicated: bool = False,
     change_feed: bool = False,
+    or_replace: bool = False,
 ) -> str:
     """Write the statement that creates a table with given columns.
 
     Args:
         name: The name of the table.
         columns: The columns, in order. Those of the key become NOT NULL.
-        primary_key: The columns of the primary key, at least one, without regard to case.
+        primary_key: The columns of the primary key, without regard to case; none for a table without one, whose rows
+            may be there several times.
         partition_by: What stands behind PARTITION BY, such as ``HASH (customer_id) PARTITIONS 16``; None for the
             default of CREATE TABLE.
         backups: How many backups each partition has; None for the default of CREATE TABLE.
         replicated: Whether each member has all rows, instead of partitions.
         change_feed: Whether the table keeps its last changes for those who follow them.
+        or_replace: Whether it takes the place of a table of its name.
 
     Raises:
-        ParameterError: There is no key, or it names no column.
+        ParameterError: The key names no column.
     """
-    if isinstance(primary_key, str) or not primary_key:
-        raise ParameterError(f"primary_key={primary_key!r}: a list of the columns that identify a row, at least one")
+    if isinstance(primary_key, str):
+        raise ParameterError(f"primary_key={primary_key!r}: a list of the columns that identify a row")
     names = {column.name.casefold(): column.name for column in columns}
     unknown = [name for name in primary_key if name.casefold() not in names]
     if unknown:
@@ -53,14 +56,16 @@ def create_table_sql(
         raise ParameterError("replicated=True: each member has all rows, so there are no partitions and no backups")
     key = [names[name.casefold()] for name in primary_key]
     items = [_column_sql(column, is_key=column.name in key) for column in columns]
-    items.append(f"PRIMARY KEY ({', '.join(map(quoted, key))})")
+    if key:
+        items.append(f"PRIMARY KEY ({', '.join(map(quoted, key))})")
     clauses = [
         "REPLICATED" if replicated else "",
         f"PARTITION BY {partition_by}" if partition_by is not None else "",
         f"BACKUPS {backups:d}" if backups is not None else "",
         "WITH (change_feed = true)" if change_feed else "",
     ]
-    return " ".join([f"CREATE TABLE {quoted(name)} ({', '.join(items)})", *filter(None, clauses)])
+    create = "CREATE OR REPLACE TABLE" if or_replace else "CREATE TABLE"
+    return " ".join([f"{create} {quoted(name)} ({', '.join(items)})", *filter(None, clauses)])
 
 
 def _column_sql(column: Column, *, is_key: bool) -> str:

@@ -30,6 +30,7 @@ from secateur.client.session import Session
 from secateur.partitioning.schemes.partial_ranges import EVERY_KEY, unknown_ranges
 from secateur.partitioning.schemes.router import ROWS_LOOKED_UP_MAX
 from secateur.partitioning.tables.conform import MissingColumns, conform
+from secateur.partitioning.tables.row_ids import check_has_key, with_row_ids, without_row_ids
 from secateur.partitioning.tables.split import split
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.owner_routing import OwnerRouting, RoutedBatch
@@ -126,6 +127,7 @@ def load_rows(
         TopologyChangedError: The table is another one by now, with ``same_table``; or partitions kept moving. Nothing
             was loaded.
         DuplicateKeyError: An appended key is there already, or given twice.
+        ProgrammingError: Rows with the same key are to be replaced or kept, and the table has no primary key.
         DataError: A value that its column cannot hold. NullKeyError, NoRangeError, UnknownColumnError likewise. All:
             nothing was loaded.
         LoadFailedError: A member could not be reached; nothing was loaded.
@@ -133,6 +135,8 @@ def load_rows(
         OperationalError: The answer to the publication itself was lost: whether the rows are visible is unknown, and
             the message says so.
     """
+    if mode in (LoadMode.UPSERT, LoadMode.IGNORE):
+        check_has_key(table, f"a load with mode {mode.value!r} has no keys to compare")
     try:
         return execute(_LoadExecution(session, table, data, mode, missing, progress, same_table, work, now))
     except errors.DuplicateKeyError as error:
@@ -164,7 +168,8 @@ class _LoadExecution(Retryable[LoadResult]):
     ) -> None:
         self.session = session
         self._table = table
-        self._data = data
+        # The rows have the same ids in every try.
+        self._data = with_row_ids(data, table) if isinstance(data, pa.Table) else data
         self._mode = mode
         self._missing = missing
         self._progress = progress
@@ -205,6 +210,8 @@ class _LoadExecution(Retryable[LoadResult]):
         """The rows are for a newer definition of the table, or for the table that has its name now."""
         if newer.table_id != self._table.table_id and isinstance(self._data, ShortTable):
             self._data = _in_arrow(self._data, self._table)  # whose columns have names
+        if newer.has_row_ids is not self._table.has_row_ids and isinstance(self._data, pa.Table):
+            self._data = with_row_ids(without_row_ids(self._data), newer)
         self._table = newer
 
     def _with_ranges_known(self, table: TableDef) -> TableDef:

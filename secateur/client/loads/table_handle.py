@@ -23,8 +23,10 @@ from secateur.client.loads.load import LoadMode, Progress, load_rows
 from secateur.client.loads.load_progress import progress_line
 from secateur.client.session import Session
 from secateur.errors import Error, NoRangeError, NullKeyError, ParameterError, TopologyChangedError, forget_frames
+from secateur.partitioning.schemes.components import ROW_ID
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.conform import MissingColumns
+from secateur.partitioning.tables.row_ids import check_writable
 from secateur.partitioning.tables.statistics import TableStatistics
 from secateur.partitioning.tables.table import Column, TableDef
 from secateur.protocol.catalog import RefreshStatistics
@@ -66,16 +68,17 @@ class TableHandle:
     @property
     def schema(self) -> pa.Schema:
         """The columns as Arrow has them: what queries return and loads are converted to."""
-        return self._table.arrow_schema
+        return self._table.visible_schema
 
     @property
     def columns(self) -> tuple[Column, ...]:
         """The columns with their SQL types, in order."""
-        return self._table.columns
+        return self._table.visible_columns
 
     @property
     def primary_key(self) -> tuple[str, ...]:
-        return self._table.primary_key
+        """The columns of the primary key, in order; none for a table without one."""
+        return self._table.declared_key
 
     @property
     def scheme(self) -> PartitionScheme:
@@ -94,7 +97,7 @@ class TableHandle:
                 Values are converted to the column's type where that is exact.
 
         Raises:
-            ParameterError: A partitioning column is missing.
+            ParameterError: A partitioning column is missing, or the table spreads its rows at random.
             UnknownColumnError: A name that the table does not have.
             DataError: A value that its column cannot hold.
             NullKeyError: A value is NULL; partitioning columns are NOT NULL.
@@ -105,8 +108,14 @@ class TableHandle:
                 f"partition_of takes a mapping of column names to values, such as {{{self._example()}}}, not a"
                 f" {type(key).__name__}"
             )
+        if len(self._partitioning) < len(self._table.scheme.columns):
+            raise ParameterError(
+                f"table {self.name} spreads its rows at random, so no values tell the partition of a row: create it"
+                " with PARTITION BY HASH (columns)",
+                table=self.name,
+            )
         for name, value in key.items():
-            column = self._table.column(name)
+            column = self._table.visible_column(name)
             if value is None and not column.nullable:
                 raise NullKeyError(
                     f"table {self.name}: column {column.name} is NOT NULL; no row has NULL there",
@@ -210,11 +219,12 @@ class TableHandle:
             raise ParameterError(f"{', '.join(file)}: for the path of a file, and the data are none: leave it out")
         load_mode = LoadMode.of(mode)
         lacking = MissingColumns.of_load(missing, is_upsert=load_mode is LoadMode.UPSERT)
-        types = {column.name.casefold(): column.type for column in self._table.columns}
+        types = {column.name.casefold(): column.type for column in self.columns}
         # Of an upsert that keeps columns, all rows keep the same ones.
         made = {} if lacking is MissingColumns.KEPT else self._table.defaults
         defaults = {name.casefold(): default for name, default in made.items()}
         table = as_table(data, types, rows_name_all=missing is None, defaults=defaults)
+        check_writable(table.schema, self._table)
         total = table.num_rows if isinstance(table, pa.Table) else None
         try:
             with progress_line(self.name, total, progress) as report:
@@ -397,7 +407,7 @@ class TableHandle:
 
     def _repr_html_(self) -> str:
         """Show its columns and their places in the keys in a notebook; nothing is asked of the cluster."""
-        key, partitioning = self._table.primary_key, self._table.scheme.columns
+        key, partitioning = self._table.declared_key, self._table.scheme.columns
         rows = (
             (
                 column.name,
@@ -415,9 +425,9 @@ class TableHandle:
         kind = (
             "replicated"
             if self._table.replicated
-            else f"{self.partitions} partitions by {', '.join(self._table.scheme.columns)}"
+            else f"{self.partitions} partitions by {', '.join(self._partitioning) or 'random'}"
         )
-        return f"<Table {self.name}: {len(self._table.columns)} columns, {kind}>"
+        return f"<Table {self.name}: {len(self.columns)} columns, {kind}>"
 
     def _traced(self, operation: str, count: int) -> AbstractContextManager[object]:
         """Trace an operation on several rows; those on one row look at the session themselves, which costs less."""
@@ -439,7 +449,12 @@ class TableHandle:
         return (used.table_id, used.version) != (newest.table_id, newest.version)
 
     def _example(self) -> str:
-        return ", ".join(f"{name!r}: ..." for name in self._table.scheme.columns)
+        return ", ".join(f"{name!r}: ..." for name in self._partitioning)
+
+    @property
+    def _partitioning(self) -> list[str]:
+        """The partitioning columns that users see."""
+        return [name for name in self._table.scheme.columns if name != ROW_ID]
 
 
 def _one_key(key: Any, columns: Mapping[str, Any]) -> Any:

@@ -29,7 +29,7 @@ from secateur.errors import AuthenticationError, ProgrammingError
 from secateur.planner import statement as planned
 from secateur.protocol import query
 from secateur.protocol.hello import GivenVersions
-from secateur.protocol.statements import CreateTableAs, Done, Statement
+from secateur.protocol.statements import CreateTableAs, CreateTableFrom, Done, Statement
 from secateur.wire import PeerInfo, Reply, Request
 
 _UNDOING_S: Final = 0.1
@@ -107,8 +107,12 @@ class StatementRequests:
         prepared = (
             planned if isinstance(planned, Prepared) else Prepared(Done(await self._carry_out(planned, request_id)))
         )
-        if isinstance(prepared.statement, CreateTableAs):
-            create, catalog = prepared.statement, self._state.catalog
+        catalog = self._state.catalog
+        if isinstance(prepared.statement, CreateTableFrom):
+            if prepared.statement.if_not_exists and catalog.find(prepared.statement.name) is not None:
+                prepared = Prepared(Done("table exists"))
+        elif isinstance(prepared.statement, CreateTableAs):
+            create = prepared.statement
             if create.if_not_exists and catalog.find(create.table.name) is not None:
                 prepared = Prepared(Done("table exists"))
             else:  # the client creates it once it has the rows

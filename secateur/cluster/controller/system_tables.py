@@ -145,7 +145,7 @@ class SystemTables:
                     "table_type": _KIND_TABLE,
                     "table_id": table.table_id,
                     "version": table.version,
-                    "primary_key": list(table.primary_key),
+                    "primary_key": list(table.declared_key),
                     "partitioning": partition_by_sql(table.scheme) or None,
                     "partitions": table.scheme.live_partition_count,
                     "backups": None if table.replicated else table.backups,
@@ -196,8 +196,8 @@ class SystemTables:
         rows: list[Row] = []
         external = [external.table for external in self._state.catalog.external_tables.values()]
         for table in (*self._state.catalog.tables(), *external):
-            partitioning = table.scheme.columns
-            for position, column in enumerate(table.columns, 1):
+            key, partitioning = table.declared_key, table.scheme.columns
+            for position, column in enumerate(table.visible_columns, 1):
                 name = column.name
                 rows.append(
                     {
@@ -206,7 +206,7 @@ class SystemTables:
                         "column_name": name,
                         "data_type": str(column.type),
                         "is_nullable": column.nullable,
-                        "key_position": table.primary_key.index(name) + 1 if name in table.primary_key else None,
+                        "key_position": key.index(name) + 1 if name in key else None,
                         "partitioning_position": partitioning.index(name) + 1 if name in partitioning else None,
                         "column_default": column.default,
                         "comment": column.comment,

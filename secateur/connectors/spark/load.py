@@ -36,6 +36,7 @@ from secateur.connectors.spark.schema import check_columns
 from secateur.connectors.spark.source import SecateurDataSource
 from secateur.connectors.spark.write_mode import WriteMode
 from secateur.errors import Error, LoadFailedError, NotSupportedError, ProgrammingError
+from secateur.partitioning.schemes.components import ROW_ID
 from secateur.partitioning.tables.conform import MissingColumns
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.changes import AbortLoad
@@ -117,7 +118,8 @@ def write(
             task has only a few rows for each.
         overwrite_scope: ``table``; or ``partitions``, for ``overwrite``: only range partitions that get a row are
             replaced, each as a whole.
-        primary_key: Create the table, if there is none, with the columns of the DataFrame and this primary key.
+        primary_key: Create the table, if there is none, with the columns of the DataFrame and this primary key; ``[]``
+            for a table without one.
         partition_by: For a table that is created, the text behind PARTITION BY, such as ``HASH (a) PARTITIONS 16``.
         backups: For a table that is created, the copies beside the primary.
         change_feed: For a table that is created, whether it keeps its last changes for those who follow them.
@@ -152,7 +154,7 @@ def write(
     write_mode = WriteMode.of(mode, overwrite_scope)
     if primary_key is None and (partition_by is not None or backups is not None or change_feed):
         raise ProgrammingError(
-            "partition_by, backups and change_feed are for a table that is created: give its primary_key as well"
+            "partition_by, backups and change_feed are for a table that is created: give its primary_key as well, or []"
         )
     spark = df.sparkSession
     if not runs_beside_us(spark):
@@ -211,6 +213,8 @@ def _gathered(
     check_columns(
         df.schema, definition, missing, keys_only=mode is WriteMode.DELETE
     )  # names every column at fault, where Spark would say that it cannot resolve one
+    if ROW_ID in definition.scheme.columns:  # at random, by ids that the tasks give
+        return df.repartition(tasks)
     # Rows without a range have no id: EVERY makes their range when they are sent; otherwise they are refused then.
     return df.repartitionById(tasks, F.pmod(F.coalesce(partition_id(definition.scheme), F.lit(0)), F.lit(tasks)))
 

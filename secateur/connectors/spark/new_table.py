@@ -25,7 +25,7 @@ class NewTable:
     """The facts about a table that the columns of a DataFrame do not say.
 
     Attributes:
-        primary_key: The names of the columns of its key.
+        primary_key: The names of the columns of its key; none for a table without one.
         partition_by: The text behind PARTITION BY; None for the default.
         backups: Copies beside the primary; None for the default.
         change_feed: Whether the table keeps its last changes for those who follow them.
@@ -42,10 +42,10 @@ class NewTable:
         Raises:
             ProgrammingError: It has another, or none.
         """
-        if [name.casefold() for name in self.primary_key] != [name.casefold() for name in table.primary_key]:
+        if [name.casefold() for name in self.primary_key] != [name.casefold() for name in table.declared_key]:
             raise ProgrammingError(
-                f"table {table.name} is there already, with the primary key ({', '.join(table.primary_key)}) and not"
-                f" ({', '.join(self.primary_key)}): leave out createTable, or name the same columns",
+                f"table {table.name} is there already, with the primary key ({', '.join(table.declared_key) or 'none'})"
+                f" and not ({', '.join(self.primary_key) or 'none'}): leave out createTable, or name the same columns",
                 table=table.name,
             )
         if self.change_feed and not table.change_feed:

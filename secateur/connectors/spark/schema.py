@@ -31,6 +31,7 @@ from pyspark.sql.types import (
 
 from secateur.errors import DataError, NotSupportedError, NullKeyError
 from secateur.partitioning.tables.conform import MissingColumns, conform
+from secateur.partitioning.tables.row_ids import check_writable
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.column_type import SqlType, TypeKind, type_of_arrow
 from secateur.partitioning.types.empty_rows import empty_table
@@ -112,9 +113,13 @@ def check_columns(
                 f" {column.type}: cast the column of the DataFrame",
                 column=column.name,
             )
-    conform(empty_table(pa.schema(fields)), table)
+    given_schema = pa.schema(fields)
+    check_writable(given_schema, table)
+    conform(empty_table(given_schema), table)
     given = {field.name.casefold() for field in schema.fields}
-    plain = [column for column in table.columns if column.name.casefold() not in given and column.default is None]
+    plain = [
+        column for column in table.visible_columns if column.name.casefold() not in given and column.default is None
+    ]
     lacking = [column.name for column in plain if not column.nullable]
     if lacking:
         raise NullKeyError(

@@ -50,7 +50,7 @@ class ChangesTask(InputPartition):
 
 def feed_columns(table: TableDef) -> tuple[ResultColumn, ...]:
     """The columns of a change feed."""
-    columns = [ResultColumn(column.name, str(column.type)) for column in table.columns]
+    columns = [ResultColumn(column.name, str(column.type)) for column in table.visible_columns]
     return (*columns, ResultColumn(CHANGE_TYPE, "VARCHAR"), ResultColumn(COMMIT_VERSION, "BIGINT"))
 
 

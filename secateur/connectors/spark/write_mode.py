@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Final
 
 from secateur.errors import ProgrammingError
+from secateur.partitioning.tables.row_ids import check_has_key
 from secateur.partitioning.tables.table import TableDef
 
 _SAVE_MODES: Final = {
@@ -103,8 +104,10 @@ class WriteMode(StrEnum):
         """Check that a table can be written so.
 
         Raises:
-            ProgrammingError: It has no range partitions to overwrite.
+            ProgrammingError: It has no range partitions to overwrite, or no primary key by which rows are found.
         """
+        if self in (WriteMode.UPSERT, WriteMode.DELETE):
+            check_has_key(table, f"{self.value} cannot find its rows")
         if self is WriteMode.OVERWRITE_RANGES and table.scheme.range is None:
             raise ProgrammingError(
                 f"table {table.name} has no range partitions, of which some could be overwritten: leave out"

@@ -8,7 +8,7 @@ table             the table; or the name in ``save(...)``
 operation         ``upsert`` or ``delete``, with ``.mode("append")``; by default rows are appended
 overwriteScope    ``table``, or ``partitions``: only range partitions that get a row are overwritten
 createTable       ``true`` creates the table, if there is none, with the columns of the DataFrame and
-primaryKey        the names of the columns of its key, divided by commas,
+primaryKey        the names of the columns of its key, divided by commas (none: without a primary key),
 partitionBy       the text behind PARTITION BY,
 backups           the number of backups, and
 changeFeed        ``true`` for a table that keeps its last changes for those who follow them
@@ -150,15 +150,11 @@ def _new_table(options: Mapping[str, str]) -> NewTable | None:
             )
         return None
     key = options.get("primarykey")
-    if not key:
-        raise ProgrammingError(
-            'createTable needs the columns of the primary key: .option("primaryKey", "customer, id")'
-        )
     backups = options.get("backups")
     if backups is not None and not backups.isdecimal():
         raise ProgrammingError(f"option backups={backups!r}: expected a whole number")
     return NewTable(
-        tuple(name.strip() for name in key.split(",")),
+        tuple(name.strip() for name in key.split(",")) if key else (),
         options.get("partitionby"),
         None if backups is None else int(backups),
         _flag("changeFeed", options),

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from secateur.errors import ProgrammingError, ProtocolError
 from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.distinct_keys import first_of_each_key, first_positions
+from secateur.partitioning.tables.row_ids import filled_row_ids
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.comparable_columns import comparable
 from secateur.protocol.changes import DuplicateMatchPolicy
@@ -126,7 +127,12 @@ def _keys(found: pa.Table, table: TableDef) -> pa.Table:
 
 def _rows(found: pa.Table, table: TableDef) -> pa.Table:
     first = 1 + len(table.primary_key)
-    return pa.table(found.columns[first:], names=[column.name for column in table.columns])
+    columns = found.columns[first:]
+    if table.has_row_ids:  # inserted rows have none yet
+        columns = [
+            filled_row_ids(ids) if column.hidden else ids for ids, column in zip(columns, table.columns, strict=True)
+        ]
+    return pa.table(columns, names=[column.name for column in table.columns])
 
 
 def _differ(old: pa.Table, new: pa.Table, table: TableDef) -> pa.ChunkedArray:

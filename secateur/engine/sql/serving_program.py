@@ -29,6 +29,7 @@ from secateur.engine.sql.plain_join import JOINED_MAX, compile_plain_join
 from secateur.engine.sql.select_plan import ScanPlan, SelectPlan
 from secateur.partitioning.pruning.nodes import Everywhere, Keys
 from secateur.partitioning.pruning.operand import Constant, Parameter
+from secateur.partitioning.schemes.components import ROW_ID
 from secateur.partitioning.schemes.hashing import first_seed
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.column_type import WORD_INTEGERS, SqlType, TypeKind
@@ -368,7 +369,9 @@ def not_served(plan: SelectPlan, primary_key: Callable[[int], Sequence[str]]) ->
     if len(plan.scans) == 1:
         scan, fragment, search = plan.scans[0], plan.over_few_rows, plan.scans[0].keys.direct
         if fragment is None or search is None:
-            columns = ", ".join(primary_key(0))
+            columns = ", ".join(name for name in primary_key(0) if name != ROW_ID)
+            if not columns:
+                return f"{scan.table} has no primary key, and its rows are spread at random"
             return f"it does not search {scan.table} by its key: compare the first columns of ({columns}) with values"
         if search.is_span:
             return f"it reads a range of keys of {scan.table}, for which the native executor alone has a program"

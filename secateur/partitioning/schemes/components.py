@@ -8,11 +8,14 @@ replace by its own.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import msgspec
 
 from secateur.partitioning.schemes.interval import IntervalPartitioning
+
+ROW_ID: Final = "_secateur_row_id"
+"""The hidden column of a table without a primary key, see :mod:`~secateur.partitioning.tables.row_ids`."""
 
 
 class HashComponent(msgspec.Struct, frozen=True, array_like=True):
@@ -27,6 +30,11 @@ class HashComponent(msgspec.Struct, frozen=True, array_like=True):
     columns: tuple[str, ...]
     partitions: Annotated[int, msgspec.Meta(ge=1)]
     seed: int = 0
+
+    @property
+    def is_random(self) -> bool:
+        """Whether it is ``RANDOM PARTITIONS n``: rows are spread by their hidden ids."""
+        return self.columns == (ROW_ID,)
 
 
 class RangePartition(msgspec.Struct, frozen=True, array_like=True):

@@ -11,7 +11,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from secateur.errors import DataError, SchemeError
-from secateur.partitioning.schemes.components import HashComponent, RangeComponent, RangePartition
+from secateur.partitioning.schemes.components import ROW_ID, HashComponent, RangeComponent, RangePartition
 from secateur.partitioning.schemes.interval import IntervalPartitioning, IntervalUnit
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.types.coerce import coerce
@@ -89,7 +89,7 @@ class SchemeRules:
         self._types = types
         self._declared = {name.casefold(): name for name in types}
         self._key = {name.casefold() for name in primary_key}
-        self._key_text = ", ".join(primary_key)
+        self._key_text = ", ".join(name for name in primary_key if name != ROW_ID)
         self._last_bound: tuple[tuple[Any, ...], tuple[Any, ...]] = (), ()
 
     def error(self, reason: str) -> SchemeError:
@@ -174,7 +174,13 @@ class SchemeRules:
     def _column(self, name: str, where: str) -> str:
         declared = self._declared.get(name.casefold())
         if declared is None:
-            raise self.error(f"{where} names column {name}, which the table lacks; it has {', '.join(self._types)}")
+            listed = ", ".join(name for name in self._types if name != ROW_ID)
+            raise self.error(f"{where} names column {name}, which the table lacks; it has {listed}")
+        if name.casefold() not in self._key and ROW_ID in self._key:
+            raise self.error(
+                f"{where} names column {declared}, which is not among the partitioning columns that the table was"
+                f" created with ({self._key_text or 'none'}): use those"
+            )
         if name.casefold() not in self._key:
             raise self.error(
                 f"{where} names column {declared}, which is not in the primary key ({self._key_text}); add it there or"

@@ -21,6 +21,7 @@ from typing import Any, Final, TypeAlias, assert_never
 from msgspec.structs import replace
 
 from secateur.errors import SchemeError, UnknownColumnError
+from secateur.partitioning.schemes.components import ROW_ID
 from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.types.coerce import coerce
 from secateur.partitioning.types.column_type import SqlType, TypeKind
@@ -131,7 +132,9 @@ def altered(table: TableDef, changes: Sequence[ColumnChange], now: datetime) -> 
                     if if_not_exists:
                         continue
                     raise _refused(table, f"there is a column {taken.name} already: choose another name")
-                table = replace(table, columns=(*table.columns, column))
+                _check_name(table, column.name)
+                hidden = [own for own in table.columns if own.hidden]
+                table = replace(table, columns=(*table.visible_columns, column, *hidden))
                 sources[column.name], fill[column.name] = None, _value(table, column, now)
             case DropColumn(name, if_exists):
                 if if_exists and _find(table, name) is None:
@@ -145,8 +148,7 @@ def altered(table: TableDef, changes: Sequence[ColumnChange], now: datetime) -> 
                 taken = _find(table, to)
                 if taken is not None and taken is not column:
                     raise _refused(table, f"there is a column {taken.name} already: choose another name")
-                if not to:
-                    raise _refused(table, "a column has a name of at least one character: give it one")
+                _check_name(table, to)
                 table = _with_column(table, column.name, replace(column, name=to))
                 sources[to] = sources.pop(column.name)
                 if column.name in fill:
@@ -154,10 +156,10 @@ def altered(table: TableDef, changes: Sequence[ColumnChange], now: datetime) -> 
             case RenameTable(to):
                 table = replace(table, name=to)
             case SetDefault(name, default):
-                column = table.column(name)
+                column = table.visible_column(name)
                 table = _with_column(table, column.name, replace(column, default=default))
             case SetNullable(name, nullable):
-                column = table.column(name)
+                column = table.visible_column(name)
                 if nullable and column.name in key_columns(table):
                     raise _refused(
                         table, f"column {column.name} is of the key, and what places a row is never NULL: leave it so"
@@ -223,6 +225,13 @@ def _literal(column: Column, type_: SqlType) -> str:
     )
 
 
+def _check_name(table: TableDef, name: str) -> None:
+    if not name:
+        raise _refused(table, "a column has a name of at least one character: give it one")
+    if name.casefold() == ROW_ID:
+        raise _refused(table, f"{name} is the name of the hidden ids of rows: choose another one")
+
+
 def _find(table: TableDef, name: str) -> Column | None:
     try:
         return table.column(name)
@@ -237,11 +246,11 @@ def _free_column(table: TableDef, name: str, what: str, *, indexes: bool = True)
         UnknownColumnError: There is none.
         SchemeError: Something does.
     """
-    column = table.column(name)
+    column = table.visible_column(name)
     if column.name in key_columns(table):
         raise _refused(
             table,
-            f"column {column.name} is of the {'primary key' if column.name in table.primary_key else 'partitioning'},"
+            f"column {column.name} is of the {'primary key' if column.name in table.declared_key else 'partitioning'},"
             f" by which rows are found, and cannot {what}: CREATE a TABLE as it is to be, and INSERT INTO it SELECT",
         )
     index = next((index for index in table.indexes if column.name in index.columns), None) if indexes else None

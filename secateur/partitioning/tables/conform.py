@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from secateur.errors import DataError, NullKeyError, ParameterError, UnknownColumnError
+from secateur.partitioning.tables.row_ids import row_id_array
 from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.types.cast import cast_column
 from secateur.partitioning.types.held_values import check_held, check_texts_of_column
@@ -63,7 +64,8 @@ def conform(
     Returns:
         The same rows in exactly ``tdef.arrow_schema``, without the columns that they lack if those are kept: in place
         of one whose default is not constant stands what a new row gets (:func:`made_default_name`). Columns that fit
-        already are not copied. :mod:`~secateur.partitioning.types.cast` says which types convert.
+        already are not copied. :mod:`~secateur.partitioning.types.cast` says which types convert. Rows of a table
+        without a primary key get the ids that they lack.
 
     Raises:
         UnknownColumnError: A column that the table does not have.
@@ -74,7 +76,9 @@ def conform(
     schema = tdef.arrow_schema
     given = _by_name(rows, tdef)
     if len(given) < len(schema) and rows.num_rows:
-        _check_missing([column for column in tdef.columns if column.name.casefold() not in given], tdef, missing)
+        lacking = [column for column in tdef.visible_columns if column.name.casefold() not in given]
+        if lacking:
+            _check_missing(lacking, tdef, missing)
     names: list[str] = []
     columns: list[pa.ChunkedArray] = []
     for column in tdef.columns:
@@ -112,6 +116,8 @@ def made_default_name(column: str) -> str:
 
 
 def _default_column(column: Column, tdef: TableDef, count: int, now: datetime | None) -> pa.ChunkedArray:
+    if column.hidden:
+        return pa.chunked_array([row_id_array(count)])
     default = tdef.defaults.get(column.name)
     if default is None or (default.is_constant and default.constant is None):
         return pa.chunked_array([pa.nulls(count, column.type.arrow)])
@@ -146,7 +152,7 @@ def _by_name(rows: pa.Table, tdef: TableDef) -> dict[str, int]:
     for position, name in enumerate(rows.schema.names):
         folded = name.casefold()
         if folded not in known:
-            expected = ", ".join(c.name for c in tdef.columns)
+            expected = ", ".join(c.name for c in tdef.visible_columns)
             raise UnknownColumnError(
                 f"table {tdef.name} has no column {name!r}, which the data have; it has {expected}",
                 table=tdef.name,

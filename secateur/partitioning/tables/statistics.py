@@ -203,6 +203,7 @@ def total(table: TableDef, summaries: Sequence[TableSummary]) -> TableStatistics
     columns = {
         column.name: _total(rows, [summary.columns[position] for summary in summaries])
         for position, column in enumerate(table.columns)
+        if not column.hidden
     }
     return TableStatistics(table.table_id, rows, columns)
 

@@ -58,6 +58,8 @@ class Column(msgspec.Struct, frozen=True, array_like=True):
         default: What a row gets that does not name it: the text of a
             :class:`~secateur.partitioning.types.default_value.DefaultValue`; None for NULL.
         comment: By COMMENT ON COLUMN; None for none.
+        hidden: Whether it is the row id of a table without a primary key, which users neither see nor write; see
+            :mod:`~secateur.partitioning.tables.row_ids`.
     """
 
     name: str
@@ -65,6 +67,7 @@ class Column(msgspec.Struct, frozen=True, array_like=True):
     nullable: bool = True
     default: str | None = None
     comment: str | None = None
+    hidden: bool = False
 
 
 class Succession(msgspec.Struct, frozen=True, array_like=True):
@@ -89,8 +92,9 @@ class TableDef(msgspec.Struct, frozen=True, array_like=True, dict=True):
         name: As written in CREATE TABLE; matched without regard to case.
         table_id: Never reused: a table that is dropped and created again gets another, and so does one whose columns
             change.
-        columns: In the order declared.
-        primary_key: Column names in key order; rows inside a partition are sorted by them.
+        columns: All that are stored, in the order declared.
+        primary_key: Column names in key order; rows inside a partition are sorted by them. Those of a table without a
+            primary key are its partitioning columns and its hidden row id.
         scheme_or_reference: The scheme, or the reference of a large one, by which it travels; see
             :class:`TableDefinition`.
         backups: Copies beside the primary.
@@ -135,6 +139,26 @@ class TableDef(msgspec.Struct, frozen=True, array_like=True, dict=True):
         A replicated table has the scheme without components: one partition.
         """
         return find_scheme(self.scheme_or_reference, table=self.name)
+
+    @cached_property
+    def visible_columns(self) -> tuple[Column, ...]:
+        """The columns that users see, in the order declared: all but a hidden row id."""
+        return tuple(column for column in self.columns if not column.hidden)
+
+    @cached_property
+    def visible_schema(self) -> pa.Schema:
+        """:attr:`arrow_schema` of the columns that users see."""
+        return pa.schema([self.arrow_schema.field(column.name) for column in self.visible_columns])
+
+    @cached_property
+    def has_row_ids(self) -> bool:
+        """Whether it was made without a primary key: its rows have hidden ids, and duplicates stay."""
+        return len(self.visible_columns) < len(self.columns)
+
+    @property
+    def declared_key(self) -> tuple[str, ...]:
+        """The primary key that users know; empty for a table without one."""
+        return () if self.has_row_ids else self.primary_key
 
     @property
     def origin(self) -> int:
@@ -181,12 +205,23 @@ class TableDef(msgspec.Struct, frozen=True, array_like=True, dict=True):
         Raises:
             UnknownColumnError: No such column; the message lists those that exist.
         """
+        return self._column(name, self.columns)
+
+    def visible_column(self, name: str) -> Column:
+        """Find a column that users see, without regard to case.
+
+        Raises:
+            UnknownColumnError: No such column; the message lists those that exist.
+        """
+        return self._column(name, self.visible_columns)
+
+    def _column(self, name: str, columns: Sequence[Column]) -> Column:
         folded = name.casefold()
-        for column in self.columns:
+        for column in columns:
             if column.name.casefold() == folded:
                 return column
         raise UnknownColumnError(
-            f"table {self.name} has no column {name!r}; it has {', '.join(c.name for c in self.columns)}",
+            f"table {self.name} has no column {name!r}; it has {', '.join(c.name for c in self.visible_columns)}",
             table=self.name,
         )
 

@@ -120,7 +120,7 @@ def _hint(name: str, query: Query, said: str) -> str:
     table = next((parts[-2] for parts in names if len(parts) > 1 and folded(parts[-1]) == folded(name)), "")
     scans = [scan for scan in query.scans if not table or folded(scan.alias) == folded(table)]
     if scans and (table or sum(node.get("type") in QUERIES for node in nodes) == 1):
-        known = list(dict.fromkeys(column.name for scan in scans for column in scan.table.columns))
+        known = list(dict.fromkeys(column.name for scan in scans for column in scan.visible_columns))
     else:
         listed = _CANDIDATES.search(said)
         known = [] if listed is None else _QUOTED.findall(listed[1])

@@ -80,7 +80,7 @@ def _calls_clock(node: SyntaxNode) -> bool:
 
 def _names_of_columns(query: Query, root: SyntaxNode) -> set[str]:
     """The names that columns may have; a column named as a keyword of the clock has precedence over it."""
-    columns = {folded(column.name) for scan in query.scans for column in scan.table.columns}
+    columns = {folded(column.name) for scan in query.scans for column in scan.visible_columns}
     for node in nodes_of(root):
         columns |= {folded(name) for name in (node.get("alias", ""), *node.get("column_name_alias", ()))}
         columns |= {folded(name) for name in node.get("aliases", ())}

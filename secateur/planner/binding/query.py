@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from secateur.errors import DatabaseError, LimitExceededError, NotSupportedError, ProgrammingError, UnknownTableError
 from secateur.partitioning.tables.external_table import ExternalTable
 from secateur.partitioning.tables.identifier import folded, quoted
-from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.tables.row_ids import WITH_ROW_IDS
+from secateur.partitioning.tables.table import Column, TableDef
 from secateur.planner.binding.functions import doubtful_calls, refuse_calls
 from secateur.planner.binding.refused import WORDS as REFUSED_WORDS
 from secateur.planner.binding.refused import refuse_parts
@@ -45,6 +46,7 @@ class TableReference:
         columns: The columns that the statement may need, in table order; at least one.
         system: The name of a system table; None for a table of the user.
         external: The external table; None for any other.
+        has_row_ids: Whether the statement sees the row ids of a table without a primary key.
     """
 
     relation: str
@@ -53,6 +55,12 @@ class TableReference:
     columns: tuple[str, ...]
     system: str | None = None
     external: ExternalTable | None = None
+    has_row_ids: bool = False
+
+    @property
+    def visible_columns(self) -> tuple[Column, ...]:
+        """The columns of the table that the statement can name, and that a star stands for."""
+        return self.table.columns if self.has_row_ids else self.table.visible_columns
 
     @property
     def is_fetched(self) -> bool:
@@ -188,8 +196,10 @@ class _Binder:
                     case (TableDef() | ExternalTable()) as found:
                         external = found if isinstance(found, ExternalTable) else None
                         table = found.table if isinstance(found, ExternalTable) else found
-                        named = [column.name for column in table.columns if wide or folded(column.name) in words]
-                        reference = self._scan(name, table, named, external)
+                        has_row_ids = name.schema == WITH_ROW_IDS and table.has_row_ids
+                        if has_row_ids:
+                            _check_apart(syntax, name, table)
+                        reference = self._scan(name, table, None if wide else words, external, has_row_ids=has_row_ids)
                     case ViewDef() as view:
                         reference = self._open(name, view)
             except DatabaseError as error:
@@ -207,13 +217,24 @@ class _Binder:
             else:  # SUMMARIZE takes a name or a query
                 yield name.start, name.end, f"SELECT * FROM {reference}" if name.word else reference
 
-    def _scan(self, name: TableName, table: TableDef, columns: Sequence[str], external: ExternalTable | None) -> str:
+    def _scan(
+        self,
+        name: TableName,
+        table: TableDef,
+        words: Set[str] | None,
+        external: ExternalTable | None,
+        *,
+        has_row_ids: bool,
+    ) -> str:
+        """Make a scan of the columns that are among the words of the statement; of all of them for None."""
         number = len(self.scans)
         alias = name.alias or name.name
         place, renamed = "temp." if self.is_placed else "", "" if name.alias else f" AS {quoted(alias)}"
         system = table.name if folded(name.schema) == SYSTEM_SCHEMA else None
-        some = table.primary_key[:1] or (table.columns[0].name,)
-        self.scans.append(TableReference(f"s{number}", table, alias, tuple(columns) or some, system, external))
+        scan = TableReference(f"s{number}", table, alias, (), system, external, has_row_ids)
+        columns = [column.name for column in scan.visible_columns if words is None or folded(column.name) in words]
+        some = table.declared_key[:1] or (table.columns[0].name,)
+        self.scans.append(replace(scan, columns=tuple(columns) or some))
         if external is not None:
             self.views.add(table.table_id)
         return f"{place}s{number}{renamed}"
@@ -256,6 +277,20 @@ class _Binder:
             )
         length = len(view.query)
         return _as_subquery(spliced(view.query, 0, length, found), view, name)
+
+
+def _check_apart(syntax: Syntax, name: TableName, table: TableDef) -> None:
+    """Refuse a change of a table without a primary key that takes its rows whole: they would have their hidden ids.
+
+    Raises:
+        NotSupportedError: It does, or may do so.
+    """
+    if syntax.takes_whole_rows(name.alias or name.name, {folded(column.name) for column in table.visible_columns}):
+        raise NotSupportedError(
+            f"{name.alias or name.name}.*, COLUMNS(...), #1 and rows as values are not supported in a change of"
+            f" {table.name}, which has no primary key: name the columns, and give tables of subqueries another alias",
+            table=table.name,
+        )
 
 
 def reads_of(scans: Sequence[TableReference]) -> tuple[ViewRead, ...]:

@@ -4,9 +4,11 @@
 
     CREATE [OR REPLACE] TABLE [IF NOT EXISTS] t (
         col TYPE [NOT NULL] [DEFAULT v] [[CONSTRAINT n] CHECK (c)] [COMMENT 'text'], ...,
-        PRIMARY KEY (a, b, c), [CONSTRAINT n] CHECK (c), ...
+        [PRIMARY KEY (a, b, c)], [CONSTRAINT n] CHECK (c), ...
     ) [PARTITION BY ...] [BACKUPS n] [WITH (change_feed = true)] | [REPLICATED] [COMMENT 'text']
     DROP TABLE [IF EXISTS] t
+
+A table without a primary key gets a hidden column (:mod:`~secateur.partitioning.tables.row_ids`).
 """
 
 from __future__ import annotations
@@ -15,12 +17,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from msgspec.structs import replace as replace_fields
+from msgspec.structs import replace as with_fields
 
 from secateur.errors import NotSupportedError, SchemeError, SqlSyntaxError
 from secateur.partitioning.schemes.build import build_scheme
-from secateur.partitioning.schemes.components import HashComponent
+from secateur.partitioning.schemes.components import ROW_ID, HashComponent
 from secateur.partitioning.schemes.scheme import PartitionScheme
+from secateur.partitioning.tables.row_ids import ROW_ID_COLUMN
 from secateur.partitioning.tables.table import Column, TableDef
 from secateur.planner.ddl.checks import WrittenCheck, checks_of, read_check
 from secateur.planner.ddl.column_type import read_type
@@ -100,7 +103,7 @@ def read_create_table(cursor: TokenCursor) -> CreateTable:
 
     Raises:
         SqlSyntaxError: At the first invalid token.
-        SchemeError: No primary key, or an invalid partition scheme; the message explains why.
+        SchemeError: An invalid key or partition scheme; the message explains why.
         NotSupportedError: A type, constraint or form that is not supported.
     """
     or_replace, if_not_exists = read_create(cursor)
@@ -118,10 +121,9 @@ def read_create_table(cursor: TokenCursor) -> CreateTable:
         )
         for c in draft.columns
     ]
-    tdef = described(cursor.sql, name, columns, draft.primary_key, clauses, draft.primary_key_offset or 0)
-    return CreateTable(
-        replace_fields(tdef, checks=checks_of(cursor, draft.checks, name, columns)), if_not_exists, or_replace
-    )
+    tdef = described(cursor.sql, name, columns, draft.primary_key, clauses, draft.primary_key_offset)
+    tdef = with_fields(tdef, checks=checks_of(cursor, draft.checks, name, columns))
+    return CreateTable(tdef, if_not_exists, or_replace)
 
 
 def read_create(cursor: TokenCursor) -> tuple[bool, bool]:
@@ -184,7 +186,12 @@ def read_clauses(cursor: TokenCursor, *ends: str) -> Clauses:
 
 
 def described(
-    sql: str, name: str, columns: Sequence[Column], primary_key: tuple[str, ...], clauses: Clauses, key_offset: int
+    sql: str,
+    name: str,
+    columns: Sequence[Column],
+    primary_key: tuple[str, ...],
+    clauses: Clauses,
+    key_offset: int | None,
 ) -> TableDef:
     """The definition of a table that was read.
 
@@ -192,21 +199,34 @@ def described(
         sql: The statement.
         name: The table's name.
         columns: Its columns.
-        primary_key: The names of those of its key, as in ``columns``.
+        primary_key: The names of those of its key, as in ``columns``; none for a table without one.
         clauses: How it is partitioned and copied.
-        key_offset: The place of its key in the statement.
+        key_offset: The place of its key in the statement; None without one.
 
     Raises:
         NotSupportedError: A column of the key is of a type without an order.
         SchemeError: The partition scheme cannot be.
     """
+    offset = clauses.offset if key_offset is None else key_offset
+    taken = next((column.name for column in columns if column.name.casefold() == ROW_ID), None)
+    if taken is not None:
+        message = f"column {taken!r}: tables without a primary key have a hidden column of that name: use another one"
+        raise located(NotSupportedError, message, sql, offset)
+    if key_offset is None:
+        columns, primary_key = _with_row_ids(columns, clauses)
+    elif any(component.is_random for component in _hashes(clauses)):
+        message = (
+            f"table {name} has a primary key, which finds the partition of a row: RANDOM is for tables without one;"
+            " write HASH (columns of the key)"
+        )
+        raise located(SchemeError, message, sql, clauses.offset, len("PARTITION BY"))
     types = {column.name: column.type for column in columns}
-    for column in primary_key:
+    for column in primary_key if key_offset is not None else ():  # what partitions is checked with the scheme
         try:
             KeyColumn.of(name, column, types[column])
         except NotSupportedError as error:
-            raise located(NotSupportedError, error.message, sql, key_offset, len("PRIMARY KEY")) from None
-    scheme = PartitionScheme() if clauses.replicated else _scheme(sql, name, columns, primary_key, clauses, key_offset)
+            raise located(NotSupportedError, error.message, sql, offset, len("PRIMARY KEY")) from None
+    scheme = PartitionScheme() if clauses.replicated else _scheme(sql, name, columns, primary_key, clauses, offset)
     return TableDef(
         name,
         0,
@@ -218,6 +238,27 @@ def described(
         change_feed=bool(clauses.change_feed),
         comment=clauses.comment,
     )
+
+
+def _with_row_ids(columns: Sequence[Column], clauses: Clauses) -> tuple[Sequence[Column], tuple[str, ...]]:
+    """The columns of a table without a primary key with its hidden one, and the key that orders its rows.
+
+    That has the partitioning columns in front, so that it tells the partition of a row, and they are NOT NULL.
+    """
+    ranged = () if clauses.partition_by is None else clauses.partition_by.range_columns
+    partitioning = dict.fromkeys(
+        name.casefold() for name in (*(name for component in _hashes(clauses) for name in component.columns), *ranged)
+    )
+    declared = {column.name.casefold(): column.name for column in columns}
+    key = [declared[name] for name in partitioning if name in declared]  # others are reported with the scheme
+    own = [with_fields(column, nullable=column.nullable and column.name not in key) for column in columns]
+    return [*own, ROW_ID_COLUMN], (*key, ROW_ID)
+
+
+def _hashes(clauses: Clauses) -> list[HashComponent]:
+    """The hash components of a table, and those of its ranges."""
+    clause = clauses.partition_by
+    return [] if clause is None else [*clause.hashes, *(own for spec in clause.ranges for own in spec.hashes or ())]
 
 
 def read_drop_table(cursor: TokenCursor) -> DropTable:
@@ -282,13 +323,8 @@ def _read_elements(cursor: TokenCursor, table: str) -> _Draft:
         if not cursor.accept(","):
             break
     cursor.expect(")")
-    if not draft.primary_key:
-        raise cursor.error(
-            SchemeError,
-            f"table {table} has no primary key: add PRIMARY KEY (...), which also orders the rows of a partition",
-            cursor.offset - 1,
-        )
-    assert draft.primary_key_offset is not None
+    if draft.primary_key_offset is None:
+        return draft
     declared = {column.name.casefold(): column.name for column in draft.columns}
     for name in draft.primary_key:
         if name.casefold() not in declared:
@@ -357,7 +393,7 @@ def _read_check(cursor: TokenCursor) -> WrittenCheck:
 
 
 def _set_primary_key(cursor: TokenCursor, draft: _Draft, columns: tuple[str, ...], offset: int) -> None:
-    if draft.primary_key:
+    if draft.primary_key_offset is not None:
         raise cursor.error(
             SqlSyntaxError,
             "a table has one PRIMARY KEY: name all its columns in one PRIMARY KEY (...)",
@@ -378,7 +414,7 @@ def _scheme(
     sql: str, table: str, columns: Sequence[Column], primary_key: tuple[str, ...], clauses: Clauses, key_offset: int
 ) -> PartitionScheme:
     clause, offset = clauses.partition_by, clauses.offset
-    if clause is None:
+    if clause is None:  # without a primary key, that is the hidden row id
         clause, offset = PartitionBy(hashes=(HashComponent(primary_key, PARTITIONS_DEFAULT),)), key_offset
     try:
         return build_scheme(

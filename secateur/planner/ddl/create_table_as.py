@@ -2,11 +2,11 @@
 
 ::
 
-    CREATE [OR REPLACE] TABLE [IF NOT EXISTS] t PRIMARY KEY (a, b)
+    CREATE [OR REPLACE] TABLE [IF NOT EXISTS] t [PRIMARY KEY (a, b)]
         [PARTITION BY ...] [BACKUPS n] | [REPLICATED] AS query [WITH [NO] DATA]
 
-The query determines the columns. The key has to be given, because it cannot be inferred: the rows of a partition are
-ordered by it.
+The query determines the columns; ``SELECT * FROM 'file'`` has those of a file, which the client reads. The key cannot
+be inferred: where none is given, the table has none.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from secateur.planner.ddl.table_sql import table_sql
 from secateur.planner.statement import PlannedSelect
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor
-from secateur.planner.text.tokens import Token
-from secateur.protocol.statements import CreateTableAs
+from secateur.planner.text.tokens import Token, TokenKind
+from secateur.protocol.statements import CreateTableAs, CreateTableFrom
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +34,10 @@ class TableAs:
         name: The table's name.
         if_not_exists: Whether nothing is done when there is such a table.
         or_replace: Whether it takes the place of a table of its name.
-        primary_key: The columns of its key, as written.
+        primary_key: The columns of its key, as written; none for a table without one.
+        key_offset: Where they are said; None where they are not.
         clauses: How it is partitioned.
+        clauses_text: The same as written.
         query: The tokens of the query.
         with_data: Whether its rows are wanted.
     """
@@ -45,10 +47,27 @@ class TableAs:
     if_not_exists: bool
     or_replace: bool
     primary_key: tuple[str, ...]
-    key_offset: int
+    key_offset: int | None
     clauses: Clauses
+    clauses_text: str
     query: tuple[Token, ...]
     with_data: bool
+
+    def from_file(self) -> CreateTableFrom | None:
+        """The table that a file makes, where the query is ``SELECT * FROM 'file'`` or ``FROM 'file'``."""
+        *words, last = self.query
+        is_whole = [token.word for token in words] in (["FROM"], ["SELECT", "*", "FROM"])
+        if not is_whole or last.kind is not TokenKind.STRING:
+            return None
+        return CreateTableFrom(
+            self.name,
+            self.primary_key,
+            self.clauses_text,
+            last.text,
+            self.if_not_exists,
+            self.or_replace,
+            self.with_data,
+        )
 
     def statement(self, plan: Callable[[Sequence[Token]], PlannedSelect]) -> CreateTableAs[PlannedSelect]:
         """The table that the query makes.
@@ -73,7 +92,7 @@ class TableAs:
                     f"the primary key names {name!r}, which is not a column of the query; it has"
                     f" {', '.join(names.values())}"
                 )
-                raise located(SchemeError, message, self.sql, self.key_offset, len("PRIMARY KEY"))
+                raise located(SchemeError, message, self.sql, self.key_offset or 0, len("PRIMARY KEY"))
         key = tuple(names[name.casefold()] for name in self.primary_key)
         columns = []
         for name, text in found:
@@ -107,23 +126,17 @@ def read_create_table_as(cursor: TokenCursor) -> TableAs:
 
     Raises:
         SqlSyntaxError: At the first token that cannot be.
-        SchemeError: There is no primary key.
     """
     or_replace, if_not_exists = read_create(cursor)
     name = cursor.name_in_main("the name of a table")
     key: tuple[str, ...] = ()
-    key_offset = cursor.offset
+    key_offset = cursor.offset if cursor.at("PRIMARY", "KEY") else None
     if cursor.accept("PRIMARY", "KEY"):
         key = cursor.names("a column")
+    start = cursor.offset
     clauses = read_clauses(cursor, "AS")
-    as_offset = cursor.offset
+    text = cursor.sql[start : cursor.offset].strip()
     cursor.expect("AS")
-    if not key:
-        message = (
-            f"table {name} needs a key, which orders the rows of a partition: write CREATE TABLE {name} PRIMARY KEY"
-            " (columns) AS ..."
-        )
-        raise cursor.error(SchemeError, message, as_offset, len("AS"))
     query = cursor.rest()
     words = [token.text.upper() for token in query[-3:]]
     with_data = True
@@ -133,4 +146,4 @@ def read_create_table_as(cursor: TokenCursor) -> TableAs:
         query = query[:-2]
     if not query:
         raise cursor.expected("a query")
-    return TableAs(cursor.sql, name, if_not_exists, or_replace, key, key_offset, clauses, query, with_data)
+    return TableAs(cursor.sql, name, if_not_exists, or_replace, key, key_offset, clauses, text, query, with_data)

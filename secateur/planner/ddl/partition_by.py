@@ -3,6 +3,7 @@
 ::
 
     PARTITION BY HASH (a, b) PARTITIONS 16 [SEED 7] [, HASH (c) PARTITIONS 3] [, RANGE (c) <ranges>]
+    PARTITION BY RANDOM PARTITIONS 16 [, RANGE (c) <ranges>]
     <ranges>   := SPLIT AT (v, ...)  |  SPLIT AT ((v1, v2), ...)  |  (<range>, ...)
                 | EVERY <width> [STARTING v] [(<range>, ...)]
     <width>    := n
@@ -11,7 +12,9 @@
     <range>    := PARTITION [name] [lower <=] VALUES [< upper] [<own hash>]
                 | PARTITION [name] VALUE = v [<own hash>]
                 | DEFAULT PARTITION [name] [<own hash>]
-    <own hash> := HASH (c) PARTITIONS 8 [SEED s] [, HASH ...]  |  NO HASH
+    <own hash> := HASH (c) PARTITIONS 8 [SEED s] [, HASH ...]  |  RANDOM PARTITIONS 8  |  NO HASH
+
+RANDOM is for tables without a primary key: it spreads the rows, by their hidden ids.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from secateur.partitioning.schemes.components import HashComponent
+from secateur.partitioning.schemes.components import ROW_ID, HashComponent
 from secateur.partitioning.schemes.garbage_collection import no_garbage_collection
 from secateur.partitioning.schemes.interval import IntervalPartitioning
 from secateur.partitioning.schemes.scheme_rules import RangeSpec, catch_all, single_value, split_at
@@ -52,7 +55,7 @@ def read_partition_by(cursor: TokenCursor) -> PartitionBy:
     ranges: tuple[RangeSpec, ...] = ()
     every: IntervalPartitioning | None = None
     while True:
-        if cursor.at("HASH"):
+        if cursor.at("HASH") or cursor.at("RANDOM"):
             hashes.append(read_hash(cursor))
         elif cursor.at("RANGE") and columns:
             raise cursor.expected("HASH (a table has at most one RANGE component)")
@@ -62,15 +65,17 @@ def read_partition_by(cursor: TokenCursor) -> PartitionBy:
             if every is None or cursor.at("("):
                 ranges = _read_ranges(cursor, len(columns))
         else:
-            raise cursor.expected("HASH (...) or RANGE (...)")
+            raise cursor.expected("HASH (...), RANGE (...) or RANDOM PARTITIONS n")
         if not cursor.accept(","):
             return PartitionBy(tuple(hashes), columns, ranges, every)
 
 
 def read_hash(cursor: TokenCursor) -> HashComponent:
-    """``HASH (a, b) PARTITIONS 16 [SEED 7]``."""
-    cursor.expect("HASH")
-    columns = cursor.names("a column")
+    """``HASH (a, b) PARTITIONS 16 [SEED 7]`` or ``RANDOM PARTITIONS 16``."""
+    columns: tuple[str, ...] = (ROW_ID,)
+    if not cursor.accept("RANDOM"):
+        cursor.expect("HASH")
+        columns = cursor.names("a column")
     cursor.expect("PARTITIONS")
     partitions = cursor.natural("the number of partitions")
     return HashComponent(
@@ -96,7 +101,8 @@ def read_range(cursor: TokenCursor, columns: int) -> RangeSpec:
     """One ``<range>`` of the grammar."""
     if cursor.accept("DEFAULT"):
         cursor.expect("PARTITION")
-        name = None if cursor.at("HASH", "(") or cursor.at("NO", "HASH") else _read_name(cursor)
+        has_no_name = cursor.at("HASH", "(") or cursor.at("RANDOM", "PARTITIONS") or cursor.at("NO", "HASH")
+        name = None if has_no_name else _read_name(cursor)
         return catch_all(name, _read_own_hashes(cursor))
     cursor.expect("PARTITION")
     name = _read_name(cursor)
@@ -130,10 +136,10 @@ def _read_own_hashes(cursor: TokenCursor) -> tuple[HashComponent, ...] | None:
     if cursor.accept("NO"):
         cursor.expect("HASH")
         return ()
-    if not cursor.at("HASH"):
+    if not (cursor.at("HASH") or cursor.at("RANDOM")):
         return None
     hashes = [read_hash(cursor)]
-    while cursor.at(",", "HASH"):
+    while cursor.at(",", "HASH") or cursor.at(",", "RANDOM"):
         cursor.expect(",")
         hashes.append(read_hash(cursor))
     return tuple(hashes)

@@ -24,7 +24,8 @@ _UNITS: Final = {IntervalUnit.MONTH: "MONTH", IntervalUnit.DAY: "DAY", IntervalU
 def table_sql(table: TableDef, *, or_replace: bool = False) -> str:
     """The statement, on one line."""
     checks = [f"CONSTRAINT {quoted(check.name)} CHECK ({check.condition})" for check in table.checks]
-    elements = ", ".join([*map(_column, table.columns), f"PRIMARY KEY {_names(table.primary_key)}", *checks])
+    key = [f"PRIMARY KEY {_names(table.declared_key)}"] if table.declared_key else []
+    elements = ", ".join([*map(_column, table.visible_columns), *key, *checks])
     placed = (
         "REPLICATED" if table.replicated else f"PARTITION BY {partition_by_sql(table.scheme)} BACKUPS {table.backups}"
     )
@@ -81,7 +82,8 @@ def _every(every: IntervalPartitioning) -> str:
 
 def _hash(component: HashComponent) -> str:
     seed = f" SEED {component.seed}" if component.seed else ""
-    return f"HASH {_names(component.columns)} PARTITIONS {component.partitions}{seed}"
+    spread = "RANDOM" if component.is_random else f"HASH {_names(component.columns)}"
+    return f"{spread} PARTITIONS {component.partitions}{seed}"
 
 
 def _names(columns: Sequence[str]) -> str:

@@ -53,7 +53,7 @@ def read_column(cursor: TokenCursor, table: TableDef) -> str:
     """
     offset = cursor.offset
     name = cursor.name("a column")
-    declared = {column.name.casefold(): column.name for column in table.columns}
+    declared = {column.name.casefold(): column.name for column in table.visible_columns}
     column = declared.get(name.casefold())
     if column is None:
         message = f"table {table.name} has no column {name!r}; {similar_names(name, list(declared.values()))}"

@@ -109,7 +109,7 @@ class ChangePlanner:
         names = [name for name, _ in select.plan.columns]
         table, columns = insert.target.table, insert.columns
         if columns is None:
-            columns = tuple(table.column(name).name for name in names)
+            columns = tuple(table.visible_column(name).name for name in names)
         if len(columns) != len(names):
             raise syntax_error(
                 f"the query has {len(names)} columns for the {len(columns)} columns {', '.join(columns)}",

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from secateur.errors import ProgrammingError
+from secateur.partitioning.tables.row_ids import check_has_key
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.dml.assignments import Assignments, read_assignments, read_column
 from secateur.planner.dml.expressions import TextSpan, read_expression
@@ -43,12 +44,14 @@ def read_conflict(cursor: TokenCursor, table: TableDef, mode: InsertMode) -> Con
     Raises:
         SqlSyntaxError: At the first invalid token.
         UnknownColumnError: With the position of the name.
-        ProgrammingError: The columns are not those of the primary key, or the statement has two conflict clauses.
+        ProgrammingError: The columns are not those of the primary key, the table has none, or the statement has two
+            conflict clauses.
         NotSupportedError: A form that is not supported.
     """
     start = cursor.offset
     if not cursor.accept("ON", "CONFLICT"):
         return mode
+    check_conflicts(cursor, table, start)
     if mode is not InsertMode.APPEND:
         raise cursor.error(
             ProgrammingError,
@@ -69,6 +72,18 @@ def read_conflict(cursor: TokenCursor, table: TableDef, mode: InsertMode) -> Con
     assignments = read_assignments(cursor, table, "WHERE", "RETURNING")
     condition = read_expression(cursor, "RETURNING", what="a condition") if cursor.accept("WHERE") else None
     return DoUpdate(assignments, condition)
+
+
+def check_conflicts(cursor: TokenCursor, table: TableDef, offset: int) -> None:
+    """Refuse what an INSERT does with keys that exist already, where a table has no key.
+
+    Raises:
+        ProgrammingError: It has none; with the offset.
+    """
+    try:
+        check_has_key(table, "no row of an INSERT conflicts with another")
+    except ProgrammingError as error:
+        raise cursor.error(ProgrammingError, error.message, offset, 2, table=table.name) from None
 
 
 def _read_target(cursor: TokenCursor, table: TableDef) -> None:

@@ -64,7 +64,7 @@ def read_copy(cursor: TokenCursor, parameters: Parameters, find: Callable[[str],
         cursor.expect("TO")
         return CopyQuery(query, _read_file(cursor, Direction.WRITE))
     table = read_table(cursor, find)
-    columns = tuple(column.name for column in table.columns)
+    columns = tuple(column.name for column in table.visible_columns)
     if cursor.accept("("):
         columns = tuple(cursor.listed(lambda cursor: read_column(cursor, table)))
         cursor.expect(")")

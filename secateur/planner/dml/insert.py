@@ -26,12 +26,13 @@ from secateur.errors import ProgrammingError, UnknownColumnError
 from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.distinct_keys import first_of_each_key
 from secateur.partitioning.tables.identifier import quoted, text_literal
+from secateur.partitioning.tables.row_ids import without_row_ids
 from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.types.default_value import FUNCTIONS
 from secateur.planner.binding.evaluation import calls_only_bounded
 from secateur.planner.dml.assignments import read_column
 from secateur.planner.dml.composed import Composed, Composer
-from secateur.planner.dml.conflict import Conflict, DoUpdate, read_conflict
+from secateur.planner.dml.conflict import Conflict, DoUpdate, check_conflicts, read_conflict
 from secateur.planner.dml.expressions import TextSpan, is_default, read_expression
 from secateur.planner.dml.returning import read_returning
 from secateur.planner.dml.target import ChangeTarget, read_insert_target
@@ -83,7 +84,8 @@ class InsertValues(Statement):
             DataError: A value that its column cannot hold.
             NullKeyError: NULL, or nothing, for a column that is NOT NULL.
         """
-        rows = conform(default_kernel().run(self.sql, {}, list(params), names=list(self.columns)), self.table)
+        found = default_kernel().run(self.sql, {}, list(params), names=list(self.columns))
+        rows = without_row_ids(conform(found, self.table))
         if self.mode is InsertMode.UPSERT:
             rows = first_of_each_key(rows, self.table)
         template = None if self.template is None else _with_literals(self.template, rows)
@@ -289,7 +291,7 @@ def read_insert(
         NotSupportedError: A form that we do not have.
     """
     cursor.expect("INSERT")
-    mode = InsertMode.APPEND
+    mode, start = InsertMode.APPEND, cursor.offset
     if cursor.accept("OR", "REPLACE"):
         mode = InsertMode.UPSERT
     elif cursor.accept("OR"):
@@ -298,7 +300,9 @@ def read_insert(
     cursor.expect("INTO")
     target = read_insert_target(cursor, find)
     table = target.table
-    columns: tuple[str, ...] | None = tuple(column.name for column in table.columns)
+    if mode is not InsertMode.APPEND:
+        check_conflicts(cursor, table, start)
+    columns: tuple[str, ...] | None = tuple(column.name for column in table.visible_columns)
     if cursor.at("(") and not (
         cursor.at("(", "SELECT")
         or cursor.at("(", "WITH")
@@ -314,10 +318,10 @@ def read_insert(
     source: ValuesRows | TextSpan
     start = cursor.offset
     if cursor.accept("DEFAULT", "VALUES"):
-        columns = tuple(column.name for column in table.columns)
+        columns = tuple(column.name for column in table.visible_columns)
         last = cursor.peek(-1)
         assert last is not None
-        source = ValuesRows((tuple(map(default_value, table.columns)),), TextSpan(start, last.end + 1))
+        source = ValuesRows((tuple(map(default_value, table.visible_columns)),), TextSpan(start, last.end + 1))
     elif cursor.at("VALUES"):
         if columns is None:
             raise cursor.unsupported("BY NAME with VALUES", "name the columns behind the table")

@@ -6,6 +6,7 @@ import pyarrow as pa
 
 from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.distinct_keys import first_of_each_key
+from secateur.partitioning.tables.row_ids import without_row_ids
 from secateur.planner.dml.literal_columns import literal_column
 from secateur.planner.text.literal_rows import LiteralRows
 from secateur.protocol.statements import EvaluatedInsert, InsertMode, Statement
@@ -24,11 +25,11 @@ def with_literal_rows(statement: Statement, taken: LiteralRows) -> EvaluatedInse
     if not isinstance(statement, EvaluatedInsert):
         return None
     insert = statement.insert
-    columns = [insert.table.column(name) for name in taken.columns] or insert.table.columns
+    columns = [insert.table.column(name) for name in taken.columns] or insert.table.visible_columns
     found = [
         literal_column(texts, column.type) for texts, column in zip(zip(*taken.rows, strict=True), columns, strict=True)
     ]
     if any(column is None for column in found):
         return None
-    rows = conform(pa.table(found, names=[column.name for column in columns]), insert.table)
+    rows = without_row_ids(conform(pa.table(found, names=[column.name for column in columns]), insert.table))
     return EvaluatedInsert(insert, first_of_each_key(rows, insert.table) if insert.mode is InsertMode.UPSERT else rows)

@@ -172,9 +172,10 @@ class Merge:
                 )
             case _Kind.BY_SOURCE:
                 own = quoted(target.alias)
+                columns_there = ", ".join(column_of(target, column.name) for column in table.columns)
                 marked = f'(SELECT *, TRUE AS "is source" FROM {_SOURCE}) AS {alias}'
                 composer.say(
-                    f" FROM (SELECT {own}.* FROM {item} LEFT JOIN {marked} ON ",
+                    f" FROM (SELECT {columns_there} FROM {item} LEFT JOIN {marked} ON ",
                     *self._condition(),
                     f' WHERE {alias}."is source" IS NULL) AS {own}',
                 )
@@ -193,16 +194,16 @@ class Merge:
             return {}
         table = self.target.table
         if clause.values is _Columns.BY_NAME:
-            return {table.column(name).name: (f"{quoted(self.alias)}.{quoted(name)}",) for name in columns}
-        if len(columns) != len(table.columns):
+            return {table.visible_column(name).name: (f"{quoted(self.alias)}.{quoted(name)}",) for name in columns}
+        own = table.visible_columns
+        if len(columns) != len(own):
             message = (
-                f"the source has {len(columns)} columns for the {len(table.columns)} of {table.name}: name the values,"
+                f"the source has {len(columns)} columns for the {len(own)} of {table.name}: name the values,"
                 " or say BY NAME"
             )
             raise located(ProgrammingError, message, self.sql, self.source.start, self.source.end - self.source.start)
         return {
-            column.name: (f"{quoted(self.alias)}.{quoted(name)}",)
-            for column, name in zip(table.columns, columns, strict=True)
+            column.name: (f"{quoted(self.alias)}.{quoted(name)}",) for column, name in zip(own, columns, strict=True)
         }
 
 
@@ -313,7 +314,7 @@ def _read_insert(cursor: TokenCursor, table: TableDef) -> dict[str, Value] | _Co
         return _Columns.BY_POSITION
     if cursor.accept("DEFAULT", "VALUES"):
         return {}
-    columns = [column.name for column in table.columns]
+    columns = [column.name for column in table.visible_columns]
     if cursor.accept("("):
         columns = cursor.listed(lambda cursor: read_column(cursor, table))
         cursor.expect(")")

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Final
 
 from secateur.errors import ProgrammingError
+from secateur.partitioning.tables.identifier import quoted
 from secateur.planner.binding.functions import UNNESTING, aggregate_names
 from secateur.planner.dml.composed import Composed, Composer
 from secateur.planner.dml.expressions import read_expression
-from secateur.planner.dml.row_changes import target_text
 from secateur.planner.dml.target import ChangeTarget
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.syntax import SyntaxNode, nodes_of, parse_query
@@ -57,7 +57,7 @@ def read_returning(
         if not cursor.accept(","):
             break
         composer.say(", ")
-    composer.say(f" FROM {target_text(target)}")
+    composer.say(f" FROM {quoted(target.table.name)} AS {quoted(target.alias)}")
     query = composer.finish()
     if any(map(_needs_other_rows, nodes_of(parse_query(query.text, tokenize(query.text)).node))):
         raise cursor.error(

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from secateur.engine.sql.row_changes import RowAction
 from secateur.partitioning.tables.identifier import quoted
+from secateur.partitioning.tables.row_ids import WITH_ROW_IDS
 from secateur.partitioning.tables.table import Column, TableDef
 from secateur.planner.dml.assignments import Assignments
 from secateur.planner.dml.composed import Composed, Composer
@@ -56,8 +57,9 @@ class RowChangesQuery:
 
 
 def target_text(target: ChangeTarget) -> str:
-    """The target as an item of a FROM clause."""
-    return f"{quoted(target.table.name)} AS {quoted(target.alias)}"
+    """The target as an item of a FROM clause; one without a primary key has its row ids there."""
+    schema = f"{quoted(WITH_ROW_IDS)}." if target.table.has_row_ids else ""
+    return f"{schema}{quoted(target.table.name)} AS {quoted(target.alias)}"
 
 
 def column_of(target: ChangeTarget, column: str) -> str:

@@ -40,6 +40,8 @@ def serving_change(change: ChangeStatement[PlannedSelect]) -> dict[str, Any]:
     plan, deletes = change.select.plan, change.kind is ChangeKind.DELETE
     if KeyedChange.of(plan, change.table, deletes=deletes) is not None:
         return said(None)
+    if change.table.has_row_ids:
+        return said(f"{change.table.name} has no primary key, by which one row is changed")
     key = ", ".join(change.table.primary_key)
     return said(f"it changes more than the row with one key: compare all columns of ({key}) with values")
 

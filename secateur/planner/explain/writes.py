@@ -8,6 +8,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from secateur.errors import NoRangeError
+from secateur.partitioning.schemes.components import ROW_ID
 from secateur.partitioning.tables.split import split
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
@@ -58,15 +59,17 @@ def insert_pruning(table: TableDef, rows: pa.Table, topology: Topology, *, enabl
     reason = (
         None
         if partitions is not None
+        else "its rows are spread at random when it runs"
+        if ROW_ID in table.scheme.columns
         else "the INSERT creates ranges for some of its rows: run it to learn their partitions"
     )
-    key = table.scheme.columns
+    key = [name for name in table.scheme.columns if name != ROW_ID]
     scan = {
         "table": table.name,
         "alias": table.name,
         "partitions": partitions,
         "partitions_total": table.scheme.live_partition_count,
-        "partitioning_key": list(key),
+        "partitioning_key": key,
         "partitioning_key_values": _key_values(rows, key),
         "primary_key_bounds": {"lower": None, "upper": None},
         "columns": rows.column_names,
@@ -90,7 +93,9 @@ def insert_pruning(table: TableDef, rows: pa.Table, topology: Topology, *, enabl
 
 
 def _partitions(rows: pa.Table, table: TableDef) -> list[int] | None:
-    """The partitions of some rows; None when ranges have to be made for them first."""
+    """The partitions of some rows; None for rows at random, and when ranges have to be made for them first."""
+    if ROW_ID in table.scheme.columns:
+        return None
     try:
         return [0] if table.replicated else list(split(rows, table))
     except NoRangeError:

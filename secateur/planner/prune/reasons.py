@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from secateur.partitioning.pruning.condition import Constraint
 from secateur.partitioning.pruning.select_partitions import UnprunedComponent
+from secateur.partitioning.schemes.components import ROW_ID
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.prune.bounds import Boxes
@@ -22,6 +23,10 @@ def why_not_pruned(
     key = table.scheme.columns
     if not key:
         return "the table has one partition: create it with PARTITION BY to divide it"
+    if ROW_ID in key:
+        key = tuple(column for column in key if column != ROW_ID)
+        if not key:
+            return "the rows are spread at random: create the table with PARTITION BY HASH (columns) to prune by them"
     if overflows and (not notes or any(overflow.combinations is not None for overflow in overflows)):
         return "; ".join(dict.fromkeys(overflow_reason(overflow) for overflow in overflows))
     listed = key[0] if len(key) == 1 else f"({', '.join(key)})"

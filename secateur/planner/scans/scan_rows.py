@@ -85,7 +85,7 @@ def _rows_of(read: ScanReading, text: BoundText) -> ScanRows:
     if not kept:
         return ScanRows(None, not conditions.conjuncts, _read(read))
     # DuckDB scans the number of a row where no column is needed; no condition reads it.
-    table = [column.name for column in read.scan.table.columns]
+    table = [column.name for column in read.scan.visible_columns]
     places = {index: table.index(name) for index, name in enumerate(conditions.names) if name in table}
     whole = ScanFilter(" AND ".join(filters), all_of([over_columns(one, places) for one in kept]))
     return ScanRows(whole, len(filters) == len(conditions.conjuncts), _read(read))

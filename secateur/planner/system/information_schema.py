@@ -80,7 +80,7 @@ FROM secateur.columns"""
         f"""
 SELECT {_CONSTRAINT}, {_PLACE}, 'PRIMARY KEY' AS constraint_type, 'NO' AS is_deferrable, 'NO' AS initially_deferred,
   'YES' AS enforced, 'YES' AS nulls_distinct
-FROM secateur.tables WHERE table_type = 'BASE TABLE'
+FROM secateur.tables WHERE table_type = 'BASE TABLE' AND len(primary_key) > 0
 UNION ALL
 SELECT {_CHECK}, {_PLACE}, 'CHECK' AS constraint_type, 'NO' AS is_deferrable, 'NO' AS initially_deferred,
   'YES' AS enforced, 'YES' AS nulls_distinct

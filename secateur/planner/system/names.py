@@ -8,6 +8,7 @@ from typing import Final
 from secateur.errors import NotSupportedError, UnknownTableError
 from secateur.partitioning.tables.external_table import ExternalTable
 from secateur.partitioning.tables.identifier import folded
+from secateur.partitioning.tables.row_ids import WITH_ROW_IDS
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.binding.suggestions import similar_names
 from secateur.planner.system.information_schema import INFORMATION_SCHEMA
@@ -45,7 +46,7 @@ def find_relation(
         raise NotSupportedError(
             f"catalog {catalog!r} does not exist: there is one, {_CATALOG}, which need not be written"
         )
-    if folded(schema or MAIN) == MAIN:
+    if folded(schema or MAIN) in (MAIN, WITH_ROW_IDS):
         return find(name)
     known = _SCHEMAS.get(folded(schema))
     if known is None:

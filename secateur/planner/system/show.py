@@ -147,7 +147,7 @@ def described_relation_sql(relation: TableDef | ViewDef | ExternalTable) -> str:
         case ExternalTable(table):
             return described_relation_sql(table)
         case TableDef():
-            key = relation.primary_key
+            key = relation.declared_key
             rows = [
                 (
                     column.name,
@@ -156,7 +156,7 @@ def described_relation_sql(relation: TableDef | ViewDef | ExternalTable) -> str:
                     "PRI" if column.name in key else None,
                     column.default,
                 )
-                for column in relation.columns
+                for column in relation.visible_columns
             ]
             return _described_rows(rows)
 

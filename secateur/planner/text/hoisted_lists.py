@@ -240,7 +240,7 @@ def _column_type(node: SyntaxNode, select: SyntaxNode, query: Query) -> TypeKind
         column.type
         for scan in query.scans
         if scan.relation in tables and [folded(part) for part in front] in ([], [folded(scan.alias)])
-        for column in scan.table.columns
+        for column in scan.visible_columns
         if folded(column.name) == folded(name)
     ]
     return found[0].kind if len(found) == 1 else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -205,6 +205,33 @@ class Syntax:
                 case _:
                     pass
         return False, starred
+
+    def takes_whole_rows(self, alias: str, columns: Container[str]) -> bool:
+        """Whether an expression may read columns that it does not name: ``t.*``, ``t``, ``COLUMNS(*)`` or ``#1``.
+
+        Args:
+            alias: The name of the table in the query.
+            columns: The folded names of its columns, which a bare name may mean as well.
+        """
+        name = folded(alias)
+        lists = {
+            id(item) for node in nodes_of(self.node) for item in node.get("select_list", ()) if _is_bare_star(item)
+        }
+        for node in nodes_of(self.node):
+            match node:
+                case {"class": "STAR", "relation_name": str(named)} if named:
+                    found = folded(named) == name
+                case {"class": "STAR"}:
+                    found = id(node) not in lists
+                case {"class": "POSITIONAL_REFERENCE"}:
+                    found = True
+                case {"class": "COLUMN_REF", "column_names": [*front, named]} if _is_bare_name(front):
+                    found = folded(named) == name and name not in columns
+                case _:
+                    found = False
+            if found:
+                return True
+        return False
 
 
 def parse_query(sql: str, tokens: Sequence[Token], parameters: Parameters = NO_PARAMETERS) -> Syntax:

@@ -3,12 +3,52 @@
 CREATE TABLE days (n INT, id INT, PRIMARY KEY (n, id)) PARTITION BY HASH (id) PARTITIONS 2, RANGE (n) (PARTITION one 1 <= VALUES < 2, PARTITION 2 <= VALUES < 3, PARTITION VALUE = 9, DEFAULT PARTITION rest);
 CREATE TABLE pairs (a INT, b INT, PRIMARY KEY (a, b)) PARTITION BY RANGE (a, b) SPLIT AT ((1, 1));
 ----
--- no primary key
-CREATE TABLE t (a INT)
+-- the name of the hidden column of a table without a primary key
+CREATE TABLE t (a INT, _SECATEUR_ROW_ID INT)
 /*
-SchemeError: table t has no primary key: add PRIMARY KEY (...), which also orders the rows of a partition (line 1, column 22)
-  CREATE TABLE t (a INT)
-                       ^
+NotSupportedError: column '_SECATEUR_ROW_ID': tables without a primary key have a hidden column of that name: use another one (line 1, column 45)
+  CREATE TABLE t (a INT, _SECATEUR_ROW_ID INT)
+                                              ^
+*/
+----
+-- rows of a table with a primary key are not spread at random
+CREATE TABLE t (a INT PRIMARY KEY) PARTITION BY RANDOM PARTITIONS 4
+/*
+SchemeError: table t has a primary key, which finds the partition of a row: RANDOM is for tables without one; write HASH (columns of the key) (line 1, column 36)
+  CREATE TABLE t (a INT PRIMARY KEY) PARTITION BY RANDOM PARTITIONS 4
+                                     ^^^^^^^^^^^^
+*/
+----
+-- rows at random, without a number of partitions
+CREATE TABLE t (a INT) PARTITION BY RANDOM
+/*
+SqlSyntaxError: expected PARTITIONS, found the end of the statement (line 1, column 43)
+  CREATE TABLE t (a INT) PARTITION BY RANDOM
+                                            ^
+*/
+----
+-- a column that cannot partition, in a table without a primary key
+CREATE TABLE t (a DOUBLE, b INT[]) PARTITION BY HASH (a) PARTITIONS 4
+/*
+SchemeError: table t: hash component 1 names column a of type DOUBLE, which cannot partition: equal numbers can have different bits; use DECIMAL or an integer (line 1, column 36)
+  CREATE TABLE t (a DOUBLE, b INT[]) PARTITION BY HASH (a) PARTITIONS 4
+                                     ^^^^^^^^^^^^
+*/
+----
+-- a nested column that cannot partition, in a table without a primary key
+CREATE TABLE t (a DOUBLE, b INT[]) PARTITION BY HASH (b) PARTITIONS 4
+/*
+SchemeError: table t: hash component 1 names column b of type INTEGER[], which cannot partition: use an integer, string, boolean, date, timestamp, decimal, uuid or binary column (line 1, column 36)
+  CREATE TABLE t (a DOUBLE, b INT[]) PARTITION BY HASH (b) PARTITIONS 4
+                                     ^^^^^^^^^^^^
+*/
+----
+-- an unknown column that is to partition, in a table without a primary key
+CREATE TABLE t (a DOUBLE, b INT[]) PARTITION BY RANGE (c) SPLIT AT (1)
+/*
+SchemeError: table t: the range component names column c, which the table lacks; it has a, b (line 1, column 36)
+  CREATE TABLE t (a DOUBLE, b INT[]) PARTITION BY RANGE (c) SPLIT AT (1)
+                                     ^^^^^^^^^^^^
 */
 ----
 -- key of an unknown column
@@ -126,7 +166,7 @@ SqlSyntaxError: expected the number of partitions, found 'x' (line 1, column 69)
 -- unknown component
 CREATE TABLE t (a INT PRIMARY KEY) PARTITION BY LIST (a)
 /*
-SqlSyntaxError: expected HASH (...) or RANGE (...), found 'LIST' (line 1, column 49)
+SqlSyntaxError: expected HASH (...), RANGE (...) or RANDOM PARTITIONS n, found 'LIST' (line 1, column 49)
   CREATE TABLE t (a INT PRIMARY KEY) PARTITION BY LIST (a)
                                                   ^^^^
 */
@@ -840,14 +880,6 @@ DROP INDEX
 SqlSyntaxError: expected the name of an index, found the end of the statement (line 1, column 11)
   DROP INDEX
             ^
-*/
-----
--- no key
-CREATE TABLE x AS SELECT 1 AS a
-/*
-SchemeError: table x needs a key, which orders the rows of a partition: write CREATE TABLE x PRIMARY KEY (columns) AS ... (line 1, column 16)
-  CREATE TABLE x AS SELECT 1 AS a
-                 ^^
 */
 ----
 -- no such key

@@ -38,7 +38,8 @@ TABLES = {
 }
 """What the columns of a table are: the keys ``k`` and ``j``, and one column of each kind.
 
-``timed`` has an instant in its key as well, so it takes no part in changes, which are by the two.
+``timed`` has an instant in its key as well, so it takes no part in changes, which are by the two. Some of it have no
+primary key.
 """
 _SCHEMES = {
     "orders": ["HASH (k) PARTITIONS 5"],
@@ -119,8 +120,10 @@ def placed_world(rng: random.Random, names: Sequence[str] = (), model: CostModel
         listed = ", ".join(_VALUES[column] for column in TABLES[name])
         share = 0 if name == "nothing" else rng.choice([0.15, 0.5, 0.8])
         placement = f"PARTITION BY {scheme}" if scheme else "REPLICATED"
-        key = "t, k, j" if name == "timed" else "k, j"
-        ddl = f"CREATE TABLE {name} ({columns}, PRIMARY KEY ({key})) {placement}"
+        key = ", PRIMARY KEY (t, k, j)" if name == "timed" else ", PRIMARY KEY (k, j)"
+        if name == "timed" and share == 0.5:
+            key, placement = "", rng.choice([placement, "PARTITION BY RANDOM PARTITIONS 3", "REPLICATED"])
+        ddl = f"CREATE TABLE {name} ({columns}{key}) {placement}"
         world.ddl[name] = ddl
         world.fill(ddl, f"SELECT {listed} FROM range(-2, 4) a(k), range(3) b(j) WHERE random() < {share}")
     return world

@@ -41,6 +41,7 @@ ROLES = {
     "CoordinatedChange": WRITE,
     "CopyFrom": WRITE,
     "CreateTableAs": ADMIN,
+    "CreateTableFrom": ADMIN,
     "RestoreFrom": ADMIN,
     "CreateTable": ADMIN,
     "CreateExternalTable": ADMIN,
@@ -142,7 +143,7 @@ def test_what_they_do_not_cover(context: Any, sql: str, said: str) -> None:
 def test_what_a_connection_executes_for_others() -> None:
     """It sets nothing of the connection, and neither reads nor writes files of its machine."""
     sent = {(get_origin(kind) or kind).__name__ for kind in get_args(PreparedStatement)}
-    files = {"CopyFrom", "CopyTo", "BackupTo", "RestoreFrom"}
+    files = {"CreateTableFrom", "CopyFrom", "CopyTo", "BackupTo", "RestoreFrom"}
     refused = {name for name, kind in kinds() if kind.refused_to_others}
     assert refused & sent == {*files, "SetPruning", "SetTimeout", "SetOption"}
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from secateur.cluster.member.tables.table_directory import TableDirectory
 from secateur.errors import ChangesDroppedError, ProgrammingError
+from secateur.partitioning.tables.row_ids import without_row_ids
 from secateur.protocol.change_feed import EARLIEST, LATEST, BoundChanges, ChangesBound, ChangesRead, ReadChanges
 from secateur.storage.change_feed import FeedEntry, feed_table
 from secateur.storage.member_store import MemberStore
@@ -62,7 +63,7 @@ class MemberChangeFeeds:
         await self._until_acknowledged(asked)
         if not found:
             return Reply(ChangesRead(reached, has_more, 0))
-        rows = feed_table(self._store.table(table_id).arrow_schema, found)
+        rows = without_row_ids(feed_table(self._store.table(table_id).arrow_schema, found))
         return Reply(ChangesRead(reached, has_more, rows.num_rows), encode_table(rows))
 
     async def bound(self, request: Request[BoundChanges]) -> Reply[ChangesBound]:

@@ -27,6 +27,7 @@ from secateur.engine.sql.select_plan import ScanPlan, SelectPlan
 from secateur.errors import NoRangeError
 from secateur.partitioning.pruning.domain import EVERYTHING
 from secateur.partitioning.pruning.nodes import boxes_of
+from secateur.partitioning.schemes.components import ROW_ID
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.membership import GetHotKeys, HotKey, HotKeys, HotTable
 from secateur.storage.few_rows import FewRows
@@ -138,7 +139,7 @@ class HotKeySampler:
 
 def _has_keys(table: TableDef) -> bool:
     """Whether the rows of a table are placed by columns of their primary key."""
-    return bool(table.scheme.columns) and table.is_placed_by_key
+    return bool(table.scheme.columns) and table.is_placed_by_key and ROW_ID not in table.scheme.columns
 
 
 def _is_kept(value: Any) -> bool:

@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 
 from secateur.partitioning.schemes import HashComponent, IntervalPartitioning, IntervalUnit
+from secateur.partitioning.schemes.components import ROW_ID
+from secateur.partitioning.tables.row_ids import ROW_ID_COLUMN
 from secateur.planner import CreateTable, DropTable, Planner
+from secateur.planner.ddl.table_sql import table_sql
 
 
 def create(sql: str) -> CreateTable:
@@ -195,3 +198,36 @@ def test_ranges_made_on_demand_beside_others() -> None:
         1,
         False,
     )
+
+
+@pytest.mark.parametrize(
+    ("clauses", "key", "not_null"),
+    [
+        ("", (ROW_ID,), set()),
+        ("REPLICATED", (ROW_ID,), set()),
+        ("PARTITION BY RANDOM PARTITIONS 8", (ROW_ID,), set()),
+        ("PARTITION BY HASH (B) PARTITIONS 4", ("b", ROW_ID), {"b"}),
+        ("PARTITION BY HASH (c, b) PARTITIONS 4 SEED 7 BACKUPS 2", ("c", "b", ROW_ID), {"b", "c"}),
+        ("PARTITION BY RANDOM PARTITIONS 3 SEED 5, RANGE (c) SPLIT AT (5)", (ROW_ID, "c"), {"c"}),
+        ("PARTITION BY RANGE (c) EVERY 10", ("c", ROW_ID), {"c"}),
+        (
+            "PARTITION BY RANGE (c) (PARTITION VALUE = 5 HASH (b) PARTITIONS 3, DEFAULT PARTITION RANDOM PARTITIONS 2)",
+            ("b", "c", ROW_ID),
+            {"b", "c"},
+        ),
+    ],
+)
+def test_a_table_without_a_key_is_ordered_by_what_partitions_it_and_a_hidden_id(
+    clauses: str, key: tuple[str, ...], not_null: set[str]
+) -> None:
+    table = create(f"CREATE TABLE t (a INT, b VARCHAR, c BIGINT, d FLOAT[]) {clauses}").tdef
+    assert [column.name for column in table.visible_columns] == ["a", "b", "c", "d"]
+    assert table.columns[-1] == ROW_ID_COLUMN
+    assert set(table.primary_key) == set(key)
+    assert table.declared_key == ()
+    assert {column.name for column in table.visible_columns if not column.nullable} == not_null
+    assert table.replicated or table.is_placed_by_key
+    assert ROW_ID not in table_sql(table)
+    again = create(table_sql(table)).tdef
+    assert again == table
+    assert table_sql(again) == table_sql(table)
