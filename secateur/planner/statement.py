@@ -20,7 +20,7 @@ from secateur.planner.binding.parameter_types import NO_USES, TypeUses
 from secateur.planner.prune.scan_bounds import ScanBounds
 from secateur.planner.views.view import ViewDef
 from secateur.protocol.pruning import Pruning
-from secateur.protocol.statements import Statement
+from secateur.protocol.statements import Statement, TextualParameters
 from secateur.protocol.steps import SubqueryUse
 from secateur.protocol.table_rights import TableRights, TokenRole
 
@@ -49,6 +49,7 @@ class PlannedSelect(Statement):
             there are none. EXPLAIN shows them.
         estimated_rows: For each scan how many rows are expected to pass its predicates; None without statistics.
         type_uses: The parameters on whose types it depends.
+        textual: As of :class:`~secateur.protocol.statements.SelectStatement`.
         plan_whole: For a plan with ``is_upsert_only``, plans the query for the row changes, once; None for any other.
     """
 
@@ -63,6 +64,7 @@ class PlannedSelect(Statement):
     filters: tuple[str, ...] = ()
     estimated_rows: tuple[int | None, ...] = ()
     type_uses: TypeUses = NO_USES
+    textual: TextualParameters = ()
     plan_whole: Callable[[], PlannedSelect] | None = field(default=None, compare=False)
 
     @property

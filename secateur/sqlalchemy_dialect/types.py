@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from sqlalchemy import types as sqltypes
 from sqlalchemy.dialects import postgresql
+from sqlalchemy.dialects.sqlite.json import JSONIndexType, JSONPathType
 from sqlalchemy.sql import compiler
 from sqlalchemy.types import TypeEngine
 
@@ -98,6 +99,8 @@ class Uuid(sqltypes.Uuid[Any]):
 
 COLSPECS: Final[dict[type[TypeEngine[Any]], type[TypeEngine[Any]]]] = {
     sqltypes.Interval: Interval,
+    sqltypes.JSON.JSONIndexType: JSONIndexType,  # paths as DuckDB has them: $."a"[0]
+    sqltypes.JSON.JSONPathType: JSONPathType,
     sqltypes.Numeric: Numeric,
     sqltypes.Uuid: Uuid,
     postgresql.INTERVAL: Interval,
@@ -151,7 +154,7 @@ class SecateurTypeCompiler(compiler.GenericTypeCompiler):
         return "VARCHAR"
 
     def visit_JSON(self, type_: Any, **_: Any) -> str:
-        return "VARCHAR"
+        return "JSON"
 
     def visit_uuid(self, type_: Any, **_: Any) -> str:
         return "UUID"
@@ -189,6 +192,7 @@ _SCALARS: Final[dict[TypeKind, Callable[[], TypeEngine[Any]]]] = {
     TypeKind.FLOAT: sqltypes.REAL,
     TypeKind.DOUBLE: sqltypes.DOUBLE,
     TypeKind.VARCHAR: sqltypes.VARCHAR,
+    TypeKind.JSON: sqltypes.JSON,
     TypeKind.BLOB: sqltypes.BLOB,
     TypeKind.DATE: sqltypes.DATE,
     TypeKind.TIME: sqltypes.TIME,

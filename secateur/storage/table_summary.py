@@ -17,7 +17,7 @@ from secateur.partitioning.schemes.hashing import SPARK_SEED, hash_columns
 from secateur.partitioning.tables.distinct_sketch import DistinctSketch
 from secateur.partitioning.tables.statistics import ColumnSummary, TableSummary
 from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.types.column_type import NESTED, SqlType, TypeKind
+from secateur.partitioning.types.column_type import NESTED, TEXTUAL, SqlType, TypeKind
 from secateur.partitioning.types.empty_rows import empty_table
 from secateur.partitioning.types.encoding import EncodedColumn, WordKeys, encode_array, fixed_width
 from secateur.storage.snapshot import PartitionSnapshot
@@ -28,7 +28,7 @@ SAMPLED_ROWS_MAX: Final = 131_072
 _TEXT_MAX: Final = 64
 """Characters or bytes of a minimum or maximum that is kept."""
 
-_UNHASHED: Final = NESTED | {TypeKind.INTERVAL}
+_UNHASHED: Final = NESTED | TEXTUAL | {TypeKind.INTERVAL}
 _UNORDERED: Final = _UNHASHED | {TypeKind.UUID}
 _WIDEST_DECIMAL: Final = SqlType(TypeKind.DECIMAL, 38, 0)
 

@@ -168,7 +168,7 @@ class JsonObjects:
                     )
         elif not names:
             return pa.nulls(len(batch.objects), form)
-        elif not type_.parts:
+        elif not type_.parts and type_.kind is not TypeKind.JSON:
             values = [object_.get(names[0]) for object_ in batch.objects]
             try:
                 return pa.array(values, form)
@@ -261,6 +261,8 @@ def _reader(type_: SqlType) -> Callable[[msgspec.Raw], Any]:
                 return found
 
             return read_struct
+        case TypeKind.JSON:
+            return lambda raw: None if _is_null(raw) else bytes(raw).decode()
         case _:
             return _text
 

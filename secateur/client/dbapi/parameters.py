@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from secateur.drawing.quantity import count_text
 from secateur.errors import ParameterError
-from secateur.partitioning.types.coerce import PLAIN_CLASSES
+from secateur.partitioning.types.coerce import PLAIN_CLASSES, coerce
 from secateur.partitioning.types.python_column import without_missing
 from secateur.protocol.statements import SelectStatement
 
@@ -82,13 +82,20 @@ def values_of(statement: SelectStatement, params: list[Any] | dict[str, Any], st
 
     Raises:
         ParameterError: They are not those of the statement.
+        DataError: One is no value of the column that it is for.
     """
     lists = statement.lists
     if statement.reads_clock:
         values = ordered_values(params, statement.parameter_count - len(lists) - 1, statement.parameter_names)
-        return [*values, *lists, datetime.fromtimestamp(started, UTC)]
-    values = ordered_values(params, statement.parameter_count - len(lists), statement.parameter_names)
-    return [*values, *lists] if lists else values
+        values = [*values, *lists, datetime.fromtimestamp(started, UTC)]
+    else:
+        values = ordered_values(params, statement.parameter_count - len(lists), statement.parameter_names)
+        values = [*values, *lists] if lists else values
+    if statement.textual:
+        values = [*values]
+        for index, column in statement.textual:
+            values[index] = coerce(values[index], column.type, column=column.name)
+    return values
 
 
 def ordered_values(params: list[Any] | dict[str, Any], count: int, names: Sequence[str]) -> list[Any]:

@@ -226,6 +226,7 @@ class StatementReplies:
             reads_clock=plan.reads_clock,
             merge=row_merge_of(plan) if statement.materialized is None else None,
             typed=typed,
+            textual=statement.textual,
         )
 
     def _kept_plan(self, plan_id: str) -> _KeptPlan:

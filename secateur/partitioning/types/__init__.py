@@ -8,7 +8,7 @@ _FILES = {
     "arrow_form": ["array_of", "cast_to_arrow"],
     "calendar": ["DAYS_OR_LONGER", "UNITS", "following", "start_of"],
     "cast": ["cast_column", "scalar_text"],
-    "column_type": ["NESTED", "Field", "SqlType", "TypeKind", "parse_type", "type_of_arrow"],
+    "column_type": ["NESTED", "TEXTUAL", "Field", "SqlType", "TypeKind", "parse_type", "type_of_arrow"],
     "comparable_columns": ["comparable", "order_floats"],
     "decimals": ["below_power_of_ten", "fits", "floored", "from_unscaled", "negated", "rescaled", "unscaled"],
     "empty_rows": ["empty_batch", "empty_table"],

@@ -12,7 +12,8 @@ decimals              integers and DECIMALs that hold the number; the nearest FL
 floats                integers that hold the number; DECIMALs with a number of which it is the nearest float, as that
                       of 19.99; DOUBLE; FLOAT by rounding
 booleans              BOOLEAN; numbers, as 0 and 1
-texts                 VARCHAR; what the text spells: numbers, BOOLEAN, dates and times in ISO form, UUID
+texts                 VARCHAR; JSON, if they are; what the text spells: numbers, BOOLEAN, dates and times in ISO form,
+                      UUID
 bytes                 BLOB; UUID of 16 bytes
 dates, instants       DATE at midnight, TIMESTAMP and TIMESTAMPTZ of whole microseconds
 times of day          TIME of whole microseconds
@@ -35,8 +36,9 @@ import pyarrow.compute as pc
 from secateur.errors import DataError
 from secateur.partitioning.types.calendar import instant_text
 from secateur.partitioning.types.coerce import coerce
-from secateur.partitioning.types.column_type import WORD_INTEGERS, SqlType, TypeKind
+from secateur.partitioning.types.column_type import TEXTUAL, WORD_INTEGERS, SqlType, TypeKind
 from secateur.partitioning.types.computed_columns import decimals_of_floats, parse_uuids, wrap_uuids
+from secateur.partitioning.types.json_text import check_json
 from secateur.partitioning.types.nested_parts import with_parts
 from secateur.partitioning.types.plain_layout import plain_type, plain_values
 from secateur.partitioning.types.python_column import canonical_column
@@ -67,7 +69,8 @@ def cast_column(column: _Column, type_: SqlType, *, name: str, first_row: int = 
     """
     target = type_.arrow
     chunked = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
-    if chunked.type == target:
+    is_checked = type_.contains(TEXTUAL)
+    if chunked.type == target and not is_checked:
         return chunked
     convert = _conversion(chunked.type, type_)
     if convert is None:
@@ -83,7 +86,8 @@ def cast_column(column: _Column, type_: SqlType, *, name: str, first_row: int = 
     except _NOT_EXACT as error:
         row = _first_failure(chunked, convert)
         shown = f"{scalar_text(chunked[row])} ({chunked.type})"
-        message = f"column {name}, row {first_row + row}: {shown} does not fit {type_}{_hint(type_)}"
+        why = f": {error}" if is_checked else _hint(type_)
+        message = f"column {name}, row {first_row + row}: {shown} does not fit {type_}{why}"
         raise DataError(message, column=name, type=str(type_), row=first_row + row) from error
 
 
@@ -134,7 +138,7 @@ def _conversion(source: pa.DataType, type_: SqlType) -> Callable[[pa.Array], pa.
     def one_by_one(array: pa.Array) -> pa.Array:
         return canonical_column([coerce(value, type_) for value in array.to_pylist()], type_)
 
-    if source == target:
+    if source == target and not type_.contains(TEXTUAL):
         return lambda array: array
     if pa.types.is_null(source):
         return lambda array: pa.nulls(len(array), target)
@@ -154,6 +158,10 @@ def _conversion(source: pa.DataType, type_: SqlType) -> Callable[[pa.Array], pa.
     match kind:
         case TypeKind.VARCHAR if is_text:
             return exact
+        case TypeKind.JSON if is_text:
+            return _checked_json
+        case TypeKind.JSON if pa.types.is_primitive(source) and not pa.types.is_temporal(source):
+            return one_by_one
         case TypeKind.BLOB if _is_binary(source):
             return exact
         case TypeKind.DATE if is_day:
@@ -341,6 +349,12 @@ def _lists(source: pa.DataType, type_: SqlType) -> Callable[[pa.Array], pa.Array
     assert type_.element is not None
     convert = _conversion(source.value_type, type_.element)
     return convert and (lambda array: with_parts(array, lambda part, _: convert(part), type_.arrow))
+
+
+def _checked_json(array: pa.Array) -> pa.Array:
+    for text in array.drop_null().to_pylist():
+        check_json(text)
+    return array.cast(pa.string())
 
 
 def _to_date(array: pa.Array) -> pa.Array:

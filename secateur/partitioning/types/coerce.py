@@ -31,6 +31,7 @@ import numpy as np
 from secateur.errors import DataError
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.decimals import below_power_of_ten, fits, rescaled
+from secateur.partitioning.types.json_text import check_json, json_of
 
 _INTEGER_TEXT: Final = re.compile(r"\s*[+-]?[0-9]+\s*")
 _UUID_TEXT: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -266,6 +267,20 @@ def _to_text(value: Any) -> str:
     return str.__str__(value)  # str() asks a class of the user's
 
 
+def _to_json(value: Any) -> str:
+    if not isinstance(value, str):
+        try:
+            value = json_of(value)
+        except (TypeError, ValueError) as error:
+            raise _CannotError(str(error)) from error
+    text = _to_text(value)
+    try:
+        check_json(text)
+    except ValueError as error:
+        raise _CannotError(str(error)) from error
+    return text
+
+
 def _to_blob(value: Any) -> bytes:
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value)
@@ -397,6 +412,7 @@ _CONVERTERS: Final[dict[TypeKind, Callable[[Any], Any]]] = {
     TypeKind.FLOAT: _to_single,
     TypeKind.DOUBLE: _to_float,
     TypeKind.VARCHAR: _to_text,
+    TypeKind.JSON: _to_json,
     TypeKind.BLOB: _to_blob,
     TypeKind.DATE: _to_date,
     TypeKind.TIME: _to_time,

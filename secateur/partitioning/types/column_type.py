@@ -38,6 +38,7 @@ class TypeKind(Enum):
     DOUBLE = "DOUBLE"
     DECIMAL = "DECIMAL"
     VARCHAR = "VARCHAR"
+    JSON = "JSON"
     BLOB = "BLOB"
     DATE = "DATE"
     TIME = "TIME"
@@ -55,6 +56,9 @@ class TypeKind(Enum):
 
 NESTED: Final = frozenset({TypeKind.LIST, TypeKind.STRUCT, TypeKind.MAP})
 """The kinds whose values are made of other values. They are no keys, and only DuckDB compares them."""
+
+TEXTUAL: Final = frozenset({TypeKind.JSON})
+"""The kinds that lie in memory as texts and are none to SQL. They are no keys, and only DuckDB compares them."""
 
 _INTEGERS: Final = {
     TypeKind.TINYINT: (-(2**7), 2**7 - 1),
@@ -85,6 +89,7 @@ _ARROW: Final[dict[TypeKind, pa.DataType]] = {
     TypeKind.FLOAT: pa.float32(),
     TypeKind.DOUBLE: pa.float64(),
     TypeKind.VARCHAR: pa.string(),
+    TypeKind.JSON: pa.string(),
     TypeKind.BLOB: pa.binary(),
     TypeKind.DATE: pa.date32(),
     TypeKind.TIME: pa.time64("us"),
@@ -138,7 +143,7 @@ _NESTED_TEXT: Final = re.compile(r"(STRUCT|ROW|MAP)\s*(\(.*\))", re.IGNORECASE |
 DEPTH_MAX: Final = 24
 """The depth to which types may be nested. Arrow reads 64 levels from a stream, and a MAP takes two."""
 _DECIMAL_PRECISION_MAX: Final = 38
-_APART: Final = NESTED | {TypeKind.FLOAT, TypeKind.DOUBLE, TypeKind.HUGEINT, TypeKind.TIME, TypeKind.INTERVAL}
+_APART: Final = NESTED | TEXTUAL | {TypeKind.FLOAT, TypeKind.DOUBLE, TypeKind.HUGEINT, TypeKind.TIME, TypeKind.INTERVAL}
 _TYPES_CACHED_MAX: Final = 1024
 _TEXT_SHOWN_MAX: Final = 200
 
@@ -348,6 +353,8 @@ def _of_arrow(arrow: pa.DataType, whole: pa.DataType, levels: int) -> SqlType:
     for kind, candidate in _ARROW.items():
         if candidate == arrow:
             return SqlType(TypeKind.DECIMAL, 38, 0) if kind is TypeKind.HUGEINT else SqlType(kind)
+    if isinstance(arrow, pa.JsonType):
+        return SqlType(TypeKind.JSON)
     if pa.types.is_dictionary(arrow):
         return _of_arrow(arrow.value_type, whole, levels)
     if pa.types.is_decimal(arrow) and arrow.precision <= _DECIMAL_PRECISION_MAX and 0 <= arrow.scale <= arrow.precision:

@@ -17,18 +17,20 @@ import pyarrow as pa
 from secateur.errors import DataError
 from secateur.partitioning.types.coerce import coerce, is_missing
 from secateur.partitioning.types.column_type import WORD_INTEGERS, SqlType, TypeKind
+from secateur.partitioning.types.json_text import is_json
 
 _SAME: Final[dict[TypeKind, type]] = {
     **dict.fromkeys(WORD_INTEGERS, int),
     TypeKind.BOOLEAN: bool,
     TypeKind.VARCHAR: str,
+    TypeKind.JSON: str,
     TypeKind.BLOB: bytes,
     TypeKind.DOUBLE: float,
     TypeKind.DATE: date,
     TypeKind.TIMESTAMP: datetime,
     TypeKind.DECIMAL: Decimal,
 }
-"""The Python types whose values need no cast; integers are taken by their range. No other type has one."""
+"""The Python types whose values need no cast; integers are taken by their range, texts of JSON if they are valid."""
 
 
 def as_they_stand(values: list[Any], column_type: SqlType) -> pa.Array | None:
@@ -60,7 +62,13 @@ def _need_no_cast(values: list[Any], column_type: SqlType) -> bool:
     kinds = set(map(type, values)) - {type(None)}
     if not kinds <= {_SAME.get(column_type.kind)}:
         return False
-    return column_type.kind is not TypeKind.TIMESTAMP or all(value is None or value.tzinfo is None for value in values)
+    match column_type.kind:
+        case TypeKind.TIMESTAMP:
+            return all(value is None or value.tzinfo is None for value in values)
+        case TypeKind.JSON:
+            return all(value is None or is_json(value) for value in values)
+        case _:
+            return True
 
 
 def column_of(values: Iterable[Any], type_: SqlType, *, name: str, first_row: int = 1) -> pa.Array:

@@ -32,6 +32,7 @@ from secateur.planner.dml.conflict import Conflict, DoUpdate, read_conflict
 from secateur.planner.dml.expressions import TextSpan, is_default, read_expression
 from secateur.planner.dml.returning import read_returning
 from secateur.planner.dml.target import ChangeTarget, read_insert_target
+from secateur.planner.dml.textual_parameters import as_texts
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.planner.text.tokens import TokenKind
@@ -43,6 +44,7 @@ from secateur.protocol.statements import (
     InsertTemplate,
     Literal,
     Statement,
+    TextualParameters,
 )
 
 _LITERALS: Final = frozenset({TokenKind.STRING, TokenKind.NUMBER})
@@ -63,6 +65,7 @@ class InsertValues(Statement):
         mode: The treatment of keys that exist already.
         template: How a client makes the rows from the parameters, if it can, with None for each literal; else None.
         rows: The place of the VALUES clause in the user's text.
+        textual: The parameters that are texts to check.
     """
 
     is_cached = True
@@ -72,6 +75,7 @@ class InsertValues(Statement):
     mode: InsertMode
     template: InsertTemplate | None
     rows: TextSpan
+    textual: TextualParameters = ()
 
     def evaluate(self, params: Sequence[Any], catalog_version: int) -> EvaluatedInsert:
         """The rows for these parameters.
@@ -80,7 +84,8 @@ class InsertValues(Statement):
             DataError: A value that its column cannot hold.
             NullKeyError: NULL, or nothing, for a column that is NOT NULL.
         """
-        rows = conform(default_kernel().run(self.sql, {}, list(params), names=list(self.columns)), self.table)
+        values = as_texts(params, self.textual) or ()
+        rows = conform(default_kernel().run(self.sql, {}, values, names=list(self.columns)), self.table)
         if self.mode is InsertMode.UPSERT:
             rows = first_of_each_key(rows, self.table)
         template = None if self.template is None else _with_literals(self.template, rows)
@@ -136,6 +141,15 @@ class Insert:
     source: ValuesRows | TextSpan
     conflict: Conflict
     returning: tuple[Composed, bool] | None
+
+    @property
+    def assigned(self) -> list[tuple[str, TextSpan | None]]:
+        """The columns that it names, with the places of the values that it gives them."""
+        found: list[tuple[str, TextSpan | None]] = []
+        if isinstance(self.source, ValuesRows) and self.columns is not None:
+            for row in self.source.values:
+                found += zip(self.columns, (value.span for value in row), strict=True)
+        return found + (list(self.conflict.assignments.items()) if isinstance(self.conflict, DoUpdate) else [])
 
     @property
     def is_load(self) -> bool:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from secateur.partitioning.types.column_type import NESTED, SqlType, TypeKind
+from secateur.partitioning.types.column_type import NESTED, TEXTUAL, SqlType, TypeKind
 from secateur.planner.tree.types import DecimalInfo, LogicalType, StringInfo
 
-_PLAIN: Final = {kind.value: SqlType(kind) for kind in TypeKind if kind not in NESTED and kind is not TypeKind.DECIMAL}
+_PLAIN: Final = {kind.value: SqlType(kind) for kind in set(TypeKind) - NESTED - TEXTUAL - {TypeKind.DECIMAL}}
 INSTANTS: Final = {
     TypeKind.DATE: (TypeKind.TIMESTAMP, TypeKind.TIMESTAMPTZ),
     TypeKind.TIMESTAMP: (TypeKind.TIMESTAMPTZ,),

@@ -13,7 +13,6 @@ _ONE_SCHEMA: Final = "all tables and views are in the schema main"
 _NO_TEMPORARY: Final = "every table is of all connections"
 _KEY_ALONE: Final = "a table has no constraint but its primary key, which has no name"
 _NO_NUMBERING: Final = "the server makes no values of columns: no sequences, identities, defaults, computed columns"
-_NO_JSON: Final = "there is no column type JSON: values of sqlalchemy.JSON are text, whose parts are not reached"
 _NO_KEY: Final = "the table of the test has no primary key"
 _CONDITIONS: Final = "an index has columns, and is searched for values: no direction, expression or condition"
 _CALENDAR: Final = "DuckDB's TIME WITH TIME ZONE is no type of columns"
@@ -40,7 +39,6 @@ NOT_SUPPORTED: Final = {
     "empty_inserts": _NO_NUMBERING,
     "implements_get_lastrowid": _NO_NUMBERING,
     "autoincrement_without_sequence": _NO_NUMBERING,
-    "json_type": _NO_JSON,
     "reflect_indexes_with_ascdesc": _CONDITIONS,
     "indexes_with_expressions": _CONDITIONS,
     "reflect_indexes_with_expressions": _CONDITIONS,

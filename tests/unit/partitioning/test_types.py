@@ -107,7 +107,8 @@ def test_the_keywords_are_duckdbs() -> None:
 def test_text_and_arrow_round_trips(kind: TypeKind) -> None:
     type_ = parse_type(kind.value)
     assert parse_type(str(type_)) == type_
-    expected = SqlType(TypeKind.DECIMAL, 38, 0) if kind is TypeKind.HUGEINT else type_
+    of_arrow = {TypeKind.HUGEINT: SqlType(TypeKind.DECIMAL, 38, 0), TypeKind.JSON: SqlType(TypeKind.VARCHAR)}
+    expected = of_arrow.get(kind, type_)
     assert type_of_arrow(type_.arrow) == expected
     assert parse_type(f"{type_}[]").arrow == pa.list_(type_.arrow)
 
@@ -118,6 +119,7 @@ def test_text_and_arrow_round_trips(kind: TypeKind) -> None:
         (pa.large_string(), "VARCHAR"),
         (pa.string_view(), "VARCHAR"),
         (pa.dictionary(pa.int8(), pa.string()), "VARCHAR"),
+        (pa.json_(), "JSON"),
         (pa.large_binary(), "BLOB"),
         (pa.binary(5), "BLOB"),
         (pa.date64(), "DATE"),
@@ -155,7 +157,7 @@ def test_arrow_types_without_a_column_type(arrow: pa.DataType) -> None:
 
 def test_what_may_partition() -> None:
     refused = {str(parse_type(kind.value)) for kind in SCALARS if not parse_type(kind.value).can_partition}
-    assert refused == {"FLOAT", "DOUBLE", "HUGEINT", "TIME", "INTERVAL"}
+    assert refused == {"FLOAT", "DOUBLE", "HUGEINT", "TIME", "INTERVAL", "JSON"}
     assert not parse_type("INTEGER[]").can_partition
 
 

@@ -84,6 +84,8 @@ def _converted(array: pa.Array, wanted: pa.DataType) -> pa.Array:
         return array
     if isinstance(given, pa.Bool8Type):
         return array.storage.cast(pa.bool_())
+    if isinstance(given, pa.JsonType):
+        return array.storage
     if isinstance(given, pa.OpaqueType) and given.type_name == "hugeint":
         return _decimal_of_hugeint(array.storage)
     if pa.types.is_map(given):
