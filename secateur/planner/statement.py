@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.partitioning.schemes.range_changes import RangeChange
 from secateur.partitioning.tables.table import IndexDef, TableDef
+from secateur.partitioning.types.named_type import NamedType
 from secateur.planner.binding.parameter_types import NO_USES, TypeUses
 from secateur.planner.prune.scan_bounds import ScanBounds
 from secateur.planner.views.view import ViewDef
@@ -213,6 +214,23 @@ class DropView(_Definition):
 
 
 @dataclass(frozen=True, slots=True)
+class CreateType(_Definition):
+    """A CREATE TYPE; ``named.type_id`` is 0: the catalog gives the id."""
+
+    named: NamedType
+    or_replace: bool
+    if_not_exists: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DropType(_Definition):
+    """A DROP TYPE."""
+
+    name: str
+    if_exists: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ExplainStatement(Statement):
     """``EXPLAIN [ANALYZE] [(FORMAT JSON)] target``; ``offset`` is where the target begins in the text."""
 
@@ -275,6 +293,8 @@ Command: TypeAlias = (
     | DropTable
     | CreateView
     | DropView
+    | CreateType
+    | DropType
     | CreateIndex
     | DropIndex
     | SetGlobalPruning

@@ -22,6 +22,7 @@ from secateur.planner.ddl.create_external_table import read_create_external_tabl
 from secateur.planner.ddl.create_index import read_create_index, read_drop_index
 from secateur.planner.ddl.create_table import read_create_table, read_drop_table
 from secateur.planner.ddl.create_table_as import is_create_table_as, read_create_table_as
+from secateur.planner.ddl.create_type import read_create_type, read_drop_type
 from secateur.planner.dml.backup import read_backup, read_restore
 from secateur.planner.dml.change_planner import ChangePlanner
 from secateur.planner.dml.copy import read_copy
@@ -285,16 +286,23 @@ _KINDS: Final = (
     _Kind(("MERGE",), _merge, takes_parameters=True, is_of_dialect=True),
     _Kind(("COPY",), _copy, takes_parameters=True, is_of_dialect=True),
     _Kind(("CREATE VIEW", "CREATE OR REPLACE VIEW"), _create_view, is_of_dialect=True),
-    _Kind(("CREATE EXTERNAL", "CREATE OR REPLACE EXTERNAL"), lambda unread: read_create_external_table(unread.cursor)),
+    _Kind(
+        ("CREATE EXTERNAL", "CREATE OR REPLACE EXTERNAL"),
+        lambda unread: read_create_external_table(unread.cursor, unread.catalog.types),
+    ),
     _Kind(
         ("CREATE INDEX", "CREATE UNIQUE INDEX"),
         lambda unread: read_create_index(unread.cursor, unread.catalog.table),
         is_of_dialect=True,
     ),
     _Kind(("CREATE",), _create_table_as, lambda unread: is_create_table_as(unread.cursor), takes_parameters=True),
-    _Kind(("CREATE",), lambda unread: read_create_table(unread.cursor)),
+    _Kind(
+        ("CREATE TYPE", "CREATE OR REPLACE TYPE"), lambda unread: read_create_type(unread.cursor), is_of_dialect=True
+    ),
+    _Kind(("CREATE",), lambda unread: read_create_table(unread.cursor, unread.catalog.types)),
     _Kind(("ALTER",), lambda unread: read_alter_table(unread.cursor, unread.catalog.table)),
     _Kind(("DROP VIEW",), lambda unread: read_drop_view(unread.cursor), takes_parameters=True, is_of_dialect=True),
+    _Kind(("DROP TYPE",), lambda unread: read_drop_type(unread.cursor), is_of_dialect=True),
     _Kind(("DROP INDEX",), lambda unread: read_drop_index(unread.cursor), is_of_dialect=True),
     _Kind(("DROP",), lambda unread: read_drop_table(unread.cursor), is_of_dialect=True),
     _Kind(("BACKUP",), lambda unread: read_backup(unread.cursor, unread.catalog.table)),

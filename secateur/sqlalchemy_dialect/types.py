@@ -12,7 +12,7 @@ from sqlalchemy.dialects.sqlite.json import JSONIndexType, JSONPathType
 from sqlalchemy.sql import compiler
 from sqlalchemy.types import TypeEngine
 
-from secateur.partitioning.types.column_type import TypeKind
+from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.result_type import Constructor, ResultType, column_type_of, parse_result_type
 
 _FLOAT_BITS: Final = 24
@@ -151,7 +151,8 @@ class SecateurTypeCompiler(compiler.GenericTypeCompiler):
         return "VARCHAR"
 
     def visit_enum(self, type_: Any, **_: Any) -> str:
-        return "VARCHAR"
+        is_enum = type_.native_enum and type_.enums
+        return str(SqlType(TypeKind.ENUM, values=tuple(type_.enums))) if is_enum else "VARCHAR"
 
     def visit_JSON(self, type_: Any, **_: Any) -> str:
         return "JSON"
@@ -220,5 +221,7 @@ def _reflected(kind: ResultType) -> TypeEngine[Any]:
     column_type = column_type_of(kind.text)
     if column_type is not None and column_type.kind is TypeKind.DECIMAL:
         return sqltypes.DECIMAL(column_type.precision, column_type.scale)
+    if column_type is not None and column_type.kind is TypeKind.ENUM:
+        return sqltypes.Enum(*column_type.values)
     made = None if column_type is None else _SCALARS.get(column_type.kind)
     return NestedType(kind.text) if made is None else made()

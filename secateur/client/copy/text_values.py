@@ -69,7 +69,7 @@ class TextConversion:
             return self.of_parts(f"CAST(nullif({text}, '') AS {text_form(type_)})", type_, depth)
         if type_.kind is TypeKind.VARCHAR:
             return text
-        given = text if type_.kind is TypeKind.BLOB else f"nullif({text}, '')"
+        given = text if type_.kind in (TypeKind.BLOB, TypeKind.ENUM) else f"nullif({text}, '')"
         given = self._in_iso(given, type_.kind)
         accepted = self._accepts(given, type_) if self.exact or type_.kind is TypeKind.INTERVAL else None
         if accepted is not None:

@@ -10,7 +10,7 @@ UBIGINT, HUGEINT                           DECIMAL(20,0), DECIMAL(38,0)
 FLOAT, DOUBLE                              the same
 TIMESTAMP, TIMESTAMP WITH TIME ZONE        TIMESTAMP_NTZ, TIMESTAMP
 TIME                                       TIME, which ``spark.sql.timeType.enabled`` allows
-UUID, JSON                                 STRING
+UUID, JSON, ENUM                           STRING
 lists, STRUCT, MAP                         ARRAY, STRUCT, MAP
 INTERVAL                                   INTERVAL DAY TO SECOND, of 24 hours a day; a value with months is refused,
                                            because an interval of Spark has either months or days

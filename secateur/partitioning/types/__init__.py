@@ -14,6 +14,7 @@ _FILES = {
     "empty_rows": ["empty_batch", "empty_table"],
     "encoding": ["ByteKeys", "WordKeys", "encode_array", "scalar_encoder"],
     "held_values": ["check_held", "check_texts", "long_intervals_sql"],
+    "named_type": ["NamedType"],
     "nested_parts": ["has_invalid_keys", "list_elements", "map_entries"],
     "ordering": ["minimum", "next_value", "successor"],
     "plain_layout": ["without_views"],

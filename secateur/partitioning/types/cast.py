@@ -12,8 +12,8 @@ decimals              integers and DECIMALs that hold the number; the nearest FL
 floats                integers that hold the number; DECIMALs with a number of which it is the nearest float, as that
                       of 19.99; DOUBLE; FLOAT by rounding
 booleans              BOOLEAN; numbers, as 0 and 1
-texts                 VARCHAR; JSON, if they are; what the text spells: numbers, BOOLEAN, dates and times in ISO form,
-                      UUID
+texts                 VARCHAR; JSON and ENUM, if they are; what the text spells: numbers, BOOLEAN, dates and times in
+                      ISO form, UUID
 bytes                 BLOB; UUID of 16 bytes
 dates, instants       DATE at midnight, TIMESTAMP and TIMESTAMPTZ of whole microseconds
 times of day          TIME of whole microseconds
@@ -76,7 +76,7 @@ def cast_column(column: _Column, type_: SqlType, *, name: str, first_row: int = 
     if convert is None:
         place, given, wanted = _unconvertible(chunked.type, type_, name)
         raise DataError(
-            f"column {place}: the data are {given}, which is not converted to {wanted} automatically;"
+            f"column {place}: the data are {given}, which is not converted to {wanted.shown} automatically;"
             f" cast the column to {wanted.arrow} first",
             column=name,
             type=str(type_),
@@ -87,7 +87,7 @@ def cast_column(column: _Column, type_: SqlType, *, name: str, first_row: int = 
         row = _first_failure(chunked, convert)
         shown = f"{scalar_text(chunked[row])} ({chunked.type})"
         why = f": {error}" if is_checked else _hint(type_)
-        message = f"column {name}, row {first_row + row}: {shown} does not fit {type_}{why}"
+        message = f"column {name}, row {first_row + row}: {shown} does not fit {type_.shown}{why}"
         raise DataError(message, column=name, type=str(type_), row=first_row + row) from error
 
 
@@ -160,6 +160,8 @@ def _conversion(source: pa.DataType, type_: SqlType) -> Callable[[pa.Array], pa.
             return exact
         case TypeKind.JSON if is_text:
             return _checked_json
+        case TypeKind.ENUM if is_text:
+            return _checked_enum(type_)
         case TypeKind.JSON if pa.types.is_primitive(source) and not pa.types.is_temporal(source):
             return one_by_one
         case TypeKind.BLOB if _is_binary(source):
@@ -355,6 +357,18 @@ def _checked_json(array: pa.Array) -> pa.Array:
     for text in array.drop_null().to_pylist():
         check_json(text)
     return array.cast(pa.string())
+
+
+def _checked_enum(type_: SqlType) -> _Convert:
+    values = pa.array(type_.values, pa.string())
+
+    def checked(array: pa.Array) -> pa.Array:
+        texts = array.cast(pa.string())
+        if not pc.all(pc.is_in(texts.drop_null(), values), min_count=0).as_py():
+            raise _NotExactError("it is none of the values")
+        return texts
+
+    return checked
 
 
 def _to_date(array: pa.Array) -> pa.Array:

@@ -89,7 +89,7 @@ def coerce(value: Any, type_: SqlType, *, column: str | None = None) -> Any:
     shown = shown if len(shown) <= _TEXT_SHOWN_MAX else f"{shown[:_TEXT_SHOWN_MAX]}..."
     where = "the value" if column is None else f"column {column}:"
     raise DataError(
-        f"{where} {shown} ({type(value).__name__}) does not fit {type_}: {reason}", column=column, type=str(type_)
+        f"{where} {shown} ({type(value).__name__}) does not fit {type_.shown}: {reason}", column=column, type=str(type_)
     )
 
 
@@ -159,6 +159,8 @@ def _convert(value: Any, type_: SqlType) -> Any:
             return _to_list(value, type_.element)
         case TypeKind.STRUCT:
             return _to_struct(value, type_)
+        case TypeKind.ENUM:
+            return _to_enum(value, type_)
         case TypeKind.MAP:
             return _to_map(value, *type_.parts)
         case _:
@@ -278,6 +280,13 @@ def _to_json(value: Any) -> str:
         check_json(text)
     except ValueError as error:
         raise _CannotError(str(error)) from error
+    return text
+
+
+def _to_enum(value: Any, type_: SqlType) -> str:
+    text = _to_text(value)
+    if text not in type_.values:
+        raise _CannotError("it is none of the values")
     return text
 
 

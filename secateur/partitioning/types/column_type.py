@@ -39,6 +39,7 @@ class TypeKind(Enum):
     DECIMAL = "DECIMAL"
     VARCHAR = "VARCHAR"
     JSON = "JSON"
+    ENUM = "ENUM"
     BLOB = "BLOB"
     DATE = "DATE"
     TIME = "TIME"
@@ -57,7 +58,7 @@ class TypeKind(Enum):
 NESTED: Final = frozenset({TypeKind.LIST, TypeKind.STRUCT, TypeKind.MAP})
 """The kinds whose values are made of other values. They are no keys, and only DuckDB compares them."""
 
-TEXTUAL: Final = frozenset({TypeKind.JSON})
+TEXTUAL: Final = frozenset({TypeKind.JSON, TypeKind.ENUM})
 """The kinds that lie in memory as texts and are none to SQL. They are no keys, and only DuckDB compares them."""
 
 _INTEGERS: Final = {
@@ -90,6 +91,7 @@ _ARROW: Final[dict[TypeKind, pa.DataType]] = {
     TypeKind.DOUBLE: pa.float64(),
     TypeKind.VARCHAR: pa.string(),
     TypeKind.JSON: pa.string(),
+    TypeKind.ENUM: pa.string(),
     TypeKind.BLOB: pa.binary(),
     TypeKind.DATE: pa.date32(),
     TypeKind.TIME: pa.time64("us"),
@@ -139,6 +141,8 @@ _ALIASES: Final = {
 
 _NAMES: Final = {kind.value: kind for kind in TypeKind} | _ALIASES
 _SCALAR_TEXT: Final = re.compile(r"([A-Za-z][A-Za-z0-9_ ]*?)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?")
+_ENUM_TEXT: Final = re.compile(r"ENUM\s*\(\s*('.*')\s*\)", re.IGNORECASE | re.DOTALL)
+_ENUM_VALUE: Final = re.compile(r"\s*'((?:[^']|'')*)'\s*(?:,|\Z)")
 _NESTED_TEXT: Final = re.compile(r"(STRUCT|ROW|MAP)\s*(\(.*\))", re.IGNORECASE | re.DOTALL)
 DEPTH_MAX: Final = 24
 """The depth to which types may be nested. Arrow reads 64 levels from a stream, and a MAP takes two."""
@@ -169,6 +173,7 @@ class SqlType(msgspec.Struct, frozen=True, array_like=True):
         scale: Decimal digits behind the point, for DECIMAL; else 0.
         element: The type of the elements, for LIST; else None.
         fields: The fields of a STRUCT, at least one; ``key`` and ``value`` of a MAP; else empty.
+        values: The values of an ENUM in their order, at least one; else empty.
     """
 
     kind: TypeKind
@@ -176,12 +181,15 @@ class SqlType(msgspec.Struct, frozen=True, array_like=True):
     scale: int = 0
     element: SqlType | None = None
     fields: tuple[Field, ...] = ()
+    values: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         is_decimal = self.kind is TypeKind.DECIMAL
         if (
             (self.element is not None) is not (self.kind is TypeKind.LIST)
             or not self._has_right_fields()
+            or bool(self.values) is not (self.kind is TypeKind.ENUM)
+            or len(set(self.values)) < len(self.values)
             or not (
                 1 <= self.precision <= _DECIMAL_PRECISION_MAX and 0 <= self.scale <= self.precision
                 if is_decimal
@@ -190,7 +198,8 @@ class SqlType(msgspec.Struct, frozen=True, array_like=True):
         ):
             raise ValueError(
                 f"there is no type {self.kind.value} of precision {self.precision}, scale {self.scale}, element type"
-                f" {self.element} and fields {', '.join(field.name for field in self.fields) or 'none'}"
+                f" {self.element}, fields {', '.join(field.name for field in self.fields) or 'none'} and"
+                f" {len(self.values)} values"
             )
 
     def _has_right_fields(self) -> bool:
@@ -215,12 +224,20 @@ class SqlType(msgspec.Struct, frozen=True, array_like=True):
                 return f"DECIMAL({self.precision},{self.scale})"
             case TypeKind.LIST:
                 return f"{self.element}[]"
+            case TypeKind.ENUM:
+                return "ENUM('" + "', '".join(value.replace("'", "''") for value in self.values) + "')"
             case TypeKind.STRUCT:
                 return f"STRUCT({', '.join(f'{field_name(field.name)} {field.type}' for field in self.fields)})"
             case TypeKind.MAP:
                 return f"MAP({', '.join(str(field.type) for field in self.fields)})"
             case _:
                 return self.kind.value
+
+    @property
+    def shown(self) -> str:
+        """The SQL text for a message, in which a long one is cut."""
+        text = str(self)
+        return text if len(text) <= _TEXT_SHOWN_MAX else f"{text[:_TEXT_SHOWN_MAX]}..."
 
     @property
     def arrow(self) -> pa.DataType:
@@ -292,6 +309,8 @@ def parse_type(text: str) -> SqlType:
 
 def _parsed(text: str, whole: str, levels: int) -> SqlType:
     """Read ``text``, which is ``whole`` or a part of it, and may contain so many levels of other types."""
+    if enum := _ENUM_TEXT.fullmatch(text):
+        return _enum(enum[1], whole)
     listed, nested = without_suffix(text), _NESTED_TEXT.fullmatch(text)
     if (listed or nested) and not levels:
         raise NotSupportedError(f"type {_shown(whole)} is nested deeper than {DEPTH_MAX} levels: use fewer")
@@ -315,10 +334,25 @@ def _parsed(text: str, whole: str, levels: int) -> SqlType:
     return SqlType(TypeKind.STRUCT, fields=fields)
 
 
+def _enum(listed: str, whole: str) -> SqlType:
+    values: list[str] = []
+    at = 0
+    while at < len(listed):
+        value = _ENUM_VALUE.match(listed, at)
+        if value is None:
+            raise NotSupportedError(f"type {_shown(whole)} needs values as texts: ENUM('small', 'large')")
+        values.append(value[1].replace("''", "'"))
+        at = value.end()
+    if len(set(values)) < len(values):
+        twice = next(value for value in values if values.count(value) > 1)
+        raise NotSupportedError(f"type {_shown(whole)} has the value {_shown(twice)} twice: list it once")
+    return SqlType(TypeKind.ENUM, values=tuple(values))
+
+
 def _scalar(text: str, whole: str) -> SqlType:
     match = _SCALAR_TEXT.fullmatch(text)
     kind = _NAMES.get(re.sub(r"\s+", " ", match[1]).upper()) if match else None
-    if match is None or kind is None or kind in NESTED:
+    if match is None or kind is None or kind in NESTED or kind is TypeKind.ENUM:
         because = "" if text == whole.strip() else f", because of {_shown(text)}"
         raise NotSupportedError(
             f"type {_shown(whole)} is not supported{because}; use one of {', '.join(k.value for k in TypeKind)}"

@@ -24,13 +24,14 @@ _SAME: Final[dict[TypeKind, type]] = {
     TypeKind.BOOLEAN: bool,
     TypeKind.VARCHAR: str,
     TypeKind.JSON: str,
+    TypeKind.ENUM: str,
     TypeKind.BLOB: bytes,
     TypeKind.DOUBLE: float,
     TypeKind.DATE: date,
     TypeKind.TIMESTAMP: datetime,
     TypeKind.DECIMAL: Decimal,
 }
-"""The Python types whose values need no cast; integers are taken by their range, texts of JSON if they are valid."""
+"""The Python types whose values need no cast; integers are taken by their range, JSON and ENUM where they are valid."""
 
 
 def as_they_stand(values: list[Any], column_type: SqlType) -> pa.Array | None:
@@ -67,6 +68,8 @@ def _need_no_cast(values: list[Any], column_type: SqlType) -> bool:
             return all(value is None or value.tzinfo is None for value in values)
         case TypeKind.JSON:
             return all(value is None or is_json(value) for value in values)
+        case TypeKind.ENUM:
+            return set(values) <= {None, *column_type.values}
         case _:
             return True
 

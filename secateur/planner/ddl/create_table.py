@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -18,6 +18,7 @@ from secateur.partitioning.schemes.build import build_scheme
 from secateur.partitioning.schemes.components import HashComponent
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.table import Column, TableDef
+from secateur.partitioning.types.named_type import NamedType
 from secateur.planner.ddl.column_type import read_type
 from secateur.planner.ddl.partition_by import PartitionBy, read_partition_by
 from secateur.planner.statement import CreateTable, DropTable
@@ -44,7 +45,6 @@ REFUSED_OBJECTS: Final = {
     "SCHEMA": "there is one schema of tables, main",
     "DATABASE": "there is one schema of tables, main",
     "SEQUENCE": "give keys with the rows",
-    "TYPE": "use VARCHAR with the values as text",
     "MACRO": "write the expression, or a view",
     "FUNCTION": "write the expression, or a view",
     "TEMP": "write CREATE TABLE or CREATE VIEW, and DROP it afterwards",
@@ -85,8 +85,12 @@ class Clauses:
     change_feed: bool | None = None
 
 
-def read_create_table(cursor: TokenCursor) -> CreateTable:
+def read_create_table(cursor: TokenCursor, types: Mapping[str, NamedType]) -> CreateTable:
     """Read a CREATE statement and check everything that can be checked without a catalog.
+
+    Args:
+        cursor: At the word CREATE.
+        types: The named types, by case-folded name.
 
     Raises:
         SqlSyntaxError: At the first invalid token.
@@ -95,7 +99,7 @@ def read_create_table(cursor: TokenCursor) -> CreateTable:
     """
     or_replace, if_not_exists = read_create(cursor)
     name = cursor.name_in_main("the name of a table")
-    draft = _read_elements(cursor, name)
+    draft = _read_elements(cursor, name, types)
     clauses = read_clauses(cursor)
     cursor.expect_end()
     columns = [
@@ -244,7 +248,7 @@ def _read_options(cursor: TokenCursor) -> bool:
     return is_on
 
 
-def _read_elements(cursor: TokenCursor, table: str) -> _Draft:
+def _read_elements(cursor: TokenCursor, table: str, types: Mapping[str, NamedType]) -> _Draft:
     draft = _Draft()
     cursor.expect("(")
     while True:
@@ -255,7 +259,7 @@ def _read_elements(cursor: TokenCursor, table: str) -> _Draft:
         elif any(cursor.at(word, "(") or cursor.at(word, "KEY") for word in REFUSED_CLAUSES) or cursor.at("CONSTRAINT"):
             raise _unsupported_constraint(cursor)
         else:
-            _read_column(cursor, draft)
+            _read_column(cursor, draft, types)
         if not cursor.accept(","):
             break
     cursor.expect(")")
@@ -285,7 +289,7 @@ def _read_elements(cursor: TokenCursor, table: str) -> _Draft:
     return draft
 
 
-def _read_column(cursor: TokenCursor, draft: _Draft) -> None:
+def _read_column(cursor: TokenCursor, draft: _Draft, types: Mapping[str, NamedType]) -> None:
     offset = cursor.offset
     name = cursor.name("the name of a column or PRIMARY KEY (...)")
     if any(name.casefold() == column.name.casefold() for column in draft.columns):
@@ -295,7 +299,7 @@ def _read_column(cursor: TokenCursor, draft: _Draft) -> None:
             offset,
             len(name),
         )
-    draft.columns.append(Column(name, read_type(cursor, name)))
+    draft.columns.append(Column(name, read_type(cursor, name, types)))
     draft.offsets[name] = offset
     while not (cursor.at(",") or cursor.at(")") or cursor.at_end):
         constraint_offset = cursor.offset

@@ -70,7 +70,7 @@ SqlSyntaxError: expected the name of a field of column 's', not an empty one (li
 -- unknown type
 CREATE TABLE t (a INTT, PRIMARY KEY (a))
 /*
-NotSupportedError: column 'a': type 'INTT' is not supported; use one of BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, HUGEINT, UTINYINT, USMALLINT, UINTEGER, UBIGINT, FLOAT, DOUBLE, DECIMAL, VARCHAR, BLOB, DATE, TIME, TIMESTAMP, TIMESTAMP WITH TIME ZONE, INTERVAL, UUID, LIST, STRUCT, MAP (line 1, column 19)
+NotSupportedError: column 'a': type 'INTT' is not supported; use one of BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, HUGEINT, UTINYINT, USMALLINT, UINTEGER, UBIGINT, FLOAT, DOUBLE, DECIMAL, VARCHAR, JSON, ENUM, BLOB, DATE, TIME, TIMESTAMP, TIMESTAMP WITH TIME ZONE, INTERVAL, UUID, LIST, STRUCT, MAP (line 1, column 19)
   CREATE TABLE t (a INTT, PRIMARY KEY (a))
                     ^^^^
 */
@@ -326,7 +326,7 @@ NotSupportedError: table t: column m of type MAP(INTEGER, INTEGER) cannot be par
 -- an unknown type inside of a struct
 CREATE TABLE t (a INT PRIMARY KEY, s STRUCT(x INT, y MAP(VARCHAR, NOPE)[]))
 /*
-NotSupportedError: column 's': type 'NOPE' is not supported; use one of BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, HUGEINT, UTINYINT, USMALLINT, UINTEGER, UBIGINT, FLOAT, DOUBLE, DECIMAL, VARCHAR, BLOB, DATE, TIME, TIMESTAMP, TIMESTAMP WITH TIME ZONE, INTERVAL, UUID, LIST, STRUCT, MAP (line 1, column 67)
+NotSupportedError: column 's': type 'NOPE' is not supported; use one of BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, HUGEINT, UTINYINT, USMALLINT, UINTEGER, UBIGINT, FLOAT, DOUBLE, DECIMAL, VARCHAR, JSON, ENUM, BLOB, DATE, TIME, TIMESTAMP, TIMESTAMP WITH TIME ZONE, INTERVAL, UUID, LIST, STRUCT, MAP (line 1, column 67)
   CREATE TABLE t (a INT PRIMARY KEY, s STRUCT(x INT, y MAP(VARCHAR, NOPE)[]))
                                                                     ^^^^
 */
@@ -372,11 +372,19 @@ NotSupportedError: column 'l': its type is nested deeper than 24 levels: use few
 */
 ----
 -- an enum
-CREATE TABLE t (a INT PRIMARY KEY, s ENUM('x'))
+CREATE TABLE t (a INT PRIMARY KEY, s ENUM('x', 1))
 /*
-NotSupportedError: column 's': the type ENUM is not supported: results of queries may have it; a column may be VARCHAR, or a STRUCT (line 1, column 38)
-  CREATE TABLE t (a INT PRIMARY KEY, s ENUM('x'))
-                                       ^^^^
+SqlSyntaxError: expected a value of column 's' as text, such as 'small', found '1' (line 1, column 48)
+  CREATE TABLE t (a INT PRIMARY KEY, s ENUM('x', 1))
+                                                 ^
+*/
+----
+-- an enum, 2
+CREATE TABLE t (a INT PRIMARY KEY, s ENUM('x', 'y', 'x'))
+/*
+NotSupportedError: column 's': the value 'x' is there twice: list it once (line 1, column 53)
+  CREATE TABLE t (a INT PRIMARY KEY, s ENUM('x', 'y', 'x'))
+                                                      ^^^
 */
 ----
 -- an array
@@ -388,11 +396,11 @@ NotSupportedError: column 's': a list of a fixed length is not supported: leave 
 */
 ----
 -- a type of no column
-CREATE TABLE t (a INT PRIMARY KEY, s JSON)
+CREATE TABLE t (a INT PRIMARY KEY, s BIT)
 /*
-NotSupportedError: column 's': type 'JSON' is not supported; use one of BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, HUGEINT, UTINYINT, USMALLINT, UINTEGER, UBIGINT, FLOAT, DOUBLE, DECIMAL, VARCHAR, BLOB, DATE, TIME, TIMESTAMP, TIMESTAMP WITH TIME ZONE, INTERVAL, UUID, LIST, STRUCT, MAP (line 1, column 38)
-  CREATE TABLE t (a INT PRIMARY KEY, s JSON)
-                                       ^^^^
+NotSupportedError: column 's': type 'BIT' is not supported; use one of BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, HUGEINT, UTINYINT, USMALLINT, UINTEGER, UBIGINT, FLOAT, DOUBLE, DECIMAL, VARCHAR, JSON, ENUM, BLOB, DATE, TIME, TIMESTAMP, TIMESTAMP WITH TIME ZONE, INTERVAL, UUID, LIST, STRUCT, MAP (line 1, column 38)
+  CREATE TABLE t (a INT PRIMARY KEY, s BIT)
+                                       ^^^
 */
 ----
 -- a schema
@@ -765,7 +773,7 @@ SchemeError: the query has two columns of one name (without regard to case): giv
 -- a type of no column, 2
 CREATE TABLE x PRIMARY KEY (a) AS SELECT 1 AS a, {'b': '1'::BIT} AS s
 /*
-NotSupportedError: column 's': type 'STRUCT(b BIT)' is not supported, because of 'BIT'; use one of BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, HUGEINT, UTINYINT, USMALLINT, UINTEGER, UBIGINT, FLOAT, DOUBLE, DECIMAL, VARCHAR, BLOB, DATE, TIME, TIMESTAMP, TIMESTAMP WITH TIME ZONE, INTERVAL, UUID, LIST, STRUCT, MAP: CAST it in the query (line 1, column 35)
+NotSupportedError: column 's': type 'STRUCT(b BIT)' is not supported, because of 'BIT'; use one of BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, HUGEINT, UTINYINT, USMALLINT, UINTEGER, UBIGINT, FLOAT, DOUBLE, DECIMAL, VARCHAR, JSON, ENUM, BLOB, DATE, TIME, TIMESTAMP, TIMESTAMP WITH TIME ZONE, INTERVAL, UUID, LIST, STRUCT, MAP: CAST it in the query (line 1, column 35)
   CREATE TABLE x PRIMARY KEY (a) AS SELECT 1 AS a, {'b': '1'::BIT} AS s
                                     ^
 */

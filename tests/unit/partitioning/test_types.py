@@ -7,7 +7,7 @@ import pytest
 from secateur.errors import NotSupportedError
 from secateur.partitioning.types import KEYWORDS, NESTED, SqlType, TypeKind, parse_type, type_of_arrow
 
-SCALARS = [kind for kind in TypeKind if kind not in NESTED]
+SCALARS = [kind for kind in TypeKind if kind not in NESTED and kind is not TypeKind.ENUM]
 
 
 @pytest.mark.parametrize(
@@ -159,6 +159,22 @@ def test_what_may_partition() -> None:
     refused = {str(parse_type(kind.value)) for kind in SCALARS if not parse_type(kind.value).can_partition}
     assert refused == {"FLOAT", "DOUBLE", "HUGEINT", "TIME", "INTERVAL", "JSON"}
     assert not parse_type("INTEGER[]").can_partition
+
+
+def test_the_values_of_an_enum() -> None:
+    type_ = parse_type("enum ( 'b','a, )' , 'it''s', '' )")
+    assert type_ == SqlType(TypeKind.ENUM, values=("b", "a, )", "it's", ""))
+    assert str(type_) == "ENUM('b', 'a, )', 'it''s', '')"
+    assert parse_type(f"STRUCT(x {type_}, y MAP(VARCHAR, {type_})[])").parts[0] == type_
+    assert type_.arrow == pa.string()
+    assert not type_.can_partition
+    assert len(SqlType(TypeKind.ENUM, values=tuple(map(str, range(1000)))).shown) < 250
+
+
+@pytest.mark.parametrize("text", ["ENUM", "ENUM()", "ENUM('a', 'a')", "ENUM('a' 'b')", "ENUM('a',)x", "ENUM(a)"])
+def test_what_is_no_enum(text: str) -> None:
+    with pytest.raises(NotSupportedError):
+        parse_type(text)
 
 
 def test_integer_ranges() -> None:

@@ -36,8 +36,9 @@ DIALECT = SecateurDialect()
         (sa.Text(), "VARCHAR"),
         (sa.Unicode(7), "VARCHAR(7)"),
         (sa.UnicodeText(), "VARCHAR"),
-        (sa.Enum("a", "b"), "VARCHAR"),
-        (sa.JSON(), "VARCHAR"),
+        (sa.Enum("a", "it's"), "ENUM('a', 'it''s')"),
+        (sa.Enum("a", "b", native_enum=False), "VARCHAR"),
+        (sa.JSON(), "JSON"),
         (sa.LargeBinary(), "BLOB"),
         (sa.VARBINARY(3), "BLOB"),
         (sa.BINARY(3), "BLOB"),
@@ -64,7 +65,7 @@ def test_types_of_columns(made: TypeEngine[Any], expected: str) -> None:
         *("BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER"),
         *("UBIGINT", "FLOAT", "DOUBLE", "VARCHAR", "BLOB", "DATE", "TIME", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE"),
         *("INTERVAL", "UUID", "DECIMAL(10, 2)", "INTEGER[]", "VARCHAR[][]", "STRUCT(a INTEGER, b VARCHAR[])[]"),
-        *("MAP(VARCHAR, DOUBLE)", "ENUM('a', 'b')"),
+        *("MAP(VARCHAR, DOUBLE)", "ENUM('a', 'b')", "JSON", "ENUM('it''s')[]"),
     ],
 )
 def test_a_reflected_type_has_its_own_text(text: str) -> None:
