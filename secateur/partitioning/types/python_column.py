@@ -101,6 +101,10 @@ def canonical_column(values: Sequence[Any], type_: SqlType) -> pa.Array:
     is_null = [value is None for value in values]
     mask = pa.array(is_null) if any(is_null) else None
     match type_.kind:
+        case TypeKind.ARRAY if type_.element is not None:
+            gaps = [None] * type_.length
+            items = canonical_column([item for value in values for item in value or gaps], type_.element)
+            return pa.FixedSizeListArray.from_arrays(items, type=type_.arrow, mask=mask)
         case TypeKind.LIST if type_.element is not None:
             items = canonical_column([item for value in values for item in value or ()], type_.element)
             return pa.ListArray.from_arrays(_offsets(values), items, type=type_.arrow, mask=mask)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from secateur.partitioning.types.column_type import NESTED, SqlType, TypeKind
+from secateur.partitioning.types.column_type import NESTED, UNIT_TIMESTAMPS, SqlType, TypeKind
 from secateur.planner.tree.types import DecimalInfo, LogicalType, StringInfo
 
-_PLAIN: Final = {kind.value: SqlType(kind) for kind in TypeKind if kind not in NESTED and kind is not TypeKind.DECIMAL}
+_PLAIN: Final = {
+    kind.value: SqlType(kind) for kind in TypeKind if kind not in NESTED | UNIT_TIMESTAMPS | {TypeKind.DECIMAL}
+}
 INSTANTS: Final = {
     TypeKind.DATE: (TypeKind.TIMESTAMP, TypeKind.TIMESTAMPTZ),
     TypeKind.TIMESTAMP: (TypeKind.TIMESTAMPTZ,),
@@ -18,8 +20,8 @@ INSTANTS: Final = {
 def sql_type(type_: LogicalType) -> SqlType | None:
     """The type of columns that a type is.
 
-    None for a nested one, one with another name, such as JSON, and a text with a collation: they compare in ways of
-    their own.
+    None for a nested one, a timestamp of another unit than microseconds, one with another name, such as JSON, and a
+    text with a collation: they compare in ways of their own.
     """
     if type_.type_info is None:
         return _PLAIN.get(type_.id)

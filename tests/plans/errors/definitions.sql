@@ -331,8 +331,8 @@ NotSupportedError: column 's': type 'NOPE' is not supported; use one of BOOLEAN,
                                                                     ^^^^
 */
 ----
--- a list of a fixed length inside of a struct
-CREATE TABLE t (a INT PRIMARY KEY, s STRUCT(x INT[3]))
+-- a list of the length 0 inside of a struct
+CREATE TABLE t (a INT PRIMARY KEY, s STRUCT(x INT[0]))
 /*
 NotSupportedError: column 's': a list of a fixed length is not supported: leave out the number (line 1, column 51)
   CREATE TABLE t (a INT PRIMARY KEY, s STRUCT(x INT[3]))
@@ -379,13 +379,22 @@ NotSupportedError: column 's': the type ENUM is not supported: results of querie
                                        ^^^^
 */
 ----
--- an array
-CREATE TABLE t (a INT PRIMARY KEY, s INT[3])
+-- an array without a length that DuckDB has
+CREATE TABLE t (a INT PRIMARY KEY, s INT[100001])
 /*
 NotSupportedError: column 's': a list of a fixed length is not supported: leave out the number (line 1, column 42)
   CREATE TABLE t (a INT PRIMARY KEY, s INT[3])
                                            ^
 */
+----
+-- a length that is no number
+CREATE TABLE t (a INT PRIMARY KEY, s INT[x])
+----
+-- a key of nanoseconds
+CREATE TABLE t (a TIMESTAMP_NS PRIMARY KEY)
+----
+-- a key of lists of a fixed length, whose partitions another column decides
+CREATE TABLE t (a INT, v FLOAT[3], PRIMARY KEY (a, v)) PARTITION BY HASH (a) PARTITIONS 2
 ----
 -- a type of no column
 CREATE TABLE t (a INT PRIMARY KEY, s JSON)
