@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
-from msgspec.structs import replace
 
 from secateur.client.copy.file_database import FileDatabase, file_database, options_sql
 from secateur.client.copy.file_options import OPTIONS, Direction
@@ -20,7 +19,7 @@ from secateur.client.copy.text_values import TextConversion
 from secateur.errors import DataError
 from secateur.partitioning.tables.identifier import quoted, text_literal
 from secateur.partitioning.tables.table import Column
-from secateur.partitioning.types.column_type import Field, SqlType, TypeKind
+from secateur.partitioning.types.column_type import TypeKind
 from secateur.partitioning.types.held_values import guarded_interval_sql, long_intervals_sql
 from secateur.partitioning.types.result_type import ResultType, parse_result_type
 from secateur.protocol.copy_file import CopyFile, CopyFormat, OptionValue
@@ -53,7 +52,8 @@ def read_batches(file: CopyFile, columns: Sequence[Column]) -> Iterator[pa.Recor
         if file.format is CopyFormat.JSON:
             yield from _json_rows(database, file, columns).reader()
             return
-        columns = [Column(column.name, _of_any_length(column.type)) for column in columns]
+        # DuckDB reads no lists of a fixed length inside of structs; who stores the rows checks the length of each.
+        columns = [Column(column.name, column.type.of_any_length) for column in columns]
         listed = ", ".join(f"{quoted(column.name)} {column.type}" for column in columns)
         database.connection.execute(f"CREATE TABLE copied ({listed})")
         if file.format is CopyFormat.CSV:
@@ -108,16 +108,6 @@ def _exported(column: Column) -> str:
     if column.type.contains((TypeKind.HUGEINT,)):
         value = f"CAST({name} AS {with_decimals(kind)})"
     return f"{value} AS {name}"
-
-
-def _of_any_length(type_: SqlType) -> SqlType:
-    """A type with lists of any length in place of those of a fixed one.
-
-    DuckDB reads no such lists inside of the structs of a Parquet file. Who stores the rows checks their length.
-    """
-    if type_.element is not None:
-        return SqlType(TypeKind.LIST, element=_of_any_length(type_.element))
-    return replace(type_, fields=tuple(Field(field.name, _of_any_length(field.type)) for field in type_.fields))
 
 
 def with_decimals(kind: ResultType) -> str:

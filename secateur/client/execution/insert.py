@@ -167,7 +167,7 @@ def filled_rows(table: TableDef, template: InsertTemplate, values: Sequence[Sequ
     """
     columns: list[pa.Array] = []
     for position, name in enumerate(template.columns):
-        column = as_they_stand(_given(template, position, values), table.column(name).type)
+        column = as_they_stand(_given(template, position, values), table.column(name).type, column=name)
         if column is None:
             return None
         columns.append(column)

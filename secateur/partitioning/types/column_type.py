@@ -259,6 +259,15 @@ class SqlType(msgspec.Struct, frozen=True, array_like=True):
         """The types that it is built of: of the elements, of the fields, or of key and value; none for a scalar."""
         return (self.element,) if self.element is not None else tuple(field.type for field in self.fields)
 
+    @property
+    def of_any_length(self) -> SqlType:
+        """The type with lists of any length in place of those of a fixed one, at any depth."""
+        if not self.contains((TypeKind.ARRAY,)):
+            return self
+        if self.element is not None:
+            return SqlType(TypeKind.LIST, element=self.element.of_any_length)
+        return SqlType(self.kind, fields=tuple(Field(field.name, field.type.of_any_length) for field in self.fields))
+
     def contains(self, kinds: Container[TypeKind]) -> bool:
         """Whether its kind, or one inside of it at any depth, is one of these."""
         return self.kind in kinds or any(part.contains(kinds) for part in self.parts)
