@@ -46,6 +46,8 @@ _Column: TypeAlias = pa.ChunkedArray | pa.Array
 
 _TEXT_SHOWN_MAX: Final = 80
 _ALL_INTEGERS: Final = pa.decimal128(20, 0)
+_INFINITIES: Final = pa.array([2**63 - 1, 1 - 2**63])
+"""DuckDB's infinite timestamps, in every unit."""
 _NARROW_BITS: Final = 64
 
 
@@ -391,7 +393,17 @@ def _timestamps(target: pa.DataType) -> Callable[[pa.Array], pa.Array]:
         zone = None if pa.types.is_date(array.type) else array.type.tz
         return array.cast(pa.timestamp(target.unit, zone)).cast(pa.int64()).cast(target)
 
-    return convert
+    def with_infinities(array: pa.Array) -> pa.Array:
+        if pa.types.is_date(array.type) or array.type.unit in ("ns", target.unit):
+            return convert(array)  # pandas' last nanosecond is a day in 2262
+        numbers = array.cast(pa.int64())
+        is_infinite = pc.is_in(numbers, _INFINITIES)
+        if not pc.any(is_infinite).as_py():
+            return convert(array)
+        finite = convert(pc.if_else(is_infinite, pa.scalar(None, array.type), array))
+        return pc.if_else(is_infinite, numbers.cast(target), finite)
+
+    return with_infinities
 
 
 def _first_failure(
