@@ -98,8 +98,16 @@ def interval_cells(array: pa.Array) -> npt.NDArray[Any]:
 
 def list_elements(array: pa.Array) -> pa.Array:
     """The elements of an Arrow list array of any kind, without those that a NULL has underneath."""
-    if isinstance(array, (pa.FixedSizeListArray, pa.ListViewArray, pa.LargeListViewArray)):  # a view has any order
+    if isinstance(array, (pa.ListViewArray, pa.LargeListViewArray)):  # a view has any order
         return array.flatten()
+    if isinstance(array, pa.FixedSizeListArray):
+        size = array.type.list_size
+        values = array.values.slice(array.offset * size, len(array) * size)
+        return (
+            values.take(row_numbers(np.flatnonzero(np.repeat(~_null_rows(array), size))))
+            if array.null_count
+            else values
+        )
     lengths = _lengths(array)
     if array.null_count and lengths[_null_rows(array)].any():
         return array.flatten()

@@ -27,6 +27,7 @@ KEY = UUID(int=7)
         ("DOUBLE[2]", np.array([0.1, 1e300]), [0.1, 1e300]),
         ("INTEGER[2][2]", np.array([[1, 2], [3, 4]]), [[1, 2], [3, 4]]),
         ("UUID[2]", [KEY, None], [KEY, None]),
+        ("UUID[][1]", [[KEY]], [[KEY]]),
         ("TIMESTAMP_NS[1]", np.array(["NaT"], "datetime64[ns]"), [None]),
         ("STRUCT(v VARCHAR[1])", {"V": ["a"]}, {"v": ["a"]}),
     ],
