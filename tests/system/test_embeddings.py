@@ -101,6 +101,8 @@ def test_another_length_is_refused_and_stores_nothing(conn: secateur.Connection,
         lambda: conn.execute(f"INSERT INTO {documents} VALUES (100, 1, 'a', ?)", [vector]),
         lambda: conn.execute(f"INSERT INTO {documents} VALUES (100, 1, 'a', {vector})"),
         lambda: conn.executemany(f"INSERT INTO {documents} VALUES (100, ?, 'a', ?)", [(1, VECTORS[0]), (2, vector)]),
+        lambda: conn.execute(f"UPDATE {documents} SET v = ?", [vector]),
+        lambda: conn.execute(f"UPDATE {documents} SET v = {vector} WHERE tenant = 2 AND id = 2"),
         lambda: table.put(row),
         lambda: table.put_many([{**row, "v": VECTORS[0]}, {**row, "id": 2}]),
         lambda: table.load([row], mode="append"),
@@ -112,7 +114,9 @@ def test_another_length_is_refused_and_stores_nothing(conn: secateur.Connection,
             with pytest.raises(DataError, match=rf"column v.*it has {length} elements?, and the type {WIDTH}"):
                 write()
     with pytest.raises(DataError, match=f"length {length} to array with length {WIDTH}"):
-        conn.execute(f"UPDATE {documents} SET v = ?", [vector])
+        conn.execute(
+            f"INSERT INTO {documents} VALUES (2, 2, 'a', ?) ON CONFLICT DO UPDATE SET v = excluded.v", [vector]
+        )
     assert conn.execute(f"SELECT count(*), min(len(v)) FROM {documents}").fetchall() == [(len(VECTORS), WIDTH)]
 
 

@@ -414,7 +414,7 @@ def _to_list(value: Any, element: SqlType) -> list[Any]:
         wide = np.array(value)
         narrow = rounded_floats(wide, element)
         if narrow is not None:
-            return list(value) if narrow is wide else narrow.tolist()  # type: ignore[no-any-return]
+            return list(value) if narrow is wide else narrow.tolist()
     return [None if item is None else _convert(item, element) for item in value]
 
 
