@@ -286,10 +286,7 @@ _KINDS: Final = (
     _Kind(("MERGE",), _merge, takes_parameters=True, is_of_dialect=True),
     _Kind(("COPY",), _copy, takes_parameters=True, is_of_dialect=True),
     _Kind(("CREATE VIEW", "CREATE OR REPLACE VIEW"), _create_view, is_of_dialect=True),
-    _Kind(
-        ("CREATE EXTERNAL", "CREATE OR REPLACE EXTERNAL"),
-        lambda unread: read_create_external_table(unread.cursor, unread.catalog.types),
-    ),
+    _Kind(("CREATE EXTERNAL", "CREATE OR REPLACE EXTERNAL"), lambda unread: read_create_external_table(unread.cursor)),
     _Kind(
         ("CREATE INDEX", "CREATE UNIQUE INDEX"),
         lambda unread: read_create_index(unread.cursor, unread.catalog.table),

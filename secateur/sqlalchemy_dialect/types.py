@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
 from typing import Any, Final
 
 from sqlalchemy import types as sqltypes
@@ -12,7 +13,7 @@ from sqlalchemy.dialects.sqlite.json import JSONIndexType, JSONPathType
 from sqlalchemy.sql import compiler
 from sqlalchemy.types import TypeEngine
 
-from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.partitioning.types.column_type import UNIT_TIMESTAMPS, SqlType, TypeKind
 from secateur.partitioning.types.result_type import Constructor, ResultType, column_type_of, parse_result_type
 
 _FLOAT_BITS: Final = 24
@@ -63,6 +64,33 @@ class NestedType(sqltypes.UserDefinedType[Any]):
 
     def get_col_spec(self, **_: Any) -> str:
         return self.text
+
+
+class UnitTimestamp(sqltypes.TIMESTAMP):
+    """A TIMESTAMP_S, TIMESTAMP_MS or TIMESTAMP_NS, whose values are of the class datetime.
+
+    Args:
+        unit: ``"S"``, ``"MS"`` or ``"NS"``.
+    """
+
+    def __init__(self, unit: str) -> None:
+        super().__init__()
+        self.unit = unit
+
+
+class FixedArray(TypeEngine[Any]):
+    """A list of a fixed length, such as ``FLOAT[384]``, whose values are lists.
+
+    Args:
+        item_type: The type of the elements, or its class.
+        length: The number of elements.
+    """
+
+    __visit_name__ = "fixed_array"
+
+    def __init__(self, item_type: Any, length: int) -> None:
+        self.item_type: TypeEngine[Any] = sqltypes.to_instance(item_type)
+        self.length = length
 
 
 class Interval(postgresql.INTERVAL):
@@ -170,6 +198,8 @@ class SecateurTypeCompiler(compiler.GenericTypeCompiler):
         return self.visit_TIMESTAMP(type_, **kw)
 
     def visit_TIMESTAMP(self, type_: Any, **_: Any) -> str:
+        if isinstance(type_, UnitTimestamp):
+            return f"TIMESTAMP_{type_.unit}"
         return "TIMESTAMP WITH TIME ZONE" if type_.timezone else "TIMESTAMP"
 
     def visit_INTERVAL(self, type_: Any, **_: Any) -> str:
@@ -177,6 +207,9 @@ class SecateurTypeCompiler(compiler.GenericTypeCompiler):
 
     def visit_ARRAY(self, type_: Any, **kw: Any) -> str:
         return self.process(type_.item_type, **kw) + "[]" * (type_.dimensions or 1)
+
+    def visit_fixed_array(self, type_: Any, **kw: Any) -> str:
+        return f"{self.process(type_.item_type, **kw)}[{type_.length}]"
 
 
 _SCALARS: Final[dict[TypeKind, Callable[[], TypeEngine[Any]]]] = {
@@ -199,6 +232,7 @@ _SCALARS: Final[dict[TypeKind, Callable[[], TypeEngine[Any]]]] = {
     TypeKind.TIME: sqltypes.TIME,
     TypeKind.TIMESTAMP: sqltypes.TIMESTAMP,
     TypeKind.TIMESTAMPTZ: lambda: sqltypes.TIMESTAMP(timezone=True),
+    **{kind: partial(UnitTimestamp, kind.value.removeprefix("TIMESTAMP_")) for kind in UNIT_TIMESTAMPS},
     TypeKind.INTERVAL: Interval,
     TypeKind.UUID: sqltypes.UUID,
 }
@@ -213,8 +247,10 @@ def reflected_type(text: str) -> TypeEngine[Any]:
 
 
 def _reflected(kind: ResultType) -> TypeEngine[Any]:
-    if kind.constructor is Constructor.LIST and kind.length is None:
+    if kind.constructor is Constructor.LIST:
         item = _reflected(kind.parts[0])
+        if kind.length is not None:
+            return FixedArray(item, kind.length)
         if isinstance(item, sqltypes.ARRAY):
             return sqltypes.ARRAY(item.item_type, dimensions=(item.dimensions or 1) + 1)
         return sqltypes.ARRAY(item, dimensions=1)

@@ -28,8 +28,8 @@ SHORT_CHARACTERS_MAX: Final = 8192
 VALUE_BYTES: Final = 16
 """The memory of a value, about, without the bytes of a text."""
 _LONG_KINDS: Final = TEXTUAL | {TypeKind.VARCHAR, TypeKind.BLOB}
-# INTERVAL has months and nanoseconds that its Python value does not have; nested values may be long.
-_PLAIN_KINDS: Final = frozenset(TypeKind) - NESTED - {TypeKind.INTERVAL}
+# INTERVAL and TIMESTAMP_NS have parts that their Python values do not have; nested values may be long.
+_PLAIN_KINDS: Final = frozenset(TypeKind) - NESTED - {TypeKind.INTERVAL, TypeKind.TIMESTAMP_NS}
 
 
 class ShortTable(msgspec.Struct, frozen=True):

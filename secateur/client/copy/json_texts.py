@@ -240,7 +240,7 @@ def _reader(type_: SqlType) -> Callable[[msgspec.Raw], Any]:
     """The function that takes the texts of a value of a type, in the form of :func:`text_form`."""
     parts = [_reader(part) for part in type_.parts]
     match type_.kind:
-        case TypeKind.LIST:
+        case TypeKind.LIST | TypeKind.ARRAY:
             return lambda raw: None if _is_null(raw) else [parts[0](element) for element in _LIST.decode(raw)]
         case TypeKind.MAP:
             return lambda raw: None if _is_null(raw) else [(k, parts[1](v)) for k, v in _OBJECT.decode(raw).items()]

@@ -22,6 +22,9 @@ Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any]
 
 _PLAIN: Final = PLAIN_CLASSES | {type(None)}
 _IN_ORDER: Final = frozenset({list, tuple})
+_WORD_BYTES: Final = 8
+"""The bytes of the widest number of numpy that is one of Python."""
+_FINER: Final = "has a fraction of a microsecond: round it, or pass its text and CAST that to TIMESTAMP_NS"
 _DATE_UNITS: Final = frozenset({"Y", "M", "W", "D"})
 _UNITS_WITHOUT_LENGTH: Final = frozenset({"Y", "M", "generic"})
 _BASES: Final[dict[type, Callable[[Any], Any]]] = {
@@ -189,7 +192,7 @@ def plain_value(value: Any, where: str) -> Any:
         case datetime() if not getattr(value, "nanosecond", 0):
             return datetime.combine(value.date(), value.timetz())
         case datetime():
-            raise _refused(where, f"({value!r}) has a fraction of a microsecond: round it to microseconds")
+            raise _refused(where, f"({value!r}) {_FINER}")
         case date():
             return date(value.year, value.month, value.day)
         case timedelta() if not getattr(value, "nanoseconds", 0):
@@ -202,6 +205,8 @@ def plain_value(value: Any, where: str) -> Any:
             return timedelta(value.days, microseconds=value.nanoseconds // 1000)
         case bytearray() | memoryview():
             return bytes(value)
+        case np.ndarray() if value.dtype.kind in "biuf" and value.itemsize <= _WORD_BYTES:
+            return value.tolist()  # as its elements one by one, which takes a hundred times as long
         case np.ndarray() if not value.ndim:
             return plain_value(value[()], where)
         case list() | tuple() | np.ndarray():
@@ -232,7 +237,7 @@ def _instant(value: np.datetime64 | np.timedelta64, where: str) -> Any:
     unit = "D" if is_instant and given in _DATE_UNITS else "us"
     converted = value.astype(f"{value.dtype.kind}8[{unit}]")
     if converted != value:
-        raise _refused(where, f"({value!r}) has a fraction of a microsecond: round it to microseconds")
+        raise _refused(where, f"({value!r}) {_FINER}")
     plain: Any = converted.item()
     if isinstance(plain, int):
         raise _refused(where, f"({value!r}) is outside of the calendar, which ends in the year 9999")

@@ -169,7 +169,7 @@ def filled_rows(table: TableDef, template: InsertTemplate, values: Sequence[Sequ
     columns: list[pa.Array] = []
     for position, name in enumerate(template.columns):
         type_, given = table.column(name).type, _given(template, position, values)
-        column = as_they_stand(given, type_)
+        column = as_they_stand(given, type_, column=name)
         if column is None and type_.contains(TEXTUAL):  # DuckDB would make a STRUCT of a dict, and one type of a list
             column = column_of(given, type_, name=name)
         if column is None:

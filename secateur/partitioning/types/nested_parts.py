@@ -66,14 +66,26 @@ def with_parts(
         offsets, keys, items = map_entries(array)
         return pa.MapArray.from_arrays(offsets, converted(keys, 0), converted(items, 1), type=wanted, mask=mask)
     if pa.types.is_fixed_size_list(kind if wanted is None else wanted):
-        # Values of NULL slots are kept: flatten() would drop them and shift the rest.
-        values = array.values.slice(array.offset * kind.list_size, len(array) * kind.list_size)
-        return pa.FixedSizeListArray.from_arrays(
-            converted(values, 0), None if wanted else kind.list_size, type=wanted, mask=mask
-        )
+        part = converted(list_elements(array), 0)
+        return in_fixed_lists(part, array, pa.list_(part.type, kind.list_size) if wanted is None else wanted)
     lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy()
     offsets = row_numbers(np.concatenate(([0], np.cumsum(lengths)))).cast(pa.int32())  # refuses what is too long
     return pa.ListArray.from_arrays(offsets, converted(list_elements(array), 0), type=wanted, mask=mask)
+
+
+def in_fixed_lists(elements: pa.Array, array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """The elements of the lists of an array, as :func:`list_elements` gives them, in lists of a fixed length.
+
+    Args:
+        elements: The elements, converted; as many for each list as the length.
+        array: The lists of any kind. A NULL has NULL elements underneath.
+        wanted: The type of the result.
+    """
+    if not array.null_count:
+        return pa.FixedSizeListArray.from_arrays(elements, type=wanted)
+    valid = np.repeat(array.is_valid().to_numpy(zero_copy_only=False), wanted.list_size)
+    places = pa.array(np.cumsum(valid) - 1, mask=~valid)
+    return pa.FixedSizeListArray.from_arrays(elements.take(places), type=wanted, mask=array.is_null())
 
 
 def interval_cells(array: pa.Array) -> npt.NDArray[Any]:
@@ -86,8 +98,16 @@ def interval_cells(array: pa.Array) -> npt.NDArray[Any]:
 
 def list_elements(array: pa.Array) -> pa.Array:
     """The elements of an Arrow list array of any kind, without those that a NULL has underneath."""
-    if isinstance(array, (pa.FixedSizeListArray, pa.ListViewArray, pa.LargeListViewArray)):  # a view has any order
+    if isinstance(array, (pa.ListViewArray, pa.LargeListViewArray)):  # a view has any order
         return array.flatten()
+    if isinstance(array, pa.FixedSizeListArray):
+        size = array.type.list_size
+        values = array.values.slice(array.offset * size, len(array) * size)
+        return (
+            values.take(row_numbers(np.flatnonzero(np.repeat(~_null_rows(array), size))))
+            if array.null_count
+            else values
+        )
     lengths = _lengths(array)
     if array.null_count and lengths[_null_rows(array)].any():
         return array.flatten()

@@ -3,7 +3,7 @@
 ::
 
     <type>  := <scalar> | ENUM ('a', 'b') | <name of a type>
-             | { STRUCT | ROW } (name <type>, ...) | MAP (<type>, <type>) | <type>[]
+             | { STRUCT | ROW } (name <type>, ...) | MAP (<type>, <type>) | <type>[] | <type>[n]
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from secateur.errors import NotSupportedError
-from secateur.partitioning.types.column_type import DEPTH_MAX, Field, SqlType, TypeKind, parse_type
+from secateur.partitioning.types.column_type import DEPTH_MAX, LENGTH_MAX, Field, SqlType, TypeKind, parse_type
 from secateur.partitioning.types.named_type import NamedType
 from secateur.planner.text.token_cursor import TokenCursor, is_name
 from secateur.planner.text.tokens import TokenKind
@@ -55,13 +55,19 @@ def _read(cursor: TokenCursor, column: str, types: Mapping[str, NamedType], dept
         case _:
             type_ = _named(cursor, types) or _scalar(cursor, column)
     while cursor.accept("["):
-        if not cursor.at("]"):
-            raise cursor.unsupported(f"column {column!r}: a list of a fixed length", "leave out the number")
+        offset = cursor.offset
+        length = None if cursor.at("]") else cursor.natural("the length of each list, or ']'")
         cursor.expect("]")
         depth += 1
         if depth > DEPTH_MAX:
             raise _too_deep(cursor, column, start)
-        type_ = SqlType(TypeKind.LIST, element=type_)
+        if length is None:
+            type_ = SqlType(TypeKind.LIST, element=type_)
+        elif 1 <= length <= LENGTH_MAX:
+            type_ = SqlType(TypeKind.ARRAY, element=type_, length=length)
+        else:
+            message = f"column {column!r}: lists of the length {length}; it has to be 1 to {LENGTH_MAX}"
+            raise cursor.error(NotSupportedError, message, offset, len(str(length)))
     return type_
 
 

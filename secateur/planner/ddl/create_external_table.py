@@ -11,14 +11,12 @@ the names of folders. DROP TABLE drops it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 from secateur.connectors.external.folder import FolderConnector, FolderFormat
-from secateur.errors import SqlSyntaxError
+from secateur.errors import NotSupportedError, SqlSyntaxError
 from secateur.partitioning.tables.table import Column
-from secateur.partitioning.types.column_type import SqlType
-from secateur.partitioning.types.named_type import NamedType
+from secateur.partitioning.types.column_type import TEXTUAL, UNIT_TIMESTAMPS, SqlType
 from secateur.planner.ddl.column_type import read_type
 from secateur.planner.statement import CreateExternalTable
 from secateur.planner.text.token_cursor import TokenCursor
@@ -27,12 +25,8 @@ from secateur.planner.text.tokens import TokenKind
 _FORMATS: Final = {form.value.upper(): form for form in FolderFormat}
 
 
-def read_create_external_table(cursor: TokenCursor, types: Mapping[str, NamedType]) -> CreateExternalTable:
+def read_create_external_table(cursor: TokenCursor) -> CreateExternalTable:
     """Read a CREATE EXTERNAL TABLE statement.
-
-    Args:
-        cursor: At the word CREATE.
-        types: The named types, by case-folded name.
 
     Raises:
         SqlSyntaxError: At the first token that cannot be.
@@ -48,7 +42,7 @@ def read_create_external_table(cursor: TokenCursor, types: Mapping[str, NamedTyp
     names: set[str] = set()
     columns: list[Column] = []
     if cursor.accept("("):
-        columns = [Column(column, _expected(cursor, kind)) for column, kind in _read_columns(cursor, names, types)]
+        columns = [Column(column, _expected(cursor, kind)) for column, kind in _read_columns(cursor, names)]
     cursor.expect("STORED", "AS")
     form = _FORMATS.get(cursor.word())
     if form is None:
@@ -57,7 +51,7 @@ def read_create_external_table(cursor: TokenCursor, types: Mapping[str, NamedTyp
     hive: tuple[tuple[str, SqlType | None], ...] | None = None
     if cursor.accept("PARTITIONED", "BY"):
         cursor.expect("(")
-        hive = tuple(_read_columns(cursor, names, types))
+        hive = tuple(_read_columns(cursor, names))
     cursor.expect("LOCATION")
     token = cursor.peek()
     if token is None or token.kind is not TokenKind.STRING:
@@ -68,9 +62,7 @@ def read_create_external_table(cursor: TokenCursor, types: Mapping[str, NamedTyp
     return CreateExternalTable(name, connector.encoded(), if_not_exists, or_replace, cursor.sql.strip().rstrip(";"))
 
 
-def _read_columns(
-    cursor: TokenCursor, names: set[str], types: Mapping[str, NamedType]
-) -> list[tuple[str, SqlType | None]]:
+def _read_columns(cursor: TokenCursor, names: set[str]) -> list[tuple[str, SqlType | None]]:
     """``col [TYPE], ...)``; the names are added to those before."""
 
     def column(cursor: TokenCursor) -> tuple[str, SqlType | None]:
@@ -80,7 +72,14 @@ def _read_columns(
             message = f"column {name!r} is declared twice (names are compared without regard to case)"
             raise cursor.error(SqlSyntaxError, message, offset, len(name))
         names.add(name.casefold())
-        return name, None if cursor.at(",") or cursor.at(")") else read_type(cursor, name, types)
+        if cursor.at(",") or cursor.at(")"):
+            return name, None
+        offset, kind = cursor.offset, read_type(cursor, name, {})
+        if kind.contains(UNIT_TIMESTAMPS | TEXTUAL):  # the schema of a connector is Arrow's, which does not tell these
+            other = "TIMESTAMP" if kind.contains(UNIT_TIMESTAMPS) else "VARCHAR"
+            message = f"column {name!r}: the type {kind.shown} in an external table is not supported: use {other}"
+            raise cursor.error(NotSupportedError, message, offset, cursor.offset - offset)
+        return name, kind
 
     found = cursor.listed(column)
     cursor.expect(")")

@@ -25,6 +25,7 @@ from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.distinct_keys import first_of_each_key
 from secateur.partitioning.tables.identifier import quoted, text_literal
 from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.types.column_type import SqlType
 from secateur.planner.binding.evaluation import calls_only_bounded
 from secateur.planner.dml.assignments import read_column
 from secateur.planner.dml.composed import Composed, Composer
@@ -183,9 +184,12 @@ class Insert:
         assert isinstance(self.conflict, InsertMode)
         assert self.columns is not None
         template = _template(self.columns, self.source.values, self.parameters, self.conflict)
-        return InsertValues(
-            self.target.table, self.columns, self.query().text, self.conflict, template, self.source.span
-        )
+        composer = Composer(self.sql, self.parameters, self.ctes).say("SELECT * FROM ")
+        # Lists may have any length here: who evaluates the query names the column of one that is wrong.
+        types = [self.target.table.column(name).type.of_any_length for name in self.columns]
+        self._say_values(composer, self.source, self.columns, types)
+        text = composer.finish().text
+        return InsertValues(self.target.table, self.columns, text, self.conflict, template, self.source.span)
 
     def query(self) -> Composed:
         """The query for the rows; that of VALUES has each value cast to the type of its column."""
@@ -250,9 +254,13 @@ class Insert:
             casts = zip(names, types, columns, strict=True)
             items = ", ".join(f"CAST({name} AS {type_}) AS {quoted(column)}" for name, type_, column in casts)
             composer.say(f"(SELECT {items} FROM (\n", self.source, f"\n) AS source({', '.join(names)})) AS v")
-            return
+        else:
+            self._say_values(composer, self.source, columns, types)
+
+    @staticmethod
+    def _say_values(composer: Composer, source: ValuesRows, columns: Sequence[str], types: Sequence[SqlType]) -> None:
         composer.say("(VALUES ")
-        for number, row in enumerate(self.source.values):
+        for number, row in enumerate(source.values):
             composer.say(", (" if number else "(")
             for position, (value, type_) in enumerate(zip(row, types, strict=True)):
                 composer.say(", " if position else "", "CAST(", *value.words, f" AS {type_})")
