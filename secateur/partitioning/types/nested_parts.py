@@ -66,8 +66,11 @@ def with_parts(
         offsets, keys, items = map_entries(array)
         return pa.MapArray.from_arrays(offsets, converted(keys, 0), converted(items, 1), type=wanted, mask=mask)
     if pa.types.is_fixed_size_list(kind if wanted is None else wanted):
-        part = converted(list_elements(array), 0)
-        return in_fixed_lists(part, array, pa.list_(part.type, kind.list_size) if wanted is None else wanted)
+        # Values of NULL slots are kept: flatten() would drop them and shift the rest.
+        values = array.values.slice(array.offset * kind.list_size, len(array) * kind.list_size)
+        return pa.FixedSizeListArray.from_arrays(
+            converted(values, 0), None if wanted else kind.list_size, type=wanted, mask=mask
+        )
     lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy()
     offsets = row_numbers(np.concatenate(([0], np.cumsum(lengths)))).cast(pa.int32())  # refuses what is too long
     return pa.ListArray.from_arrays(offsets, converted(list_elements(array), 0), type=wanted, mask=mask)
@@ -101,13 +104,8 @@ def list_elements(array: pa.Array) -> pa.Array:
     if isinstance(array, (pa.ListViewArray, pa.LargeListViewArray)):  # a view has any order
         return array.flatten()
     if isinstance(array, pa.FixedSizeListArray):
-        size = array.type.list_size
-        values = array.values.slice(array.offset * size, len(array) * size)
-        return (
-            values.take(row_numbers(np.flatnonzero(np.repeat(~_null_rows(array), size))))
-            if array.null_count
-            else values
-        )
+        # Of NULLs alone there are no elements, which Arrow cannot make of every type.
+        return array.flatten() if array.null_count < len(array) else array.values.slice(0, 0)
     lengths = _lengths(array)
     if array.null_count and lengths[_null_rows(array)].any():
         return array.flatten()

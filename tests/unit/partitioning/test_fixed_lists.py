@@ -87,6 +87,14 @@ def test_columns(kind: pa.DataType) -> None:
         assert back.to_pylist() == LISTS[start:]
 
 
+@pytest.mark.parametrize("kind", [pa.string_view(), pa.string(), pa.dictionary(pa.int8(), pa.string())], ids=str)
+@pytest.mark.parametrize("values", [[["a", "b"], None], [None, None], []])
+def test_texts_of_every_layout(kind: pa.DataType, values: list[Any]) -> None:
+    array = pa.array([item for value in values for item in value or ["x", "y"]], pa.string()).cast(kind)
+    column = pa.FixedSizeListArray.from_arrays(array, 2, mask=pa.array([value is None for value in values], pa.bool_()))
+    assert cast_column(column, parse_type("VARCHAR[2]"), name="v").to_pylist() == values
+
+
 def test_what_is_under_a_null_does_not_matter() -> None:
     hidden = pa.ListArray.from_arrays([0, 1, 4], pa.array([7.0, 1.0, 2.0, 3.0]), mask=pa.array([True, False]))
     assert cast_column(hidden, FLOAT3, name="v").to_pylist() == [None, [1.0, 2.0, 3.0]]
