@@ -42,8 +42,16 @@ _FILES = {
     "dialect": ["SecateurDialect"],
     "dml": ["InsertOnConflict", "insert"],
     "types": [
-        *("HUGEINT", "TINYINT", "UBIGINT", "UINTEGER", "USMALLINT", "UTINYINT"),
-        *("FixedArray", "NestedType", "UnitTimestamp", "reflected_type"),
+        "HUGEINT",
+        "TINYINT",
+        "UBIGINT",
+        "UINTEGER",
+        "USMALLINT",
+        "UTINYINT",
+        "FixedArray",
+        "NestedType",
+        "UnitTimestamp",
+        "reflected_type",
     ],
 }
 

@@ -48,8 +48,8 @@ _Column: TypeAlias = pa.ChunkedArray | pa.Array
 
 _TEXT_SHOWN_MAX: Final = 80
 _ALL_INTEGERS: Final = pa.decimal128(20, 0)
-_INFINITIES: Final = pa.array([2**63 - 1, 1 - 2**63])
-"""DuckDB's infinite timestamps, in every unit."""
+_INFINITE: Final = 2**63 - 1
+"""DuckDB's infinite timestamp, in every unit; the other one has a minus sign."""
 _NARROW_BITS: Final = 64
 
 
@@ -425,7 +425,7 @@ def _timestamps(target: pa.DataType) -> Callable[[pa.Array], pa.Array]:
         if pa.types.is_date(array.type) or array.type.unit in ("ns", target.unit):
             return convert(array)  # pandas' last nanosecond is a day in 2262
         numbers = array.cast(pa.int64())
-        is_infinite = pc.is_in(numbers, _INFINITIES)
+        is_infinite = pc.or_(pc.equal(numbers, _INFINITE), pc.equal(numbers, -_INFINITE))
         if not pc.any(is_infinite).as_py():
             return convert(array)
         finite = convert(pc.if_else(is_infinite, pa.scalar(None, array.type), array))
